@@ -1,0 +1,246 @@
+//! The patterns by name: parsing, printing and generating.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::stream::Stream;
+use crate::{patterns, trace};
+
+/// How pages are chosen. The text form (`smooth-sin`, `zipf:0.9`, `trace:FILE` …) is what the
+/// command line takes, what the notebook keeps, and what [`fmt::Display`] prints.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    /// Each page's number of references follows a sine over the region; pages in order.
+    /// See [`patterns::sine::smooth_sin`].
+    SmoothSin,
+    /// `smooth-sin-0.6`: the sine part first, then the fill as ordered sweeps, as in VM Regress 0.6.
+    /// See [`patterns::sine::smooth_sin_tail`].
+    SmoothSinTail,
+    /// The multiset of `smooth-sin`, shuffled. See [`patterns::sine::smooth_sin_random`].
+    SmoothSinRandom,
+    /// 0, 1, 2, … and again from 0. See [`patterns::simple::linear`].
+    Linear,
+    /// Every page equally likely. See [`patterns::simple::uniform`].
+    Uniform,
+    /// Zipf's law with this exponent. See [`patterns::zipf::zipf`].
+    Zipf(f64),
+    /// A working set of this share of the region that moves through it once.
+    /// See [`patterns::simple::drift`].
+    Drift(f64),
+    /// A recorded trace of page numbers. See [`trace`].
+    Trace(PathBuf),
+}
+
+/// The share of the region that `drift` keeps in use when none is given.
+pub const DEFAULT_DRIFT: f64 = 0.25;
+
+/// Why a pattern cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum PatternError {
+    /// The name is not one of [`Pattern::catalogue`].
+    #[error("there is no pattern '{0}'; try one of: {names}", names = Pattern::names())]
+    Unknown(String),
+    /// The parameter behind the colon is missing, no number, or out of range.
+    #[error("pattern '{pattern}': {problem}")]
+    Parameter {
+        /// The text as given.
+        pattern: String,
+        /// What is wrong, and what is wanted.
+        problem: String,
+    },
+    /// The region or the stream is too large or empty.
+    #[error("{0}")]
+    Extent(String),
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] trace::TraceError),
+}
+
+impl Pattern {
+    /// Name and one line for each pattern, for `pagelab patterns` and the manual.
+    pub fn catalogue() -> &'static [(&'static str, &'static str)] {
+        &[
+            ("smooth-sin", "each page's references follow a sine over the region, pages in order (VM Regress 0.37)"),
+            ("smooth-sin-0.6", "the sine part in page order, then the fill as sweeps from page 0 (VM Regress 0.6)"),
+            ("smooth-sin-random", "the same multiset as smooth-sin, shuffled"),
+            ("linear", "0, 1, 2, … and again from 0"),
+            ("uniform", "every page equally likely"),
+            ("zipf:S", "the r-th most popular page is referenced in proportion to r^-S; popular pages are scattered"),
+            ("drift[:SHARE]", "uniform within a window of SHARE of the region (default 0.25) that moves through it once"),
+            ("trace:FILE", "page numbers from a file: text, one a line, or binary little-endian u64"),
+        ]
+    }
+
+    fn names() -> String {
+        Self::catalogue().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Generates the stream of `references` references over `pages` pages.
+    ///
+    /// For `trace:FILE` the page numbers are taken as they are; `references` cuts the trace (a
+    /// shorter one is repeated from its start) and a page number outside the region is an error.
+    ///
+    /// # Errors
+    /// When the region or the stream is empty or beyond 2^32 − 1 pages, or a trace cannot be read.
+    pub fn stream(&self, pages: u64, references: u64, seed: u64) -> Result<Stream, PatternError> {
+        let region = u32::try_from(pages).map_err(|_| {
+            PatternError::Extent(format!("{pages} pages are too many: at most {}", u32::MAX))
+        })?;
+        if region == 0 {
+            return Err(PatternError::Extent("the region must have at least one page".into()));
+        }
+        if references == 0 {
+            return Err(PatternError::Extent("at least one reference is needed".into()));
+        }
+        if references > u64::from(u32::MAX) {
+            return Err(PatternError::Extent(format!(
+                "{references} references are too many: at most {}",
+                u32::MAX
+            )));
+        }
+        let n = references as usize;
+        let list = match self {
+            Self::SmoothSin => patterns::sine::smooth_sin(region, n),
+            Self::SmoothSinTail => patterns::sine::smooth_sin_tail(region, n),
+            Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, n, seed),
+            Self::Linear => patterns::simple::linear(region, n),
+            Self::Uniform => patterns::simple::uniform(region, n, seed),
+            Self::Zipf(exponent) => patterns::zipf::zipf(region, n, *exponent, seed),
+            Self::Drift(share) => patterns::simple::drift(region, n, *share, seed),
+            Self::Trace(path) => trace::read_pages(path, region, n)?,
+        };
+        Ok(Stream::new(region, list))
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SmoothSin => f.write_str("smooth-sin"),
+            Self::SmoothSinTail => f.write_str("smooth-sin-0.6"),
+            Self::SmoothSinRandom => f.write_str("smooth-sin-random"),
+            Self::Linear => f.write_str("linear"),
+            Self::Uniform => f.write_str("uniform"),
+            Self::Zipf(exponent) => write!(f, "zipf:{exponent}"),
+            Self::Drift(share) if *share == DEFAULT_DRIFT => f.write_str("drift"),
+            Self::Drift(share) => write!(f, "drift:{share}"),
+            Self::Trace(path) => write!(f, "trace:{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, parameter) = match text.split_once(':') {
+            Some((name, parameter)) => (name, Some(parameter)),
+            None => (text, None),
+        };
+        let wrong = |problem: &str| PatternError::Parameter {
+            pattern: text.to_owned(),
+            problem: problem.to_owned(),
+        };
+        let plain = |pattern: Self| match parameter {
+            None => Ok(pattern),
+            Some(_) => Err(wrong("this pattern takes no parameter")),
+        };
+        match name {
+            "smooth-sin" => plain(Self::SmoothSin),
+            "smooth-sin-0.6" => plain(Self::SmoothSinTail),
+            "smooth-sin-random" => plain(Self::SmoothSinRandom),
+            "linear" => plain(Self::Linear),
+            "uniform" => plain(Self::Uniform),
+            "zipf" => {
+                let exponent: f64 = parameter
+                    .and_then(|p| p.parse().ok())
+                    .filter(|s: &f64| s.is_finite() && (0.0..=10.0).contains(s))
+                    .ok_or_else(|| wrong("write zipf:S with an exponent S from 0 to 10, such as zipf:0.9"))?;
+                Ok(Self::Zipf(exponent))
+            }
+            "drift" => {
+                let share: f64 = match parameter {
+                    None => DEFAULT_DRIFT,
+                    Some(p) => p
+                        .parse()
+                        .ok()
+                        .filter(|s: &f64| *s > 0.0 && *s <= 1.0)
+                        .ok_or_else(|| wrong("write drift:SHARE with a share of the region above 0 and up to 1"))?,
+                };
+                Ok(Self::Drift(share))
+            }
+            "trace" => match parameter {
+                Some(path) if !path.is_empty() => Ok(Self::Trace(PathBuf::from(path))),
+                _ => Err(wrong("write trace:FILE")),
+            },
+            _ => Err(PatternError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn generated() -> Vec<Pattern> {
+        ["smooth-sin", "smooth-sin-0.6", "smooth-sin-random", "linear", "uniform", "zipf:0.9", "drift", "drift:0.1"]
+            .iter()
+            .map(|t| t.parse().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn text_form_survives_a_round_trip() {
+        for pattern in generated() {
+            assert_eq!(pattern.to_string().parse::<Pattern>().unwrap(), pattern);
+        }
+        let trace: Pattern = "trace:/tmp/a:b.txt".parse().unwrap();
+        assert_eq!(trace, Pattern::Trace("/tmp/a:b.txt".into()));
+    }
+
+    #[test]
+    fn bad_text_says_what_is_wanted() {
+        for (text, wanted) in [
+            ("sine", "smooth-sin-random"),
+            ("zipf", "zipf:S"),
+            ("zipf:NaN", "zipf:S"),
+            ("drift:2", "drift:SHARE"),
+            ("linear:3", "takes no parameter"),
+            ("trace:", "trace:FILE"),
+        ] {
+            let error = text.parse::<Pattern>().unwrap_err().to_string();
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_stream_has_the_length_asked_for_and_stays_in_its_region(
+            pages in 1u64..3000, references in 1u64..20_000, seed: u64,
+        ) {
+            for pattern in generated() {
+                let stream = pattern.stream(pages, references, seed).unwrap();
+                prop_assert_eq!(stream.len() as u64, references, "{}", pattern);
+                prop_assert!(stream.references().iter().all(|&p| u64::from(p) < pages));
+                prop_assert_eq!(&stream, &pattern.stream(pages, references, seed).unwrap());
+            }
+        }
+    }
+
+    /// FNV-1a over the little-endian page numbers: the published streams must never change.
+    fn fingerprint(text: &str) -> u64 {
+        let stream = text.parse::<Pattern>().unwrap().stream(1000, 20_000, 1).unwrap();
+        stream.references().iter().flat_map(|p| p.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        })
+    }
+
+    #[test]
+    fn the_streams_are_the_same_bit_for_bit_for_ever() {
+        let all: Vec<String> =
+            generated().iter().map(|p| format!("{p} {:016x}", fingerprint(&p.to_string()))).collect();
+        assert_eq!(all, include_str!("fingerprints.txt").lines().collect::<Vec<_>>());
+    }
+}

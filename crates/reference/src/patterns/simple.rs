@@ -1,0 +1,47 @@
+//! Sweeps, uniform choice, and a working set that moves.
+
+use crate::rng::Rng;
+
+/// Reference `i` is to page `i mod pages`.
+pub fn linear(pages: u32, references: usize) -> Vec<u32> {
+    (0..pages).cycle().take(references).collect()
+}
+
+/// Each reference is to a page drawn by [`Rng::below`] from a generator started at `seed`.
+pub fn uniform(pages: u32, references: usize, seed: u64) -> Vec<u32> {
+    let mut rng = Rng::new(seed);
+    (0..references).map(|_| rng.below(u64::from(pages)) as u32).collect()
+}
+
+/// A working set of `w = max(1, ⌊share · pages⌋)` consecutive pages whose first page moves evenly
+/// from 0 to `pages − w`: at reference `i` of `n` it is `⌊i · (pages − w) / max(1, n − 1)⌋`. Within
+/// the window a page is drawn by [`Rng::below`].
+pub fn drift(pages: u32, references: usize, share: f64, seed: u64) -> Vec<u32> {
+    let window = ((f64::from(pages) * share) as u64).clamp(1, u64::from(pages));
+    let way = u128::from(u64::from(pages) - window);
+    let last = (references.max(2) - 1) as u128;
+    let mut rng = Rng::new(seed);
+    (0..references)
+        .map(|i| {
+            let first = (i as u128 * way / last) as u64;
+            (first + rng.below(window)) as u32
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linear_wraps() {
+        assert_eq!(linear(3, 7), [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn drift_starts_at_the_first_page_and_ends_at_the_last() {
+        let list = drift(1000, 10_000, 0.1, 5);
+        assert!(list[..100].iter().all(|&p| p < 110));
+        assert!(list[9_900..].iter().all(|&p| p >= 890));
+    }
+}
