@@ -1,1 +1,25 @@
-//! stub
+//! The vocabulary that every other crate shares: what an experiment is, what it is done to, and
+//! what is seen.
+//!
+//! - An [`Experiment`] is what is done, with typed parameters and no platform code.
+//! - A [`TargetSpec`] names what it is done to; a [`Target`] does it.
+//! - An [`Observation`] is what was seen; a [`Recorder`] takes observations as they come.
+//! - A [`Run`] is one experiment on one target under one [`Setting`], with its repetitions.
+//!
+//! Nothing here measures, computes or prints.
+
+pub mod catalogue;
+pub mod experiments;
+pub mod observation;
+pub mod packed;
+pub mod record;
+pub mod setting;
+pub mod size;
+pub mod target;
+
+pub use experiments::Experiment;
+pub use observation::{Observation, Observations};
+pub use record::{Outcome, Repetition, Run, RunHeader};
+pub use setting::Setting;
+pub use size::Size;
+pub use target::{Recorder, RecorderError, Target, TargetError, TargetSpec};

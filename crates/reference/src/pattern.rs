@@ -61,13 +61,25 @@ impl Pattern {
     /// Name and one line for each pattern, for `pagelab patterns` and the manual.
     pub fn catalogue() -> &'static [(&'static str, &'static str)] {
         &[
-            ("smooth-sin", "each page's references follow a sine over the region, pages in order (VM Regress 0.37)"),
-            ("smooth-sin-0.6", "the sine part in page order, then the fill as sweeps from page 0 (VM Regress 0.6)"),
+            (
+                "smooth-sin",
+                "each page's references follow a sine over the region, pages in order (VM Regress 0.37)",
+            ),
+            (
+                "smooth-sin-0.6",
+                "the sine part in page order, then the fill as sweeps from page 0 (VM Regress 0.6)",
+            ),
             ("smooth-sin-random", "the same multiset as smooth-sin, shuffled"),
             ("linear", "0, 1, 2, … and again from 0"),
             ("uniform", "every page equally likely"),
-            ("zipf:S", "the r-th most popular page is referenced in proportion to r^-S; popular pages are scattered"),
-            ("drift[:SHARE]", "uniform within a window of SHARE of the region (default 0.25) that moves through it once"),
+            (
+                "zipf:S",
+                "the r-th most popular page is referenced in proportion to r^-S; popular pages are scattered",
+            ),
+            (
+                "drift[:SHARE]",
+                "uniform within a window of SHARE of the region (default 0.25) that moves through it once",
+            ),
             ("trace:FILE", "page numbers from a file: text, one a line, or binary little-endian u64"),
         ]
     }
@@ -84,9 +96,8 @@ impl Pattern {
     /// # Errors
     /// When the region or the stream is empty or beyond 2^32 − 1 pages, or a trace cannot be read.
     pub fn stream(&self, pages: u64, references: u64, seed: u64) -> Result<Stream, PatternError> {
-        let region = u32::try_from(pages).map_err(|_| {
-            PatternError::Extent(format!("{pages} pages are too many: at most {}", u32::MAX))
-        })?;
+        let region = u32::try_from(pages)
+            .map_err(|_| PatternError::Extent(format!("{pages} pages are too many: at most {}", u32::MAX)))?;
         if region == 0 {
             return Err(PatternError::Extent("the region must have at least one page".into()));
         }
@@ -138,10 +149,8 @@ impl FromStr for Pattern {
             Some((name, parameter)) => (name, Some(parameter)),
             None => (text, None),
         };
-        let wrong = |problem: &str| PatternError::Parameter {
-            pattern: text.to_owned(),
-            problem: problem.to_owned(),
-        };
+        let wrong =
+            |problem: &str| PatternError::Parameter { pattern: text.to_owned(), problem: problem.to_owned() };
         let plain = |pattern: Self| match parameter {
             None => Ok(pattern),
             Some(_) => Err(wrong("this pattern takes no parameter")),
@@ -162,11 +171,9 @@ impl FromStr for Pattern {
             "drift" => {
                 let share: f64 = match parameter {
                     None => DEFAULT_DRIFT,
-                    Some(p) => p
-                        .parse()
-                        .ok()
-                        .filter(|s: &f64| *s > 0.0 && *s <= 1.0)
-                        .ok_or_else(|| wrong("write drift:SHARE with a share of the region above 0 and up to 1"))?,
+                    Some(p) => p.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 1.0).ok_or_else(|| {
+                        wrong("write drift:SHARE with a share of the region above 0 and up to 1")
+                    })?,
                 };
                 Ok(Self::Drift(share))
             }
@@ -185,10 +192,19 @@ mod tests {
     use proptest::prelude::*;
 
     fn generated() -> Vec<Pattern> {
-        ["smooth-sin", "smooth-sin-0.6", "smooth-sin-random", "linear", "uniform", "zipf:0.9", "drift", "drift:0.1"]
-            .iter()
-            .map(|t| t.parse().unwrap())
-            .collect()
+        [
+            "smooth-sin",
+            "smooth-sin-0.6",
+            "smooth-sin-random",
+            "linear",
+            "uniform",
+            "zipf:0.9",
+            "drift",
+            "drift:0.1",
+        ]
+        .iter()
+        .map(|t| t.parse().unwrap())
+        .collect()
     }
 
     #[test]
@@ -232,9 +248,11 @@ mod tests {
     /// FNV-1a over the little-endian page numbers: the published streams must never change.
     fn fingerprint(text: &str) -> u64 {
         let stream = text.parse::<Pattern>().unwrap().stream(1000, 20_000, 1).unwrap();
-        stream.references().iter().flat_map(|p| p.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, |h, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-        })
+        stream
+            .references()
+            .iter()
+            .flat_map(|p| p.to_le_bytes())
+            .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
     }
 
     #[test]

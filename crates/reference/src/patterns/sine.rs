@@ -20,9 +20,8 @@ struct Counts {
 /// Where a region is so much larger than the number of references that even `step` = 1 exceeds
 /// it, that first step stands and is cut.
 fn counts(pages: u32, references: usize) -> Counts {
-    let shape: Vec<f64> = (0..pages)
-        .map(|i| 1.0 + libm::sin(3.0 * PI * f64::from(i) / f64::from(pages)))
-        .collect();
+    let shape: Vec<f64> =
+        (0..pages).map(|i| 1.0 + libm::sin(3.0 * PI * f64::from(i) / f64::from(pages))).collect();
     let mut step = 1.0;
     loop {
         let sine: Vec<u32> = shape.iter().map(|s| (step * s) as u32).collect();

@@ -38,11 +38,8 @@ pub enum TraceError {
 /// page outside the region.
 pub fn read_pages(path: &Path, pages: u32, references: usize) -> Result<Vec<u32>, TraceError> {
     let read_error = |source| TraceError::Read { path: path.to_owned(), source };
-    let content = |position: String, problem: String| TraceError::Content {
-        path: path.to_owned(),
-        position,
-        problem,
-    };
+    let content =
+        |position: String, problem: String| TraceError::Content { path: path.to_owned(), position, problem };
     let mut reader = BufReader::new(File::open(path).map_err(read_error)?);
     let head = reader.fill_buf().map_err(read_error)?;
     let head = &head[..head.len().min(4096)];

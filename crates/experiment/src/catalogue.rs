@@ -1,0 +1,118 @@
+//! The names under which things are observed, so that targets, analysis and report agree.
+
+use crate::observation::{Better, Metric, Unit};
+
+/// A metric's definition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Definition {
+    /// The name.
+    pub name: &'static str,
+    /// The unit.
+    pub unit: Unit,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// One line.
+    pub help: &'static str,
+}
+
+macro_rules! definitions {
+    ($($name:literal, $unit:ident, $better:ident, $help:literal;)*) => {
+        /// Every metric.
+        pub const METRICS: &[Definition] = &[
+            $(Definition { name: $name, unit: Unit::$unit, better: Better::$better, help: $help },)*
+        ];
+    };
+}
+
+definitions! {
+    "time.elapsed", Nanoseconds, Lower, "wall time of the references";
+    "time.user", Nanoseconds, Lower, "processor time in user mode";
+    "time.system", Nanoseconds, Lower, "processor time in the kernel";
+    "time.stalled", Nanoseconds, Lower, "time in which some task waited for memory (PSI some)";
+    "access.mean", Nanoseconds, Lower, "mean time of a reference";
+    "access.p50", Nanoseconds, Lower, "median time of a reference";
+    "access.p99", Nanoseconds, Lower, "time that 99 % of references do not exceed";
+    "access.p999", Nanoseconds, Lower, "time that 99.9 % of references do not exceed";
+    "access.max", Nanoseconds, Lower, "longest reference";
+    "access.hit.mean", Nanoseconds, Lower, "mean time of a reference without a fault";
+    "access.hit.p50", Nanoseconds, Lower, "median time of a reference without a fault";
+    "access.minor.mean", Nanoseconds, Lower, "mean time of a reference with a minor fault";
+    "access.minor.p50", Nanoseconds, Lower, "median time of a reference with a minor fault";
+    "access.major.mean", Nanoseconds, Lower, "mean time of a reference with a major fault";
+    "access.major.p50", Nanoseconds, Lower, "median time of a reference with a major fault";
+    "access.major.p99", Nanoseconds, Lower, "time that 99 % of references with a major fault do not exceed";
+    "faults.minor", Count, Lower, "minor faults";
+    "faults.major", Count, Lower, "major faults";
+    "swap.in", Pages, Lower, "pages read from swap";
+    "swap.out", Pages, Lower, "pages written to swap";
+    "switches.voluntary", Count, Lower, "voluntary context switches";
+    "switches.involuntary", Count, Lower, "involuntary context switches";
+    "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
+}
+
+/// The metric of this name with a value.
+///
+/// # Panics
+/// When the name is not in [`METRICS`]: names come from the program, not from users.
+pub fn metric(name: &str, value: Option<f64>) -> Metric {
+    let definition = METRICS.iter().find(|d| d.name == name);
+    let definition = definition.unwrap_or_else(|| panic!("no metric '{name}' in the catalogue"));
+    Metric {
+        name: name.to_owned(),
+        unit: definition.unit,
+        better: definition.better,
+        value: value.filter(|v| v.is_finite()),
+    }
+}
+
+/// The name of the table with one row for each window of a run. Its columns: `reference` (the
+/// window's last reference), `time` (ns since the start), `access.mean`, `access.max`,
+/// `faults.minor`, `faults.major`, `swap.in`, `swap.out`, `pages.present`.
+pub const WINDOWS: &str = "windows";
+
+/// The environment's entries and what they hold.
+pub const ENVIRONMENT: &[(&str, &str)] = &[
+    ("kernel.release", "uname -r"),
+    ("kernel.version", "uname -v"),
+    ("kernel.cmdline", "/proc/cmdline, cut at 1,000 characters"),
+    ("machine.arch", "uname -m"),
+    ("machine.hypervisor", "the hypervisor, where one shows"),
+    ("cpu.model", "model name"),
+    ("cpu.count", "processors online"),
+    ("memory.total", "bytes"),
+    ("memory.available", "bytes at the start"),
+    ("page.size", "bytes"),
+    ("thp.enabled", "the transparent huge page mode in force"),
+    ("mglru.enabled", "lru_gen/enabled; absent where the kernel has none"),
+    ("vm.swappiness", "0 to 200"),
+    ("swap.kind", "file, zram, none, or the host's"),
+    ("swap.size", "bytes"),
+    ("cgroup.version", "1, 2, or none"),
+    ("memory.limit", "bytes of the limit in force"),
+    ("clock.source", "what times the references: tsc or clock_gettime"),
+    ("clock.kernel", "the kernel's clock source"),
+    ("clock.cost", "ns for one reading"),
+    ("harness.cost", "ns that the harness adds to a reference, measured before the run"),
+    ("load.1min", "load average at the start"),
+    ("steal.share", "share of the processors' time stolen during the run"),
+    ("governor", "frequency governor, where one shows"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_dotted() {
+        let mut names: Vec<_> = METRICS.iter().map(|d| d.name).collect();
+        assert!(names.iter().all(|n| n.contains('.')));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), METRICS.len());
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_becomes_a_dash() {
+        assert_eq!(metric("time.user", Some(f64::NAN)).value, None);
+    }
+}

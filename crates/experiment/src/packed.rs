@@ -1,0 +1,93 @@
+//! Arrays of whole numbers in few bytes: little-endian u32, compressed with zlib.
+//!
+//! The notebook keeps these bytes as they are (Python: `numpy.frombuffer(zlib.decompress(b), '<u4')`);
+//! in JSON they are base64.
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::read::{ZlibDecoder, ZlibEncoder};
+use serde::{Deserialize, Deserializer, Serializer, de};
+
+/// No array is longer than this when unpacked: a torn or hostile blob cannot exhaust memory.
+pub const MOST_NUMBERS: usize = 1 << 28;
+
+/// Bytes that are no packed array.
+#[derive(Debug, thiserror::Error)]
+#[error("not a packed array: {0}")]
+pub struct PackedError(String);
+
+/// Packs `numbers`.
+pub fn pack(numbers: &[u32]) -> Vec<u8> {
+    let plain: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let mut packed = Vec::new();
+    ZlibEncoder::new(plain.as_slice(), Compression::fast())
+        .read_to_end(&mut packed)
+        .expect("reading from memory cannot fail");
+    packed
+}
+
+/// Unpacks what [`pack`] made.
+///
+/// # Errors
+/// When `bytes` are torn, not zlib, not a whole number of u32, or beyond [`MOST_NUMBERS`].
+pub fn unpack(bytes: &[u8]) -> Result<Vec<u32>, PackedError> {
+    let mut plain = Vec::new();
+    let limit = MOST_NUMBERS as u64 * 4;
+    ZlibDecoder::new(bytes)
+        .take(limit + 1)
+        .read_to_end(&mut plain)
+        .map_err(|e| PackedError(e.to_string()))?;
+    if plain.len() as u64 > limit {
+        return Err(PackedError(format!("more than {MOST_NUMBERS} numbers")));
+    }
+    let words = plain.chunks_exact(4);
+    if !words.remainder().is_empty() {
+        return Err(PackedError(format!("{} bytes are not a whole number of u32", plain.len())));
+    }
+    Ok(words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+}
+
+/// For `#[serde(with = "packed")]`.
+///
+/// # Errors
+/// Only those of the serializer.
+pub fn serialize<S: Serializer>(numbers: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&STANDARD.encode(pack(numbers)))
+}
+
+/// For `#[serde(with = "packed")]`.
+///
+/// # Errors
+/// When the text is no base64 of a packed array.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let bytes = STANDARD.decode(text).map_err(de::Error::custom)?;
+    unpack(&bytes).map_err(de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn unpacking_gives_what_was_packed(numbers: Vec<u32>) {
+            prop_assert_eq!(unpack(&pack(&numbers)).unwrap(), numbers);
+        }
+
+        #[test]
+        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
+            let _ = unpack(&bytes);
+        }
+    }
+
+    #[test]
+    fn torn_bytes_are_refused() {
+        let packed = pack(&[1, 2, 3, 4, 5]);
+        assert!(unpack(&packed[..packed.len() / 2]).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! Runs as they are kept: one experiment on one target under one setting, with its repetitions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiments::Experiment;
+use crate::observation::Observations;
+use crate::setting::Setting;
+use crate::target::TargetSpec;
+
+/// What identifies a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// The run's name, unique in its notebook.
+    pub name: String,
+    /// Groups the runs of one command, which were interleaved: any text, the same for all of them.
+    pub batch: String,
+    /// What was done.
+    pub experiment: Experiment,
+    /// What it was done to.
+    pub target: TargetSpec,
+    /// Under which conditions.
+    pub setting: Setting,
+    /// When the run began: RFC 3339, UTC.
+    pub started: String,
+    /// The version of pagelab that performed it.
+    pub pagelab: String,
+}
+
+/// How a repetition ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", content = "reason", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Wholly performed.
+    Done,
+    /// Ended by the user.
+    Interrupted,
+    /// Could not be performed; the reason.
+    Failed(String),
+    /// Never reported an end: pagelab or the machine was killed.
+    Torn,
+}
+
+/// One performance of the experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Repetition {
+    /// Its number within the run, from 1.
+    pub number: u32,
+    /// When it began: RFC 3339, UTC.
+    pub started: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was seen.
+    pub observations: Observations,
+}
+
+/// A run with everything that was seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The notebook's number for it.
+    pub id: i64,
+    /// What identifies it.
+    pub header: RunHeader,
+    /// The repetitions, in order.
+    pub repetitions: Vec<Repetition>,
+}
+
+impl Run {
+    /// The repetitions that were wholly performed: those that count.
+    pub fn done(&self) -> impl Iterator<Item = &Repetition> {
+        self.repetitions.iter().filter(|r| r.outcome == Outcome::Done)
+    }
+
+    /// The values of a metric over the repetitions that count, in order; unmeasured ones left out.
+    pub fn values(&self, metric: &str) -> Vec<f64> {
+        self.done().filter_map(|r| r.observations.metric(metric)).collect()
+    }
+}

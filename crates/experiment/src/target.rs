@@ -1,0 +1,238 @@
+//! Targets: what an experiment is done to, how one is named, and the two traits that join a
+//! performance to whoever takes its observations.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiments::Experiment;
+use crate::observation::Observation;
+use crate::setting::Setting;
+
+/// What kind of target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// The running kernel.
+    Host,
+    /// A kernel image, booted in a throw-away machine.
+    Kernel(String),
+    /// A modelled system or policy, with its parameters behind further colons.
+    Model(String),
+}
+
+/// A target by name, with options: `host`, `host,memory=64M`, `kernel:PATH,append="a b"`,
+/// `model:lru`. The options that are settings are folded into the run's [`Setting`] by
+/// [`TargetSpec::setting`]; the others are the target's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TargetSpec {
+    /// The kind.
+    pub kind: TargetKind,
+    /// The options, in the order given.
+    pub options: Vec<(String, String)>,
+}
+
+/// A text that names no target.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "'{text}' is no target: {problem}; write host, kernel:PATH or model:NAME, with options as in host,memory=64M"
+)]
+pub struct TargetSpecError {
+    text: String,
+    problem: String,
+}
+
+impl TargetSpec {
+    /// The running kernel without options.
+    pub fn host() -> Self {
+        Self { kind: TargetKind::Host, options: Vec::new() }
+    }
+
+    /// Splits the options: the setting that results from `base` and this target's options, and the
+    /// options that are no settings.
+    ///
+    /// # Errors
+    /// A sentence when a setting has an impossible value.
+    pub fn setting(&self, base: &Setting) -> Result<(Setting, Vec<(String, String)>), String> {
+        let mut setting = base.clone();
+        let mut own = Vec::new();
+        for (key, value) in &self.options {
+            if !setting.apply(key, value)? {
+                own.push((key.clone(), value.clone()));
+            }
+        }
+        Ok((setting, own))
+    }
+}
+
+impl FromStr for TargetSpec {
+    type Err = TargetSpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = |problem: &str| TargetSpecError { text: text.to_owned(), problem: problem.to_owned() };
+        let mut parts = split_outside_quotes(text).ok_or_else(|| wrong("a quote is not closed"))?.into_iter();
+        let name = parts.next().unwrap_or_default();
+        let kind = match name.split_once(':') {
+            None if name == "host" => TargetKind::Host,
+            Some(("kernel", path)) if !path.is_empty() => TargetKind::Kernel(path.to_owned()),
+            Some(("model", model)) if !model.is_empty() => TargetKind::Model(model.to_owned()),
+            _ => return Err(wrong("the name is unknown")),
+        };
+        let options = parts
+            .map(|part| match part.split_once('=') {
+                Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+                _ => Err(wrong(&format!("the option '{part}' is not KEY=VALUE"))),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { kind, options })
+    }
+}
+
+/// Splits at commas outside double quotes, and drops the quotes; `None` when one is not closed.
+fn split_outside_quotes(text: &str) -> Option<Vec<String>> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => parts.push(String::new()),
+            _ => parts.last_mut()?.push(c),
+        }
+    }
+    (!quoted).then_some(parts)
+}
+
+impl fmt::Display for TargetSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |text: &str| if text.contains(',') { format!("\"{text}\"") } else { text.to_owned() };
+        match &self.kind {
+            TargetKind::Host => f.write_str("host")?,
+            TargetKind::Kernel(path) => write!(f, "kernel:{}", quoted(path))?,
+            TargetKind::Model(name) => write!(f, "model:{}", quoted(name))?,
+        }
+        self.options.iter().try_for_each(|(key, value)| write!(f, ",{key}={}", quoted(value)))
+    }
+}
+
+impl TryFrom<String> for TargetSpec {
+    type Error = TargetSpecError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<TargetSpec> for String {
+    fn from(spec: TargetSpec) -> Self {
+        spec.to_string()
+    }
+}
+
+/// Takes what a target sees.
+pub trait Recorder {
+    /// Keeps one observation.
+    ///
+    /// # Errors
+    /// When it cannot be kept (a full disk); the target then ends the performance.
+    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError>;
+
+    /// Says how far the performance is: `done` of `total` steps of the current phase.
+    fn progress(&mut self, phase: &str, done: u64, total: u64);
+
+    /// Whether the user wants to end. Targets ask at least ten times a second.
+    fn interrupted(&self) -> bool;
+}
+
+/// An observation could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct RecorderError(pub String);
+
+/// Performs experiments.
+pub trait Target {
+    /// Performs `experiment` once under `setting` and gives everything it sees to `recorder`.
+    ///
+    /// # Errors
+    /// See [`TargetError`]. Whatever was set up is undone in every case.
+    fn perform(
+        &mut self,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), TargetError>;
+}
+
+/// Why an experiment was not performed wholly.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The user ended it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The target cannot do this experiment or setting.
+    #[error("{what}; {remedy}")]
+    Unsupported {
+        /// What is impossible.
+        what: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// It would endanger the machine.
+    #[error("refused: {what}; {remedy}")]
+    Refused {
+        /// What is too much.
+        what: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// The kernel killed the load inside its memory limit.
+    #[error(
+        "the kernel killed the experiment inside its memory limit of {limit} bytes (out of memory); give more memory or more swap"
+    )]
+    OutOfMemory {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Anything else that the system refused.
+    #[error("{0}")]
+    Failed(String),
+    /// The observations could not be kept.
+    #[error("the run could not be written: {0}")]
+    Recorder(#[from] RecorderError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn targets_as_people_write_them() {
+        let spec: TargetSpec = r#"kernel:/boot/vmlinuz,append="a=1, b",memory=64M"#.parse().unwrap();
+        assert_eq!(spec.kind, TargetKind::Kernel("/boot/vmlinuz".into()));
+        assert_eq!(spec.options[0], ("append".into(), "a=1, b".into()));
+        assert_eq!(spec.to_string().parse::<TargetSpec>().unwrap(), spec);
+        let (setting, own) = spec.setting(&Setting::default()).unwrap();
+        assert_eq!(setting.to_string(), "memory=64M");
+        assert_eq!(own, [("append".to_owned(), "a=1, b".to_owned())]);
+        for text in ["", "hots", "kernel:", "host,thp", "host,\"x"] {
+            assert!(text.parse::<TargetSpec>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_setting_cannot_leave_sys_and_proc() {
+        let mut setting = Setting::default();
+        assert!(setting.apply("set", "/sys/kernel/mm/lru_gen/enabled=y").unwrap());
+        for value in ["/etc/passwd=x", "/sys/../etc/passwd=x", "/sys/x"] {
+            assert!(setting.apply("set", value).is_err(), "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text: String) {
+            let _ = text.parse::<TargetSpec>();
+        }
+    }
+}
