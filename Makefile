@@ -1,0 +1,46 @@
+# pagelab: `make run` sets up what is missing, builds, and measures this machine;
+# `make test` sets up and passes the tests. `make help` lists the rest.
+
+CARGO ?= cargo
+
+.PHONY: help run build test test-setup setup lint bench dist aarch64 install clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what a build needs (a C compiler; Rust must be there)
+	@scripts/setup build
+
+test-setup: ## install what the tests need besides (Chromium, sqlite3)
+	@scripts/setup test
+
+build: setup ## the optimised binary, target/release/pagelab
+	$(CARGO) build --release --locked
+
+run: build ## the standard suite on this machine: a verdict and report.html
+	target/release/pagelab run
+
+test: test-setup ## every test
+	$(CARGO) test --workspace --locked
+
+lint: ## formatting and clippy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+bench: setup ## the benchmarks (method and figures: docs/performance.md)
+	$(CARGO) bench --workspace --locked
+
+dist: setup ## a static binary for any x86-64 Linux, man pages and completions, in dist/
+	@scripts/dist
+
+aarch64: ## check that everything compiles for aarch64
+	@scripts/setup aarch64
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc \
+	$(CARGO) build --locked -p pagelab --target aarch64-unknown-linux-gnu
+
+install: build ## the binary into ~/.cargo/bin
+	$(CARGO) install --locked --path crates/pagelab
+
+clean: ## remove what was built
+	$(CARGO) clean
+	rm -rf dist
