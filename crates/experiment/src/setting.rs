@@ -80,6 +80,7 @@ impl Setting {
     pub fn apply(&mut self, key: &str, value: &str) -> Result<bool, String> {
         let size = |v: &str| v.parse::<Size>().map_err(|e| e.to_string());
         match key {
+            "memory" if value == "none" => self.memory = None,
             "memory" => self.memory = Some(size(value)?),
             "swap" => self.swap = Some(value.parse()?),
             "swap-size" => self.swap_size = Some(size(value)?),
