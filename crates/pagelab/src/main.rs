@@ -1,1 +1,36 @@
-fn main() {}
+//! The command line of pagelab: parses, wires the crates together, prints.
+//!
+//! Exit status: 0 done; 1 `compare --fail-on` found a regression; 2 wrong usage; 3 the experiment
+//! could not be performed, or anything else that failed.
+
+mod cli;
+mod commands;
+mod failure;
+mod interrupt;
+mod output;
+mod progress;
+mod recorder;
+mod suite;
+mod terminal;
+mod verdict;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    // The load runs in a process of its own, which is this program again.
+    if std::env::args_os().nth(1).is_some_and(|a| a == "__worker") {
+        return pagelab_live::worker_main();
+    }
+    match commands::dispatch(cli::Cli::parse()) {
+        Ok(code) => code,
+        Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pagelab: {error:#}");
+            ExitCode::from(error.downcast_ref::<Failure>().map_or(3, Failure::status))
+        }
+    }
+}

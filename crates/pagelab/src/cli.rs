@@ -1,0 +1,74 @@
+//! The command line's grammar. Help, manual pages and completions come from these definitions.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{
+    catalogue, compare, completions, export, import, list, manual, report, run, show,
+};
+use crate::terminal::Color;
+
+/// A laboratory for virtual-memory performance: runs experiments on the kernel, keeps what it saw,
+/// compares any two runs and draws them.
+#[derive(Parser, Debug)]
+#[command(
+    name = "pagelab",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    before_help = EXAMPLES,
+    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression; 2 wrong usage; 3 could not be performed."
+)]
+pub struct Cli {
+    /// The notebook: one SQLite file that keeps every run
+    #[arg(long, value_name = "FILE", env = "PAGELAB_NOTEBOOK", default_value = "pagelab.db", global = true)]
+    pub notebook: PathBuf,
+    /// When to print colours (NO_COLOR is honoured)
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", global = true, hide_possible_values = false)]
+    pub color: Color,
+    /// No progress and no remarks, only results and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  pagelab run                                      the standard suite: a verdict and report.html
+  pagelab run mapanon --memory 64M --repeat 5      one experiment, five times
+  pagelab run mapanon --repeat 8 --on host,thp=never --on host,thp=always
+  pagelab compare @2 @1                            the last two runs against each other
+  pagelab report @1 -o page.html                   a run as one page of plots
+";
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Perform an experiment, or the standard suite, and keep what was seen
+    Run(run::Arguments),
+    /// The runs in the notebook
+    List(list::Arguments),
+    /// One run's figures
+    Show(show::Arguments),
+    /// Compare runs: change, interval, significance, verdict
+    Compare(compare::Arguments),
+    /// Draw runs: one self-contained HTML page
+    Report(report::Arguments),
+    /// Write runs as JSON, CSV or Parquet
+    Export(export::Arguments),
+    /// Take the runs of another notebook over
+    Import(import::Arguments),
+    /// The experiments and every parameter
+    Experiments(catalogue::Arguments),
+    /// The targets
+    Targets(catalogue::Arguments),
+    /// The reference patterns
+    Patterns(catalogue::Arguments),
+    /// Print a completion script for a shell
+    Completions(completions::Arguments),
+    /// Write the manual pages into a folder
+    #[command(name = "man")]
+    Manual(manual::Arguments),
+}

@@ -1,0 +1,78 @@
+//! `pagelab experiments`, `targets`, `patterns`: what there is.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_experiment::Experiment;
+use pagelab_reference::Pattern;
+use pagelab_report::text;
+use serde_json::json;
+
+use super::Context;
+use crate::output::print_json;
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be named behind `--on`: (form, one line).
+const TARGETS: &[(&str, &str)] = &[
+    ("host", "the running kernel"),
+    ("host,KEY=VALUE…", "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, set=/sys/FILE=VALUE"),
+];
+
+/// Prints the experiments with their parameters.
+pub fn experiments(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    if arguments.json {
+        let list: Vec<_> = Experiment::catalogue()
+            .iter()
+            .map(|(name, help, parameters)| {
+                let parameters: Vec<_> = parameters
+                    .iter()
+                    .map(|p| json!({"name": p.name, "default": p.default, "help": p.help}))
+                    .collect();
+                json!({"name": name, "help": help, "parameters": parameters})
+            })
+            .collect();
+        return print_json("experiments", list.into());
+    }
+    for (name, help, parameters) in Experiment::catalogue() {
+        println!("{name}: {help}");
+        let rows: Vec<Vec<String>> = parameters
+            .iter()
+            .map(|p| vec![format!("  --{}", p.name), p.default.to_owned(), p.help.to_owned()])
+            .collect();
+        println!("{}\n", text::table(&["  parameter", "default", "meaning"], &rows, &context.style));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the forms of targets.
+pub fn targets(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    pairs("targets", "target", TARGETS, arguments, context)
+}
+
+/// Prints the patterns.
+pub fn patterns(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    pairs("patterns", "pattern", Pattern::catalogue(), arguments, context)
+}
+
+fn pairs(
+    what: &str,
+    heading: &str,
+    list: &[(&str, &str)],
+    arguments: &Arguments,
+    context: &Context,
+) -> Result<ExitCode> {
+    if arguments.json {
+        let list: Vec<_> = list.iter().map(|(name, help)| json!({"name": name, "help": help})).collect();
+        return print_json(what, list.into());
+    }
+    let rows: Vec<Vec<String>> = list.iter().map(|(n, h)| vec![(*n).to_owned(), (*h).to_owned()]).collect();
+    println!("{}", text::table(&[heading, "what it is"], &rows, &context.style));
+    Ok(ExitCode::SUCCESS)
+}

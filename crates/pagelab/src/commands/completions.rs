@@ -1,0 +1,27 @@
+//! `pagelab completions SHELL`: a completion script on standard output.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(before_help = "Example:\n  pagelab completions bash > ~/.local/share/bash-completion/completions/pagelab\n")]
+pub struct Arguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Prints the script.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "pagelab", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}

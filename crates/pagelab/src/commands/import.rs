@@ -1,0 +1,34 @@
+//! `pagelab import FILE`: takes the runs of another notebook over.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_notebook::Notebook;
+
+use super::Context;
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(before_help = "Example:\n  pagelab import colleague.db\n")]
+pub struct Arguments {
+    /// The other notebook
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Imports and says what came.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let mut notebook = Notebook::open(&context.notebook)?;
+    let report = notebook.import(&arguments.file)?;
+    for (from, to) in &report.imported {
+        if from == to { println!("imported {to}") } else { println!("imported {from} as {to}") }
+    }
+    if report.known > 0 {
+        println!("{} known already", report.known);
+    }
+    if report.imported.is_empty() && report.known == 0 {
+        println!("{} holds no runs", arguments.file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

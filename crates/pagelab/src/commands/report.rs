@@ -1,0 +1,39 @@
+//! `pagelab report RUN… -o FILE`: runs as one self-contained page of plots.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_experiment::Run;
+use pagelab_notebook::Notebook;
+
+use super::Context;
+use crate::{page, verdict};
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n")]
+pub struct Arguments {
+    /// The runs: names, ids, @1 for the newest
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    /// The page's file
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+}
+
+/// Writes the page.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let notebook = Notebook::open_existing(&context.notebook)?;
+    let runs = arguments
+        .runs
+        .iter()
+        .map(|name| Ok(notebook.load(notebook.resolve(name)?)?))
+        .collect::<Result<Vec<Run>>>()?;
+    let runs: Vec<&Run> = runs.iter().collect();
+    page::write(&runs, &verdict::verdict(&runs), &arguments.output)?;
+    if !context.quiet {
+        println!("{}", arguments.output.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,203 @@
+//! `pagelab run`: performs an experiment, or the standard suite, and keeps what was seen.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use pagelab_experiment::experiments::{Paging, Touch};
+use pagelab_experiment::setting::{Swap, Thp};
+use pagelab_experiment::{Experiment, Run, Setting, Size, TargetSpec};
+use pagelab_reference::Pattern;
+
+use super::Context;
+use crate::failure::usage;
+use crate::performance::{self, Plan};
+use crate::{page, suite, summary, verdict};
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(before_help = "Examples:
+  pagelab run
+  pagelab run mapanon --pattern zipf:0.9 --memory 128M --pages 65536
+  pagelab run mapanon --repeat 8 --on host,swap=file --on host,swap=zram
+  pagelab run mapfile --touch write --name dirty-pages
+")]
+pub struct Arguments {
+    #[command(flatten)]
+    conditions: Conditions,
+    /// The experiment; none: the standard suite
+    #[command(subcommand)]
+    experiment: Option<ExperimentArguments>,
+}
+
+/// What is common to all experiments.
+#[derive(clap::Args, Debug)]
+struct Conditions {
+    /// What to perform it on; several are interleaved (A B B A) [default: host]
+    #[arg(long, value_name = "TARGET", global = true)]
+    on: Vec<TargetSpec>,
+    /// Repetitions on each target
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
+    repeat: u32,
+    /// The memory limit: a SIZE, or none [default: 64M]
+    #[arg(long, value_name = "SIZE", value_parser = limit, global = true)]
+    memory: Option<Limit>,
+    /// The swap for the run: a file or a zram device made for it, or none [default: file]
+    #[arg(long, value_name = "file|zram|none", global = true)]
+    swap: Option<Swap>,
+    /// The size of that swap [default: what the experiment needs]
+    #[arg(long, value_name = "SIZE", global = true)]
+    swap_size: Option<Size>,
+    /// Transparent huge pages during the run
+    #[arg(long, value_name = "always|madvise|never", global = true)]
+    thp: Option<Thp>,
+    /// The kernel's inclination to swap during the run
+    #[arg(long, value_name = "0-200", value_parser = clap::value_parser!(u8).range(0..=200), global = true)]
+    swappiness: Option<u8>,
+    /// A file under /sys or /proc/sys and its value during the run
+    #[arg(long, value_name = "FILE=VALUE", global = true)]
+    set: Vec<String>,
+    /// The run's name [default: one made from the experiment's]
+    #[arg(long, value_name = "NAME", global = true)]
+    name: Option<String>,
+    /// Where the page of plots goes; none: no page
+    #[arg(long, value_name = "FILE", default_value = "report.html", global = true)]
+    report: PathBuf,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// A limit or the wish for none.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    None,
+    Of(Size),
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit::None),
+        _ => text.parse().map(Limit::Of).map_err(|e: pagelab_experiment::size::SizeError| e.to_string()),
+    }
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum ExperimentArguments {
+    /// References to one anonymous mapping, each timed (Gorman 2002)
+    Mapanon(PagingArguments),
+    /// References to one mapping of a file, each timed
+    Mapfile(PagingArguments),
+}
+
+/// The parameters of mapanon and mapfile.
+#[derive(clap::Args, Debug)]
+struct PagingArguments {
+    /// The mapping's size in pages
+    #[arg(long, value_name = "N", default_value_t = Paging::default().pages, value_parser = clap::value_parser!(u64).range(1..))]
+    pages: u64,
+    /// The number of references
+    #[arg(long, value_name = "N", default_value_t = Paging::default().references, value_parser = clap::value_parser!(u64).range(1..))]
+    references: u64,
+    /// The order of references (see: pagelab patterns)
+    #[arg(long, value_name = "PATTERN", default_value_t = Paging::default().pattern)]
+    pattern: Pattern,
+    /// What a reference does: reads its whole page, reads a word, or writes a word
+    #[arg(long, value_name = "page|word|write", default_value_t = Paging::default().touch)]
+    touch: Touch,
+    /// The seed of the pattern
+    #[arg(long, value_name = "N", default_value_t = Paging::default().seed)]
+    seed: u64,
+    /// Touch every page twice, from the last down, before the references start
+    #[arg(long)]
+    warm: bool,
+}
+
+impl ExperimentArguments {
+    fn experiment(&self) -> Experiment {
+        let paging = |a: &PagingArguments| Paging {
+            pages: a.pages,
+            references: a.references,
+            pattern: a.pattern.clone(),
+            touch: a.touch,
+            seed: a.seed,
+            warm: a.warm,
+        };
+        match self {
+            Self::Mapanon(arguments) => Experiment::Mapanon(paging(arguments)),
+            Self::Mapfile(arguments) => Experiment::Mapfile(paging(arguments)),
+        }
+    }
+}
+
+impl Conditions {
+    fn setting(&self) -> Result<Setting> {
+        let memory = match self.memory {
+            None => Some(suite::MEMORY),
+            Some(Limit::None) => None,
+            Some(Limit::Of(size)) => Some(size),
+        };
+        let mut setting = Setting {
+            memory,
+            swap: self.swap,
+            swap_size: self.swap_size,
+            thp: self.thp,
+            swappiness: self.swappiness,
+            ..Setting::default()
+        };
+        for pair in &self.set {
+            setting.apply("set", pair).map_err(usage)?;
+        }
+        Ok(setting)
+    }
+
+    fn targets(&self) -> Vec<TargetSpec> {
+        if self.on.is_empty() { vec![TargetSpec::host()] } else { self.on.clone() }
+    }
+}
+
+/// Performs what was asked, then prints the verdict and draws the page.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let conditions = &arguments.conditions;
+    let setting = conditions.setting()?;
+    let targets = conditions.targets();
+    let name = conditions.name.as_deref();
+    let mut plans = Vec::new();
+    match &arguments.experiment {
+        Some(experiment) => {
+            for (n, target) in targets.iter().enumerate() {
+                let name = name.map(|name| if targets.len() > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() });
+                plans.push(Plan::new(name, experiment.experiment(), target, &setting)?);
+            }
+        }
+        None => {
+            for part in suite::parts() {
+                for (n, target) in targets.iter().enumerate() {
+                    let mut part_name = format!("{}-{}", name.unwrap_or("suite"), part.name);
+                    if targets.len() > 1 {
+                        part_name += &format!("-{}", n + 1);
+                    }
+                    plans.push(Plan::new(Some(part_name), part.experiment.clone(), target, &setting)?);
+                }
+            }
+        }
+    }
+    let done = performance::perform(&plans, conditions.repeat, context)?;
+    let runs: Vec<&Run> = done.runs.iter().collect();
+    let lines = verdict::verdict(&runs);
+    let drawn = if conditions.report.as_os_str() == "none" {
+        None
+    } else {
+        page::write(&runs, &lines, &conditions.report)?;
+        Some(conditions.report.as_path())
+    };
+    if conditions.json {
+        summary::print_json(&runs, &lines, drawn)?;
+    } else {
+        summary::print(&runs, &lines, drawn, context)?;
+    }
+    match done.failure {
+        None => Ok(ExitCode::SUCCESS),
+        Some(error) => Err(anyhow!(error)),
+    }
+}

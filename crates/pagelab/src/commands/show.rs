@@ -1,0 +1,38 @@
+//! `pagelab show RUN`: one run's figures, conditions and remarks.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_notebook::Notebook;
+
+use super::Context;
+use crate::{summary, verdict};
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(before_help = "Examples:\n  pagelab show @1\n  pagelab show mapanon-3 --all\n")]
+pub struct Arguments {
+    /// The run: a name, an id, @1 for the newest, @2 for the one before
+    #[arg(value_name = "RUN", default_value = "@1")]
+    run: String,
+    /// The kernel's counters and the whole environment as well
+    #[arg(short, long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the run.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let notebook = Notebook::open_existing(&context.notebook)?;
+    let run = notebook.load(notebook.resolve(&arguments.run)?)?;
+    let lines = verdict::verdict(&[&run]);
+    if arguments.json {
+        summary::print_json(&[&run], &lines, None)?;
+    } else {
+        summary::print_one(&run, arguments.all, context)?;
+        summary::print_verdict(&lines);
+    }
+    Ok(ExitCode::SUCCESS)
+}

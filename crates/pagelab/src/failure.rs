@@ -1,0 +1,44 @@
+//! Failures whose exit status differs from the general one.
+
+use std::fmt;
+use std::io;
+
+/// A failure with an exit status of its own.
+#[derive(Debug)]
+pub enum Failure {
+    /// The user asked for something that cannot be meant: status 2.
+    Usage(String),
+    /// The user ended it: 130, as shells report an interrupted program.
+    Interrupted,
+}
+
+impl Failure {
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) => f.write_str(text),
+            Self::Interrupted => f.write_str("interrupted; what was finished is in the notebook"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A wrong usage as an error.
+pub fn usage(text: impl Into<String>) -> anyhow::Error {
+    Failure::Usage(text.into()).into()
+}
+
+/// Whether the reader of our output went away, which is no failure of ours.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}

@@ -1,0 +1,162 @@
+//! Performs plans: interleaves their repetitions, writes each observation to the notebook as it
+//! comes, shows progress, and ends in order on an interrupt.
+
+use anyhow::{Context as _, Result};
+use pagelab_experiment::target::TargetKind;
+use pagelab_experiment::{
+    Experiment, Observation, Outcome, Recorder, RecorderError, Run, RunHeader, Setting, Target, TargetError,
+    TargetSpec,
+};
+use pagelab_live::Host;
+use pagelab_notebook::{Notebook, RepetitionId, RunId};
+
+use crate::commands::Context;
+use crate::failure::{Failure, usage};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+
+/// One run to be made.
+pub struct Plan {
+    name: Option<String>,
+    experiment: Experiment,
+    target: TargetSpec,
+    setting: Setting,
+}
+
+impl Plan {
+    /// A run of `experiment` on `target`, whose own options come before those of `setting`.
+    ///
+    /// # Errors
+    /// When an option is unknown or its value impossible.
+    pub fn new(
+        name: Option<String>,
+        experiment: Experiment,
+        target: &TargetSpec,
+        setting: &Setting,
+    ) -> Result<Self> {
+        let (setting, own) = target.setting(setting).map_err(|e| usage(format!("--on {target}: {e}")))?;
+        if let (TargetKind::Host, Some((key, _))) = (&target.kind, own.first()) {
+            return Err(usage(format!("--on {target}: the host has no option '{key}' (see: pagelab targets)")));
+        }
+        Ok(Self { name, experiment, target: target.clone(), setting })
+    }
+}
+
+/// What was performed.
+pub struct Performed {
+    /// The runs as the notebook has them, in the order of the plans.
+    pub runs: Vec<Run>,
+    /// Why it ended early, if it did.
+    pub failure: Option<anyhow::Error>,
+}
+
+/// Performs every plan `repeat` times, forwards and backwards in turn (A B B A …), so that a drift
+/// of the machine touches all alike.
+///
+/// # Errors
+/// When the notebook cannot be written. A repetition that fails is kept with its reason, ends the
+/// performance, and is given back as `failure`.
+pub fn perform(plans: &[Plan], repeat: u32, context: &Context) -> Result<Performed> {
+    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let mut notebook = Notebook::open(&context.notebook)?;
+    let mut targets = plans.iter().map(target).collect::<Result<Vec<_>>>()?;
+    let mut ids = Vec::new();
+    let batch = jiff::Timestamp::now().to_string();
+    for plan in plans {
+        ids.push(notebook.begin_run(&RunHeader {
+            name: plan.name.clone().unwrap_or_default(),
+            batch: batch.clone(),
+            experiment: plan.experiment.clone(),
+            target: plan.target.clone(),
+            setting: plan.setting.clone(),
+            started: jiff::Timestamp::now().to_string(),
+            pagelab: env!("CARGO_PKG_VERSION").to_owned(),
+        })?);
+    }
+    let mut progress = Progress::new(u64::from(repeat) * plans.len() as u64, context.quiet);
+    let mut failure = None;
+    'all: for number in 1..=repeat {
+        let mut order: Vec<usize> = (0..plans.len()).collect();
+        if number % 2 == 0 {
+            order.reverse();
+        }
+        for index in order {
+            progress.begin(&format!("{} on {}", plans[index].experiment.name(), plans[index].target));
+            let result = repetition(
+                &mut notebook,
+                ids[index],
+                number,
+                &plans[index],
+                targets[index].as_mut(),
+                &progress,
+                &interrupt,
+            );
+            progress.finish_one();
+            if let Err(error) = result {
+                failure = Some(error);
+                break 'all;
+            }
+        }
+    }
+    progress.clear();
+    let runs = ids.iter().map(|&id| notebook.load(id)).collect::<Result<_, _>>()?;
+    Ok(Performed { runs, failure })
+}
+
+fn target(plan: &Plan) -> Result<Box<dyn Target>> {
+    match &plan.target.kind {
+        TargetKind::Host => Ok(Box::new(Host::new())),
+        TargetKind::Kernel(_) | TargetKind::Model(_) => {
+            Err(usage(format!("--on {}: this build knows only the host (see: pagelab targets)", plan.target)))
+        }
+    }
+}
+
+fn repetition(
+    notebook: &mut Notebook,
+    run: RunId,
+    number: u32,
+    plan: &Plan,
+    target: &mut dyn Target,
+    progress: &Progress,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let id = notebook.begin_repetition(run, number, &jiff::Timestamp::now().to_string())?;
+    let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };
+    let result = target.perform(&plan.experiment, &plan.setting, &mut recorder);
+    let outcome = match &result {
+        Ok(()) => Outcome::Done,
+        Err(TargetError::Interrupted) => Outcome::Interrupted,
+        Err(error) => Outcome::Failed(error.to_string()),
+    };
+    let finished = notebook.finish_repetition(id, &outcome);
+    match result {
+        Err(TargetError::Interrupted) => return Err(Failure::Interrupted.into()),
+        Err(error) => return Err(error).with_context(|| format!("{} on {}", plan.experiment.name(), plan.target)),
+        Ok(()) => {}
+    }
+    finished?;
+    Ok(())
+}
+
+/// Writes observations to the notebook and shows progress.
+struct NotebookRecorder<'a> {
+    notebook: &'a mut Notebook,
+    id: RepetitionId,
+    progress: &'a Progress,
+    interrupt: &'a Interrupt,
+}
+
+impl Recorder for NotebookRecorder<'_> {
+    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        self.notebook.record(self.id, &observation).map_err(|e| RecorderError(e.to_string()))
+    }
+
+    fn progress(&mut self, _phase: &str, done: u64, total: u64) {
+        self.progress.advance(done, total);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.requested()
+    }
+}

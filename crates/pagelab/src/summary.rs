@@ -1,0 +1,174 @@
+//! A run on the terminal and as JSON: its conditions, its figures, its remarks, the verdict.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Outcome, Repetition, Run};
+use pagelab_report::text;
+use serde_json::{Map, Value, json};
+
+use crate::commands::Context;
+use crate::comparison;
+
+/// Prints what `pagelab run` ends with: the verdict first, then the figures.
+pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Context) -> Result<()> {
+    for run in runs {
+        print_one(run, false, context)?;
+    }
+    if comparison::comparable(runs) {
+        comparison::print(runs, &comparison::Options::default(), context)?;
+    }
+    print_verdict(lines);
+    let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
+    println!("\nKept in {} as {}.", context.notebook.display(), names.join(", "));
+    if let Some(page) = page {
+        let full = page.canonicalize().unwrap_or_else(|_| page.to_owned());
+        println!("Plots: {}", full.display());
+    }
+    Ok(())
+}
+
+/// Prints the verdict's sentences.
+pub fn print_verdict(lines: &[String]) {
+    if !lines.is_empty() {
+        println!("Verdict");
+    }
+    for line in lines {
+        println!("  {line}");
+    }
+}
+
+/// The metrics of all repetitions of a run, in the order first seen: name, unit, and the values of
+/// the repetitions that count.
+pub fn metrics(run: &Run) -> Vec<(String, Unit, Vec<f64>)> {
+    let mut list: Vec<(String, Unit, Vec<f64>)> = Vec::new();
+    for metric in run.done().flat_map(|r| &r.observations.metrics) {
+        let found = list.iter().position(|(name, ..)| *name == metric.name);
+        let at = found.unwrap_or_else(|| {
+            list.push((metric.name.clone(), metric.unit, Vec::new()));
+            list.len() - 1
+        });
+        list[at].2.extend(metric.value);
+    }
+    list
+}
+
+/// Prints one run: a line on what it was, a table of figures, remarks.
+pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
+    let header = &run.header;
+    println!("{} (id {}): {} on {}", header.name, run.id, header.experiment, header.target);
+    let conditions = [header.setting.to_string(), conditions(run)];
+    println!("{}", conditions.iter().filter(|c| !c.is_empty()).cloned().collect::<Vec<_>>().join(" · "));
+    let rows: Vec<Vec<String>> = metrics(run)
+        .into_iter()
+        .map(|(name, unit, values)| {
+            let median = pagelab_analysis::stats::median(&values);
+            let spread = match values.as_slice() {
+                [] | [_] => String::new(),
+                _ => {
+                    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+                    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    format!("{} … {}", text::value(Some(low), unit), text::value(Some(high), unit))
+                }
+            };
+            vec![name, text::value(median, unit), spread, values.len().to_string()]
+        })
+        .collect();
+    if !rows.is_empty() {
+        println!("{}", text::table(&["metric", "median", "spread", "n"], &rows, &context.style));
+    }
+    for repetition in &run.repetitions {
+        match &repetition.outcome {
+            Outcome::Done => {}
+            Outcome::Interrupted => println!("Repetition {} was interrupted.", repetition.number),
+            Outcome::Torn => println!("Repetition {} is torn: pagelab or the machine was killed.", repetition.number),
+            Outcome::Failed(reason) => println!("Repetition {} failed: {reason}.", repetition.number),
+        }
+    }
+    for text in remarks(run, if all { Level::Info } else { Level::Warning }) {
+        println!("Note: {text}");
+    }
+    if let (true, Some(last)) = (all, run.repetitions.last()) {
+        print_all(last, context);
+    }
+    println!();
+    Ok(())
+}
+
+/// The machine in one line.
+fn conditions(run: &Run) -> String {
+    let Some(last) = run.repetitions.last() else { return String::new() };
+    let entry = |key: &str| last.observations.environment.get(key).cloned();
+    let kernel = entry("kernel.release").map(|r| format!("Linux {r}"));
+    let cpu = entry("cpu.model").map(|m| match entry("cpu.count") {
+        Some(n) => format!("{n} × {m}"),
+        None => m,
+    });
+    [kernel, cpu].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn remarks(run: &Run, least: Level) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for note in run.repetitions.iter().flat_map(|r| &r.observations.notes) {
+        if note.level >= least && !seen.contains(&note.text) {
+            seen.push(note.text.clone());
+        }
+    }
+    seen
+}
+
+/// The environment and the kernel's counters of one repetition.
+fn print_all(repetition: &Repetition, context: &Context) {
+    let observations = &repetition.observations;
+    let rows: Vec<Vec<String>> =
+        observations.environment.iter().map(|(k, v)| vec![k.clone(), v.clone()]).collect();
+    println!("{}", text::table(&["environment", ""], &rows, &context.style));
+    let rows: Vec<Vec<String>> = observations
+        .counters
+        .iter()
+        .filter(|c| c.before != c.after)
+        .map(|c| vec![c.source.clone(), c.name.clone(), text::count((c.after - c.before) as f64)])
+        .collect();
+    println!("{}", text::table(&["counter of", "name", "change"], &rows, &context.style));
+}
+
+/// Prints runs as JSON: for each its header and every repetition's metrics; the verdict; the page.
+pub fn print_json(runs: &[&Run], lines: &[String], page: Option<&Path>) -> Result<ExitCode> {
+    let list: Vec<Value> = runs.iter().map(|run| json(run)).collect();
+    let value = json!({ "runs": list, "verdict": lines, "report": page.map(|p| p.display().to_string()) });
+    crate::output::print_json("result", value)
+}
+
+fn json(run: &Run) -> Value {
+    let repetitions: Vec<Value> = run
+        .repetitions
+        .iter()
+        .map(|r| {
+            let metrics: Map<String, Value> = r
+                .observations
+                .metrics
+                .iter()
+                .map(|m| (m.name.clone(), json!({ "value": m.value, "unit": m.unit })))
+                .collect();
+            json!({
+                "number": r.number,
+                "started": r.started,
+                "result": r.outcome,
+                "metrics": metrics,
+                "notes": r.observations.notes,
+                "environment": r.observations.environment,
+            })
+        })
+        .collect();
+    json!({
+        "id": run.id,
+        "name": run.header.name,
+        "experiment": run.header.experiment,
+        "target": run.header.target,
+        "setting": run.header.setting,
+        "started": run.header.started,
+        "repetitions": repetitions,
+    })
+}

@@ -1,0 +1,95 @@
+//! The verdict: what runs say, in plain words and figures.
+
+use pagelab_experiment::experiments::{Experiment, Paging};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Run, Setting};
+use pagelab_report::text::{count, duration};
+
+/// The sentences for `runs`: first what each says by itself, then what they say together.
+pub fn verdict(runs: &[&Run]) -> Vec<String> {
+    let mut lines: Vec<String> = runs.iter().filter_map(|run| of_run(run)).collect();
+    lines.extend(past_the_limit(runs));
+    lines.extend(warnings(runs));
+    lines
+}
+
+/// The median over the repetitions that count of one figure.
+fn median(run: &Run, metric: &str) -> Option<f64> {
+    pagelab_analysis::stats::median(&run.values(metric))
+}
+
+fn paging(run: &Run) -> Option<&Paging> {
+    match &run.header.experiment {
+        Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => Some(paging),
+    }
+}
+
+/// One sentence on one run; none when no repetition was wholly performed.
+fn of_run(run: &Run) -> Option<String> {
+    let paging = paging(run)?;
+    let mean = median(run, "access.mean")?;
+    let hit = median(run, "access.hit.p50");
+    let mut parts = vec![format!(
+        "{}: {} references to {} pages ({}), {} each in the mean",
+        run.header.name,
+        count(paging.references as f64),
+        count(paging.pages as f64),
+        paging.pattern,
+        duration(mean),
+    )];
+    if let Some(hit) = hit {
+        parts.push(format!("{} where the page is there", duration(hit)));
+    }
+    for (kind, what) in [("major", "major faults"), ("minor", "minor faults")] {
+        let faults = median(run, &format!("faults.{kind}"));
+        let cost = median(run, &format!("access.{kind}.p50"));
+        match (faults, cost) {
+            (Some(faults), Some(cost)) if faults > 0.0 => {
+                parts.push(format!("{} {what} at {}", count(faults), duration(cost)));
+            }
+            (Some(0.0), _) => parts.push(format!("no {what}")),
+            _ => {}
+        }
+    }
+    Some(parts.join("; ") + ".")
+}
+
+/// How much slower a reference gets past the limit: the same kind of mapping with and without
+/// major faults, where `runs` has both.
+fn past_the_limit(runs: &[&Run]) -> Option<String> {
+    let of_kind = |faulting: bool| {
+        runs.iter().copied().find(|run| {
+            matches!(run.header.experiment, Experiment::Mapanon(_))
+                && median(run, "faults.major").is_some_and(|faults| (faults > 0.0) == faulting)
+        })
+    };
+    let (fits, exceeds) = (of_kind(false)?, of_kind(true)?);
+    let (inside, outside) = (median(fits, "access.mean")?, median(exceeds, "access.mean")?);
+    let pages = paging(exceeds)?.pages as f64;
+    let present = median(exceeds, "pages.present")?;
+    Some(format!(
+        "Past the limit of {} a reference is {} times as slow: {} instead of {} with {:.0} % of the pages out of memory ({} against {}).",
+        limit(&exceeds.header.setting)?,
+        count((outside / inside).round()),
+        duration(outside),
+        duration(inside),
+        (1.0 - present / pages) * 100.0,
+        exceeds.header.name,
+        fits.header.name,
+    ))
+}
+
+fn limit(setting: &Setting) -> Option<String> {
+    setting.memory.map(|size| size.to_string())
+}
+
+/// The warnings of all repetitions, each once.
+fn warnings(runs: &[&Run]) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for note in runs.iter().flat_map(|run| &run.repetitions).flat_map(|r| &r.observations.notes) {
+        if note.level == Level::Warning && !seen.contains(&note.text) {
+            seen.push(note.text.clone());
+        }
+    }
+    seen.iter().map(|text| format!("Beware: {text}")).collect()
+}

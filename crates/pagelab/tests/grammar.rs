@@ -1,0 +1,82 @@
+//! The command line: help, catalogues, usage errors, completions, manual pages.
+
+mod common;
+
+use common::Lab;
+
+#[test]
+fn the_catalogues_are_stable() {
+    let lab = Lab::new();
+    insta::assert_snapshot!("experiments", lab.ok("experiments"));
+    insta::assert_snapshot!("patterns", lab.ok("patterns"));
+    insta::assert_snapshot!("targets", lab.ok("targets"));
+    insta::assert_snapshot!("patterns_json", lab.ok("patterns --json"));
+}
+
+#[test]
+fn every_command_has_help() {
+    let lab = Lab::new();
+    let help = lab.ok("--help");
+    for command in ["run", "list", "show", "compare", "report", "export", "import", "experiments"] {
+        assert!(help.contains(command), "{command}");
+        assert!(lab.ok(&format!("{command} --help")).contains("Usage:"), "{command}");
+    }
+    assert!(lab.ok("run mapanon --help").contains("--pattern"));
+}
+
+#[test]
+fn wrong_usage_is_status_2_and_says_what_to_do() {
+    let lab = Lab::new();
+    for (arguments, wanted) in [
+        ("run mapanon --pattern sine", "smooth-sin"),
+        ("run mapanon --memory 64X", "powers of 1024"),
+        ("run mapanon --on hots", "kernel:PATH"),
+        ("run mapanon --on host,colour=red", "no option 'colour'"),
+        ("run mapanon --on host,swappiness=300", "0 to 200"),
+        ("run mapanon --set /etc/passwd=x", "/sys/FILE=VALUE"),
+        ("run mapanon --pages 0", "--pages"),
+        ("frobnicate", "frobnicate"),
+    ] {
+        let error = lab.fails(arguments, 2);
+        assert!(error.contains(wanted), "{arguments}: {error}");
+    }
+    assert!(!lab.path("pagelab.db").exists(), "wrong usage must not make a notebook");
+}
+
+#[test]
+fn the_experiments_have_the_parameters_that_the_catalogue_names() {
+    let lab = Lab::new();
+    for experiment in pagelab_experiment::Experiment::catalogue() {
+        let help = lab.ok(&format!("run {} --help", experiment.0));
+        for parameter in experiment.2 {
+            assert!(help.contains(&format!("--{}", parameter.name)), "{} {}", experiment.0, parameter.name);
+            if parameter.default != "false" {
+                assert!(
+                    help.contains(&format!("[default: {}]", parameter.default)),
+                    "{} {}",
+                    experiment.0,
+                    parameter.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_grammar() {
+    let lab = Lab::new();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(lab.ok(&format!("completions {shell}")).contains("mapanon"), "{shell}");
+    }
+    lab.ok("man pages");
+    assert!(std::fs::read_to_string(lab.path("pages/pagelab-run-mapanon.1")).unwrap().contains("pattern"));
+}
+
+#[test]
+fn a_broken_pipe_is_no_failure() {
+    let lab = Lab::new();
+    let script = format!("{} patterns | head -c 1", env!("CARGO_BIN_EXE_pagelab"));
+    let output = std::process::Command::new("bash").args(["-o", "pipefail", "-c", &script]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    drop(lab);
+}

@@ -1,0 +1,109 @@
+//! From a run to its listing, comparison, page, export and import, through the binary.
+
+mod common;
+
+use common::{Lab, may_confine};
+
+const SMALL: &str = "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --report none";
+
+#[test]
+fn a_run_is_kept_shown_exported_and_imported() {
+    if !may_confine("a_run_is_kept_shown_exported_and_imported") {
+        return;
+    }
+    let lab = Lab::new();
+    let result = lab.json(&format!("{SMALL} --name first --repeat 2 --json"));
+    let run = &result["result"]["runs"][0];
+    assert_eq!(run["name"], "first");
+    let metrics = &run["repetitions"][0]["metrics"];
+    let figure = |name: &str| metrics[name]["value"].as_f64().unwrap();
+    assert!(figure("faults.major") > 100.0, "it paged for real");
+    assert!(figure("access.major.p50") > figure("access.hit.p50"));
+    // 12 MiB hold 3,072 pages; the cgroup also pays for page tables.
+    assert!((1500.0..3073.0).contains(&figure("pages.present")), "{}", figure("pages.present"));
+    assert!(figure("time.elapsed") > 0.0 && figure("time.system") > 0.0);
+
+    let shown = lab.ok("show first");
+    assert!(shown.contains("access.major.p50"), "{shown}");
+    let listed = lab.json("list --json");
+    assert_eq!(listed["runs"][0]["done"], 2);
+
+    let exported: serde_json::Value = serde_json::from_str(&lab.ok("export first --format json")).unwrap();
+    let run = &exported["runs"][0];
+    let repetition = &run["repetitions"][0]["observations"];
+    let windows = repetition["tables"].as_array().unwrap().iter().find(|t| t["name"] == "windows").unwrap();
+    let rows = windows["columns"][0]["values"]["number"].as_array().unwrap().len();
+    assert!(rows >= 200, "{rows} windows");
+    let histogrammed: u64 = repetition["histograms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|h| h["name"].as_str().unwrap().starts_with("access."))
+        .flat_map(|h| h["buckets"].as_array().unwrap())
+        .map(|b| b[1].as_u64().unwrap())
+        .sum();
+    assert_eq!(histogrammed, 40_000, "every reference is in exactly one histogram");
+
+    assert!(lab.ok("export first --format csv").lines().count() > 100);
+    lab.ok("export first --format parquet -o first.parquet");
+    assert_eq!(&std::fs::read(lab.path("first.parquet")).unwrap()[..4], b"PAR1");
+
+    lab.ok("--notebook other.db import pagelab.db");
+    assert_eq!(lab.json("--notebook other.db list --json")["runs"][0]["name"], "first");
+    assert!(lab.ok("--notebook other.db import pagelab.db").contains("known already"));
+}
+
+#[test]
+fn two_settings_are_interleaved_and_told_apart() {
+    if !may_confine("two_settings_are_interleaved_and_told_apart") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.ok(&format!("{SMALL} --repeat 5 --name side --on host,memory=8M --on host,memory=64M"));
+    let compared = lab.ok("compare side-1 side-2");
+    assert!(compared.contains("better"), "{compared}");
+    assert!(compared.contains("%"), "{compared}");
+    // The larger memory as the baseline: the smaller one is a regression.
+    let failed = lab.output("compare side-2 side-1 --fail-on 10");
+    assert_eq!(failed.status.code(), Some(1));
+    lab.ok("compare side-1 side-2 --fail-on 10");
+    let json = lab.json("compare side-1 side-2 --json");
+    assert_eq!(json["schema_version"], 1);
+
+    // A B B A: the second repetition of the second side began before that of the first.
+    let exported: serde_json::Value =
+        serde_json::from_str(&lab.ok("export side-1 side-2 --format json")).unwrap();
+    let started = |run: usize, repetition: usize| {
+        exported["runs"][run]["repetitions"][repetition]["started"].as_str().unwrap().to_owned()
+    };
+    assert!(started(0, 0) < started(1, 0) && started(1, 1) < started(0, 1));
+}
+
+#[test]
+fn the_report_is_one_small_page_without_network() {
+    if !may_confine("the_report_is_one_small_page_without_network") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.ok(&format!("{SMALL} --name <script>alert(1)</script>"));
+    lab.ok("report @1 -o page.html");
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.len() < 400_000, "{} bytes", page.len());
+    assert!(!page.contains("<script>alert"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"));
+}
+
+#[test]
+fn a_foreign_file_is_refused_and_not_touched() {
+    let lab = Lab::new();
+    for (name, bytes) in [("text.db", b"not a notebook".to_vec()), ("zero.db", vec![0; 4096])] {
+        std::fs::write(lab.path(name), &bytes).unwrap();
+        for command in ["list", "show @1", "run mapanon --pages 16 --references 16 --memory none --report none"] {
+            let error = lab.fails(&format!("--notebook {name} {command}"), 3);
+            assert!(error.contains(name), "{error}");
+        }
+        assert_eq!(std::fs::read(lab.path(name)).unwrap(), bytes);
+    }
+    let error = lab.fails("list", 3);
+    assert!(error.contains("pagelab run"), "{error}");
+}

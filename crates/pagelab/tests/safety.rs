@@ -1,0 +1,166 @@
+//! Nothing is left behind: on success, error, Ctrl-C, SIGTERM, and after kill -9 by the next start.
+
+mod common;
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::{Lab, cgroups, may_confine, swaps, workers};
+
+/// A run of about a second that pages for real.
+const RUN: &str = "run mapanon --pages 12288 --references 60000 --pattern uniform --memory 32M --report none -q";
+
+/// These tests look at the whole machine's swaps and cgroups: one at a time.
+static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn nothing_is_left(lab: &Lab, when: &str) {
+    assert_eq!(cgroups(), Vec::<std::path::PathBuf>::new(), "{when}: cgroups");
+    let mine = lab.folder.path().to_str().unwrap();
+    assert!(!swaps().iter().any(|s| s.contains("pagelab") || s.contains(mine)), "{when}: {:?}", swaps());
+    assert_eq!(workers(), Vec::<u32>::new(), "{when}: workers");
+}
+
+fn spawn(lab: &Lab) -> Child {
+    lab.command(RUN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = std::process::Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn a_finished_run_leaves_nothing() {
+    if !may_confine("a_finished_run_leaves_nothing") {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    lab.ok(RUN);
+    nothing_is_left(&lab, "after a run");
+}
+
+#[test]
+fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
+    if !may_confine("ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook") {
+        return;
+    }
+    let _alone = alone();
+    for (name, wait) in [("-INT", 300), ("-TERM", 600), ("-INT", 20), ("-TERM", 900)] {
+        let lab = Lab::new();
+        let child = spawn(&lab);
+        std::thread::sleep(Duration::from_millis(wait));
+        signal(&child, name);
+        let output = child.wait_with_output().unwrap();
+        nothing_is_left(&lab, &format!("{name} after {wait} ms ({output:?})"));
+        if lab.path("pagelab.db").exists() {
+            lab.ok("list");
+        }
+    }
+}
+
+#[test]
+fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
+    if !may_confine("after_kill_9_at_any_moment_the_next_start_removes_what_was_left") {
+        return;
+    }
+    let _alone = alone();
+    let mut killed = 0;
+    // Moments from the very start of the set-up to the middle of the load.
+    for wait in [5, 12, 20, 30, 45, 60, 90, 130, 200, 350, 600, 900] {
+        let lab = Lab::new();
+        let mut child = spawn(&lab);
+        std::thread::sleep(Duration::from_millis(wait));
+        killed += u32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+        // The worker dies with its parent; give the kernel a moment to bury it.
+        for _ in 0..50 {
+            if workers().is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        lab.ok("patterns");
+        nothing_is_left(&lab, &format!("kill -9 after {wait} ms"));
+        if lab.path("pagelab.db").exists() {
+            let runs = lab.json("list --json");
+            for run in runs["runs"].as_array().unwrap() {
+                assert_eq!(run["done"], 0, "a killed repetition counts as done");
+            }
+        }
+    }
+    assert!(killed >= 6, "only {killed} of 12 runs were still there to be killed");
+}
+
+#[test]
+fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
+    if !may_confine("an_out_of_memory_kill_ends_the_experiment_and_not_pagelab") {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    let error = lab.fails("run mapanon --pages 12288 --references 1000 --memory 16M --swap none --report none", 3);
+    assert!(error.contains("out of memory"), "{error}");
+    nothing_is_left(&lab, "after an out-of-memory kill");
+    let shown = lab.ok("show @1");
+    assert!(shown.contains("out of memory"), "{shown}");
+}
+
+#[test]
+fn a_load_beyond_half_of_the_memory_is_refused_without_a_limit() {
+    let lab = Lab::new();
+    let error = lab.fails("run mapanon --pages 1000000000 --references 10 --memory none --report none", 3);
+    assert!(error.contains("refused"), "{error}");
+}
+
+#[test]
+fn settings_are_put_back() {
+    if !may_confine("settings_are_put_back") {
+        return;
+    }
+    let file = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let Ok(before) = std::fs::read_to_string(file) else {
+        eprintln!("settings_are_put_back: skipped: this kernel has no transparent huge pages");
+        return;
+    };
+    let _alone = alone();
+    let lab = Lab::new();
+    let other = if before.contains("[never]") { "always" } else { "never" };
+    let result = lab.json(&format!(
+        "run mapanon --pages 1024 --references 5000 --memory 32M --thp {other} --report none --json"
+    ));
+    let environment = &result["result"]["runs"][0]["repetitions"][0]["environment"];
+    assert_eq!(environment["thp.enabled"], other, "the setting was in force");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), before);
+}
+
+#[test]
+fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
+    if !may_confine("a_full_disk_is_a_clear_error_and_the_notebook_still_opens") {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    let disk = lab.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "size=300k", "none", disk.to_str().unwrap()];
+    if !std::process::Command::new("mount").args(mount).status().unwrap().success() {
+        eprintln!("a_full_disk_is_a_clear_error_and_the_notebook_still_opens: skipped: no tmpfs can be mounted here");
+        return;
+    }
+    let small = "--notebook disk/small.db run mapanon --pages 4096 --references 20000 --pattern uniform --memory 12M --repeat 40 --report none -q";
+    let output = lab.output(small);
+    let listed = lab.output("--notebook disk/small.db list --json");
+    let unmounted = std::process::Command::new("umount").arg(&disk).status().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("full"), "{error}");
+    assert!(listed.status.success(), "{listed:?}");
+    assert!(unmounted.success());
+    nothing_is_left(&lab, "after a full disk");
+}
