@@ -1,0 +1,68 @@
+//! CLOCK with one reference bit: a hand goes round the frames, spares those whose bit is set, and
+//! clears the bit.
+//!
+//! Source: F. J. Corbató, "A paging experiment with the Multics system", 1968. A page comes in with
+//! its bit clear and the hand stands behind it, which is the same as FIFO with reinsertion.
+
+use super::Policy;
+
+const ABSENT: u8 = 0;
+const RESIDENT: u8 = 1;
+const REFERENCED: u8 = 2;
+
+/// CLOCK on a ring of frames and one byte a page.
+#[derive(Debug)]
+pub struct Clock {
+    state: Box<[u8]>,
+    ring: Vec<u32>,
+    frames: usize,
+    hand: usize,
+}
+
+impl Clock {
+    /// `frames` empty frames for the pages `0..pages`.
+    pub fn new(pages: u32, frames: u32) -> Self {
+        Self {
+            state: vec![ABSENT; pages as usize].into(),
+            ring: Vec::new(),
+            frames: frames as usize,
+            hand: 0,
+        }
+    }
+}
+
+impl Policy for Clock {
+    #[inline]
+    fn reference(&mut self, page: u32) -> bool {
+        let state = &mut self.state[page as usize];
+        if *state != ABSENT {
+            *state = REFERENCED;
+            return true;
+        }
+        *state = RESIDENT;
+        if self.ring.len() < self.frames {
+            self.ring.push(page);
+            return false;
+        }
+        loop {
+            let slot = &mut self.ring[self.hand];
+            self.hand = if self.hand + 1 == self.frames { 0 } else { self.hand + 1 };
+            let state = &mut self.state[*slot as usize];
+            if *state == REFERENCED {
+                *state = RESIDENT;
+            } else {
+                *state = ABSENT;
+                *slot = page;
+                return false;
+            }
+        }
+    }
+
+    fn misses(&mut self, references: &[u32]) -> u64 {
+        super::count(self, references)
+    }
+
+    fn resident(&self) -> usize {
+        self.ring.len()
+    }
+}

@@ -1,0 +1,171 @@
+//! Least frequently used, with and without aging.
+//!
+//! `lfu`: the page with the fewest references since it came in goes; among equals the one whose
+//! count was reached first. Constant time by K. Shah, A. Mitra and D. Matani, "An O(1) algorithm for
+//! implementing the LFU cache eviction scheme", 2010: a list of the counts in use, and under each
+//! the list of its pages.
+//!
+//! `lfu-aging`: dynamic aging (LFU-DA), M. Arlitt, L. Cherkasova, J. Dilley, R. Friedrich and T. Jin,
+//! "Evaluating content management techniques for web proxy caches", ACM SIGMETRICS Performance
+//! Evaluation Review 27(4), 2000: a page comes in with a count of 1 plus the count of the page
+//! evicted last, so that pages which were popular long ago are overtaken. It has no parameter.
+
+use super::Policy;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    older: u32,
+    younger: u32,
+    /// The bucket, [`NONE`] when not resident.
+    bucket: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    count: u64,
+    oldest: u32,
+    youngest: u32,
+    /// The buckets with the next smaller and larger counts.
+    below: u32,
+    above: u32,
+}
+
+/// LFU; 12 bytes a page, and a bucket for each count in use.
+#[derive(Debug)]
+pub struct Lfu {
+    nodes: Box<[Node]>,
+    buckets: Vec<Bucket>,
+    free: Vec<u32>,
+    lowest: u32,
+    frames: usize,
+    resident: usize,
+    aging: bool,
+    /// Count of the page evicted last, when aging.
+    age: u64,
+}
+
+impl Lfu {
+    /// `frames` empty frames for the pages `0..pages`.
+    pub fn new(pages: u32, frames: u32, aging: bool) -> Self {
+        Self {
+            nodes: vec![Node { older: NONE, younger: NONE, bucket: NONE }; pages as usize].into(),
+            buckets: Vec::new(),
+            free: Vec::new(),
+            lowest: NONE,
+            frames: frames as usize,
+            resident: 0,
+            aging,
+            age: 0,
+        }
+    }
+
+    /// The bucket of `count`, which comes directly above `below` ([`NONE`]: the lowest).
+    fn bucket_above(&mut self, below: u32, count: u64) -> u32 {
+        let above = if below == NONE { self.lowest } else { self.buckets[below as usize].above };
+        if above != NONE && self.buckets[above as usize].count == count {
+            return above;
+        }
+        let bucket = Bucket { count, oldest: NONE, youngest: NONE, below, above };
+        let new = match self.free.pop() {
+            Some(slot) => {
+                self.buckets[slot as usize] = bucket;
+                slot
+            }
+            None => {
+                self.buckets.push(bucket);
+                self.buckets.len() as u32 - 1
+            }
+        };
+        match below {
+            NONE => self.lowest = new,
+            _ => self.buckets[below as usize].above = new,
+        }
+        if above != NONE {
+            self.buckets[above as usize].below = new;
+        }
+        new
+    }
+
+    fn append(&mut self, page: u32, bucket: u32) {
+        let youngest = std::mem::replace(&mut self.buckets[bucket as usize].youngest, page);
+        match youngest {
+            NONE => self.buckets[bucket as usize].oldest = page,
+            _ => self.nodes[youngest as usize].younger = page,
+        }
+        self.nodes[page as usize] = Node { older: youngest, younger: NONE, bucket };
+    }
+
+    /// Takes a page out of its bucket, and the bucket away when that was its last.
+    fn unlink(&mut self, page: u32) {
+        let Node { older, younger, bucket } = self.nodes[page as usize];
+        self.nodes[page as usize].bucket = NONE;
+        match older {
+            NONE => self.buckets[bucket as usize].oldest = younger,
+            _ => self.nodes[older as usize].younger = younger,
+        }
+        match younger {
+            NONE => self.buckets[bucket as usize].youngest = older,
+            _ => self.nodes[younger as usize].older = older,
+        }
+        let Bucket { oldest, below, above, .. } = self.buckets[bucket as usize];
+        if oldest == NONE {
+            match below {
+                NONE => self.lowest = above,
+                _ => self.buckets[below as usize].above = above,
+            }
+            if above != NONE {
+                self.buckets[above as usize].below = below;
+            }
+            self.free.push(bucket);
+        }
+    }
+
+    fn evict(&mut self) {
+        let Bucket { count, oldest, .. } = self.buckets[self.lowest as usize];
+        if self.aging {
+            self.age = count;
+        }
+        self.unlink(oldest);
+        self.resident -= 1;
+    }
+
+    fn enter(&mut self, page: u32) {
+        let count = self.age + 1;
+        let (mut below, mut above) = (NONE, self.lowest);
+        while above != NONE && self.buckets[above as usize].count < count {
+            (below, above) = (above, self.buckets[above as usize].above);
+        }
+        let bucket = self.bucket_above(below, count);
+        self.append(page, bucket);
+        self.resident += 1;
+    }
+}
+
+impl Policy for Lfu {
+    #[inline]
+    fn reference(&mut self, page: u32) -> bool {
+        let bucket = self.nodes[page as usize].bucket;
+        if bucket == NONE {
+            if self.resident == self.frames {
+                self.evict();
+            }
+            self.enter(page);
+            return false;
+        }
+        let count = self.buckets[bucket as usize].count + 1;
+        let target = self.bucket_above(bucket, count);
+        self.unlink(page);
+        self.append(page, target);
+        true
+    }
+
+    fn misses(&mut self, references: &[u32]) -> u64 {
+        super::count(self, references)
+    }
+
+    fn resident(&self) -> usize {
+        self.resident
+    }
+}

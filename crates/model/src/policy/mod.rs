@@ -1,0 +1,75 @@
+//! Page replacement policies from the literature, each in a file with its source.
+//!
+//! They answer one question: with this many frames, which references of a stream miss? Pages are
+//! dense numbers, so a policy indexes arrays and needs no hash; 16 bytes a page at most. Systems
+//! with reserves, dirty pages and time are composed elsewhere; nothing here has a clock.
+
+pub mod arc;
+pub mod clock;
+pub mod clock_pro;
+pub mod fifo;
+mod kind;
+pub mod lfu;
+pub mod lirs;
+pub mod lru;
+pub mod opt;
+mod queue;
+pub mod random;
+pub mod s3_fifo;
+pub mod sieve;
+pub mod slru;
+pub mod two_q;
+pub mod ws;
+
+#[cfg(test)]
+mod expected;
+#[cfg(test)]
+mod naive;
+
+pub use kind::{PolicyError, PolicyKind};
+
+use pagelab_reference::Stream;
+
+/// Page replacement in a number of frames that is fixed when the policy is made.
+///
+/// All policies page on demand: a miss brings in the page that was referenced and no other.
+pub trait Policy {
+    /// References a page; whether it was resident.
+    ///
+    /// # Panics
+    /// When the page is not below the number of pages the policy was made for.
+    fn reference(&mut self, page: u32) -> bool;
+
+    /// References these pages in turn and counts the misses: [`Policy::reference`] without a dynamic
+    /// call for each. Long slices are faster.
+    fn misses(&mut self, references: &[u32]) -> u64;
+
+    /// Pages resident now.
+    fn resident(&self) -> usize;
+
+    /// Mean number of resident pages over the references so far, for policies of variable space.
+    fn mean_resident(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// [`Policy::misses`] for a known type.
+#[inline(always)]
+fn count(policy: &mut impl Policy, references: &[u32]) -> u64 {
+    references.iter().map(|&page| u64::from(!policy.reference(page))).sum()
+}
+
+/// Misses of exact LRU on this stream with `frames` frames (at least 1), the first references to each
+/// page included.
+pub fn lru_misses(stream: &Stream, frames: u32) -> u64 {
+    lru::Lru::new(stream.pages(), frames.max(1)).misses(stream.references())
+}
+
+/// Misses of exact OPT, the fewest any policy can have, counted as for [`lru_misses`].
+///
+/// # Panics
+/// When the stream has 2^32 − 1 references or more.
+pub fn opt_misses(stream: &Stream, frames: u32) -> u64 {
+    let future = opt::NextUse::of(stream.pages(), stream.references());
+    opt::Opt::new(frames.max(1), &future).misses(stream.references())
+}

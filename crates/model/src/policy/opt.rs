@@ -1,0 +1,180 @@
+//! OPT: the page whose next reference lies farthest ahead goes. No policy has fewer misses.
+//!
+//! Source: L. A. Belady, "A study of replacement algorithms for a virtual-storage computer",
+//! IBM Systems Journal 5(2), 1966 (MIN). Exact, from the whole stream.
+//!
+//! The resident set is kept as the set of times at which its pages are next referenced. Times are
+//! distinct, so the set is one bit for each reference, with a summary bit for every 64: whether the
+//! page referenced at time t is resident is bit t, and the victim is the highest bit set. No
+//! table of pages and no heap is needed: 4 bytes (next use) and about 1 bit a reference.
+
+use super::Policy;
+
+/// For each reference of a stream, when its page is referenced next.
+#[derive(Debug)]
+pub struct NextUse {
+    next: Vec<u32>,
+}
+
+/// The next use of a page that is not referenced again.
+const NEVER: u32 = u32::MAX;
+
+impl NextUse {
+    /// Reads the stream backwards once. 4 bytes a reference are kept, 4 bytes a page while it runs.
+    ///
+    /// # Panics
+    /// When there are 2^32 − 1 references or more, or a reference is not below `pages`.
+    pub fn of(pages: u32, references: &[u32]) -> Self {
+        assert!(references.len() < NEVER as usize, "too many references for OPT: at most {}", NEVER - 1);
+        let mut upcoming = vec![NEVER; pages as usize];
+        let mut next = vec![NEVER; references.len()];
+        for (time, &page) in references.iter().enumerate().rev() {
+            next[time] = std::mem::replace(&mut upcoming[page as usize], time as u32);
+        }
+        Self { next }
+    }
+}
+
+/// Belady's OPT over a stream whose future is known.
+#[derive(Debug)]
+pub struct Opt<'a> {
+    next: &'a [u32],
+    now: usize,
+    frames: usize,
+    resident: usize,
+    /// Resident pages that are not referenced again: the first to go.
+    dead: usize,
+    due: BitTree,
+}
+
+impl<'a> Opt<'a> {
+    /// `frames` empty frames; the references must then be those that `future` was made from, in order.
+    pub fn new(frames: u32, future: &'a NextUse) -> Self {
+        let next = &future.next[..];
+        Self { next, now: 0, frames: frames as usize, resident: 0, dead: 0, due: BitTree::new(next.len()) }
+    }
+}
+
+impl Policy for Opt<'_> {
+    /// # Panics
+    /// After the end of the stream.
+    #[inline]
+    fn reference(&mut self, _page: u32) -> bool {
+        let hit = self.due.take(self.now);
+        if !hit {
+            if self.resident < self.frames {
+                self.resident += 1;
+            } else if self.dead > 0 {
+                self.dead -= 1;
+            } else {
+                self.due.take_highest();
+            }
+        }
+        match self.next[self.now] {
+            NEVER => self.dead += 1,
+            next => self.due.insert(next as usize),
+        }
+        self.now += 1;
+        hit
+    }
+
+    fn misses(&mut self, references: &[u32]) -> u64 {
+        super::count(self, references)
+    }
+
+    fn resident(&self) -> usize {
+        self.resident
+    }
+}
+
+/// A set of whole numbers as a bitmap with summaries: a bit of level n + 1 says that a word of level
+/// n is not empty. All operations touch one word a level, five levels for 10^9.
+#[derive(Debug)]
+struct BitTree {
+    levels: Vec<Vec<u64>>,
+}
+
+impl BitTree {
+    fn new(bound: usize) -> Self {
+        let mut levels = Vec::new();
+        let mut words = bound.div_ceil(64).max(1);
+        loop {
+            levels.push(vec![0; words]);
+            if words == 1 {
+                return Self { levels };
+            }
+            words = words.div_ceil(64);
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, mut item: usize) {
+        for level in &mut self.levels {
+            let word = &mut level[item / 64];
+            let was_empty = *word == 0;
+            *word |= 1 << (item % 64);
+            if !was_empty {
+                return;
+            }
+            item /= 64;
+        }
+    }
+
+    /// Takes `item` out; whether it was there.
+    #[inline]
+    fn take(&mut self, mut item: usize) -> bool {
+        if self.levels[0][item / 64] >> (item % 64) & 1 == 0 {
+            return false;
+        }
+        for level in &mut self.levels {
+            let word = &mut level[item / 64];
+            *word &= !(1 << (item % 64));
+            if *word != 0 {
+                break;
+            }
+            item /= 64;
+        }
+        true
+    }
+
+    /// Takes out the highest item of a set that is not empty.
+    #[inline]
+    fn take_highest(&mut self) {
+        let mut index = 0;
+        for level in self.levels.iter().rev() {
+            index = index * 64 + 63 - level[index].leading_zeros() as usize;
+        }
+        self.take(index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn the_bit_tree_is_a_set(operations in proptest::collection::vec((0u8..3, 0usize..5000), 0..500)) {
+            let mut tree = BitTree::new(5000);
+            let mut set = BTreeSet::new();
+            for (operation, item) in operations {
+                match operation {
+                    0 => prop_assert_eq!(tree.take(item), set.remove(&item)),
+                    1 if !set.is_empty() => {
+                        tree.take_highest();
+                        set.pop_last();
+                    }
+                    _ => {
+                        tree.insert(item);
+                        set.insert(item);
+                    }
+                }
+            }
+            for item in 0..5000 {
+                prop_assert_eq!(tree.take(item), set.contains(&item));
+            }
+        }
+    }
+}
