@@ -1,1 +1,26 @@
-//! (under construction)
+//! Experiments on the running kernel: the only crate with unsafe code and system calls.
+//!
+//! - [`Host`] is the target `host`: it sets up the confinement, starts a worker process that performs
+//!   the experiment inside it, forwards what the worker sees, and undoes everything.
+//! - [`perform()`] performs an experiment in the calling process. The worker calls it, and so can an
+//!   init process inside a guest kernel, which needs neither worker nor confinement.
+//! - [`wire`] carries observations over a pipe or a serial line.
+//!
+//! This crate times and counts; it computes no statistics.
+
+pub mod clock;
+pub mod environment;
+pub mod host;
+pub mod kernel;
+pub mod message;
+pub mod pagemap;
+pub mod paging;
+pub mod perform;
+pub mod region;
+pub mod rusage;
+pub mod wire;
+pub mod worker;
+
+pub use host::Host;
+pub use perform::{Place, perform};
+pub use worker::worker_main;

@@ -1,0 +1,175 @@
+//! Facts about the machine: the entries of [`pagelab_experiment::catalogue::ENVIRONMENT`] that exist
+//! here. What the machine does not show is absent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::clock::{self, Clock};
+use crate::kernel::KernelFile;
+use crate::region::page_size;
+
+/// Entries by name.
+pub type Entries = BTreeMap<String, String>;
+
+/// No command line is kept beyond this many characters.
+const COMMAND_LINE: usize = 1000;
+
+/// The machine as it is now, before the load.
+pub fn machine() -> Entries {
+    let uname = rustix::system::uname();
+    let memory = text("/proc/meminfo").unwrap_or_default();
+    let memory = |name: &str| memory_bytes(&memory, name).map(|v| v.to_string());
+    let online = std::thread::available_parallelism().ok().map(|n| n.to_string());
+    let cpu_info = text("/proc/cpuinfo").unwrap_or_default();
+    let load = text("/proc/loadavg").and_then(|t| t.split(' ').next().map(str::to_owned));
+    let thp = text("/sys/kernel/mm/transparent_hugepage/enabled").map(|t| chosen(&t));
+    entries([
+        ("kernel.release", Some(uname.release().to_string_lossy().into_owned())),
+        ("kernel.version", Some(uname.version().to_string_lossy().into_owned())),
+        ("kernel.cmdline", text("/proc/cmdline").map(|t| t.chars().take(COMMAND_LINE).collect())),
+        ("machine.arch", Some(uname.machine().to_string_lossy().into_owned())),
+        ("machine.hypervisor", hypervisor()),
+        ("cpu.model", cpu_model(&cpu_info)),
+        ("cpu.count", cpus_online().or(online)),
+        ("memory.total", memory("MemTotal")),
+        ("memory.available", memory("MemAvailable")),
+        ("page.size", Some(page_size().to_string())),
+        ("thp.enabled", thp),
+        ("mglru.enabled", text("/sys/kernel/mm/lru_gen/enabled")),
+        ("vm.swappiness", text("/proc/sys/vm/swappiness")),
+        ("clock.kernel", clock::kernel_source()),
+        ("load.1min", load),
+        ("governor", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+    ])
+}
+
+/// What times the references and what that costs: `harness_cost` in ns a reference.
+pub fn clock<C: Clock>(clock: &C, harness_cost: f64) -> Entries {
+    entries([
+        ("clock.source", Some(C::NAME.to_owned())),
+        ("clock.cost", Some(format!("{:.1}", clock.cost()))),
+        ("harness.cost", Some(format!("{harness_cost:.1}"))),
+    ])
+}
+
+/// Entries from pairs, without the absent and the empty.
+pub fn entries<'a>(pairs: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Entries {
+    let present = pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    present.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// Processor time of the whole machine since boot (`/proc/stat`), to see what the hypervisor took.
+#[derive(Debug)]
+pub struct Steal {
+    file: KernelFile,
+    before: (u64, u64),
+}
+
+impl Steal {
+    /// Starts counting; `None` without `/proc/stat`.
+    pub fn start() -> Option<Self> {
+        let mut file = KernelFile::open(Path::new("/proc/stat"))?;
+        let before = stolen(file.read()?)?;
+        Some(Self { file, before })
+    }
+
+    /// The share of all processors' time stolen since the start; `None` when too little passed.
+    pub fn share(&mut self) -> Option<f64> {
+        let now = stolen(self.file.read()?)?;
+        let (steal, total) = (now.0.saturating_sub(self.before.0), now.1.saturating_sub(self.before.1));
+        (total > 0).then(|| steal as f64 / total as f64)
+    }
+}
+
+/// (stolen, all) clock ticks of the `cpu` line. Guest time is already part of user time.
+fn stolen(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_ascii_whitespace().map_while(|t| t.parse().ok()).take(8).collect();
+    Some((*ticks.get(7)?, ticks.iter().sum()))
+}
+
+fn text(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// `NAME:  N kB` as bytes.
+fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The word in brackets, as sysfs marks the choice in force; all of it when there is none.
+fn chosen(text: &str) -> String {
+    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(text, |(word, _)| word).to_owned()
+}
+
+fn cpu_model(cpu_info: &str) -> Option<String> {
+    let named = |name: &str| {
+        cpu_info.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == name).then(|| value.trim().to_owned())
+        })
+    };
+    named("model name").or_else(|| named("CPU part").map(|part| format!("part {part}")))
+}
+
+/// The processors online, which may be more than this process may use.
+fn cpus_online() -> Option<String> {
+    let list = text("/sys/devices/system/cpu/online")?;
+    let count = |range: &str| match range.split_once('-') {
+        None => range.parse::<u32>().ok().map(|_| 1),
+        Some((first, last)) => last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?).map(|n| n + 1),
+    };
+    list.split(',').map(count).sum::<Option<u32>>().map(|n| n.to_string())
+}
+
+/// What the processor says it runs under (x86), or what Xen's sysfs says.
+fn hypervisor() -> Option<String> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid;
+        const PRESENT: u32 = 1 << 31;
+        if __cpuid(1).ecx & PRESENT != 0 {
+            let leaf = __cpuid(0x4000_0000);
+            let name: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|r| r.to_le_bytes()).collect();
+            let name: String = name.iter().map(|&b| char::from(b)).filter(char::is_ascii_graphic).collect();
+            return Some(if name.is_empty() { "unnamed".to_owned() } else { name });
+        }
+    }
+    text("/sys/hypervisor/type")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::catalogue::ENVIRONMENT;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_entry_is_in_the_catalogue() {
+        let mut all = machine();
+        all.extend(clock(&crate::clock::Monotonic, 1.0));
+        for name in all.keys() {
+            assert!(ENVIRONMENT.iter().any(|(known, _)| known == name), "{name}");
+        }
+        for name in ["kernel.release", "memory.total", "page.size", "clock.cost", "cpu.count"] {
+            assert!(all.contains_key(name), "{name}: {all:?}");
+        }
+    }
+
+    #[test]
+    fn forms_of_the_kernel() {
+        assert_eq!(chosen("always [madvise] never"), "madvise");
+        assert_eq!(memory_bytes("MemTotal:       16 kB\n", "MemTotal"), Some(16384));
+        assert_eq!(stolen("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\n"), Some((8, 36)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parsers_panic(text: String) {
+            let _ = (chosen(&text), memory_bytes(&text, "MemTotal"), stolen(&text), cpu_model(&text));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a performer says to the recorder's side, one message a frame of [`crate::wire`].
+
+use std::io::{Read, Write};
+
+use pagelab_experiment::{Observation, Recorder, RecorderError, TargetError};
+use serde::{Deserialize, Serialize};
+
+use crate::wire;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Message {
+    /// Something was seen.
+    Observation(Observation),
+    /// How far the performance is; see [`Recorder::progress`].
+    Progress(String, u64, u64),
+    /// The experiment was performed wholly. The last message.
+    Done,
+    /// It was not. The last message.
+    Failed(Failure),
+}
+
+/// The errors that a performer itself can meet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Failure {
+    /// See [`TargetError::Unsupported`].
+    Unsupported(String, String),
+    /// Any other, as a sentence.
+    Other(String),
+}
+
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Unsupported { what, remedy } => Self::Unsupported(what, remedy),
+            other => Self::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<Failure> for TargetError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unsupported(what, remedy) => Self::Unsupported { what, remedy },
+            Failure::Other(text) => Self::Failed(text),
+        }
+    }
+}
+
+/// The performer's recorder: sends everything as messages.
+#[derive(Debug)]
+pub struct Sender<W>(pub W);
+
+impl<W: Write> Sender<W> {
+    /// Sends the last message.
+    ///
+    /// # Errors
+    /// When the line fails.
+    pub fn finish(&mut self, result: Result<(), TargetError>) -> Result<(), wire::WireError> {
+        let last = match result {
+            Ok(()) => Message::Done,
+            Err(error) => Message::Failed(error.into()),
+        };
+        wire::write(&mut self.0, &last)
+    }
+}
+
+impl<W: Write> Recorder for Sender<W> {
+    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        wire::write(&mut self.0, &Message::Observation(observation)).map_err(|e| RecorderError(e.to_string()))
+    }
+
+    /// A progress message that cannot be sent is dropped: the next observation will fail as well.
+    fn progress(&mut self, phase: &str, done: u64, total: u64) {
+        let _ = wire::write(&mut self.0, &Message::Progress(phase.to_owned(), done, total));
+    }
+
+    /// The other side ends this process when the user interrupts.
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Reads the next message; `None` at the end of the input.
+///
+/// # Errors
+/// See [`wire::read`].
+pub fn receive(input: &mut impl Read) -> Result<Option<Message>, wire::WireError> {
+    wire::read(input)
+}

@@ -1,0 +1,175 @@
+//! Which pages of a region are present and which are swapped.
+//!
+//! Anonymous pages: `/proc/self/pagemap`, whose bits "present" (63) and "swapped" (62) every process
+//! may read about itself; present means mapped by this process. File pages: mincore(2), which says
+//! whether the page cache has the page, mapped or not. (The kernel hides that from a process that
+//! neither owns nor may write the file; the scratch file is the process's own.)
+//!
+//! All memory is allocated in advance: a look during a run is charged to nobody's memory limit.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use pagelab_experiment::experiments::Backing;
+use pagelab_experiment::observation::PageSet;
+
+use crate::region::Region;
+
+/// Pages looked up with one system call.
+const BLOCK: usize = 1 << 15;
+const PRESENT: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
+
+/// One look at a region: a bit for each page.
+#[derive(Clone, Debug)]
+pub struct Look {
+    present: Bits,
+    swapped: Bits,
+}
+
+impl Look {
+    /// Room for a region of `pages` pages.
+    pub fn new(pages: usize) -> Self {
+        Self { present: Bits::new(pages), swapped: Bits::new(pages) }
+    }
+
+    /// The pages present.
+    pub fn present(&self) -> PageSet {
+        self.present.set()
+    }
+
+    /// The pages in swap.
+    pub fn swapped(&self) -> PageSet {
+        self.swapped.set()
+    }
+}
+
+/// Looks at regions of one backing.
+#[derive(Debug)]
+pub struct Looker {
+    source: Source,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Pagemap(File),
+    Mincore,
+}
+
+impl Looker {
+    /// Opens what is needed.
+    ///
+    /// # Errors
+    /// When the kernel has no `/proc/self/pagemap`.
+    pub fn new(backing: Backing) -> io::Result<Self> {
+        let (source, entry) = match backing {
+            Backing::Anonymous => (Source::Pagemap(File::open("/proc/self/pagemap")?), 8),
+            Backing::File => (Source::Mincore, 1),
+        };
+        Ok(Self { source, buffer: vec![0; BLOCK * entry] })
+    }
+
+    /// Fills `look` with the state of `region`. Allocates nothing.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn look(&mut self, region: &Region, look: &mut Look) -> io::Result<()> {
+        look.present.clear();
+        look.swapped.clear();
+        let first = region.base() as usize / region.page_size();
+        let mut page = 0;
+        while page < region.pages() {
+            let count = BLOCK.min(region.pages() - page);
+            match &self.source {
+                Source::Pagemap(file) => {
+                    let entries = &mut self.buffer[..count * 8];
+                    file.read_exact_at(entries, (first + page) as u64 * 8)?;
+                    for (i, entry) in entries.chunks_exact(8).enumerate() {
+                        let entry = u64::from_ne_bytes(entry.try_into().expect("8 bytes"));
+                        look.present.put(page + i, entry & PRESENT != 0);
+                        look.swapped.put(page + i, entry & SWAPPED != 0);
+                    }
+                }
+                Source::Mincore => {
+                    let flags = &mut self.buffer[..count];
+                    // SAFETY: the range lies within the region, and `flags` has one byte for each
+                    // of its pages.
+                    let result = unsafe {
+                        let start = region.base().add(page * region.page_size());
+                        libc::mincore(start.cast(), count * region.page_size(), flags.as_mut_ptr().cast())
+                    };
+                    if result != 0 {
+                        return Err(io::Error::last_os_error());
+                    }
+                    for (i, flag) in flags.iter().enumerate() {
+                        look.present.put(page + i, flag & 1 != 0);
+                    }
+                }
+            }
+            page += count;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Bits {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl Bits {
+    fn new(length: usize) -> Self {
+        Self { words: vec![0; length.div_ceil(64)], length }
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    fn put(&mut self, at: usize, flag: bool) {
+        self.words[at / 64] |= u64::from(flag) << (at % 64);
+    }
+
+    fn set(&self) -> PageSet {
+        PageSet::from_flags((0..self.length).map(|at| self.words[at / 64] >> (at % 64) & 1 != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::write_file;
+
+    #[test]
+    fn pages_are_present_once_written() {
+        let region = Region::anonymous(200).unwrap();
+        let _ = region.advise(crate::region::HugePages::Forbidden);
+        let mut looker = Looker::new(Backing::Anonymous).unwrap();
+        let mut look = Look::new(200);
+        looker.look(&region, &mut look).unwrap();
+        assert!(look.present().is_empty() && look.swapped().is_empty());
+        // SAFETY: page 77 of the region.
+        unsafe { region.base().add(77 * region.page_size()).write_volatile(1) };
+        looker.look(&region, &mut look).unwrap();
+        assert_eq!(look.present().runs(), [77, 1]);
+        region.populate(|_, _| {});
+        looker.look(&region, &mut look).unwrap();
+        assert_eq!(look.present().len(), 200);
+    }
+
+    #[test]
+    fn file_pages_are_present_while_the_cache_has_them() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let file = write_file(&folder.path().join("x"), 100, |_, _| {}).unwrap();
+        let region = Region::file(&file, 100).unwrap();
+        let mut looker = Looker::new(Backing::File).unwrap();
+        let mut look = Look::new(100);
+        let mut bytes = vec![0; 100 * region.page_size()];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        looker.look(&region, &mut look).unwrap();
+        assert_eq!(look.present().len(), 100);
+    }
+}

@@ -1,0 +1,223 @@
+//! The timing loop: one timestamp for each reference, its nanoseconds into a histogram.
+//!
+//! The end of one reference is the start of the next, so a reference's time includes one reading of
+//! the clock and the recording of the reference before it (`harness.cost` in the environment says
+//! how much that is). Only when a reference took [`Tally::threshold`] or longer are the thread's
+//! fault counters read; from them it is known, not guessed, whether the reference was a hit, a minor
+//! or a major fault. That reading belongs to no reference: the clock is read again after it.
+
+use hdrhistogram::Histogram;
+
+use super::touch::Touch;
+use crate::clock::Clock;
+use crate::region::Region;
+use crate::rusage::{self, Usage};
+
+/// What a reference met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The page was present.
+    Hit,
+    /// A fault that waited for no input.
+    Minor,
+    /// A fault that waited for input.
+    Major,
+}
+
+impl Kind {
+    /// All kinds with the names of their histograms.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Hit, "access.hit"), (Self::Minor, "access.minor"), (Self::Major, "access.major")];
+
+    /// From the growth of the thread's fault counters over one reference.
+    #[inline]
+    pub fn of(growth: Usage) -> Self {
+        match growth {
+            Usage { major: 1.., .. } => Self::Major,
+            Usage { minor: 1.., .. } => Self::Minor,
+            _ => Self::Hit,
+        }
+    }
+}
+
+/// A distribution of nanoseconds: three significant digits over the whole range of u64, so nothing
+/// saturates and nothing is allocated after [`Distribution::new`]. Sum, least and greatest are exact.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    /// The buckets.
+    pub histogram: Histogram<u64>,
+    /// The sum of all values.
+    pub sum: u64,
+    /// The least value; `u64::MAX` when there is none.
+    pub min: u64,
+    /// The greatest value; 0 when there is none.
+    pub max: u64,
+}
+
+impl Distribution {
+    /// An empty one, about 450 KiB.
+    pub fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, u64::MAX, 3).expect("constant bounds");
+        Self { histogram, sum: 0, min: u64::MAX, max: 0 }
+    }
+
+    fn fold(&mut self, sum: u64, min: u64, max: u64) {
+        self.sum += sum;
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
+    }
+
+    fn record(&mut self, value: u64) {
+        // Never saturates: the range is all of u64.
+        self.histogram.saturating_record(value);
+        self.fold(value, value, value);
+    }
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What the loop fills.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// The references by [`Kind`], in the order of [`Kind::ALL`].
+    pub kinds: [Distribution; 3],
+    /// From this many nanoseconds on a reference may have faulted.
+    pub threshold: u64,
+    last: Usage,
+}
+
+/// One call of [`references`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timed {
+    /// The sum of the references' times, ns.
+    pub sum: u64,
+    /// The longest reference, ns.
+    pub max: u64,
+    /// What the thread consumed meanwhile.
+    pub usage: Usage,
+}
+
+impl Tally {
+    /// An empty tally.
+    pub fn new(threshold: u64) -> Self {
+        let kinds = [Distribution::new(), Distribution::new(), Distribution::new()];
+        Self { kinds, threshold, last: Usage::default() }
+    }
+
+    /// Reads the fault counters for a reference that took `nanoseconds`, and records it.
+    #[cold]
+    #[inline(never)]
+    fn classify(&mut self, nanoseconds: u64) {
+        let now = rusage::thread();
+        let kind = Kind::of(now - self.last);
+        self.last = now;
+        self.kinds[kind as usize].record(nanoseconds);
+    }
+}
+
+/// Makes the references `pages` to `region` and times each.
+///
+/// # Panics
+/// When a reference lies outside the region.
+#[inline(never)]
+pub fn references<T: Touch, C: Clock>(clock: &C, region: &Region, pages: &[u32], tally: &mut Tally) -> Timed {
+    check(region, pages);
+    let (base, size, words) = (region.base(), region.page_size(), region.page_size() / 8);
+    let threshold = tally.threshold;
+    let (mut slow_sum, mut slow_max) = (0, 0);
+    let (mut sum, mut min, mut max) = (0, u64::MAX, 0);
+    let start = rusage::thread();
+    tally.last = start;
+    let mut before = clock.now();
+    for &page in pages {
+        // SAFETY: the page lies within the region (checked above), which is readable, writable,
+        // aligned to a page, and to which no reference exists.
+        unsafe { T::touch(base.add(page as usize * size).cast(), words) };
+        let now = clock.now();
+        // Processors' counters may differ by a tick or two after a migration.
+        let nanoseconds = clock.nanoseconds(now.saturating_sub(before));
+        before = now;
+        if nanoseconds < threshold {
+            tally.kinds[Kind::Hit as usize].histogram.saturating_record(nanoseconds);
+            sum += nanoseconds;
+            min = min.min(nanoseconds);
+            max = max.max(nanoseconds);
+        } else {
+            slow_sum += nanoseconds;
+            slow_max = slow_max.max(nanoseconds);
+            tally.classify(nanoseconds);
+            before = clock.now();
+        }
+    }
+    let usage = rusage::thread() - start;
+    tally.kinds[Kind::Hit as usize].fold(sum, min, max);
+    Timed { sum: sum + slow_sum, max: max.max(slow_max), usage }
+}
+
+/// Makes the same references as [`references`] without timing them: what the harness is measured
+/// against.
+///
+/// # Panics
+/// When a reference lies outside the region.
+#[inline(never)]
+pub fn bare<T: Touch>(region: &Region, pages: &[u32]) {
+    check(region, pages);
+    let (base, size, words) = (region.base(), region.page_size(), region.page_size() / 8);
+    for &page in pages {
+        // SAFETY: as in `references`.
+        unsafe { T::touch(base.add(page as usize * size).cast(), words) };
+    }
+}
+
+fn check(region: &Region, pages: &[u32]) {
+    let most = pages.iter().copied().max().unwrap_or(0) as usize;
+    assert!(pages.is_empty() || most < region.pages(), "reference to page {most} outside the region");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Monotonic;
+    use crate::paging::touch;
+    use crate::region::HugePages;
+
+    fn growth(minor: u64, major: u64) -> Usage {
+        Usage { minor, major, ..Usage::default() }
+    }
+
+    #[test]
+    fn kinds_from_counters() {
+        assert_eq!(Kind::of(growth(0, 0)), Kind::Hit);
+        assert_eq!(Kind::of(growth(1, 0)), Kind::Minor);
+        assert_eq!(Kind::of(growth(0, 1)), Kind::Major);
+        assert_eq!(Kind::of(growth(3, 1)), Kind::Major);
+    }
+
+    #[test]
+    fn first_writes_are_minor_and_second_ones_hits() {
+        let region = Region::anonymous(500).unwrap();
+        let _ = region.advise(HugePages::Forbidden);
+        let pages: Vec<u32> = (0..500).collect();
+        // A threshold of 0 reads the counters for every reference: exact.
+        let mut tally = Tally::new(0);
+        let first = references::<touch::Write, _>(&Monotonic, &region, &pages, &mut tally);
+        let second = references::<touch::Write, _>(&Monotonic, &region, &pages, &mut tally);
+        let counts: Vec<u64> = tally.kinds.iter().map(|k| k.histogram.len()).collect();
+        assert_eq!(counts, [500, 500, 0]);
+        assert_eq!((first.usage.minor, second.usage.minor), (500, 0));
+        let sum: u64 = tally.kinds.iter().map(|k| k.sum).sum();
+        assert_eq!(sum, first.sum + second.sum);
+        assert_eq!(first.max.max(second.max), tally.kinds.iter().map(|k| k.max).max().unwrap());
+    }
+
+    #[test]
+    #[should_panic(expected = "outside the region")]
+    fn a_reference_outside_is_refused() {
+        let region = Region::anonymous(2).unwrap();
+        bare::<touch::Word>(&region, &[2]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Performs an experiment in the calling process: on the host that is the worker, in a guest init.
+
+use std::path::PathBuf;
+
+use pagelab_experiment::experiments::Backing;
+use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
+use serde::{Deserialize, Serialize};
+
+use crate::paging;
+
+/// Where in the system an experiment is performed. Everything absent: the whole machine, as in a
+/// guest.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// The file that `mapfile` writes and maps.
+    pub scratch: Option<PathBuf>,
+    /// The cgroup's `memory.stat`.
+    pub memory_stat: Option<PathBuf>,
+    /// The cgroup's `memory.pressure` (version 2 only).
+    pub memory_pressure: Option<PathBuf>,
+}
+
+/// Performs `experiment` once and gives everything it sees to `recorder`.
+///
+/// Of `setting` only the huge page mode is looked at (see [`paging`]): the rest is set up by whoever
+/// made the `place`.
+///
+/// # Errors
+/// See [`TargetError`].
+pub fn perform(
+    experiment: &Experiment,
+    setting: &Setting,
+    place: &Place,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    match experiment {
+        Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
+        Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
+    }
+}

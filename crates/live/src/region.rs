@@ -1,0 +1,215 @@
+//! The mapping that an experiment references.
+//!
+//! Anonymous pages are populated by writing each one once, because a read of anonymous memory that
+//! was never written only maps the kernel's shared zero page. The first half of every page is
+//! pseudo-random and differs from page to page; the second half repeats one word. So no page is
+//! same-filled (zram would keep no more than one word of it), no two are alike (KSM), and a page
+//! compresses to a little over half: the ratio is a property of the load, and this one is modest.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::ptr::{self, NonNull};
+use std::{mem, slice};
+
+use rustix::fs::{Advice as FileAdvice, fadvise};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+/// A mapping of whole pages; unmapped when dropped.
+#[derive(Debug)]
+pub struct Region {
+    base: NonNull<u8>,
+    pages: usize,
+    page_size: usize,
+}
+
+/// What the kernel is told about huge pages in a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugePages {
+    /// `MADV_NOHUGEPAGE`: every fault is for one base page, whatever the system's mode.
+    Forbidden,
+    /// Nothing: the system's mode decides.
+    System,
+    /// `MADV_HUGEPAGE`.
+    Wanted,
+}
+
+/// The machine's base page size in bytes.
+pub fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
+impl Region {
+    /// Maps `pages` pages of private anonymous memory, not yet populated.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or the size does not fit the address space.
+    pub fn anonymous(pages: usize) -> io::Result<Self> {
+        let length = length(pages)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, flags)? };
+        Self::new(base.cast(), pages)
+    }
+
+    /// Maps the first `pages` pages of `file`, shared, for reading and writing.
+    ///
+    /// # Errors
+    /// When the file is too short or the kernel refuses.
+    pub fn file(file: &File, pages: usize) -> io::Result<Self> {
+        let length = length(pages)?;
+        if file.metadata()?.len() < length as u64 {
+            return Err(io::Error::other("the file is shorter than the mapping"));
+        }
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice. Only this process uses the
+        // scratch file, so nobody truncates it under the mapping.
+        let base = unsafe { mmap(ptr::null_mut(), length, protection, MapFlags::SHARED, file, 0)? };
+        Self::new(base.cast(), pages)
+    }
+
+    fn new(base: *mut u8, pages: usize) -> io::Result<Self> {
+        let base = NonNull::new(base).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        Ok(Self { base, pages, page_size: page_size() })
+    }
+
+    /// Advises the kernel about huge pages; a kernel without them refuses, and none are used.
+    pub fn advise(&self, huge: HugePages) -> io::Result<()> {
+        let advice = match huge {
+            HugePages::System => return Ok(()),
+            HugePages::Forbidden => Advice::LinuxNoHugepage,
+            HugePages::Wanted => Advice::LinuxHugepage,
+        };
+        // SAFETY: the range is this mapping; neither advice changes its contents.
+        unsafe { madvise(self.base.as_ptr().cast(), self.bytes(), advice)? };
+        Ok(())
+    }
+
+    /// The first byte.
+    pub fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// The number of pages.
+    pub fn pages(&self) -> usize {
+        self.pages
+    }
+
+    /// The size of a page in bytes.
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// The size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.pages * self.page_size
+    }
+
+    /// Writes every page once, in order; `progress(done, pages)` is called after every 1,024 pages.
+    pub fn populate(&self, mut progress: impl FnMut(u64, u64)) {
+        let words = self.page_size / mem::size_of::<u64>();
+        for page in 0..self.pages {
+            // SAFETY: the page lies within this mapping, which is writable, aligned to a page, and
+            // referenced by nothing else while this slice lives.
+            let content = unsafe {
+                slice::from_raw_parts_mut(self.base.as_ptr().add(page * self.page_size).cast(), words)
+            };
+            fill(page as u64, content);
+            if (page + 1) % 1024 == 0 || page + 1 == self.pages {
+                progress(page as u64 + 1, self.pages as u64);
+            }
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the range is this mapping, and nobody holds a reference into it.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes()) };
+    }
+}
+
+fn length(pages: usize) -> io::Result<usize> {
+    pages
+        .checked_mul(page_size())
+        .filter(|&length| length > 0 && isize::try_from(length).is_ok())
+        .ok_or_else(|| io::Error::other("the mapping does not fit the address space"))
+}
+
+/// The content of page number `page`: see the module's comment.
+fn fill(page: u64, content: &mut [u64]) {
+    // SplitMix64 (Steele, Lea and Flood, 2014).
+    let mut state = (page + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let half = content.len() / 2;
+    for word in &mut content[..half] {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        *word = z ^ (z >> 31);
+    }
+    content[half..].fill(page | 1 << 63);
+}
+
+/// Writes `pages` pages to the file `path` (made or overwritten), brings them to the disk and drops
+/// them from the page cache, so that whoever maps the file next has every page still to read.
+///
+/// # Errors
+/// Those of the file system; a full disk among them.
+pub fn write_file(path: &Path, pages: usize, mut progress: impl FnMut(u64, u64)) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+    let mut content = vec![0u64; page_size() / mem::size_of::<u64>()];
+    let mut output = BufWriter::with_capacity(1 << 20, &file);
+    for page in 0..pages {
+        fill(page as u64, &mut content);
+        for word in &content {
+            output.write_all(&word.to_ne_bytes())?;
+        }
+        if (page + 1) % 1024 == 0 || page + 1 == pages {
+            progress(page as u64 + 1, pages as u64);
+        }
+    }
+    output.flush()?;
+    drop(output);
+    file.sync_all()?;
+    fadvise(&file, 0, None, FileAdvice::DontNeed)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn pages_are_neither_alike_nor_same_filled() {
+        let mut seen = HashSet::new();
+        for page in 0..1000 {
+            let mut content = [0; 512];
+            fill(page, &mut content);
+            assert!(content.iter().any(|&w| w != content[0]));
+            assert!(seen.insert(content.to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_mapped_file_has_what_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = write_file(&folder.path().join("x"), 3, |_, _| {}).unwrap();
+        let region = Region::file(&file, 3).unwrap();
+        let words = page_size() / 8;
+        let mut wanted = vec![0; words];
+        fill(2, &mut wanted);
+        // SAFETY: the third page of the mapping, read only.
+        let got = unsafe { slice::from_raw_parts(region.base().cast::<u64>().add(2 * words), words) };
+        assert_eq!(got, wanted);
+        assert!(Region::file(&file, 4).is_err());
+    }
+
+    #[test]
+    fn an_impossible_size_is_refused() {
+        assert!(Region::anonymous(0).is_err());
+        assert!(Region::anonymous(usize::MAX).is_err());
+    }
+}

@@ -1,0 +1,83 @@
+//! What the calling thread has consumed: getrusage(2) with `RUSAGE_THREAD`.
+
+use std::mem::MaybeUninit;
+use std::ops::{AddAssign, Sub};
+
+/// Consumption of a thread, or its growth between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Faults served without input or output.
+    pub minor: u64,
+    /// Faults that waited for input.
+    pub major: u64,
+    /// Voluntary context switches.
+    pub voluntary: u64,
+    /// Involuntary context switches.
+    pub involuntary: u64,
+    /// Processor time in user mode, ns (the kernel's resolution is a microsecond).
+    pub user: u64,
+    /// Processor time in the kernel, ns.
+    pub system: u64,
+}
+
+/// The calling thread's consumption so far.
+#[inline]
+pub fn thread() -> Usage {
+    let mut raw = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `raw` is a writable rusage. Should the call fail (it cannot with these arguments) the
+    // zeroes stay, which are a valid rusage.
+    let raw = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, raw.as_mut_ptr());
+        raw.assume_init()
+    };
+    let time = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
+    Usage {
+        minor: raw.ru_minflt as u64,
+        major: raw.ru_majflt as u64,
+        voluntary: raw.ru_nvcsw as u64,
+        involuntary: raw.ru_nivcsw as u64,
+        user: time(raw.ru_utime),
+        system: time(raw.ru_stime),
+    }
+}
+
+impl Sub for Usage {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            minor: self.minor.saturating_sub(before.minor),
+            major: self.major.saturating_sub(before.major),
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.minor += other.minor;
+        self.major += other.major;
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+        self.user += other.user;
+        self.system += other.system;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::Region;
+
+    #[test]
+    fn first_writes_are_minor_faults() {
+        let region = Region::anonymous(64).unwrap();
+        let before = thread();
+        region.populate(|_, _| {});
+        let used = thread() - before;
+        assert!(used.minor >= 64, "{used:?}");
+    }
+}

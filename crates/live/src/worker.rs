@@ -1,0 +1,226 @@
+//! The worker process: performs one experiment inside the confinement and reports over a pipe.
+//!
+//! The load runs in a process of its own so that the memory limit meets nothing but the load, an
+//! out-of-memory kill ends the experiment and not pagelab, and the recorder's memory and processor
+//! time are not in the figures. The worker is the running executable again, with the hidden argument
+//! [`ARGUMENT`]. The job comes as JSON on standard input, messages go out as frames on standard
+//! output, standard error is kept for the error message. It dies with its parent (with the
+//! parent's thread that started it, which therefore waits for it).
+
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Message, Sender, receive};
+use crate::perform::{Place, perform};
+use crate::wire::WireError;
+
+/// The first argument of a worker process.
+pub const ARGUMENT: &str = "__worker";
+
+/// How often the parent asks whether the user wants to end.
+const POLL: Duration = Duration::from_millis(50);
+/// How long a worker that has closed its end may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How much of the worker's standard error is kept, in bytes.
+const STDERR: u64 = 4096;
+
+/// What a worker has to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// What to perform.
+    pub experiment: Experiment,
+    /// Under which conditions.
+    pub setting: Setting,
+    /// Where.
+    pub place: Place,
+    /// The process that must be alive for the worker to go on.
+    parent: i32,
+}
+
+impl Job {
+    /// A job of the calling process.
+    pub fn new(experiment: Experiment, setting: Setting, place: Place) -> Self {
+        Self { experiment, setting, place, parent: getpid().as_raw_nonzero().get() }
+    }
+}
+
+/// What a program that uses [`crate::Host`] does when its first argument is [`ARGUMENT`].
+pub fn worker_main() -> ExitCode {
+    match work() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn work() -> Result<(), String> {
+    let text = |e: &dyn std::fmt::Display| format!("worker: {e}");
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| text(&e))?;
+    let mut job = String::new();
+    std::io::stdin().read_to_string(&mut job).map_err(|e| text(&e))?;
+    let job: Job = serde_json::from_str(&job).map_err(|e| text(&e))?;
+    // The parent may have died before the signal was asked for.
+    if getppid().map(Pid::as_raw_nonzero).map(i32::from) != Some(job.parent) {
+        return Err("worker: its parent is gone".into());
+    }
+    let output = rustix::io::dup(rustix::stdio::stdout()).map_err(|e| text(&e))?;
+    let mut sender = Sender(File::from(output));
+    let result = perform(&job.experiment, &job.setting, &job.place, &mut sender);
+    sender.finish(result).map_err(|e| text(&e))
+}
+
+/// How a worker ended that did not say so itself.
+#[derive(Debug)]
+pub struct Death {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// What it wrote to standard error, or what was wrong with its messages.
+    pub said: String,
+}
+
+impl Death {
+    /// Whether it was ended by SIGKILL, as the kernel does when memory runs out.
+    pub fn by_kill(&self) -> bool {
+        self.status.signal() == Some(libc::SIGKILL)
+    }
+
+    /// As an error that says how it died.
+    pub fn error(&self) -> TargetError {
+        let said = if self.said.is_empty() { String::new() } else { format!(": {}", self.said) };
+        TargetError::Failed(format!("the worker process ended with {}{said}", self.status))
+    }
+}
+
+/// Why [`run`] did not end well.
+#[derive(Debug)]
+pub enum RunError {
+    /// The worker died without a last message.
+    Died(Death),
+    /// Anything else.
+    Target(TargetError),
+}
+
+/// Runs `job` in a worker process and forwards everything it sees to `recorder`. The worker has
+/// ended when this returns.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(job: &Job, recorder: &mut dyn Recorder) -> Result<(), RunError> {
+    let mut worker = Worker::start(job).map_err(|e| {
+        RunError::Target(TargetError::Failed(format!("the worker process cannot be started: {e}")))
+    })?;
+    let result = worker.forward(recorder);
+    // One that still has work to do is ended at once; one that closed its end is ending by itself,
+    // and its own status is wanted.
+    let death = worker.end(if result.is_err() { Duration::ZERO } else { PATIENCE });
+    match result {
+        Ok(Some(Ok(()))) => Ok(()),
+        Ok(Some(Err(error))) => Err(RunError::Target(error)),
+        Ok(None) => Err(RunError::Died(death)),
+        Err(error) => Err(RunError::Target(error)),
+    }
+}
+
+type Received = Result<Option<Message>, WireError>;
+
+struct Worker {
+    child: Child,
+    messages: Receiver<Received>,
+    threads: Vec<JoinHandle<String>>,
+    wire_error: Option<WireError>,
+}
+
+impl Worker {
+    fn start(job: &Job) -> std::io::Result<Self> {
+        // /proc/self/exe is the running program even after the file was replaced.
+        let mut child = Command::new("/proc/self/exe")
+            .arg0("pagelab")
+            .arg(ARGUMENT)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Out of the terminal's foreground group: Ctrl-C is for the parent to handle.
+            .process_group(0)
+            .spawn()?;
+        let (sender, messages) = mpsc::channel();
+        let mut output = BufReader::new(child.stdout.take().expect("piped"));
+        let reading = std::thread::spawn(move || {
+            loop {
+                let received = receive(&mut output);
+                let more = matches!(received, Ok(Some(_)));
+                if sender.send(received).is_err() || !more {
+                    return String::new();
+                }
+            }
+        });
+        let mut errors = child.stderr.take().expect("piped");
+        let listening = std::thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = errors.by_ref().take(STDERR).read_to_end(&mut said);
+            let _ = std::io::copy(&mut errors, &mut std::io::sink());
+            String::from_utf8_lossy(&said).trim().to_owned()
+        });
+        let mut worker = Self { child, messages, threads: vec![reading, listening], wire_error: None };
+        let mut input = worker.child.stdin.take().expect("piped");
+        // A worker that dies at once closes its input; its death is reported, not the closed pipe.
+        let _ = serde_json::to_vec(job).map_err(std::io::Error::from).and_then(|job| input.write_all(&job));
+        Ok(worker)
+    }
+
+    /// Forwards until the last message; `None`: the worker ended without one.
+    fn forward(
+        &mut self,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Option<Result<(), TargetError>>, TargetError> {
+        loop {
+            if recorder.interrupted() {
+                return Err(TargetError::Interrupted);
+            }
+            match self.messages.recv_timeout(POLL) {
+                Ok(Ok(Some(Message::Observation(observation)))) => recorder.observe(observation)?,
+                Ok(Ok(Some(Message::Progress(phase, done, total)))) => recorder.progress(&phase, done, total),
+                Ok(Ok(Some(Message::Done))) => return Ok(Some(Ok(()))),
+                Ok(Ok(Some(Message::Failed(failure)))) => return Ok(Some(Err(failure.into()))),
+                Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Ok(Err(error)) => {
+                    self.wire_error = Some(error);
+                    return Ok(None);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Waits for the worker, `patience` at most, then ends it; collects what is left of it.
+    fn end(&mut self, patience: Duration) -> Death {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.child.kill();
+        let status = self.child.wait().expect("a child that nobody else waits for");
+        let mut said: Vec<String> = self.threads.drain(..).filter_map(|t| t.join().ok()).collect();
+        said.extend(self.wire_error.take().map(|e| e.to_string()));
+        said.retain(|text| !text.is_empty());
+        Death { status, said: said.join("; ") }
+    }
+}
+
+impl Drop for Worker {
+    /// Leaves no worker behind when a recorder panics.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
