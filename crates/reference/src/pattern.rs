@@ -80,7 +80,7 @@ impl Pattern {
                 "drift[:SHARE]",
                 "uniform within a window of SHARE of the region (default 0.25) that moves through it once",
             ),
-            ("trace:FILE", "page numbers from a file: text, one a line, or binary little-endian u64"),
+            ("trace:FILE", "a recorded trace: oracleGeneral, lackey, CSV, page numbers; gzip and zstd"),
         ]
     }
 

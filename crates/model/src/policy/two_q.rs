@@ -3,7 +3,8 @@
 //!
 //! Source: T. Johnson and D. Shasha, "2Q: a low overhead high performance buffer management
 //! replacement algorithm", VLDB 1994, the full version, with the sizes the authors recommend:
-//! Kin a quarter of the frames, Kout half of them.
+//! Kin a quarter of the frames, Kout half of them. A page that A1out remembers leaves it before room
+//! is made for it.
 
 use super::Policy;
 use super::queue::{Queue, Table, table};

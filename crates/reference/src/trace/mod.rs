@@ -1,10 +1,56 @@
-//! Recorded traces: plain page numbers, as text (one a line) or binary (little-endian u64).
+//! Recorded traces: one file a format, recognised or named, read as a stream in bounded memory.
+//!
+//! [`Reader`] gives the references one by one; [`load`] gives them as a [`Stream`] of dense page
+//! numbers; [`read_pages`] fits a trace into a region that an experiment has laid out.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+pub mod csv;
+pub mod dense;
+mod format;
+mod input;
+pub mod lackey;
+pub mod load_store;
+pub mod oracle;
+pub mod plain;
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
-/// Why a trace cannot be used. Every message names the file and the position.
+use crate::Stream;
+pub use dense::Densifier;
+pub use format::{Format, UnknownFormat};
+use input::{Input, Trouble};
+
+/// Bytes a page has when nothing else is said.
+pub const DEFAULT_PAGE_SIZE: u64 = 4096;
+
+/// One reference of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The page: a number or an object of the trace, or a byte address divided by the page size.
+    pub page: u64,
+    /// Whether it is a write; `false` where the format does not say.
+    pub write: bool,
+    /// The process, where the format says it.
+    pub pid: Option<u32>,
+}
+
+/// How to read a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The format; `None` recognises it.
+    pub format: Option<Format>,
+    /// Bytes in a page, for formats with byte addresses; a power of two.
+    pub page_size: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { format: None, page_size: DEFAULT_PAGE_SIZE }
+    }
+}
+
+/// Why a trace cannot be used. Every message names the file and, within it, the position.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The operating system refused.
@@ -20,83 +66,245 @@ pub enum TraceError {
     Content {
         /// The file.
         path: PathBuf,
-        /// Where: a line or a byte.
+        /// Where: a line, or a byte of the decompressed content.
         position: String,
         /// What is wrong.
         problem: String,
     },
+    /// The page size is not a power of two.
+    #[error("a page size of {0} bytes is not a power of two; write one such as 4096")]
+    PageSize(u64),
 }
 
-/// Reads the page numbers of `path` for a region of `pages` pages, `references` of them; a shorter
-/// trace is repeated from its start.
-///
-/// A file whose first 4 KiB are all printable ASCII or white space is text: a decimal number a
-/// line, empty lines and lines that begin with `#` are passed over. Everything else is binary.
+/// The references of a trace, one by one. After an error it gives nothing more.
+pub struct Reader {
+    path: PathBuf,
+    input: Input,
+    format: Format,
+    page_shift: u32,
+    columns: csv::Columns,
+    done: bool,
+}
+
+impl Reader {
+    /// Opens a trace and recognises its format if the options do not name it.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is empty, the format is not recognised, or the page size is
+    /// no power of two.
+    pub fn open(path: &Path, options: &Options) -> Result<Self, TraceError> {
+        if !options.page_size.is_power_of_two() {
+            return Err(TraceError::PageSize(options.page_size));
+        }
+        let read = |source| TraceError::Read { path: path.to_owned(), source };
+        let content = |problem: &str| TraceError::Content {
+            path: path.to_owned(),
+            position: "its start".into(),
+            problem: problem.into(),
+        };
+        let mut input = Input::open(path).map_err(read)?;
+        let (head, whole) = input.head().map_err(|e| match e.raw_os_error() {
+            Some(_) => read(e),
+            None => content(&format!("the compressed data are damaged or torn ({e})")),
+        })?;
+        if head.is_empty() {
+            return Err(content("it holds no page number"));
+        }
+        let format = match options.format {
+            Some(format) => format,
+            None => Format::recognise(head, whole).ok_or_else(|| {
+                let names = Format::ALL.map(|(_, name, _)| name).join(", ");
+                content(&format!("the format is not recognised; name it, one of: {names}"))
+            })?,
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            input,
+            format,
+            page_shift: if format.has_addresses() { options.page_size.trailing_zeros() } else { 0 },
+            columns: csv::Columns::default(),
+            done: false,
+        })
+    }
+
+    /// The format that was named or recognised.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How much of the file has been read, from 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        self.input.fraction()
+    }
+
+    /// An error at the record or line that was read last.
+    fn error(&self, problem: String) -> TraceError {
+        let position = match self.format {
+            Format::OracleGeneral => format!("byte {}", self.input.byte - oracle::SIZE as u64),
+            Format::U64 => format!("byte {}", self.input.byte - 8),
+            _ => format!("line {}", self.input.line),
+        };
+        TraceError::Content { path: self.path.clone(), position, problem }
+    }
+
+    fn trouble(&self, trouble: Trouble) -> TraceError {
+        let path = self.path.clone();
+        let problem = match trouble {
+            Trouble::Read(source) if source.raw_os_error().is_some() => {
+                return TraceError::Read { path, source };
+            }
+            Trouble::Read(error) => format!("the compressed data are damaged or torn ({error})"),
+            Trouble::Content(problem) => problem,
+        };
+        let position = match self.format {
+            Format::OracleGeneral | Format::U64 => format!("byte {}", self.input.byte),
+            _ => format!("line {}", self.input.line + 1),
+        };
+        TraceError::Content { path, position, problem }
+    }
+
+    fn binary(&mut self) -> Result<Option<Record>, Trouble> {
+        if self.format == Format::OracleGeneral {
+            return Ok(self.input.record()?.map(oracle::reference));
+        }
+        let number = self.input.record()?.map(|bytes| u64::from_le_bytes(*bytes));
+        Ok(number.map(|page| Record { page, write: false, pid: None }))
+    }
+
+    fn text(&mut self) -> Result<Option<Record>, TraceError> {
+        loop {
+            let first = self.input.line == 0;
+            let columns = self.columns;
+            let line = match self.input.line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(None),
+                Err(trouble) => return Err(self.trouble(trouble)),
+            };
+            let wrong = |wanted: &str| {
+                let shown: String = String::from_utf8_lossy(line).chars().take(40).collect();
+                format!("'{}' is not {wanted}", shown.trim())
+            };
+            let found = match self.format {
+                Format::Lackey => lackey::reference(line).map_err(|()| wrong("a line of lackey's")),
+                _ if plain::is_blank(line) => Ok(None),
+                Format::Csv => {
+                    if first && let Some(named) = csv::Columns::of_header(line) {
+                        self.columns = named;
+                        continue;
+                    }
+                    columns.reference(line).map(Some)
+                }
+                Format::LoadStore => match load_store::reference(line) {
+                    None => Err(wrong("a reference such as 'l 0x1fffff50 1'")),
+                    found => Ok(found),
+                },
+                _ => match plain::number(line) {
+                    None => Err(wrong("a page number")),
+                    Some(page) => Ok(Some(Record { page, write: false, pid: None })),
+                },
+            };
+            match found {
+                Ok(None) => {}
+                Ok(Some(record)) => {
+                    return Ok(Some(Record { page: record.page >> self.page_shift, ..record }));
+                }
+                Err(problem) => return Err(self.error(problem)),
+            }
+        }
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let result = match self.format {
+            Format::OracleGeneral | Format::U64 => self.binary().map_err(|t| self.trouble(t)),
+            _ => self.text(),
+        };
+        self.done = !matches!(result, Ok(Some(_)));
+        result.transpose()
+    }
+}
+
+/// A hexadecimal number with or without `0x`.
+fn hexadecimal(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    digits.iter().try_fold(0, |n: u64, &b| Some(n << 4 | u64::from(char::from(b).to_digit(16)?)))
+}
+
+/// A trace in memory.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The references; pages are numbered in the order of first reference, and all are referenced.
+    pub stream: Stream,
+    /// How it was written.
+    pub format: Format,
+    /// How many of the references are writes; 0 where the format does not say.
+    pub writes: u64,
+}
+
+/// Reads a whole trace: 4 bytes a reference, and about 20 bytes a page while it runs. `progress` is
+/// told the part of the file that is read, from 0 to 1, about every million references.
 ///
 /// # Errors
-/// When the file cannot be read, is empty, torn (binary: not a multiple of 8 bytes), or names a
-/// page outside the region.
-pub fn read_pages(path: &Path, pages: u32, references: usize) -> Result<Vec<u32>, TraceError> {
-    let read_error = |source| TraceError::Read { path: path.to_owned(), source };
-    let content =
-        |position: String, problem: String| TraceError::Content { path: path.to_owned(), position, problem };
-    let mut reader = BufReader::new(File::open(path).map_err(read_error)?);
-    let head = reader.fill_buf().map_err(read_error)?;
-    let head = &head[..head.len().min(4096)];
-    let text = head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace());
+/// When the trace cannot be read, is torn, foreign or without references, or has 2^32 − 2 pages or more.
+pub fn load(path: &Path, options: &Options, mut progress: impl FnMut(f64)) -> Result<Trace, TraceError> {
+    let mut reader = Reader::open(path, options)?;
+    let mut densifier = Densifier::default();
     let mut list: Vec<u32> = Vec::new();
-    let mut push = |page: u64, position: String| match u32::try_from(page) {
-        Ok(page) if page < pages => {
-            list.push(page);
-            Ok(list.len() == references)
-        }
-        _ => Err(content(position, format!("page {page} is outside the region of {pages} pages"))),
-    };
-    if text {
-        let mut line = String::new();
-        for number in 1.. {
-            line.clear();
-            if reader.read_line(&mut line).map_err(read_error)? == 0 {
-                break;
-            }
-            let word = line.trim();
-            if word.is_empty() || word.starts_with('#') {
-                continue;
-            }
-            let page: u64 = word
-                .parse()
-                .map_err(|_| content(format!("line {number}"), format!("'{word}' is not a page number")))?;
-            if push(page, format!("line {number}"))? {
-                break;
-            }
-        }
-    } else {
-        let mut position = 0;
-        loop {
-            let mut record = [0; 8];
-            let mut filled = 0;
-            while filled < 8 {
-                match reader.read(&mut record[filled..]).map_err(read_error)? {
-                    0 => break,
-                    n => filled += n,
-                }
-            }
-            match filled {
-                0 => break,
-                8 => {}
-                _ => {
-                    let problem = format!("torn: {filled} bytes are left where a record has 8");
-                    return Err(content(format!("byte {position}"), problem));
-                }
-            }
-            if push(u64::from_le_bytes(record), format!("byte {position}"))? {
-                break;
-            }
-            position += 8;
+    let mut writes = 0;
+    while let Some(record) = reader.next().transpose()? {
+        let number = densifier.number(record.page);
+        list.push(number.ok_or_else(|| reader.error("there are too many different pages".into()))?);
+        writes += u64::from(record.write);
+        if list.len().is_multiple_of(1 << 20) {
+            progress(reader.fraction());
         }
     }
     if list.is_empty() {
-        return Err(content("its start".into(), "it holds no page number".into()));
+        return Err(reader.error("it holds no reference".into()));
+    }
+    list.shrink_to_fit();
+    Ok(Trace { stream: Stream::new(densifier.pages(), list), format: reader.format(), writes })
+}
+
+/// Reads a trace for a region of `pages` pages, `references` of them; a shorter trace is repeated
+/// from its start.
+///
+/// Page numbers are taken as they are. Objects and byte addresses (in pages of 4 KiB) are numbered in
+/// the order of first reference.
+///
+/// # Errors
+/// When the trace cannot be read, is empty, torn or foreign, or has a page outside the region.
+pub fn read_pages(path: &Path, pages: u32, references: usize) -> Result<Vec<u32>, TraceError> {
+    let mut reader = Reader::open(path, &Options::default())?;
+    let as_they_are = reader.format().has_page_numbers();
+    let mut densifier = Densifier::default();
+    let mut list: Vec<u32> = Vec::new();
+    while list.len() < references
+        && let Some(record) = reader.next().transpose()?
+    {
+        let number =
+            if as_they_are { u32::try_from(record.page).ok() } else { densifier.number(record.page) };
+        let Some(page) = number.filter(|&n| n < pages) else {
+            let what = if as_they_are {
+                format!("page {} is outside the region of {pages} pages", record.page)
+            } else {
+                format!("the trace has more different pages than the region's {pages}")
+            };
+            return Err(reader.error(what));
+        };
+        list.push(page);
+    }
+    if list.is_empty() && references > 0 {
+        return Err(reader.error("it holds no page number".into()));
     }
     let recorded = list.len();
     list.reserve_exact(references - recorded);
@@ -104,50 +312,4 @@ pub fn read_pages(path: &Path, pages: u32, references: usize) -> Result<Vec<u32>
         list.push(list[i - recorded]);
     }
     Ok(list)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn file(name: &str, bytes: &[u8]) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("pagelab-trace-{}-{name}", std::process::id()));
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    fn read(name: &str, bytes: &[u8], references: usize) -> Result<Vec<u32>, String> {
-        let path = file(name, bytes);
-        let result = read_pages(&path, 100, references).map_err(|e| e.to_string());
-        std::fs::remove_file(path).unwrap();
-        result
-    }
-
-    #[test]
-    fn text_and_binary_give_the_same_pages_and_repeat() {
-        assert_eq!(read("a", b"# pages\n3\n\n 1\n4\n", 5).unwrap(), [3, 1, 4, 3, 1]);
-        let binary: Vec<u8> = [3u64, 1, 4].iter().flat_map(|p| p.to_le_bytes()).collect();
-        assert_eq!(read("b", &binary, 2).unwrap(), [3, 1]);
-    }
-
-    #[test]
-    fn errors_name_the_position() {
-        for (name, bytes, wanted) in [
-            ("c", b"1\nx\n".to_vec(), "line 2"),
-            ("d", b"1\n100\n".to_vec(), "outside the region of 100 pages"),
-            ("e", vec![0, 0, 0, 0, 0, 0, 0, 0, 1, 0], "byte 8: torn"),
-            ("f", Vec::new(), "no page number"),
-        ] {
-            let error = read(name, &bytes, 10).unwrap_err();
-            assert!(error.contains(wanted), "{name}: {error}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_content_makes_the_reader_panic(bytes: Vec<u8>) {
-            let _ = read("fuzz", &bytes, 50);
-        }
-    }
 }
