@@ -1,3 +1,5 @@
 //! Models of virtual memory, in virtual time: pure, without clock, system call or hidden randomness.
 
+pub mod paging;
 pub mod policy;
+pub mod systems;

@@ -1,0 +1,64 @@
+//! What a system decides: which pages leave memory, and when.
+
+use super::machine::Machine;
+
+/// How a page came into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Touched for the first time: a fresh frame.
+    New,
+    /// Faulted for and read back from swap.
+    SwappedIn,
+    /// Read with a neighbour that was faulted for; in memory, but not mapped.
+    ReadAhead,
+}
+
+/// A page replacement system. It keeps its lists; the [`Machine`] keeps the pages' state and the time.
+///
+/// Reclaim frees frames by [`Machine::free`]; a page that is dirty must be cleaned first by
+/// [`Machine::write`].
+pub trait System {
+    /// Frames that only reclaim itself may use; an allocation that would go below waits.
+    fn min(&self) -> u32;
+
+    /// The daemon wakes when fewer frames than this are [available](System::available).
+    fn low(&self) -> u32;
+
+    /// The daemon sleeps when this many frames are available.
+    fn high(&self) -> u32;
+
+    /// Frames that count as free: the free ones, and those that can be had at once.
+    fn available(&self, machine: &Machine) -> u32 {
+        machine.free_frames()
+    }
+
+    /// A page came into memory.
+    fn arrived(&mut self, machine: &mut Machine, page: u32, arrival: Arrival);
+
+    /// A page in memory that was not mapped was faulted for.
+    fn remapped(&mut self, machine: &mut Machine, page: u32);
+
+    /// The output of a page is complete: it is clean, unless dirtied since.
+    fn written(&mut self, _machine: &mut Machine, _page: u32) {}
+
+    /// Turns one frame that counts as available into a free one, where those differ.
+    fn surrender(&mut self, _machine: &mut Machine) -> bool {
+        false
+    }
+
+    /// One pass of the pageout daemon. Returns how long it sleeps afterwards while memory is still
+    /// short, in ns; 0: it goes on at once.
+    fn daemon(&mut self, machine: &mut Machine) -> u64;
+
+    /// A faulting process found no frame: one pass of reclaim on its own time. Returns how long it
+    /// then waits, in ns, besides what it waits for output.
+    fn direct(&mut self, machine: &mut Machine) -> u64;
+
+    /// Work at fixed intervals, in ns; 0: none.
+    fn interval(&self) -> u64 {
+        0
+    }
+
+    /// That work.
+    fn periodic(&mut self, _machine: &mut Machine) {}
+}

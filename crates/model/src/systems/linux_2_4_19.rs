@@ -1,0 +1,178 @@
+//! Linux 2.4.19 stock: reclaim without a reverse map.
+//!
+//! Two lists for the whole machine. Reclaim takes pages from the old end of the inactive list; a page
+//! that some process maps can not be freed there, because nothing leads from the page to the page
+//! table. So, when enough mapped pages have been met, `swap_out` walks the processes' page tables in
+//! the order of addresses and unmaps what was not referenced since its last visit and is not on the
+//! active list. Eviction therefore follows addresses, filtered by reference bits.
+//!
+//! Source: the generic `mm/vmscan.c` of 2.4.19 (constants and order of tests in the fact sheet on
+//! Linux's reverse maps, section 1). One process with one mapping stands for the walk over processes.
+//!
+//! Left out: the slab, dentry and inode caches, the file cache, locked pages, several zones.
+
+use crate::paging::lists::Lists;
+use crate::paging::{Arrival, Machine, System};
+
+const ACTIVE: u8 = 0;
+const INACTIVE: u8 = 1;
+
+/// Pages that one pass is to free (`SWAP_CLUSTER_MAX`).
+const CLUSTER: u32 = 32;
+/// Where the priority of a reclaim starts (`DEF_PRIORITY`).
+const PRIORITY: u32 = 6;
+
+/// The system's state.
+#[derive(Debug)]
+pub struct Linux2419 {
+    lists: Lists,
+    /// `PG_referenced`: one more chance, not the hardware's bit.
+    referenced: Vec<bool>,
+    /// Where `swap_out` goes on (`swap_address`).
+    cursor: u32,
+    marks: super::Watermarks,
+}
+
+impl Linux2419 {
+    /// For an address space of `pages` pages in `frames` frames. The watermarks are those of a zone
+    /// of that size in 2.4: a 128th of it, between 20 and 255 pages, doubled and tripled.
+    pub fn new(pages: u32, frames: u32) -> Self {
+        let min = (frames / 128).clamp(20, 255).min(frames / 8);
+        Self {
+            lists: Lists::new(pages, 2),
+            referenced: vec![false; pages as usize],
+            cursor: 0,
+            marks: super::Watermarks { min, low: 2 * min, high: 3 * min },
+        }
+    }
+
+    /// `mark_page_accessed`: an inactive page that was referenced before becomes active.
+    fn mark_accessed(&mut self, page: u32) {
+        if self.lists.of(page) == Some(INACTIVE) && self.referenced[page as usize] {
+            self.referenced[page as usize] = false;
+            self.lists.to_head(ACTIVE, page);
+        } else {
+            self.referenced[page as usize] = true;
+        }
+    }
+
+    /// `refill_inactive`: moves up to `count` pages from the old end of the active list.
+    fn refill_inactive(&mut self, machine: &mut Machine, count: u32) {
+        for _ in 0..count {
+            let Some(page) = self.lists.tail(ACTIVE) else { break };
+            machine.scan();
+            if std::mem::take(&mut self.referenced[page as usize]) {
+                self.lists.to_head(ACTIVE, page);
+            } else {
+                // It keeps one more chance on the inactive list.
+                self.referenced[page as usize] = true;
+                self.lists.to_head(INACTIVE, page);
+            }
+        }
+    }
+
+    /// `shrink_cache`: frees up to `wanted` pages from the old end of the inactive list, and turns to
+    /// `swap_out` when too many of them are mapped. Returns how many are still wanted.
+    fn shrink_cache(&mut self, machine: &mut Machine, mut wanted: u32, priority: u32) -> u32 {
+        let scan = self.lists.len(INACTIVE) / priority;
+        let mut max_mapped = (CLUSTER << (10 - priority)).min(scan / 10);
+        for _ in 0..scan {
+            let Some(page) = self.lists.tail(INACTIVE) else { break };
+            machine.scan();
+            self.lists.to_head(INACTIVE, page);
+            if machine.mapped(page) {
+                if max_mapped == 0 {
+                    self.swap_out(machine, priority);
+                    return wanted;
+                }
+                max_mapped -= 1;
+            } else if machine.in_flight(page) {
+                continue;
+            } else if machine.dirty(page) {
+                machine.write(page);
+            } else {
+                self.lists.remove(page);
+                machine.free(page);
+                wanted -= 1;
+                if wanted == 0 {
+                    break;
+                }
+            }
+        }
+        wanted
+    }
+
+    /// `swap_out`: goes on through the address space until [`CLUSTER`] pages are unmapped, once
+    /// around at the most.
+    fn swap_out(&mut self, machine: &mut Machine, _priority: u32) {
+        let mut wanted = CLUSTER;
+        for _ in 0..machine.pages() {
+            let page = self.cursor;
+            self.cursor = (self.cursor + 1) % machine.pages();
+            if !machine.mapped(page) {
+                continue;
+            }
+            machine.scan();
+            if machine.test_and_clear_young(page) {
+                self.mark_accessed(page);
+            } else if self.lists.of(page) != Some(ACTIVE) {
+                machine.unmap(page);
+                wanted -= 1;
+                if wanted == 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// `try_to_free_pages`: rising urgency until [`CLUSTER`] pages are free.
+    fn try_to_free(&mut self, machine: &mut Machine) {
+        let mut wanted = CLUSTER;
+        for priority in (1..=PRIORITY).rev() {
+            let ratio = wanted * self.lists.len(ACTIVE) / (2 * (self.lists.len(INACTIVE) + 1));
+            self.refill_inactive(machine, ratio);
+            wanted = self.shrink_cache(machine, wanted, priority);
+            if wanted == 0 {
+                break;
+            }
+        }
+    }
+}
+
+impl System for Linux2419 {
+    fn min(&self) -> u32 {
+        self.marks.min
+    }
+
+    fn low(&self) -> u32 {
+        self.marks.low
+    }
+
+    fn high(&self) -> u32 {
+        self.marks.high
+    }
+
+    fn arrived(&mut self, _machine: &mut Machine, page: u32, arrival: Arrival) {
+        self.referenced[page as usize] = false;
+        self.lists.to_head(INACTIVE, page);
+        if arrival != Arrival::ReadAhead {
+            self.mark_accessed(page);
+        }
+    }
+
+    fn remapped(&mut self, _machine: &mut Machine, page: u32) {
+        self.mark_accessed(page);
+    }
+
+    fn daemon(&mut self, machine: &mut Machine) -> u64 {
+        let before = machine.tally().freed;
+        self.try_to_free(machine);
+        // kswapd sleeps a second when a balancing round failed.
+        if machine.tally().freed == before { super::SECOND } else { 0 }
+    }
+
+    fn direct(&mut self, machine: &mut Machine) -> u64 {
+        self.try_to_free(machine);
+        0
+    }
+}

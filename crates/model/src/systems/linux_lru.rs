@@ -1,0 +1,162 @@
+//! Linux since 5.9, the classic lists: active and inactive anonymous pages with refault distance.
+//!
+//! New and swapped-in pages start on the inactive list. At its old end a page that was referenced once
+//! goes around again, and becomes active the second time; the others are evicted. An evicted page
+//! leaves a shadow with the clock of evictions and activations; when it comes back, and the distance
+//! is no more than the number of active pages, it would have stayed with a little more memory, and
+//! goes to the active list at once. The active list gives pages back when it is too large against the
+//! inactive one.
+//!
+//! Source: Documentation/mm and the comments of mm/workingset.c and mm/vmscan.c (Johannes Weiner's
+//! refault distance, 3.15; for anonymous memory Joonsoo Kim, 5.9). Watermarks as of `min_free_kbytes`
+//! for the memory limit's frames are not those of a cgroup: a cgroup has none, and reclaims on the
+//! faulting process's time in batches of 32. That is what this model does.
+
+use crate::paging::lists::Lists;
+use crate::paging::{Arrival, Machine, System};
+
+const ACTIVE: u8 = 0;
+const INACTIVE: u8 = 1;
+
+/// Pages of one batch of reclaim (`SWAP_CLUSTER_MAX`).
+const BATCH: u32 = 32;
+
+/// No shadow.
+const NONE: u64 = u64::MAX;
+
+/// The system's state.
+#[derive(Debug)]
+pub struct LinuxLru {
+    lists: Lists,
+    referenced: Vec<bool>,
+    /// The age clock at a page's eviction.
+    shadow: Vec<u64>,
+    /// `nonresident_age`: grows with every eviction and every activation.
+    age: u64,
+}
+
+impl LinuxLru {
+    /// For an address space of `pages` pages.
+    pub fn new(pages: u32) -> Self {
+        Self {
+            lists: Lists::new(pages, 2),
+            referenced: vec![false; pages as usize],
+            shadow: vec![NONE; pages as usize],
+            age: 0,
+        }
+    }
+
+    fn activate(&mut self, page: u32) {
+        self.age += 1;
+        self.referenced[page as usize] = false;
+        self.lists.to_head(ACTIVE, page);
+    }
+
+    /// `inactive_is_low`: active may be `int_sqrt(10 · GiB)` times the inactive pages, 1 below a GiB.
+    fn inactive_is_low(&self) -> bool {
+        let (active, inactive) = (u64::from(self.lists.len(ACTIVE)), u64::from(self.lists.len(INACTIVE)));
+        let gibibytes = (active + inactive) >> 18;
+        let ratio = if gibibytes > 0 { (10 * gibibytes).isqrt() } else { 1 };
+        inactive * ratio < active
+    }
+
+    /// `shrink_active_list`: deactivates a batch; the reference bits are dropped.
+    fn shrink_active(&mut self, machine: &mut Machine) {
+        for _ in 0..BATCH {
+            let Some(page) = self.lists.tail(ACTIVE) else { break };
+            machine.scan();
+            if machine.mapped(page) {
+                machine.test_and_clear_young(page);
+            }
+            self.lists.to_head(INACTIVE, page);
+        }
+    }
+
+    /// `shrink_inactive_list` on one batch.
+    fn shrink_inactive(&mut self, machine: &mut Machine) {
+        for _ in 0..BATCH {
+            let Some(page) = self.lists.tail(INACTIVE) else { break };
+            machine.scan();
+            if machine.in_flight(page) {
+                self.lists.to_head(INACTIVE, page);
+                continue;
+            }
+            let young = machine.mapped(page) && machine.test_and_clear_young(page);
+            if young && self.referenced[page as usize] {
+                self.activate(page);
+                continue;
+            }
+            if young {
+                self.referenced[page as usize] = true;
+                self.lists.to_head(INACTIVE, page);
+                continue;
+            }
+            self.referenced[page as usize] = false;
+            if machine.mapped(page) {
+                machine.unmap(page);
+            }
+            if machine.dirty(page) {
+                machine.write(page);
+                self.lists.to_head(INACTIVE, page);
+            } else {
+                self.evict(machine, page);
+            }
+        }
+    }
+
+    fn evict(&mut self, machine: &mut Machine, page: u32) {
+        self.lists.remove(page);
+        self.shadow[page as usize] = self.age;
+        self.age += 1;
+        machine.free(page);
+    }
+}
+
+impl System for LinuxLru {
+    fn min(&self) -> u32 {
+        0
+    }
+
+    fn low(&self) -> u32 {
+        0
+    }
+
+    fn high(&self) -> u32 {
+        0
+    }
+
+    fn arrived(&mut self, _machine: &mut Machine, page: u32, arrival: Arrival) {
+        self.referenced[page as usize] = false;
+        let shadow = std::mem::replace(&mut self.shadow[page as usize], NONE);
+        let distance = self.age.saturating_sub(shadow);
+        // The workingset that the page competes with is the active list.
+        if arrival != Arrival::ReadAhead && shadow != NONE && distance <= u64::from(self.lists.len(ACTIVE)) {
+            self.activate(page);
+        } else {
+            self.lists.to_head(INACTIVE, page);
+        }
+    }
+
+    fn remapped(&mut self, _machine: &mut Machine, page: u32) {
+        self.referenced[page as usize] = true;
+    }
+
+    /// A page whose output is complete goes to the old end, to be freed next (`PG_reclaim`).
+    fn written(&mut self, machine: &mut Machine, page: u32) {
+        if self.lists.of(page) == Some(INACTIVE) && !machine.mapped(page) && !machine.dirty(page) {
+            self.lists.to_tail(INACTIVE, page);
+        }
+    }
+
+    fn daemon(&mut self, _machine: &mut Machine) -> u64 {
+        super::SECOND
+    }
+
+    fn direct(&mut self, machine: &mut Machine) -> u64 {
+        if self.inactive_is_low() {
+            self.shrink_active(machine);
+        }
+        self.shrink_inactive(machine);
+        0
+    }
+}

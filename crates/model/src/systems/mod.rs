@@ -1,0 +1,182 @@
+//! Whole systems of page replacement, one file each, composed from [`crate::paging`].
+
+pub mod linux_2_4_19;
+pub mod linux_2_4_19_rmap14a;
+pub mod linux_lru;
+pub mod linux_mglru;
+pub mod two_handed;
+
+use crate::paging::{Costs, System};
+
+/// A second in ns.
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// The free frames at which a daemon wakes and sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watermarks {
+    /// Allocations below this wait.
+    pub min: u32,
+    /// The daemon wakes below this.
+    pub low: u32,
+    /// The daemon sleeps above this.
+    pub high: u32,
+}
+
+/// A system by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemKind {
+    /// The name on the command line, behind `model:`.
+    pub name: &'static str,
+    /// One line.
+    pub help: &'static str,
+    /// The costs that belong to its time.
+    pub costs: Costs,
+    /// Slots that one fault reads at once.
+    pub read_ahead: u32,
+    make: fn(u32, u32) -> Box<dyn System>,
+}
+
+/// All systems.
+pub const SYSTEMS: &[SystemKind] = &[
+    SystemKind {
+        name: "linux-2.4.19",
+        help: "Linux 2.4.19: two lists, swap_out walking the page tables in address order",
+        costs: Costs::PC_2002,
+        read_ahead: 16,
+        make: |pages, frames| Box::new(linux_2_4_19::Linux2419::new(pages, frames)),
+    },
+    SystemKind {
+        name: "linux-2.4.19-rmap14a",
+        help: "Linux 2.4.19 with rmap14a: page aging through reverse maps, three lists",
+        costs: Costs::PC_2002,
+        read_ahead: 16,
+        make: |pages, frames| Box::new(linux_2_4_19_rmap14a::Rmap14a::new(pages, frames)),
+    },
+    SystemKind {
+        name: "linux-lru",
+        help: "Linux since 5.9, classic lists: active, inactive, refault distance",
+        costs: Costs::TODAY,
+        read_ahead: 8,
+        make: |pages, _| Box::new(linux_lru::LinuxLru::new(pages)),
+    },
+    SystemKind {
+        name: "linux-mglru",
+        help: "Linux since 6.1, multi-generational LRU",
+        costs: Costs::TODAY,
+        read_ahead: 8,
+        make: |pages, _| Box::new(linux_mglru::LinuxMglru::new(pages)),
+    },
+    SystemKind {
+        name: "svr4-two-handed",
+        help: "SunOS and System V Release 4: the two-handed clock",
+        costs: Costs::PC_2002,
+        read_ahead: 1,
+        make: |pages, frames| Box::new(two_handed::TwoHanded::svr4(pages, tunables(frames))),
+    },
+    SystemKind {
+        name: "solaris7-priority-paging",
+        help: "Solaris 7 with priority paging: the scanner starts at cachefree",
+        costs: Costs::PC_2002,
+        read_ahead: 1,
+        make: |pages, frames| Box::new(two_handed::TwoHanded::priority_paging(pages, tunables(frames))),
+    },
+    SystemKind {
+        name: "solaris8-cyclic",
+        help: "Solaris 8: free list, cache list, and the scanner only when both run out",
+        costs: Costs::PC_2002,
+        read_ahead: 1,
+        make: |pages, frames| Box::new(two_handed::TwoHanded::cyclic(pages, tunables(frames))),
+    },
+];
+
+fn tunables(frames: u32) -> two_handed::Tunables {
+    two_handed::Tunables::solaris(frames, 4096)
+}
+
+impl SystemKind {
+    /// The system of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        SYSTEMS.iter().find(|system| system.name == name)
+    }
+
+    /// The system for an address space of `pages` pages in `frames` frames.
+    pub fn build(&self, pages: u32, frames: u32) -> Box<dyn System> {
+        (self.make)(pages, frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paging::Machine;
+    use pagelab_reference::Pattern;
+    use proptest::prelude::*;
+
+    fn run(
+        kind: &SystemKind,
+        pages: u32,
+        frames: u32,
+        pattern: &str,
+        references: u64,
+        write: bool,
+    ) -> Machine {
+        let stream = pattern.parse::<Pattern>().unwrap().stream(u64::from(pages), references, 1).unwrap();
+        let mut machine = Machine::new(pages, frames, kind.costs, kind.read_ahead);
+        let mut system = kind.build(pages, frames);
+        for page in (0..pages).chain(stream.references().iter().copied()) {
+            machine.reference(system.as_mut(), page, write).unwrap();
+        }
+        machine
+    }
+
+    #[test]
+    fn memory_that_suffices_has_no_input() {
+        for kind in SYSTEMS {
+            let machine = run(kind, 1000, 1800, "uniform", 20_000, true);
+            assert_eq!((machine.tally().major, machine.tally().swapped_in), (0, 0), "{}", kind.name);
+        }
+    }
+
+    #[test]
+    fn no_system_beats_opt_and_none_is_worse_than_missing_always() {
+        let (pages, frames) = (3000u32, 2000u32);
+        let stream = "zipf:0.8".parse::<Pattern>().unwrap().stream(u64::from(pages), 60_000, 1).unwrap();
+        let populated: Vec<u32> = (0..pages).chain(stream.references().iter().copied()).collect();
+        let all = pagelab_reference::Stream::new(pages, populated);
+        let opt = crate::policy::opt_misses(&all, frames) - u64::from(pages);
+        for kind in SYSTEMS {
+            let mut machine = Machine::new(pages, frames, kind.costs, 1);
+            let mut system = kind.build(pages, frames);
+            for &page in all.references() {
+                machine.reference(system.as_mut(), page, true).unwrap();
+            }
+            let major = machine.tally().major;
+            assert!(major >= opt, "{}: {major} faults, OPT {opt}", kind.name);
+            assert!(major < 40_000, "{}: {major} faults", kind.name);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// Frames are neither made nor lost, faults and references add up, and time only advances.
+        #[test]
+        fn frames_are_conserved(seed: u64, frames in 64u32..400, write: bool, pattern in "uniform|zipf:1|drift|linear|smooth-sin") {
+            let pages = 500;
+            let stream = pattern.parse::<Pattern>().unwrap().stream(pages, 4000, seed).unwrap();
+            for kind in SYSTEMS {
+                let mut machine = Machine::new(pages as u32, frames, kind.costs, kind.read_ahead);
+                let mut system = kind.build(pages as u32, frames);
+                let mut last = 0;
+                for &page in stream.references() {
+                    machine.reference(system.as_mut(), page, write).unwrap();
+                    prop_assert!(machine.now() > last);
+                    last = machine.now();
+                }
+                let resident = (0..pages as u32).filter(|&p| machine.resident(p)).count() as u32;
+                prop_assert_eq!(resident + machine.free_frames(), frames, "{}", kind.name);
+                let tally = machine.tally();
+                prop_assert!(tally.swapped_in >= tally.major && tally.major + tally.minor <= tally.references);
+            }
+        }
+    }
+}
