@@ -3,3 +3,6 @@
 pub mod paging;
 pub mod policy;
 pub mod systems;
+pub mod target;
+
+pub use target::Model;

@@ -38,6 +38,23 @@ pub struct Tally {
     pub system: u64,
 }
 
+impl Tally {
+    /// What happened after `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            references: self.references - before.references,
+            minor: self.minor - before.minor,
+            major: self.major - before.major,
+            swapped_in: self.swapped_in - before.swapped_in,
+            swapped_out: self.swapped_out - before.swapped_out,
+            scanned: self.scanned - before.scanned,
+            freed: self.freed - before.freed,
+            waited: self.waited - before.waited,
+            system: self.system - before.system,
+        }
+    }
+}
+
 /// The kernel could free no frame, and none is on its way.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the modelled system ran out of memory: nothing can be freed in {frames} frames")]

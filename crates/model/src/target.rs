@@ -1,0 +1,575 @@
+//! The target `model:NAME`: an experiment performed on a model, with the observations of the live one.
+//!
+//! A policy (`lru`, `opt` …) is demand paging over a fixed number of frames: a reference that misses is
+//! a major fault, and costs what one costs. A system (`linux-lru` …) is a [`Machine`] with reclaim,
+//! output and a clock. Both are first populated as the live experiment is: every page written once, in
+//! order; what happens then is not counted.
+
+use std::collections::BTreeMap;
+
+use pagelab_experiment::catalogue::{WINDOWS, metric};
+use pagelab_experiment::experiments::{Experiment, Paging, Touch};
+use pagelab_experiment::observation::{
+    Column, Histogram, Level, Note, PageSet, PageSnapshot, Table, Unit, Values,
+};
+use pagelab_experiment::{Observation, Recorder, Setting, Target, TargetError};
+use pagelab_reference::Stream;
+
+use crate::paging::machine::Tally;
+use crate::paging::{Costs, Machine, OutOfMemory, System};
+use crate::policy::opt::NextUse;
+use crate::policy::{Policy, PolicyKind};
+use crate::systems::SystemKind;
+
+/// The page size of every model, in bytes.
+pub const PAGE_SIZE: u64 = 4096;
+
+/// Rows of the table of windows.
+const WINDOW_COUNT: usize = 240;
+/// Page maps between start and end, both included.
+const SNAPSHOTS: usize = 16;
+
+/// What is modelled.
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Policy(PolicyKind),
+    System(&'static SystemKind),
+}
+
+/// A model as a target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    name: String,
+    kind: Kind,
+    frames: Option<u32>,
+    costs: Costs,
+}
+
+/// A name or an option that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ModelError(String);
+
+impl Model {
+    /// The model of this name (a system, or a policy with its parameters) with its own options:
+    /// `frames=N`, and each of [`Costs::named`] in ns. Options that belong to a policy's parameters
+    /// (`kin=0.25`) are handed to it.
+    ///
+    /// # Errors
+    /// When there is no such model, option or value.
+    pub fn new(name: &str, options: &[(String, String)]) -> Result<Self, ModelError> {
+        let mut frames = None;
+        let mut costs = Costs::TODAY;
+        let system = SystemKind::named(name);
+        if let Some(system) = system {
+            costs = system.costs;
+        }
+        let mut parameters = Vec::new();
+        for (key, value) in options {
+            let number = || {
+                value
+                    .parse::<u64>()
+                    .map_err(|_| ModelError(format!("{key} is a whole number, not '{value}'")))
+            };
+            match key.as_str() {
+                "frames" => {
+                    let valid = u32::try_from(number()?).ok().filter(|&n| n > 0);
+                    frames = Some(
+                        valid.ok_or_else(|| ModelError(format!("frames={value}: from 1 to {}", u32::MAX)))?,
+                    );
+                }
+                "hit" => costs.hit = number()?.max(1),
+                "minor" => costs.minor = number()?,
+                "major" => costs.major = number()?,
+                "scan" => costs.scan = number()?,
+                "seek" => costs.seek = number()?,
+                "transfer" => costs.transfer = number()?,
+                _ => parameters.push(format!("{key}={value}")),
+            }
+        }
+        let kind = match system {
+            Some(_) if !parameters.is_empty() => {
+                return Err(ModelError(format!("model:{name} has no option '{}'", parameters[0])));
+            }
+            Some(system) => Kind::System(system),
+            None => {
+                let separator = if name.contains(':') { "," } else { ":" };
+                let text = match parameters.is_empty() {
+                    true => name.to_owned(),
+                    false => format!("{name}{separator}{}", parameters.join(",")),
+                };
+                Kind::Policy(text.parse().map_err(|e| {
+                    let systems: Vec<_> = crate::systems::SYSTEMS.iter().map(|s| s.name).collect();
+                    ModelError(format!("{e}; or one of the systems: {}", systems.join(", ")))
+                })?)
+            }
+        };
+        Ok(Self { name: name.to_owned(), kind, frames, costs })
+    }
+
+    /// The same model with other costs.
+    pub fn with_costs(self, costs: Costs) -> Self {
+        Self { costs, ..self }
+    }
+
+    /// The costs in force.
+    pub fn costs(&self) -> Costs {
+        self.costs
+    }
+
+    fn frames(&self, setting: &Setting, pages: u32) -> u32 {
+        let limit = setting.memory.map(|size| size.pages(PAGE_SIZE).min(u64::from(u32::MAX)) as u32);
+        // Without a limit: as much as the mapping needs, and what a system keeps free.
+        self.frames.or(limit).unwrap_or(pages.saturating_mul(2)).max(1)
+    }
+}
+
+impl Target for Model {
+    fn perform(
+        &mut self,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), TargetError> {
+        let (Experiment::Mapanon(paging) | Experiment::Mapfile(paging)) = experiment;
+        let stream = paging
+            .pattern
+            .stream(paging.pages, paging.references, paging.seed)
+            .map_err(|e| TargetError::Failed(e.to_string()))?;
+        let frames = self.frames(setting, stream.pages());
+        recorder.observe(Observation::Environment(self.environment(frames)))?;
+        recorder.observe(Observation::Note(Note {
+            level: Level::Info,
+            text: format!(
+                "model:{} in virtual time: {frames} frames of {PAGE_SIZE} bytes; populated in order first",
+                self.name
+            ),
+        }))?;
+        match &self.kind {
+            Kind::Policy(kind) => {
+                // The populating sweep is part of what OPT must foresee.
+                let all: Vec<u32> = (0..stream.pages()).chain(stream.references().iter().copied()).collect();
+                let future = kind.needs_future().then(|| NextUse::of(stream.pages(), &all));
+                let mut policy = kind.build(stream.pages(), frames, future.as_ref());
+                let mut player = PolicyPlayer {
+                    policy: policy.as_mut(),
+                    costs: self.costs,
+                    time: 0,
+                    tally: Tally::default(),
+                };
+                play(&mut player, &stream, paging, recorder)
+            }
+            Kind::System(kind) => {
+                let machine = Machine::new(stream.pages(), frames, self.costs, kind.read_ahead);
+                let mut system = kind.build(stream.pages(), frames);
+                let mut player =
+                    SystemPlayer { machine, system: system.as_mut(), before: Tally::default(), start: 0 };
+                play(&mut player, &stream, paging, recorder)
+            }
+        }
+    }
+}
+
+impl Model {
+    fn environment(&self, frames: u32) -> BTreeMap<String, String> {
+        let mut entries = BTreeMap::new();
+        entries.insert("page.size".to_owned(), PAGE_SIZE.to_string());
+        entries.insert("model.name".to_owned(), self.name.clone());
+        entries.insert("model.frames".to_owned(), frames.to_string());
+        if let Kind::Policy(kind) = &self.kind {
+            entries.insert("model.policy".to_owned(), kind.to_string());
+        }
+        for (name, cost) in self.costs.named() {
+            entries.insert(format!("model.cost.{name}"), format!("{cost} ns"));
+        }
+        entries
+    }
+}
+
+/// One reference: how long it took, and what it met.
+struct Access {
+    time: u64,
+    kind: &'static str,
+}
+
+const HIT: &str = "access.hit";
+const MINOR: &str = "access.minor";
+const MAJOR: &str = "access.major";
+
+/// Something that references can be played to.
+trait Player {
+    fn populate(&mut self, page: u32) -> Result<(), OutOfMemory>;
+    /// What happened so far does not count; everything from here on does.
+    fn begin(&mut self);
+    fn reference(&mut self, page: u32, write: bool) -> Result<Access, OutOfMemory>;
+    /// Since [`Player::begin`].
+    fn tally(&self) -> Tally;
+    fn time(&self) -> u64;
+    fn present(&self) -> u64;
+    /// Which pages are present and which are in swap, where the model knows.
+    fn map(&self) -> Option<(PageSet, PageSet)>;
+}
+
+struct PolicyPlayer<'a> {
+    policy: &'a mut (dyn Policy + 'a),
+    costs: Costs,
+    time: u64,
+    tally: Tally,
+}
+
+impl Player for PolicyPlayer<'_> {
+    fn populate(&mut self, page: u32) -> Result<(), OutOfMemory> {
+        self.policy.reference(page);
+        Ok(())
+    }
+
+    fn begin(&mut self) {}
+
+    fn reference(&mut self, page: u32, _write: bool) -> Result<Access, OutOfMemory> {
+        self.tally.references += 1;
+        let access = if self.policy.reference(page) {
+            Access { time: self.costs.hit, kind: HIT }
+        } else {
+            self.tally.major += 1;
+            self.tally.swapped_in += 1;
+            self.tally.system += self.costs.major;
+            self.tally.waited += self.costs.seek + self.costs.transfer;
+            let time = self.costs.hit + self.costs.major + self.costs.seek + self.costs.transfer;
+            Access { time, kind: MAJOR }
+        };
+        self.time += access.time;
+        Ok(access)
+    }
+
+    fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn present(&self) -> u64 {
+        self.policy.resident() as u64
+    }
+
+    fn map(&self) -> Option<(PageSet, PageSet)> {
+        None
+    }
+}
+
+struct SystemPlayer<'a> {
+    machine: Machine,
+    system: &'a mut dyn System,
+    before: Tally,
+    start: u64,
+}
+
+impl Player for SystemPlayer<'_> {
+    fn populate(&mut self, page: u32) -> Result<(), OutOfMemory> {
+        self.machine.reference(self.system, page, true).map(|_| ())
+    }
+
+    fn begin(&mut self) {
+        self.before = *self.machine.tally();
+        self.start = self.machine.now();
+    }
+
+    fn reference(&mut self, page: u32, write: bool) -> Result<Access, OutOfMemory> {
+        let (minor, major) = (self.machine.tally().minor, self.machine.tally().major);
+        let time = self.machine.reference(self.system, page, write)?;
+        let kind = match (self.machine.tally().minor - minor, self.machine.tally().major - major) {
+            (_, 1..) => MAJOR,
+            (1.., _) => MINOR,
+            _ => HIT,
+        };
+        Ok(Access { time, kind })
+    }
+
+    fn tally(&self) -> Tally {
+        self.machine.tally().since(&self.before)
+    }
+
+    fn time(&self) -> u64 {
+        self.machine.now() - self.start
+    }
+
+    fn present(&self) -> u64 {
+        (0..self.machine.pages()).filter(|&page| self.machine.mapped(page)).count() as u64
+    }
+
+    fn map(&self) -> Option<(PageSet, PageSet)> {
+        let pages = 0..self.machine.pages();
+        let present = PageSet::from_flags(pages.clone().map(|page| self.machine.mapped(page)));
+        Some((present, PageSet::from_flags(pages.map(|page| self.machine.swapped(page)))))
+    }
+}
+
+/// A distribution in the making: times to three significant figures.
+#[derive(Default)]
+struct Distribution {
+    buckets: BTreeMap<u64, u64>,
+    min: Option<u64>,
+    max: u64,
+    sum: u64,
+}
+
+impl Distribution {
+    fn record(&mut self, value: u64) {
+        let step = 10u64.pow(value.checked_ilog10().unwrap_or(0).saturating_sub(2));
+        *self.buckets.entry(value.div_ceil(step) * step).or_default() += 1;
+        self.min = Some(self.min.map_or(value, |min| min.min(value)));
+        self.max = self.max.max(value);
+        self.sum += value;
+    }
+
+    fn histogram(&self, name: &str) -> Histogram {
+        Histogram {
+            name: name.to_owned(),
+            unit: Unit::Nanoseconds,
+            buckets: self.buckets.iter().map(|(&value, &n)| (value, n)).collect(),
+            min: self.min.unwrap_or(0),
+            max: self.max,
+            sum: self.sum,
+        }
+    }
+}
+
+/// Populates, plays the stream, and observes.
+fn play(
+    player: &mut dyn Player,
+    stream: &Stream,
+    paging: &Paging,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    let fail = |e: OutOfMemory| TargetError::Failed(e.to_string());
+    for page in 0..stream.pages() {
+        player.populate(page).map_err(fail)?;
+    }
+    player.begin();
+    let write = paging.touch == Touch::Write;
+    let mut kinds: BTreeMap<&'static str, Distribution> =
+        [HIT, MINOR, MAJOR].into_iter().map(|kind| (kind, Distribution::default())).collect();
+    let mut all = Distribution::default();
+    let mut windows = Windows::default();
+    let mut count = vec![0u32; stream.pages() as usize];
+    let mut last = vec![0u32; stream.pages() as usize];
+    let mut most_present = player.present();
+    let total = stream.len();
+    snapshot(player, 0, &count, &last, recorder)?;
+    let mut snapshots = 1;
+    let mut done = 0;
+    for window in 1..=WINDOW_COUNT.min(total) {
+        let end = total * window / WINDOW_COUNT.min(total);
+        let before = (player.tally(), player.time());
+        let mut worst = 0;
+        for &page in &stream.references()[done..end] {
+            let access = player.reference(page, write).map_err(fail)?;
+            worst = worst.max(access.time);
+            all.record(access.time);
+            kinds.entry(access.kind).or_default().record(access.time);
+            done += 1;
+            count[page as usize] += 1;
+            last[page as usize] = done as u32;
+        }
+        let present = player.present();
+        most_present = most_present.max(present);
+        let mean = (player.time() - before.1) as f64
+            / (done - (total * (window - 1) / WINDOW_COUNT.min(total))) as f64;
+        windows.add(done, player.time(), mean, worst, player.tally().since(&before.0), present);
+        if window == WINDOW_COUNT.min(total) || snapshots < SNAPSHOTS * window / WINDOW_COUNT {
+            snapshot(player, done as u64, &count, &last, recorder)?;
+            snapshots += 1;
+        }
+        if recorder.interrupted() {
+            return Err(TargetError::Interrupted);
+        }
+        recorder.progress("references", done as u64, total as u64);
+    }
+    recorder.observe(Observation::Table(windows.table()))?;
+    for (name, distribution) in &kinds {
+        recorder.observe(Observation::Histogram(distribution.histogram(name)))?;
+    }
+    metrics(player, &all.histogram("access"), &kinds, most_present, recorder)
+}
+
+fn snapshot(
+    player: &dyn Player,
+    reference: u64,
+    count: &[u32],
+    last: &[u32],
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    if let Some((present, swapped)) = player.map() {
+        let pages = count.len() as u32;
+        let (count, last) = (count.to_vec(), last.to_vec());
+        recorder.observe(Observation::Pages(PageSnapshot {
+            reference,
+            pages,
+            present,
+            swapped,
+            count,
+            last,
+        }))?;
+    }
+    Ok(())
+}
+
+fn metrics(
+    player: &dyn Player,
+    all: &Histogram,
+    kinds: &BTreeMap<&'static str, Distribution>,
+    most_present: u64,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    let tally = player.tally();
+    let elapsed = player.time();
+    let mut send =
+        |name: &str, value: Option<f64>| recorder.observe(Observation::Metric(metric(name, value)));
+    let number = |value: u64| Some(value as f64);
+    let quantile = |histogram: &Histogram, q| histogram.quantile(q).map(|v| v as f64);
+    send("time.elapsed", number(elapsed))?;
+    send("time.system", number(tally.system))?;
+    send("time.user", number(elapsed.saturating_sub(tally.system + tally.waited)))?;
+    send("time.stalled", number(tally.waited))?;
+    send("access.mean", all.mean())?;
+    send("access.p50", quantile(all, 0.5))?;
+    send("access.p99", quantile(all, 0.99))?;
+    send("access.p999", quantile(all, 0.999))?;
+    send("access.max", number(all.max))?;
+    for (name, distribution) in kinds {
+        let histogram = distribution.histogram(name);
+        send(&format!("{name}.mean"), histogram.mean())?;
+        send(&format!("{name}.p50"), quantile(&histogram, 0.5))?;
+    }
+    send("access.major.p99", quantile(&kinds[MAJOR].histogram(MAJOR), 0.99))?;
+    send("faults.minor", number(tally.minor))?;
+    send("faults.major", number(tally.major))?;
+    send("swap.in", number(tally.swapped_in))?;
+    send("swap.out", number(tally.swapped_out))?;
+    send("pages.present", number(most_present))?;
+    Ok(())
+}
+
+/// The table of windows in the making.
+#[derive(Default)]
+struct Windows {
+    columns: [Vec<Option<f64>>; 9],
+}
+
+impl Windows {
+    const COLUMNS: [(&'static str, Unit); 9] = [
+        ("reference", Unit::Count),
+        ("time", Unit::Nanoseconds),
+        ("access.mean", Unit::Nanoseconds),
+        ("access.max", Unit::Nanoseconds),
+        ("faults.minor", Unit::Count),
+        ("faults.major", Unit::Count),
+        ("swap.in", Unit::Pages),
+        ("swap.out", Unit::Pages),
+        ("pages.present", Unit::Pages),
+    ];
+
+    fn add(&mut self, reference: usize, time: u64, mean: f64, worst: u64, tally: Tally, present: u64) {
+        let row = [
+            reference as f64,
+            time as f64,
+            mean,
+            worst as f64,
+            tally.minor as f64,
+            tally.major as f64,
+            tally.swapped_in as f64,
+            tally.swapped_out as f64,
+            present as f64,
+        ];
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.push(Some(value));
+        }
+    }
+
+    fn table(self) -> Table {
+        let columns = Self::COLUMNS.iter().zip(self.columns).map(|(&(name, unit), values)| Column {
+            name: name.to_owned(),
+            unit: Some(unit),
+            values: Values::Number(values),
+        });
+        Table { name: WINDOWS.to_owned(), columns: columns.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::{Observations, RecorderError};
+
+    #[derive(Default)]
+    struct Keeper(Observations);
+
+    impl Recorder for Keeper {
+        fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+            self.0.add(observation);
+            Ok(())
+        }
+        fn progress(&mut self, _: &str, _: u64, _: u64) {}
+        fn interrupted(&self) -> bool {
+            false
+        }
+    }
+
+    fn perform(name: &str, options: &[(&str, &str)], pattern: &str, memory: &str) -> Observations {
+        let options: Vec<_> = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let paging = Paging {
+            pages: 2000,
+            references: 30_000,
+            pattern: pattern.parse().unwrap(),
+            ..Paging::default()
+        };
+        let setting = Setting { memory: Some(memory.parse().unwrap()), ..Setting::default() };
+        let mut keeper = Keeper::default();
+        Model::new(name, &options)
+            .unwrap()
+            .perform(&Experiment::Mapanon(paging), &setting, &mut keeper)
+            .unwrap();
+        keeper.0
+    }
+
+    #[test]
+    fn a_policy_has_the_misses_of_the_replay() {
+        let seen = perform("lru", &[], "zipf:0.9", "1000p");
+        let stream =
+            "zipf:0.9".parse::<pagelab_reference::Pattern>().unwrap().stream(2000, 30_000, 1).unwrap();
+        let all: Vec<u32> = (0..2000).chain(stream.references().iter().copied()).collect();
+        let expected = crate::policy::lru_misses(&Stream::new(2000, all), 1000) - 2000;
+        assert_eq!(seen.metric("faults.major"), Some(expected as f64));
+        assert_eq!(seen.metric("pages.present"), Some(1000.0));
+        let windows = seen.table(WINDOWS).unwrap();
+        assert!(
+            windows.columns[0].values
+                == Values::Number((1..=240).map(|w| Some((30_000 * w / 240) as f64)).collect())
+        );
+        let faults: f64 = windows.numbers("faults.major").unwrap().iter().flatten().sum();
+        assert_eq!(faults, expected as f64);
+    }
+
+    #[test]
+    fn a_system_shows_its_pages_and_its_time_adds_up() {
+        let seen = perform("linux-2.4.19", &[], "smooth-sin-random", "1200p");
+        assert!(seen.metric("faults.major").unwrap() > 0.0);
+        assert_eq!(seen.pages.len(), SNAPSHOTS);
+        assert!(seen.pages.iter().all(|s| s.present.len() + s.swapped.len() <= 2000));
+        let of = |name: &str| seen.histogram(name).unwrap();
+        assert_eq!(of(HIT).count() + of(MINOR).count() + of(MAJOR).count(), 30_000);
+        let sum = of(HIT).sum + of(MINOR).sum + of(MAJOR).sum;
+        assert_eq!(seen.metric("time.elapsed"), Some(sum as f64));
+    }
+
+    #[test]
+    fn options_reach_the_policy_and_unknown_ones_are_errors() {
+        let seen = perform("2q", &[("kin", "0.5"), ("frames", "100")], "uniform", "1000p");
+        assert_eq!(seen.environment["model.policy"], "2q:kin=0.5,kout=0.5");
+        assert_eq!(seen.metric("pages.present"), Some(100.0));
+        for (name, key) in [("linux-lru", "kin"), ("lru", "colour"), ("nothing", "hit")] {
+            assert!(Model::new(name, &[(key.to_owned(), "1".to_owned())]).is_err(), "{name}");
+        }
+    }
+}
