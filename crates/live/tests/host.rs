@@ -1,60 +1,278 @@
-//! The host target end to end: a worker process, a memory limit, real paging. Needs root; without
-//! it every test says so in one line and passes.
+//! The host target end to end: a worker process, a memory limit, real paging.
 //!
-//! Run one with `cargo test -p pagelab-live --test host -- NAME`.
+//! What needs root says so in one line without it and passes. One test alone:
+//! `cargo test -p pagelab-live --test host -- NAME`.
 
-use std::process::ExitCode;
+use std::io::Write;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, panic, thread};
 
+use pagelab_experiment::catalogue::{ENVIRONMENT, WINDOWS};
 use pagelab_experiment::experiments::{Paging, Touch};
-use pagelab_experiment::{Experiment, Observation, Observations, Recorder, RecorderError, Setting, Target};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::setting::{Setting, Swap};
+use pagelab_experiment::{
+    Experiment, Observation, Observations, Recorder, RecorderError, Size, Target, TargetError,
+};
 use pagelab_live::{Host, worker};
+use rustix::process::{Pid, Signal, getuid, kill_process};
 
-/// Keeps everything in memory.
+/// (name, whether it needs root, the test)
+const TESTS: &[(&str, bool, fn())] = &[
+    ("present_pages_are_hits", false, present_pages_are_hits),
+    ("every_touch_and_the_warm_up_work", false, every_touch_and_the_warm_up_work),
+    ("interruption_ends_the_worker", false, interruption_ends_the_worker),
+    ("a_killed_worker_is_an_error", false, a_killed_worker_is_an_error),
+    ("a_full_notebook_ends_the_worker", false, a_full_notebook_ends_the_worker),
+    ("a_worker_dies_with_its_parent", false, a_worker_dies_with_its_parent),
+    ("beyond_the_limit_pages_are_swapped", true, beyond_the_limit_pages_are_swapped),
+    ("a_file_beyond_the_limit_is_read_again", true, a_file_beyond_the_limit_is_read_again),
+    ("without_swap_the_load_is_killed", true, without_swap_the_load_is_killed),
+];
+
+/// The second argument of this program in the role of a parent that gets killed.
+const PARENT: &str = "__parent";
+const PAGE: u64 = 4096;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some(worker::ARGUMENT) => return pagelab_live::worker_main(),
+        Some(PARENT) => {
+            let _ = perform(&long(), &Setting::default(), &mut Memory::default());
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
+    }
+    let filter: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let mut failed = false;
+    for (name, needs_root, test) in TESTS {
+        if !filter.is_empty() && !filter.iter().any(|f| name.contains(f.as_str())) {
+            continue;
+        }
+        if *needs_root && !getuid().is_root() {
+            println!("test {name} ... skipped: memory limits and swap need root");
+            continue;
+        }
+        print!("test {name} ... ");
+        let _ = std::io::stdout().flush();
+        let ok = panic::catch_unwind(test).is_ok();
+        println!("{}", if ok { "ok" } else { "FAILED" });
+        failed |= !ok;
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Keeps everything in memory, and does `at(phase)` on every progress.
 #[derive(Default)]
 struct Memory {
     seen: Observations,
-    progress: Vec<(String, u64, u64)>,
+    phases: Vec<String>,
     interrupt_in: Option<&'static str>,
+    kill_in: Option<&'static str>,
+    full_after: Option<usize>,
 }
 
 impl Recorder for Memory {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        if let Some(left) = &mut self.full_after {
+            *left = left.checked_sub(1).ok_or(RecorderError("disk full".into()))?;
+        }
         self.seen.add(observation);
         Ok(())
     }
 
     fn progress(&mut self, phase: &str, done: u64, total: u64) {
-        self.progress.push((phase.to_owned(), done, total));
+        assert!(done <= total);
+        if self.phases.last().map(String::as_str) != Some(phase) {
+            self.phases.push(phase.to_owned());
+        }
+        if self.kill_in == Some(phase) {
+            children(std::process::id()).into_iter().for_each(kill);
+        }
     }
 
     fn interrupted(&self) -> bool {
-        let phase = self.progress.last().map(|p| p.0.as_str());
-        self.interrupt_in.is_some() && phase == self.interrupt_in
+        self.interrupt_in.is_some() && self.phases.last().map(String::as_str) == self.interrupt_in
     }
 }
 
-fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(worker::ARGUMENT) {
-        return pagelab_live::worker_main();
+fn perform(experiment: &Experiment, setting: &Setting, memory: &mut Memory) -> Result<(), TargetError> {
+    Host::default().perform(experiment, setting, memory)
+}
+
+/// Takes far longer than any test.
+fn long() -> Experiment {
+    let pattern = "uniform".parse().unwrap();
+    Experiment::Mapanon(Paging { pages: 20_000, references: 20_000_000, pattern, ..Paging::default() })
+}
+
+fn children(parent: u32) -> Vec<i32> {
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|l| l.split_whitespace().map(|p| p.parse().unwrap()).collect::<Vec<_>>()).collect()
+}
+
+fn kill(pid: i32) {
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+}
+
+/// What holds for every run of `references` references to `pages` pages.
+fn check(seen: &Observations, pages: u32, references: u64) {
+    let kinds = ["access.hit", "access.minor", "access.major"];
+    let count = |name| seen.histogram(name).map_or(0, |h| h.count());
+    assert_eq!(kinds.map(count).iter().sum::<u64>(), references);
+    assert_eq!(count("access.minor"), seen.metric("faults.minor").unwrap() as u64, "minor faults");
+    assert_eq!(count("access.major"), seen.metric("faults.major").unwrap() as u64, "major faults");
+    let sum: u64 = kinds.iter().filter_map(|k| seen.histogram(k)).map(|h| h.sum).sum();
+    assert_eq!(sum as f64, seen.metric("time.elapsed").unwrap());
+
+    let windows = seen.table(WINDOWS).unwrap();
+    let column =
+        |name: &str| -> Vec<f64> { windows.numbers(name).unwrap().iter().map(|v| v.unwrap()).collect() };
+    assert!(column("reference").len() >= 200.min(references as usize));
+    assert_eq!(column("reference").last(), Some(&(references as f64)));
+    assert_eq!(column("time").last(), Some(&(sum as f64)));
+    assert_eq!(column("faults.major").iter().sum::<f64>(), seen.metric("faults.major").unwrap());
+    assert_eq!(column("swap.in").iter().sum::<f64>(), seen.metric("swap.in").unwrap());
+    assert_eq!(column("access.max").into_iter().fold(0.0, f64::max), seen.metric("access.max").unwrap());
+
+    assert_eq!(seen.pages.len(), 16);
+    assert_eq!((seen.pages[0].reference, seen.pages[15].reference), (0, references));
+    for snapshot in &seen.pages {
+        assert_eq!(snapshot.pages, pages);
+        assert_eq!(snapshot.count.iter().map(|&n| u64::from(n)).sum::<u64>(), snapshot.reference);
+        assert_eq!(snapshot.last.iter().copied().max().map(u64::from), Some(snapshot.reference));
     }
+    for entry in seen.environment.keys() {
+        assert!(ENVIRONMENT.iter().any(|(name, _)| name == entry), "{entry}");
+    }
+    assert!(seen.environment.contains_key("harness.cost"));
+    assert!(seen.counters.iter().any(|c| c.source == "vmstat" && c.name == "pgfault"));
+    let warnings: Vec<_> = seen.notes.iter().filter(|n| n.level == Level::Warning).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+fn present_pages_are_hits() {
     let mut memory = Memory::default();
-    let paging = Paging { pages: 12288, references: 1_000_000, touch: Touch::Page, ..Paging::default() };
-    let r = Host::new().perform(&Experiment::Mapanon(paging), &Setting::default(), &mut memory);
-    println!("{r:?}");
-    let s = &memory.seen;
-    println!("{:#?}", s.environment);
-    for m in &s.metrics {
-        println!("{} {:?}", m.name, m.value);
+    let paging = Paging { pages: 300, references: 100_001, ..Paging::default() };
+    perform(&Experiment::Mapanon(paging), &Setting::default(), &mut memory).unwrap();
+    check(&memory.seen, 300, 100_001);
+    assert_eq!(memory.seen.metric("faults.major"), Some(0.0));
+    assert_eq!(memory.seen.metric("access.major.p50"), None);
+    assert_eq!(memory.seen.metric("pages.present"), Some(300.0));
+    assert_eq!(memory.phases, ["prepare", "populate", "references"]);
+}
+
+fn every_touch_and_the_warm_up_work() {
+    for touch in [Touch::Page, Touch::Word, Touch::Write] {
+        let mut memory = Memory::default();
+        let paging = Paging { pages: 50, references: 100, warm: true, touch, ..Paging::default() };
+        perform(&Experiment::Mapanon(paging), &Setting::default(), &mut memory).unwrap();
+        check(&memory.seen, 50, 100);
     }
-    for h in &s.histograms {
-        println!("{} {} {} {}", h.name, h.count(), h.min, h.max);
+}
+
+fn interruption_ends_the_worker() {
+    for phase in ["prepare", "populate", "references"] {
+        let mut memory = Memory { interrupt_in: Some(phase), ..Memory::default() };
+        let start = Instant::now();
+        let result = perform(&long(), &Setting::default(), &mut memory);
+        assert!(matches!(result, Err(TargetError::Interrupted)), "{result:?}");
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(children(std::process::id()).is_empty(), "a worker is left");
     }
-    println!("{:?}", s.notes);
-    println!(
-        "{} windows, {} pages, {} counters",
-        s.tables[0].numbers("time").unwrap().len(),
-        s.pages.len(),
-        s.counters.len()
-    );
-    ExitCode::SUCCESS
+}
+
+fn a_killed_worker_is_an_error() {
+    let mut memory = Memory { kill_in: Some("references"), ..Memory::default() };
+    let error = perform(&long(), &Setting::default(), &mut memory).unwrap_err();
+    assert!(matches!(&error, TargetError::Failed(text) if text.contains("signal: 9")), "{error}");
+}
+
+fn a_full_notebook_ends_the_worker() {
+    let mut memory = Memory { full_after: Some(1), ..Memory::default() };
+    let paging = Paging { pages: 100, references: 10_000, ..Paging::default() };
+    let error = perform(&Experiment::Mapanon(paging), &Setting::default(), &mut memory).unwrap_err();
+    assert!(matches!(error, TargetError::Recorder(_)), "{error}");
+    assert!(children(std::process::id()).is_empty(), "a worker is left");
+}
+
+fn a_worker_dies_with_its_parent() {
+    let program = std::env::current_exe().unwrap();
+    let mut parent = Command::new(program).arg(PARENT).stdout(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let worker = loop {
+        if let Some(&worker) = children(parent.id()).first() {
+            break worker;
+        }
+        assert!(Instant::now() < deadline, "no worker came");
+        thread::sleep(Duration::from_millis(5));
+    };
+    // Long enough to be at work, and after it asked for the signal.
+    thread::sleep(Duration::from_millis(500));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(2);
+    let gone = || {
+        let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
+        status.is_empty() || status.contains("\nState:\tZ")
+    };
+    while !gone() {
+        assert!(Instant::now() < deadline, "the worker outlives its parent");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn limit(swap: Swap) -> Setting {
+    Setting { memory: Some(Size::Bytes(32 << 20)), swap: Some(swap), ..Setting::default() }
+}
+
+/// 48 MiB.
+const PAGES: u64 = (48 << 20) / PAGE;
+
+fn beyond_the_limit_pages_are_swapped() {
+    let mut memory = Memory::default();
+    let paging = Paging { pages: PAGES, references: 100_000, ..Paging::default() };
+    perform(&Experiment::Mapanon(paging), &limit(Swap::File), &mut memory).unwrap();
+    let seen = &memory.seen;
+    check(seen, PAGES as u32, 100_000);
+    assert!(seen.metric("faults.major").unwrap() > 100.0);
+    assert!(seen.metric("swap.in").unwrap() > 1000.0);
+    let major = seen.histogram("access.major").unwrap();
+    let hit = seen.histogram("access.hit").unwrap();
+    assert!(major.quantile(0.5) > hit.quantile(0.99), "a major fault costs more than a hit");
+    for snapshot in &seen.pages {
+        let (present, swapped) = (snapshot.present.len(), snapshot.swapped.len());
+        assert!(present * PAGE <= 32 << 20, "{present} pages present under the limit");
+        assert!(present > 1000, "{present} pages present");
+        assert_eq!(present + swapped, PAGES, "every page is somewhere");
+    }
+    assert_eq!(seen.environment["swap.kind"], "file");
+    assert_eq!(seen.environment["memory.limit"], (32u64 << 20).to_string());
+    assert!(seen.counters.iter().any(|c| c.source == "memory.stat"));
+}
+
+fn a_file_beyond_the_limit_is_read_again() {
+    let mut memory = Memory::default();
+    let paging =
+        Paging { pages: PAGES, references: 50_000, pattern: "uniform".parse().unwrap(), ..Paging::default() };
+    perform(&Experiment::Mapfile(paging), &limit(Swap::None), &mut memory).unwrap();
+    let seen = &memory.seen;
+    check(seen, PAGES as u32, 50_000);
+    assert!(seen.metric("faults.major").unwrap() > 1000.0);
+    assert!(seen.pages[0].present.len() < PAGES / 20, "the file starts outside the cache");
+    for snapshot in &seen.pages {
+        assert!(snapshot.present.len() * PAGE <= 32 << 20, "the cache is bounded");
+        assert!(snapshot.swapped.is_empty());
+    }
+}
+
+fn without_swap_the_load_is_killed() {
+    let mut memory = Memory::default();
+    let paging = Paging { pages: PAGES, references: 100_000, ..Paging::default() };
+    let error = perform(&Experiment::Mapanon(paging), &limit(Swap::None), &mut memory).unwrap_err();
+    assert!(matches!(error, TargetError::OutOfMemory { limit } if limit == 32 << 20), "{error}");
+    assert!(children(std::process::id()).is_empty(), "a worker is left");
 }

@@ -125,6 +125,10 @@ fn with_touch<T: Touch, C: Clock>(
             Some(written.map_err(failed(&doing))?)
         }
     };
+    let warming: Vec<u32> = match paging.warm {
+        true => (0..stream.pages()).rev().flat_map(|page| [page, page]).collect(),
+        false => Vec::new(),
+    };
     let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
     let cost = calibrate::harness_cost::<T, C>(clock, threshold).map_err(failed("calibrating"))?;
     recorder.observe(Observation::Environment(environment::clock(clock, cost)))?;
@@ -177,10 +181,7 @@ fn with_touch<T: Touch, C: Clock>(
         }
         region.populate(|done, of| recorder.progress("populate", done, of));
     }
-    if paging.warm {
-        let down: Vec<u32> = (0..stream.pages()).rev().flat_map(|page| [page, page]).collect();
-        timing::bare::<T>(&region, &down);
-    }
+    timing::bare::<T>(&region, &warming);
     let mut steal = environment::Steal::start();
     harness.run::<T>(&region, &stream, &mut looker, recorder)?;
     let stolen = steal.as_mut().and_then(environment::Steal::share).map(|share| format!("{share:.4}"));
