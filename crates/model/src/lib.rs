@@ -1,7 +1,9 @@
 //! Models of virtual memory, in virtual time: pure, without clock, system call or hidden randomness.
 
+pub mod mrc;
 pub mod paging;
 pub mod policy;
+pub mod replay;
 pub mod systems;
 pub mod target;
 
