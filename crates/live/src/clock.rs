@@ -11,7 +11,6 @@
 //! invalid instruction). It is also what the kernel's own vDSO does.
 
 use std::fs;
-use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -121,7 +120,7 @@ impl Tsc {
         }
         let clock = Self(Conversion { multiplier: 1 });
         let (ticks_before, before) = clock.pair();
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(std::time::Duration::from_millis(100));
         let (ticks_after, after) = clock.pair();
         Conversion::new(ticks_after.checked_sub(ticks_before)?, after.checked_sub(before)?).map(Self)
     }
@@ -196,7 +195,7 @@ mod tests {
             return;
         };
         let (ticks, time) = (tsc.now(), Monotonic.now());
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(std::time::Duration::from_millis(50));
         let (ticks, time) = (tsc.nanoseconds(tsc.now() - ticks), Monotonic.now() - time);
         // Time daemons bend CLOCK_MONOTONIC by up to 500 ppm; the test may be preempted once.
         assert!(ticks.abs_diff(time) < time / 100, "{ticks} ns against {time} ns");

@@ -15,7 +15,7 @@ use pagelab_experiment::setting::{Setting, Swap};
 use pagelab_experiment::{
     Experiment, Observation, Observations, Recorder, RecorderError, Size, Target, TargetError,
 };
-use pagelab_live::{Host, worker};
+use pagelab_live::{Host, Place, worker};
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
 /// (name, whether it needs root, the test)
@@ -26,6 +26,7 @@ const TESTS: &[(&str, bool, fn())] = &[
     ("a_killed_worker_is_an_error", false, a_killed_worker_is_an_error),
     ("a_full_notebook_ends_the_worker", false, a_full_notebook_ends_the_worker),
     ("a_worker_dies_with_its_parent", false, a_worker_dies_with_its_parent),
+    ("a_file_is_read_once_in_this_process", false, a_file_is_read_once_in_this_process),
     ("beyond_the_limit_pages_are_swapped", true, beyond_the_limit_pages_are_swapped),
     ("a_file_beyond_the_limit_is_read_again", true, a_file_beyond_the_limit_is_read_again),
     ("without_swap_the_load_is_killed", true, without_swap_the_load_is_killed),
@@ -99,7 +100,7 @@ impl Recorder for Memory {
 }
 
 fn perform(experiment: &Experiment, setting: &Setting, memory: &mut Memory) -> Result<(), TargetError> {
-    Host::default().perform(experiment, setting, memory)
+    Host::new().perform(experiment, setting, memory)
 }
 
 /// Takes far longer than any test.
@@ -225,6 +226,22 @@ fn a_worker_dies_with_its_parent() {
     }
 }
 
+/// As in a guest: no worker, no confinement.
+fn a_file_is_read_once_in_this_process() {
+    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let place = Place { scratch: Some(folder.path().join("scratch")), ..Place::default() };
+    let paging = Paging { pages: 2000, references: 20_000, touch: Touch::Write, ..Paging::default() };
+    let mut memory = Memory::default();
+    pagelab_live::perform(&Experiment::Mapfile(paging), &Setting::default(), &place, &mut memory).unwrap();
+    let seen = &memory.seen;
+    check(seen, 2000, 20_000);
+    assert!(seen.pages[0].present.len() < 100, "the file starts outside the cache");
+    assert_eq!(seen.pages[15].present.len(), 2000);
+    assert!(seen.metric("faults.major").unwrap() > 0.0);
+    assert!(seen.pages.iter().all(|p| p.swapped.is_empty()));
+    assert_eq!(memory.phases, ["prepare", "write", "references"]);
+}
+
 fn limit(swap: Swap) -> Setting {
     Setting { memory: Some(Size::Bytes(32 << 20)), swap: Some(swap), ..Setting::default() }
 }
@@ -249,6 +266,9 @@ fn beyond_the_limit_pages_are_swapped() {
         assert!(present > 1000, "{present} pages present");
         assert_eq!(present + swapped, PAGES, "every page is somewhere");
     }
+    // The windows count what the process has mapped, the page map what it finds: the same pages.
+    let last = seen.table(WINDOWS).unwrap().numbers("pages.present").unwrap().last().unwrap().unwrap();
+    assert!((last - seen.pages[15].present.len() as f64).abs() < 300.0, "{last}");
     assert_eq!(seen.environment["swap.kind"], "file");
     assert_eq!(seen.environment["memory.limit"], (32u64 << 20).to_string());
     assert!(seen.counters.iter().any(|c| c.source == "memory.stat"));

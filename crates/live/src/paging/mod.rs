@@ -25,6 +25,7 @@ mod seen;
 pub mod timing;
 pub mod touch;
 
+use std::fs::File;
 use std::io;
 
 use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
@@ -65,6 +66,14 @@ struct Seen {
     counters: Vec<Counter>,
 }
 
+/// One performance: what, on which backing, and where.
+struct Task<'a> {
+    paging: &'a Paging,
+    backing: Backing,
+    setting: &'a Setting,
+    place: &'a Place,
+}
+
 /// Performs `paging` in this process; see the module's comment.
 ///
 /// # Errors
@@ -76,119 +85,97 @@ pub fn perform(
     place: &Place,
     recorder: &mut dyn Recorder,
 ) -> Result<(), TargetError> {
+    let task = Task { paging, backing, setting, place };
     #[cfg(target_arch = "x86_64")]
     if let Some(tsc) = crate::clock::Tsc::calibrated() {
-        return with_clock(&tsc, paging, backing, setting, place, recorder);
+        return task.with_clock(&tsc, recorder);
     }
-    with_clock(&Monotonic, paging, backing, setting, place, recorder)
+    task.with_clock(&Monotonic, recorder)
 }
 
-fn with_clock<C: Clock>(
-    clock: &C,
-    paging: &Paging,
-    backing: Backing,
-    setting: &Setting,
-    place: &Place,
-    recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
-    match paging.touch {
-        Way::Page => with_touch::<Page, C>(clock, paging, backing, setting, place, recorder),
-        Way::Word => with_touch::<Word, C>(clock, paging, backing, setting, place, recorder),
-        Way::Write => with_touch::<Write, C>(clock, paging, backing, setting, place, recorder),
-    }
-}
-
-fn with_touch<T: Touch, C: Clock>(
-    clock: &C,
-    paging: &Paging,
-    backing: Backing,
-    setting: &Setting,
-    place: &Place,
-    recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
-    recorder.observe(Observation::Environment(environment::machine()))?;
-    recorder.progress("prepare", 0, 1);
-    let stream = paging
-        .pattern
-        .stream(paging.pages, paging.references, paging.seed)
-        .map_err(|e| TargetError::Failed(e.to_string()))?;
-    let pages = stream.pages() as usize;
-    let file = match backing {
-        Backing::Anonymous => None,
-        Backing::File => {
-            let path = place.scratch.as_ref().ok_or_else(|| TargetError::Unsupported {
-                what: "mapfile has no file to map".into(),
-                remedy: "give the target a folder for scratch files".into(),
-            })?;
-            let doing = format!("writing {pages} pages to {}", path.display());
-            let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
-            Some(written.map_err(failed(&doing))?)
+impl Task<'_> {
+    fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+        match self.paging.touch {
+            Way::Page => self.perform::<Page, C>(clock, recorder),
+            Way::Word => self.perform::<Word, C>(clock, recorder),
+            Way::Write => self.perform::<Write, C>(clock, recorder),
         }
-    };
-    let warming: Vec<u32> = match paging.warm {
-        true => (0..stream.pages()).rev().flat_map(|page| [page, page]).collect(),
-        false => Vec::new(),
-    };
-    let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
-    let cost = calibrate::harness_cost::<T, C>(clock, threshold).map_err(failed("calibrating"))?;
-    recorder.observe(Observation::Environment(environment::clock(clock, cost)))?;
-
-    let plan = Plan::new(stream.len());
-    let mut looker = Looker::new(backing).map_err(failed("opening /proc/self/pagemap"))?;
-    let mut harness = Harness {
-        clock,
-        plan: &plan,
-        swap: SwapTraffic::open(place.memory_stat.as_deref()),
-        stall: Stall::open(place.memory_pressure.as_deref()),
-        resident: ResidentSet::open(),
-        others: None,
-        counters: Counters::open(place.memory_stat.as_deref()),
-        seen: Seen {
-            tally: Tally::new(threshold),
-            windows: Vec::with_capacity(plan.windows()),
-            looks: vec![Look::new(pages); plan.looks()],
-            swap_before: None,
-            swap_whole_machine: false,
-            stalled: None,
-            stall_whole_machine: false,
-            counters: Vec::new(),
-        },
-    };
-    if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
-        note(
-            recorder,
-            Level::Info,
-            format!(
-                "the harness's own memory could not be locked ({error}) and may itself be paged; run as root or raise the limit of locked memory (ulimit -l)"
-            ),
-        )?;
     }
 
-    harness.others = harness.resident.as_mut().and_then(ResidentSet::read);
-    let region = match &file {
-        None => Region::anonymous(pages),
-        Some(file) => Region::file(file, pages),
-    };
-    let region = region.map_err(failed(&format!("mapping {pages} pages")))?;
-    if backing == Backing::Anonymous {
-        let huge = match setting.thp {
+    fn perform<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+        recorder.observe(Observation::Environment(environment::machine()))?;
+        recorder.progress("prepare", 0, 1);
+        let Paging { pattern, pages, references, seed, warm, .. } = self.paging;
+        let stream = pattern.stream(*pages, *references, *seed);
+        let stream = stream.map_err(|e| TargetError::Failed(e.to_string()))?;
+        let down = (0..stream.pages()).rev().flat_map(|page| [page, page]);
+        let warming: Vec<u32> = if *warm { down.collect() } else { Vec::new() };
+        let file = self.file(stream.pages() as usize, recorder)?;
+        let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
+        let cost = calibrate::harness_cost::<T, C>(clock, threshold).map_err(failed("calibrating"))?;
+        recorder.observe(Observation::Environment(environment::clock(clock, cost)))?;
+        let plan = Plan::new(stream.len());
+        let mut harness = Harness::new(clock, &plan, threshold, self, stream.pages() as usize)?;
+        if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
+            note(
+                recorder,
+                Level::Info,
+                format!(
+                    "the harness's own memory could not be locked ({error}) and may itself be paged; run as root or raise the limit of locked memory (ulimit -l)"
+                ),
+            )?;
+        }
+
+        harness.others = harness.resident.as_mut().and_then(ResidentSet::read);
+        let region = self.map(stream.pages() as usize, file.as_ref(), recorder)?;
+        timing::bare::<T>(&region, &warming);
+        let mut steal = environment::Steal::start();
+        harness.run::<T>(&region, &stream, recorder)?;
+        let stolen = steal.as_mut().and_then(environment::Steal::share).map(|s| format!("{s:.4}"));
+        let Harness { seen, .. } = harness;
+        drop(region);
+        recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+        seen::report(&seen, &plan, &stream, recorder)
+    }
+
+    /// The file to map, on disk and out of the page cache; `None` for anonymous memory.
+    fn file(&self, pages: usize, recorder: &mut dyn Recorder) -> Result<Option<File>, TargetError> {
+        if self.backing == Backing::Anonymous {
+            return Ok(None);
+        }
+        let path = self.place.scratch.as_ref().ok_or_else(|| TargetError::Unsupported {
+            what: "mapfile has no file to map".into(),
+            remedy: "give the target a folder for scratch files".into(),
+        })?;
+        let doing = format!("writing {pages} pages to {}", path.display());
+        let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
+        written.map(Some).map_err(failed(&doing))
+    }
+
+    /// Maps the region and, if anonymous, populates it.
+    fn map(
+        &self,
+        pages: usize,
+        file: Option<&File>,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Region, TargetError> {
+        let doing = format!("mapping {pages} pages");
+        if let Some(file) = file {
+            return Region::file(file, pages).map_err(failed(&doing));
+        }
+        let region = Region::anonymous(pages).map_err(failed(&doing))?;
+        let huge = match self.setting.thp {
             None | Some(Thp::Never) => HugePages::Forbidden,
             Some(Thp::Madvise) => HugePages::Wanted,
             Some(Thp::Always) => HugePages::System,
         };
+        // A kernel without huge pages refuses to forbid them, and all is well.
         if let (Err(error), HugePages::Wanted) = (region.advise(huge), huge) {
             note(recorder, Level::Warning, format!("huge pages could not be asked for: {error}"))?;
         }
         region.populate(|done, of| recorder.progress("populate", done, of));
+        Ok(region)
     }
-    timing::bare::<T>(&region, &warming);
-    let mut steal = environment::Steal::start();
-    harness.run::<T>(&region, &stream, &mut looker, recorder)?;
-    let stolen = steal.as_mut().and_then(environment::Steal::share).map(|share| format!("{share:.4}"));
-    let Harness { seen, .. } = harness;
-    drop(region);
-    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-    seen::report(&seen, &plan, &stream, recorder)
 }
 
 /// What is at hand during a run.
@@ -201,18 +188,50 @@ struct Harness<'a, C> {
     /// Pages that this process had mapped before the region; they are locked, so they stay.
     others: Option<u64>,
     counters: Counters,
+    looker: Looker,
     seen: Seen,
 }
 
-impl<C: Clock> Harness<'_, C> {
+impl<'a, C: Clock> Harness<'a, C> {
+    /// Opens and allocates everything.
+    fn new(
+        clock: &'a C,
+        plan: &'a Plan,
+        threshold: u64,
+        task: &Task<'_>,
+        pages: usize,
+    ) -> Result<Self, TargetError> {
+        let memory_stat = task.place.memory_stat.as_deref();
+        Ok(Self {
+            clock,
+            plan,
+            swap: SwapTraffic::open(memory_stat),
+            stall: Stall::open(task.place.memory_pressure.as_deref()),
+            resident: ResidentSet::open(),
+            others: None,
+            counters: Counters::open(memory_stat),
+            looker: Looker::new(task.backing).map_err(failed("opening /proc/self/pagemap"))?,
+            seen: Seen {
+                tally: Tally::new(threshold),
+                windows: Vec::with_capacity(plan.windows()),
+                looks: vec![Look::new(pages); plan.looks()],
+                swap_before: None,
+                swap_whole_machine: false,
+                stalled: None,
+                stall_whole_machine: false,
+                counters: Vec::new(),
+            },
+        })
+    }
+
+    /// Makes the references, window by window.
     fn run<T: Touch>(
         &mut self,
         region: &Region,
         stream: &Stream,
-        looker: &mut Looker,
         recorder: &mut dyn Recorder,
     ) -> Result<(), TargetError> {
-        let Self { clock, plan, swap, stall, resident, others, counters, seen } = self;
+        let Self { clock, plan, swap, stall, resident, others, counters, looker, seen } = self;
         let mut looks = 0;
         let mut look = |window: usize, seen: &mut Seen| -> Result<(), TargetError> {
             if plan.look_after(window) {

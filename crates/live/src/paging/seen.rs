@@ -27,7 +27,7 @@ pub fn report(
     let mut usage = Usage::default();
     seen.windows.iter().for_each(|w| usage += w.timed.usage);
     let swap = seen.swap_before.zip(seen.windows.last().and_then(|w| w.swap));
-    let swap = swap.map(|(before, after)| (after.0 - before.0, after.1 - before.1));
+    let swap = swap.map(|(before, after)| growth(before, after));
     let present = seen.looks.iter().map(|look| look.present().len()).max();
 
     let mut figure =
@@ -98,7 +98,7 @@ fn windows(seen: &Seen, plan: &Plan) -> Table {
             let timed = window.timed;
             let references = (plan.end(number) - plan.start(number)) as f64;
             time += timed.sum;
-            let swap = swap_before.zip(window.swap).map(|(b, a)| (a.0 - b.0, a.1 - b.1));
+            let swap = swap_before.zip(window.swap).map(|(before, after)| growth(before, after));
             swap_before = window.swap;
             [
                 Some(plan.end(number) as f64),
@@ -159,6 +159,11 @@ fn snapshots(
         }))?;
     }
     Ok(())
+}
+
+/// The growth of a pair of counters.
+fn growth(before: (u64, u64), after: (u64, u64)) -> (u64, u64) {
+    (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1))
 }
 
 fn histogram(name: &str, distribution: &Distribution) -> Histogram {
