@@ -6,7 +6,9 @@ pub mod linux_lru;
 pub mod linux_mglru;
 pub mod two_handed;
 
-use crate::paging::{Costs, System};
+use pagelab_reference::Stream;
+
+use crate::paging::{Costs, Machine, OutOfMemory, System};
 
 /// A second in ns.
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -103,12 +105,28 @@ impl SystemKind {
     pub fn build(&self, pages: u32, frames: u32) -> Box<dyn System> {
         (self.make)(pages, frames)
     }
+
+    /// References of `stream` to pages that are not in memory, the first ones included, with `frames`
+    /// frames. A page that was read ahead is in memory.
+    ///
+    /// # Errors
+    /// When the system cannot run in so few frames.
+    pub fn misses(&self, stream: &Stream, frames: u32) -> Result<u64, OutOfMemory> {
+        let mut machine = Machine::new(stream.pages(), frames, self.costs, self.read_ahead);
+        let mut system = self.build(stream.pages(), frames);
+        let mut first = vec![true; stream.pages() as usize];
+        let mut firsts = 0;
+        for &page in stream.references() {
+            firsts += u64::from(std::mem::take(&mut first[page as usize]));
+            machine.reference(system.as_mut(), page, false)?;
+        }
+        Ok(firsts + machine.tally().major)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paging::Machine;
     use pagelab_reference::Pattern;
     use proptest::prelude::*;
 
