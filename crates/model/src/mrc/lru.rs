@@ -15,11 +15,11 @@
 
 use pagelab_reference::Stream;
 
-const WORDS: usize = 8;
-/// Places in a block: one cache line.
+const WORDS: usize = 4;
+/// Places in a block: half a cache line.
 const BLOCK: usize = WORDS * 64;
 /// Blocks in a superblock, so that the counts within it fit 16 bits.
-const BLOCKS: usize = 128;
+const BLOCKS: usize = 256;
 const SUPERBLOCK: usize = BLOCK * BLOCKS;
 
 /// The place of a page that has not been referenced.

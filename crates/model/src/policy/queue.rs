@@ -126,20 +126,22 @@ impl Queue {
     #[cold]
     fn compact(&mut self, table: &mut Table) {
         let size = self.ring.len().max(2 * self.live).max(64);
-        let mut fresh = Vec::with_capacity(size);
-        for step in 0..self.used {
-            let at = (self.oldest + step) % self.ring.len();
+        let mut fresh = vec![0; size];
+        let mut kept = 0;
+        let mut at = self.oldest;
+        for _ in 0..self.used {
             let page = self.ring[at];
             let entry = &mut table[page as usize];
-            if entry.list == self.list && entry.at as usize == at {
-                entry.at = fresh.len() as u32;
-                fresh.push(page);
-            }
+            let live = entry.list == self.list && entry.at as usize == at;
+            // Without a branch, which would be mispredicted as often as not.
+            fresh[kept] = page;
+            entry.at = if live { kept as u32 } else { entry.at };
+            kept += usize::from(live);
+            at = if at + 1 == self.ring.len() { 0 } else { at + 1 };
         }
-        self.used = fresh.len();
+        self.used = kept;
         self.oldest = 0;
-        self.end = fresh.len();
-        fresh.resize(size, 0);
+        self.end = kept;
         self.ring = fresh.into();
     }
 }
