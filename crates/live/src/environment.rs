@@ -24,6 +24,8 @@ pub fn machine() -> Entries {
     let cpu_info = text("/proc/cpuinfo").unwrap_or_default();
     let load = text("/proc/loadavg").and_then(|t| t.split(' ').next().map(str::to_owned));
     let thp = text("/sys/kernel/mm/transparent_hugepage/enabled").map(|t| chosen(&t));
+    let swap = text("/proc/swaps").and_then(|t| swap_bytes(&t));
+    let swap_kind = swap.map(|bytes| if bytes > 0 { "host" } else { "none" }.to_owned());
     entries([
         ("kernel.release", Some(uname.release().to_string_lossy().into_owned())),
         ("kernel.version", Some(uname.version().to_string_lossy().into_owned())),
@@ -38,6 +40,9 @@ pub fn machine() -> Entries {
         ("thp.enabled", thp),
         ("mglru.enabled", text("/sys/kernel/mm/lru_gen/enabled")),
         ("vm.swappiness", text("/proc/sys/vm/swappiness")),
+        ("swap.kind", swap_kind),
+        ("swap.size", swap.map(|bytes| bytes.to_string())),
+        ("cgroup.version", Some(cgroup_version().to_owned())),
         ("clock.kernel", clock::kernel_source()),
         ("load.1min", load),
         ("governor", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
@@ -91,6 +96,32 @@ fn stolen(stat: &str) -> Option<(u64, u64)> {
 
 fn text(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// Where the memory controller is: version 2, version 1, or nowhere.
+fn cgroup_version() -> &'static str {
+    let lists_memory = |path: &str| text(path).is_some_and(|t| t.split(' ').any(|c| c == "memory"));
+    if lists_memory("/sys/fs/cgroup/cgroup.controllers") {
+        "2"
+    } else if Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
+        "1"
+    } else {
+        "none"
+    }
+}
+
+/// The size of all swap of `/proc/swaps`, whose third column is in KiB.
+fn swap_bytes(swaps: &str) -> Option<u64> {
+    let sizes = swaps
+        .lines()
+        .skip(1)
+        .map(|line| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()?.checked_mul(1024));
+    sizes.sum()
+}
+
+/// The bytes available for new load without swapping, as the kernel estimates them.
+pub fn memory_available() -> Option<u64> {
+    memory_bytes(&text("/proc/meminfo")?, "MemAvailable")
 }
 
 /// `NAME:  N kB` as bytes.
@@ -163,13 +194,15 @@ mod tests {
     fn forms_of_the_kernel() {
         assert_eq!(chosen("always [madvise] never"), "madvise");
         assert_eq!(memory_bytes("MemTotal:       16 kB\n", "MemTotal"), Some(16384));
+        let swaps = "Filename Type Size Used Priority\n/a\\040b file 4 0 -2\n/dev/zram0 partition 8 0 5";
+        assert_eq!((swap_bytes(swaps), swap_bytes("Filename\n")), (Some(12 << 10), Some(0)));
         assert_eq!(stolen("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\n"), Some((8, 36)));
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_parsers_panic(text: String) {
-            let _ = (chosen(&text), memory_bytes(&text, "MemTotal"), stolen(&text), cpu_model(&text));
+            let _ = (chosen(&text), memory_bytes(&text, "MemTotal"), swap_bytes(&text), stolen(&text), cpu_model(&text));
         }
     }
 }

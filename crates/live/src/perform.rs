@@ -6,6 +6,7 @@ use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
 use serde::{Deserialize, Serialize};
 
+use crate::environment::Entries;
 use crate::paging;
 
 /// Where in the system an experiment is performed. Everything absent: the whole machine, as in a
@@ -18,6 +19,9 @@ pub struct Place {
     pub memory_stat: Option<PathBuf>,
     /// The cgroup's `memory.pressure` (version 2 only).
     pub memory_pressure: Option<PathBuf>,
+    /// What whoever made the place knows about it: environment entries that go before the
+    /// machine's own, such as `memory.limit` and `swap.kind`.
+    pub environment: Entries,
 }
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.

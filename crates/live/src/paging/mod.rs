@@ -103,7 +103,9 @@ impl Task<'_> {
     }
 
     fn perform<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
-        recorder.observe(Observation::Environment(environment::machine()))?;
+        let mut facts = environment::machine();
+        facts.extend(self.place.environment.clone());
+        recorder.observe(Observation::Environment(facts))?;
         recorder.progress("prepare", 0, 1);
         let Paging { pattern, pages, references, seed, warm, .. } = self.paging;
         let stream = pattern.stream(*pages, *references, *seed);
