@@ -1,0 +1,92 @@
+//! Regret: how many of a kernel's major faults better replacement would have avoided, on the very same
+//! stream with the very same frames.
+//!
+//! The models are populated as the live experiment is (every page written once, in order), so that they
+//! start with what a mapping of that size leaves in memory; only misses after that count. A frame count
+//! is taken from the run: the most pages of the mapping that were present at any snapshot, which is
+//! what the limit really leaves after page tables and whatever else it pays for.
+
+use pagelab_experiment::Run;
+use pagelab_experiment::experiments::{Experiment, Paging};
+use pagelab_model::policy::{lru_misses, opt_misses};
+use pagelab_reference::{PatternError, Stream};
+
+use crate::stats::median;
+
+/// Major faults of a kernel beside LRU's and OPT's misses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Regret {
+    /// The frames that the models had.
+    pub frames: u32,
+    /// The kernel's major faults: the median over the repetitions.
+    pub kernel: f64,
+    /// The kernel's minor faults; with swap these are pages that were read ahead.
+    pub minor: Option<f64>,
+    /// LRU's misses.
+    pub lru: u64,
+    /// OPT's misses: the fewest that paging on demand can have.
+    pub opt: u64,
+}
+
+impl Regret {
+    /// The share of the kernel's major faults beyond OPT's, from 0 to 1; `None` when the kernel had
+    /// none, or fewer than OPT (reading ahead can do that: OPT pages on demand).
+    pub fn avoidable(&self) -> Option<f64> {
+        (self.kernel > 0.0 && self.kernel >= self.opt as f64).then(|| 1.0 - self.opt as f64 / self.kernel)
+    }
+}
+
+/// The regret of a run of `mapanon` or `mapfile`; `None` when it measured no major faults or no
+/// presence, or had none.
+///
+/// # Errors
+/// When the stream is a trace that can no longer be read.
+pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
+    let (Experiment::Mapanon(paging) | Experiment::Mapfile(paging)) = &run.header.experiment;
+    let (Some(kernel), Some(present)) =
+        (median(&run.values("faults.major")), median(&run.values("pages.present")))
+    else {
+        return Ok(None);
+    };
+    if kernel == 0.0 || present < 1.0 {
+        return Ok(None);
+    }
+    let frames = present as u32;
+    let (lru, opt) = misses(paging, frames)?;
+    Ok(Some(Regret { frames, kernel, minor: median(&run.values("faults.minor")), lru, opt }))
+}
+
+/// LRU's and OPT's misses on the stream of `paging` after its population, with `frames` frames.
+///
+/// # Errors
+/// When the stream cannot be had.
+pub fn misses(paging: &Paging, frames: u32) -> Result<(u64, u64), PatternError> {
+    let stream = paging.pattern.stream(paging.pages, paging.references, paging.seed)?;
+    let populated: Vec<u32> = (0..stream.pages()).chain(stream.references().iter().copied()).collect();
+    let populated = Stream::new(stream.pages(), populated);
+    let cold = u64::from(stream.pages());
+    Ok((lru_misses(&populated, frames) - cold, opt_misses(&populated, frames) - cold))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two pages of three in turn, two frames: populated with 0 1 2, memory holds 1 and 2 (LRU). The
+    /// stream 0 1 2 0 1 2 misses always under LRU; OPT misses every second time.
+    #[test]
+    fn a_small_case_by_hand() {
+        let paging =
+            Paging { pages: 3, references: 6, pattern: "linear".parse().unwrap(), ..Paging::default() };
+        assert_eq!(misses(&paging, 2).unwrap(), (6, 3));
+        assert_eq!(misses(&paging, 3).unwrap(), (0, 0));
+    }
+
+    #[test]
+    fn a_share_exists_only_where_it_means_something() {
+        let regret = Regret { frames: 1, kernel: 100.0, minor: None, lru: 90, opt: 64 };
+        assert!((regret.avoidable().unwrap() - 0.36).abs() < 1e-12);
+        assert_eq!(Regret { kernel: 50.0, ..regret }.avoidable(), None);
+        assert_eq!(Regret { kernel: 0.0, opt: 0, ..regret }.avoidable(), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The published studies, each held against its model: `pagelab reproduce`.
+//!
+//! A study is one file here and one line in [`STUDIES`]. It reads the published figures (embedded from
+//! `published/`), runs its model and returns a [`Study`]: claims with their distances and verdicts,
+//! parameters with their standing, tables and plots.
+
+pub mod claim;
+
+pub use claim::{Claim, Study};
+
+/// What can be asked of a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Every random choice of a model follows from this.
+    pub seed: u64,
+    /// The rows to fit parameters with, by number from 1, where a study fits any
+    /// (`dillon-2011`); the others are held out and predicted. None: the study's own choice.
+    pub fit: Option<Vec<usize>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 1, fit: None }
+    }
+}
+
+/// Why a study could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StudyError {
+    /// The published figures cannot be read.
+    #[error("published/{file}, line {line}: {what}")]
+    Published {
+        /// The file.
+        file: &'static str,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The rows to fit cannot be used.
+    #[error("--fit: {0}")]
+    Fit(String),
+}
+
+/// A study by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyKind {
+    /// `irlam-1990`.
+    pub name: &'static str,
+    /// One line for `pagelab reproduce`.
+    pub title: &'static str,
+    /// Makes the study.
+    pub make: fn(&Options) -> Result<Study, StudyError>,
+}
+
+/// Every study, oldest first.
+pub const STUDIES: &[StudyKind] = &[];
+
+/// The study of this name.
+pub fn named(name: &str) -> Option<&'static StudyKind> {
+    STUDIES.iter().find(|study| study.name == name)
+}
+
+/// The rows of a published CSV: lines that are not comments, split at commas, with their line numbers.
+///
+/// # Errors
+/// When a row has not exactly `fields` fields.
+pub fn rows<'a>(
+    file: &'static str,
+    text: &'a str,
+    fields: usize,
+) -> Result<Vec<(usize, Vec<&'a str>)>, StudyError> {
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
+        .map(|(index, line)| {
+            let row: Vec<&str> = line.split(',').map(str::trim).collect();
+            if row.len() == fields {
+                Ok((index + 1, row))
+            } else {
+                let what = format!("{} fields where {fields} are due", row.len());
+                Err(StudyError::Published { file, line: index + 1, what })
+            }
+        })
+        .collect()
+}
+
+/// A figure in a published CSV.
+///
+/// # Errors
+/// When it is none.
+pub fn figure(file: &'static str, line: usize, text: &str) -> Result<f64, StudyError> {
+    text.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| StudyError::Published {
+        file,
+        line,
+        what: format!("'{text}' is no figure"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_skip_comments_and_refuse_torn_lines() {
+        let text = "# a comment\n1, 2\n\n3,4\n";
+        let rows_read = rows("t.csv", text, 2).unwrap();
+        assert_eq!(rows_read, vec![(2, vec!["1", "2"]), (4, vec!["3", "4"])]);
+        let error = rows("t.csv", "1,2\n3\n", 2).unwrap_err();
+        assert_eq!(error.to_string(), "published/t.csv, line 2: 1 fields where 2 are due");
+        assert!(figure("t.csv", 1, "nan").is_err());
+        assert_eq!(figure("t.csv", 1, "2.5"), Ok(2.5));
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (index, study) in STUDIES.iter().enumerate() {
+            assert_eq!(named(study.name).map(|found| found.title), Some(study.title));
+            assert!(STUDIES[..index].iter().all(|other| other.name != study.name));
+        }
+        assert!(named("nobody-1999").is_none());
+    }
+}
