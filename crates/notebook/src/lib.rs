@@ -1,1 +1,161 @@
-//! (under construction)
+//! The notebook: every run, in one SQLite file that other programs can query.
+//!
+//! Observations are written as they come, each in a transaction of its own; a repetition counts
+//! only when its end was written. So a killed pagelab leaves whole repetitions and at most one that
+//! is torn, which is marked when its writer is seen to be dead. The schema is described in
+//! docs/notebook.md.
+
+mod error;
+pub mod export;
+mod file;
+mod import;
+mod read;
+mod write;
+mod writer;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use pagelab_experiment::{Observation, Outcome, Run, RunHeader};
+use rusqlite::{Connection, TransactionBehavior};
+use serde::Serialize;
+
+pub use error::{Error, Problem};
+pub use import::Imported;
+pub use read::Summary;
+
+/// A run in one notebook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct RunId(pub i64);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A repetition in one notebook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepetitionId(i64);
+
+/// An open notebook.
+pub struct Notebook {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Notebook {
+    /// Opens the notebook for writing, makes it when absent, and marks as torn what a dead pagelab
+    /// left without an end.
+    ///
+    /// # Errors
+    /// When the file is no notebook, newer, damaged, or cannot be written.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let open = || {
+            let mut connection = file::open(path, file::Mode::Write)?;
+            write::mark_torn(&mut connection)?;
+            Ok(connection)
+        };
+        open().map(|connection| Self { path: path.to_owned(), connection }).map_err(|p: Problem| p.at(path))
+    }
+
+    /// Opens the notebook only to read.
+    ///
+    /// # Errors
+    /// When there is none, or it is foreign, newer or damaged.
+    pub fn open_existing(path: &Path) -> Result<Self, Error> {
+        file::open(path, file::Mode::Read)
+            .map(|connection| Self { path: path.to_owned(), connection })
+            .map_err(|p| p.at(path))
+    }
+
+    /// Begins a run. An empty name is replaced by a free one such as `mapanon-3`.
+    ///
+    /// # Errors
+    /// When the name is taken or impossible, or the file cannot be written.
+    pub fn begin_run(&mut self, header: &RunHeader) -> Result<RunId, Error> {
+        self.change(|c| write::run(c, header, None))
+    }
+
+    /// Begins repetition `number` of a run, at the time `started` (RFC 3339, UTC).
+    ///
+    /// # Errors
+    /// When the run has this repetition already, or the file cannot be written.
+    pub fn begin_repetition(
+        &mut self,
+        run: RunId,
+        number: u32,
+        started: &str,
+    ) -> Result<RepetitionId, Error> {
+        self.change(|c| write::repetition(c, run, number, started))
+    }
+
+    /// Keeps one observation; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When the file cannot be written ([`Problem::Full`]); nothing of the observation is kept then.
+    pub fn record(&mut self, repetition: RepetitionId, observation: &Observation) -> Result<(), Error> {
+        self.change(|c| write::observation(c, repetition, observation))
+    }
+
+    /// Ends a repetition. From now on it is whole.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish_repetition(&mut self, repetition: RepetitionId, outcome: &Outcome) -> Result<(), Error> {
+        self.change(|c| write::outcome(c, repetition, outcome))
+    }
+
+    /// The runs, the oldest first, without their observations.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn list(&self) -> Result<Vec<Summary>, Error> {
+        read::list(&self.connection).map_err(|p| p.at(&self.path))
+    }
+
+    /// The run of this name, id, or `@N` (`@1` is the newest). A name goes before an id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn resolve(&self, text: &str) -> Result<RunId, Error> {
+        read::resolve(&self.connection, text).map_err(|p| p.at(&self.path))
+    }
+
+    /// A run with everything that was seen. A repetition that a live pagelab is writing is left
+    /// out: see [`Summary::running`].
+    ///
+    /// # Errors
+    /// When there is no such run or the file cannot be read.
+    pub fn load(&self, run: RunId) -> Result<Run, Error> {
+        let load = || {
+            // One view of the file, whatever others write meanwhile.
+            let view = self.connection.unchecked_transaction()?;
+            read::run(&view, run)
+        };
+        load().map_err(|p: Problem| p.at(&self.path))
+    }
+
+    /// Takes the runs of another notebook over: all or, on an error, none. A run that is here
+    /// already only gets the repetitions that it lacks.
+    ///
+    /// # Errors
+    /// When either file is refused or this one cannot be written.
+    pub fn import(&mut self, from: &Path) -> Result<Imported, Error> {
+        let other = file::open(from, file::Mode::Read).map_err(|p| p.at(from))?;
+        let runs = import::gather(&other).map_err(|p| p.at(from))?;
+        self.change(|c| import::store(c, &runs))
+    }
+
+    /// One transaction, begun as a writer's so that two pagelabs wait for each other.
+    fn change<T>(&mut self, change: impl FnOnce(&Connection) -> Result<T, Problem>) -> Result<T, Error> {
+        let run = || {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let result = change(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        };
+        run().map_err(|p: Problem| p.at(&self.path))
+    }
+}

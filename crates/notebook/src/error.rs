@@ -1,0 +1,102 @@
+//! What can go wrong with a notebook: always with the file's path, and with what to do next.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// A problem with one notebook.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct Error {
+    /// The notebook's file.
+    pub path: PathBuf,
+    /// What is wrong.
+    #[source]
+    pub problem: Problem,
+}
+
+/// What is wrong with a notebook, or with what was asked of it.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// There is no such file.
+    #[error("there is no notebook here yet; 'pagelab run' makes one, --notebook FILE names another")]
+    Missing,
+    /// The file is something else. It was not touched.
+    #[error("this is no notebook of pagelab but {0}; it was not touched, name another file with --notebook")]
+    Foreign(String),
+    /// A later pagelab made it. It was not touched.
+    #[error(
+        "a newer pagelab made this notebook (version {found}; this one knows up to {known}); it was not touched, update pagelab"
+    )]
+    Newer {
+        /// The file's version.
+        found: i32,
+        /// The last version that this program knows.
+        known: i32,
+    },
+    /// It was a notebook, and is torn or overwritten.
+    #[error(
+        "the notebook is damaged ({0}); restore a copy, or save what can be read with: sqlite3 FILE .recover"
+    )]
+    Damaged(String),
+    /// No room for what was to be written.
+    #[error(
+        "the disk is full; what was finished is kept. Make room, or name a notebook elsewhere with --notebook"
+    )]
+    Full,
+    /// Another program holds the file for too long.
+    #[error("another program has locked the notebook for 30 seconds; try again when it has ended")]
+    Busy,
+    /// It may not be written.
+    #[error("the notebook cannot be written; check the rights of the file and of its folder")]
+    ReadOnly,
+    /// It cannot be opened at all.
+    #[error("the notebook cannot be opened; check that its folder is there and may be written")]
+    CannotOpen,
+    /// A name or number that no run has.
+    #[error("no run '{0}' in this notebook (see: pagelab list)")]
+    NoRun(String),
+    /// A name that another run has.
+    #[error("there is a run '{0}' already; choose another --name")]
+    NameTaken(String),
+    /// A name that reads like something else.
+    #[error("'{0}' cannot name a run: a name is not only digits and does not start with @")]
+    NameImpossible(String),
+    /// A number beyond what the file can hold.
+    #[error("{0} is beyond the notebook's whole numbers (2^63 - 1)")]
+    TooLarge(u64),
+    /// Anything else of the file system.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Anything else of SQLite.
+    #[error("SQLite: {0}")]
+    Sqlite(rusqlite::Error),
+}
+
+impl Problem {
+    pub(crate) fn at(self, path: &Path) -> Error {
+        Error { path: path.to_owned(), problem: self }
+    }
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::Error as E;
+        match &error {
+            E::FromSqlConversionFailure(..)
+            | E::IntegralValueOutOfRange(..)
+            | E::Utf8Error(..)
+            | E::InvalidColumnType(..) => Self::Damaged(error.to_string()),
+            _ => match error.sqlite_error_code() {
+                Some(ErrorCode::DiskFull) => Self::Full,
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                    Self::Damaged(error.to_string())
+                }
+                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly,
+                Some(ErrorCode::CannotOpen) => Self::CannotOpen,
+                _ => Self::Sqlite(error),
+            },
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Takes the runs of another notebook over. A run is known by its uuid, wherever it was copied.
+
+use pagelab_experiment::{Observation, Observations, Run, RunHeader};
+use rusqlite::Connection;
+
+use crate::error::Problem;
+use crate::{RepetitionId, RunId, read, write};
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// The new runs: (name there, name here).
+    pub imported: Vec<(String, String)>,
+    /// The number of runs that were here already.
+    pub known: usize,
+}
+
+/// Every run with its uuid, as of one moment.
+pub(crate) fn gather(other: &Connection) -> Result<Vec<(String, Run)>, Problem> {
+    let view = other.unchecked_transaction()?;
+    let ids = read::rows(&view, "SELECT id, uuid FROM run ORDER BY id", [], |row| {
+        Ok((RunId(row.get(0)?), row.get(1)?))
+    })?;
+    ids.into_iter().map(|(id, uuid)| Ok((uuid, read::run(&view, id)?))).collect()
+}
+
+pub(crate) fn store(c: &Connection, runs: &[(String, Run)]) -> Result<Imported, Problem> {
+    let mut report = Imported::default();
+    for (uuid, run) in runs {
+        let id = if let Some(id) = write::known(c, uuid)? {
+            report.known += 1;
+            id
+        } else {
+            let (id, name) = new_run(c, uuid, &run.header)?;
+            report.imported.push((run.header.name.clone(), name));
+            id
+        };
+        let here = read::rows(c, "SELECT number FROM repetition WHERE run = ?1", [id.0], |row| row.get(0))?;
+        for repetition in run.repetitions.iter().filter(|r| !here.contains(&r.number)) {
+            let to = write::repetition(c, id, repetition.number, &repetition.started)?;
+            observations(c, to, &repetition.observations)?;
+            write::outcome(c, to, &repetition.outcome)?;
+        }
+    }
+    Ok(report)
+}
+
+fn new_run(c: &Connection, uuid: &str, header: &RunHeader) -> Result<(RunId, String), Problem> {
+    match write::run(c, header, Some(uuid)) {
+        Err(Problem::NameTaken(name)) => {
+            let name = write::free_name(c, &name, 2)?;
+            let header = RunHeader { name: name.clone(), ..header.clone() };
+            Ok((write::run(c, &header, Some(uuid))?, name))
+        }
+        result => Ok((result?, header.name.clone())),
+    }
+}
+
+fn observations(c: &Connection, to: RepetitionId, seen: &Observations) -> Result<(), Problem> {
+    let mut all = vec![Observation::Environment(seen.environment.clone())];
+    all.extend(seen.metrics.iter().cloned().map(Observation::Metric));
+    all.extend(seen.histograms.iter().cloned().map(Observation::Histogram));
+    all.extend(seen.tables.iter().cloned().map(Observation::Table));
+    all.extend(seen.pages.iter().cloned().map(Observation::Pages));
+    all.push(Observation::Counters(seen.counters.clone()));
+    all.extend(seen.notes.iter().cloned().map(Observation::Note));
+    all.extend(seen.logs.iter().cloned().map(|(name, text)| Observation::Log(name, text)));
+    all.iter().try_for_each(|o| write::observation(c, to, o))
+}

@@ -1,0 +1,222 @@
+//! Writes headers and observations as rows. Every function is called within a transaction.
+
+use pagelab_experiment::observation::{Histogram, PageSnapshot, Table, Values};
+use pagelab_experiment::packed::pack;
+use pagelab_experiment::{Observation, Outcome, RunHeader};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use serde::Serialize;
+
+use crate::error::Problem;
+use crate::{RepetitionId, RunId, writer};
+
+/// A run; `uuid` is given when it was made in another notebook.
+pub(crate) fn run(c: &Connection, header: &RunHeader, uuid: Option<&str>) -> Result<RunId, Problem> {
+    let name = if header.name.is_empty() {
+        free_name(c, header.experiment.name(), 1)?
+    } else {
+        check_name(c, &header.name)?;
+        header.name.clone()
+    };
+    c.prepare_cached(
+        "INSERT INTO run (uuid, name, batch, experiment, parameters, target, setting, started, pagelab)
+         VALUES (coalesce(?1, lower(hex(randomblob(16)))), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        uuid,
+        name,
+        header.batch,
+        header.experiment.name(),
+        json(&header.experiment),
+        header.target.to_string(),
+        json(&header.setting),
+        header.started,
+        header.pagelab,
+    ])?;
+    Ok(RunId(c.last_insert_rowid()))
+}
+
+fn check_name(c: &Connection, name: &str) -> Result<(), Problem> {
+    if name.starts_with('@') || name.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Problem::NameImpossible(name.to_owned()));
+    }
+    if taken(c, name)? { Err(Problem::NameTaken(name.to_owned())) } else { Ok(()) }
+}
+
+fn taken(c: &Connection, name: &str) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT EXISTS (SELECT 1 FROM run WHERE name = ?1)")?.query_row([name], |row| row.get(0))
+}
+
+/// The first free name of `base-N` from `N = first`.
+pub(crate) fn free_name(c: &Connection, base: &str, first: u64) -> rusqlite::Result<String> {
+    let mut number = first;
+    loop {
+        let name = format!("{base}-{number}");
+        if !taken(c, &name)? {
+            return Ok(name);
+        }
+        number += 1;
+    }
+}
+
+pub(crate) fn repetition(
+    c: &Connection,
+    run: RunId,
+    number: u32,
+    started: &str,
+) -> Result<RepetitionId, Problem> {
+    c.prepare_cached("INSERT INTO repetition (run, number, started, writer) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![run.0, number, started, writer::this_process()])?;
+    Ok(RepetitionId(c.last_insert_rowid()))
+}
+
+pub(crate) fn outcome(c: &Connection, repetition: RepetitionId, outcome: &Outcome) -> Result<(), Problem> {
+    let (word, reason) = match outcome {
+        Outcome::Done => ("done", None),
+        Outcome::Interrupted => ("interrupted", None),
+        Outcome::Failed(reason) => ("failed", Some(reason)),
+        Outcome::Torn => ("torn", None),
+    };
+    c.prepare_cached("UPDATE repetition SET outcome = ?2, reason = ?3, writer = NULL WHERE id = ?1")?
+        .execute(params![repetition.0, word, reason])?;
+    Ok(())
+}
+
+/// Marks the repetitions that have no end and whose writer is dead.
+pub(crate) fn mark_torn(c: &mut Connection) -> Result<(), Problem> {
+    let dead = |c: &Connection| -> rusqlite::Result<Vec<i64>> {
+        let mut open = c.prepare("SELECT id, writer FROM repetition WHERE outcome IS NULL")?;
+        let open = open.query_map([], |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)))?;
+        let open: Vec<(i64, Option<String>)> = open.collect::<Result<_, _>>()?;
+        Ok(open
+            .into_iter()
+            .filter(|(_, w)| !w.as_deref().is_some_and(writer::lives))
+            .map(|(id, _)| id)
+            .collect())
+    };
+    if dead(c)?.is_empty() {
+        return Ok(());
+    }
+    let transaction = c.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for id in dead(&transaction)? {
+        outcome(&transaction, RepetitionId(id), &Outcome::Torn)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+pub(crate) fn observation(
+    c: &Connection,
+    RepetitionId(repetition): RepetitionId,
+    observation: &Observation,
+) -> Result<(), Problem> {
+    match observation {
+        Observation::Environment(entries) => {
+            let mut insert = c.prepare_cached("INSERT OR REPLACE INTO environment VALUES (?1, ?2, ?3)")?;
+            for (name, value) in entries {
+                insert.execute(params![repetition, name, value])?;
+            }
+        }
+        Observation::Metric(m) => {
+            c.prepare_cached(
+                "INSERT INTO metric (repetition, name, unit, better, value) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![repetition, m.name, word(&m.unit), word(&m.better), m.value])?;
+        }
+        Observation::Histogram(h) => histogram(c, repetition, h)?,
+        Observation::Table(t) => table(c, repetition, t)?,
+        Observation::Pages(p) => pages(c, repetition, p)?,
+        Observation::Counters(counters) => {
+            let mut insert = c.prepare_cached(
+                "INSERT INTO counter (repetition, source, name, before, after) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
+            for n in counters {
+                insert.execute(params![repetition, n.source, n.name, n.before, n.after])?;
+            }
+        }
+        Observation::Note(n) => {
+            c.prepare_cached("INSERT INTO note (repetition, level, text) VALUES (?1, ?2, ?3)")?
+                .execute(params![repetition, word(&n.level), n.text])?;
+        }
+        Observation::Log(name, text) => {
+            c.prepare_cached("INSERT INTO log (repetition, name, text) VALUES (?1, ?2, ?3)")?
+                .execute(params![repetition, name, text])?;
+        }
+    }
+    Ok(())
+}
+
+fn histogram(c: &Connection, repetition: i64, h: &Histogram) -> Result<(), Problem> {
+    c.prepare_cached(
+        "INSERT INTO histogram (repetition, name, unit, min, max, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![repetition, h.name, word(&h.unit), whole(h.min)?, whole(h.max)?, whole(h.sum)?])?;
+    let id = c.last_insert_rowid();
+    let mut insert = c.prepare_cached("INSERT INTO bucket VALUES (?1, ?2, ?3)")?;
+    for &(value, count) in &h.buckets {
+        insert.execute(params![id, whole(value)?, whole(count)?])?;
+    }
+    Ok(())
+}
+
+fn table(c: &Connection, repetition: i64, t: &Table) -> Result<(), Problem> {
+    c.prepare_cached("INSERT INTO series (repetition, name) VALUES (?1, ?2)")?
+        .execute(params![repetition, t.name])?;
+    let series = c.last_insert_rowid();
+    let mut cell = c.prepare_cached("INSERT INTO cell VALUES (?1, ?2, ?3, ?4)")?;
+    for column in &t.columns {
+        let kind = if matches!(column.values, Values::Number(_)) { "number" } else { "text" };
+        c.prepare_cached("INSERT INTO series_column (series, name, unit, type) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![series, column.name, column.unit.as_ref().map(word), kind])?;
+        let id = c.last_insert_rowid();
+        match &column.values {
+            Values::Number(numbers) => {
+                for (row, number) in numbers.iter().enumerate() {
+                    cell.execute(params![id, row as i64, number, None::<&str>])?;
+                }
+            }
+            Values::Text(texts) => {
+                for (row, text) in texts.iter().enumerate() {
+                    cell.execute(params![id, row as i64, None::<f64>, text])?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pages(c: &Connection, repetition: i64, p: &PageSnapshot) -> Result<(), Problem> {
+    c.prepare_cached(
+        "INSERT INTO page_snapshot (repetition, reference, pages, present, swapped, count, last)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![
+        repetition,
+        whole(p.reference)?,
+        p.pages,
+        pack(p.present.runs()),
+        pack(p.swapped.runs()),
+        pack(&p.count),
+        pack(&p.last),
+    ])?;
+    Ok(())
+}
+
+/// The run of this uuid.
+pub(crate) fn known(c: &Connection, uuid: &str) -> rusqlite::Result<Option<RunId>> {
+    c.query_row("SELECT id FROM run WHERE uuid = ?1", [uuid], |row| row.get(0).map(RunId)).optional()
+}
+
+fn whole(number: u64) -> Result<i64, Problem> {
+    i64::try_from(number).map_err(|_| Problem::TooLarge(number))
+}
+
+/// The word that stands for a unit, a direction, a level: the same as in JSON.
+pub(crate) fn word<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        other => unreachable!("a plain enum is a JSON string, not {other:?}"),
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("headers hold only texts and numbers")
+}
