@@ -128,6 +128,7 @@ impl Task<'_> {
             )?;
         }
 
+        self.place.join()?;
         harness.others = harness.resident.as_mut().and_then(ResidentSet::read);
         let region = self.map(stream.pages() as usize, file.as_ref(), recorder)?;
         timing::bare::<T>(&region, &warming);
