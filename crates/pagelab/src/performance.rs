@@ -36,7 +36,9 @@ impl Plan {
     ) -> Result<Self> {
         let (setting, own) = target.setting(setting).map_err(|e| usage(format!("--on {target}: {e}")))?;
         if let (TargetKind::Host, Some((key, _))) = (&target.kind, own.first()) {
-            return Err(usage(format!("--on {target}: the host has no option '{key}' (see: pagelab targets)")));
+            return Err(usage(format!(
+                "--on {target}: the host has no option '{key}' (see: pagelab targets)"
+            )));
         }
         Ok(Self { name, experiment, target: target.clone(), setting })
     }
@@ -132,7 +134,9 @@ fn repetition(
     let finished = notebook.finish_repetition(id, &outcome);
     match result {
         Err(TargetError::Interrupted) => return Err(Failure::Interrupted.into()),
-        Err(error) => return Err(error).with_context(|| format!("{} on {}", plan.experiment.name(), plan.target)),
+        Err(error) => {
+            return Err(error).with_context(|| format!("{} on {}", plan.experiment.name(), plan.target));
+        }
         Ok(()) => {}
     }
     finished?;

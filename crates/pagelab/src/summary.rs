@@ -83,7 +83,9 @@ pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
         match &repetition.outcome {
             Outcome::Done => {}
             Outcome::Interrupted => println!("Repetition {} was interrupted.", repetition.number),
-            Outcome::Torn => println!("Repetition {} is torn: pagelab or the machine was killed.", repetition.number),
+            Outcome::Torn => {
+                println!("Repetition {} is torn: pagelab or the machine was killed.", repetition.number)
+            }
             Outcome::Failed(reason) => println!("Repetition {} failed: {reason}.", repetition.number),
         }
     }

@@ -4,7 +4,8 @@ mod common;
 
 use common::{Lab, may_confine};
 
-const SMALL: &str = "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --report none";
+const SMALL: &str =
+    "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --report none";
 
 #[test]
 fn a_run_is_kept_shown_exported_and_imported() {
@@ -98,7 +99,9 @@ fn a_foreign_file_is_refused_and_not_touched() {
     let lab = Lab::new();
     for (name, bytes) in [("text.db", b"not a notebook".to_vec()), ("zero.db", vec![0; 4096])] {
         std::fs::write(lab.path(name), &bytes).unwrap();
-        for command in ["list", "show @1", "run mapanon --pages 16 --references 16 --memory none --report none"] {
+        for command in
+            ["list", "show @1", "run mapanon --pages 16 --references 16 --memory none --report none"]
+        {
             let error = lab.fails(&format!("--notebook {name} {command}"), 3);
             assert!(error.contains(name), "{error}");
         }

@@ -14,7 +14,7 @@ use crate::paging::{Costs, Machine, OutOfMemory, System};
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// The free frames at which a daemon wakes and sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Watermarks {
     /// Allocations below this wait.
     pub min: u32,

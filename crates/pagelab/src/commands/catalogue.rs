@@ -22,7 +22,10 @@ pub struct Arguments {
 /// What can be named behind `--on`: (form, one line).
 const TARGETS: &[(&str, &str)] = &[
     ("host", "the running kernel"),
-    ("host,KEY=VALUE…", "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, set=/sys/FILE=VALUE"),
+    (
+        "host,KEY=VALUE…",
+        "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, set=/sys/FILE=VALUE",
+    ),
 ];
 
 /// Prints the experiments with their parameters.

@@ -12,7 +12,9 @@ use crate::{page, verdict};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
-#[command(before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n")]
+#[command(
+    before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n"
+)]
 pub struct Arguments {
     /// The runs: names, ids, @1 for the newest
     #[arg(value_name = "RUN", required = true)]

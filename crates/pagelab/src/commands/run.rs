@@ -166,7 +166,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match &arguments.experiment {
         Some(experiment) => {
             for (n, target) in targets.iter().enumerate() {
-                let name = name.map(|name| if targets.len() > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() });
+                let name =
+                    name.map(
+                        |name| if targets.len() > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() },
+                    );
                 plans.push(Plan::new(name, experiment.experiment(), target, &setting)?);
             }
         }
