@@ -9,6 +9,7 @@ use pagelab_report::text::{self, DASH};
 use serde_json::{Value, json};
 
 use crate::commands::Context;
+use crate::output::say;
 
 /// The columns of a comparison.
 const HEADINGS: [&str; 7] = ["metric", "before", "after", "change", "95 % interval", "p", "verdict"];
@@ -67,25 +68,25 @@ fn headings(comparison: &Comparison) -> Vec<String> {
 
 /// Prints one comparison: the metrics that differ (or all), then what limits it.
 pub fn print_one(comparison: &Comparison, options: &Options, context: &Context) {
-    println!("{} against {}", comparison.names.1, comparison.names.0);
+    say!("{} against {}", comparison.names.1, comparison.names.0);
     let shown = |line: &&Line| options.all || line.verdict != Verdict::NoDifference;
     let lines: Vec<&Line> = comparison.lines.iter().filter(shown).collect();
     let rows: Vec<Vec<String>> = lines.iter().map(|line| row(line)).collect();
     if !rows.is_empty() {
-        println!("{}", text::table(&headings(comparison), &rows, &context.style));
+        say!("{}", text::table(&headings(comparison), &rows, &context.style));
     }
     let hidden: Vec<&Line> = comparison.lines.iter().filter(|line| !shown(line)).collect();
     if !hidden.is_empty() {
         let names: Vec<String> = hidden.iter().map(|line| no_difference(line)).collect();
-        println!("No difference seen: {}.", names.join(", "));
+        say!("No difference seen: {}.", names.join(", "));
     }
     if comparison.lines.is_empty() {
-        println!("No metric was measured on both sides.");
+        say!("No metric was measured on both sides.");
     }
     for warning in &comparison.warnings {
-        println!("Beware: {warning}");
+        say!("Beware: {warning}");
     }
-    println!();
+    say!();
 }
 
 /// A metric without a difference, and how large a change would have been seen.

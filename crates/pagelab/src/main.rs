@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod comparison;
+mod costs;
 mod failure;
 mod interrupt;
 mod output;

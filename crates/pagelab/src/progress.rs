@@ -50,11 +50,6 @@ impl Progress {
         self.bar.set_position(self.finished * STEPS);
     }
 
-    /// Prints a line above the bar, or plainly where there is none.
-    pub fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
-    }
-
     /// Takes the bar away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();

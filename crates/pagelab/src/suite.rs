@@ -6,7 +6,7 @@
 //! limit.
 
 use pagelab_experiment::experiments::{Paging, Touch};
-use pagelab_experiment::{Experiment, Setting, Size};
+use pagelab_experiment::{Experiment, Size};
 use pagelab_reference::Pattern;
 
 /// The limit of the suite.
@@ -48,8 +48,3 @@ pub const RANDOM: &str = "random";
 pub const SWEEP: &str = "sweep";
 /// A file of one and a half times the limit.
 pub const FILE: &str = "file";
-
-/// The setting of the suite under what the user asked for: the user's words come first.
-pub fn setting(asked: &Setting) -> Setting {
-    Setting { memory: asked.memory.or(Some(MEMORY)), ..asked.clone() }
-}

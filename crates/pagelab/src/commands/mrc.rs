@@ -18,6 +18,7 @@ use super::Context;
 use crate::failure::{Failure, usage};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
+use crate::output::say;
 use crate::progress::Work;
 use crate::stream::{StreamArguments, frames};
 
@@ -126,14 +127,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!(
+    say!(
         "{}: {} references to {} pages",
         arguments.stream.stream,
         text::count(references as f64),
         text::count(f64::from(stream.pages()))
     );
     let table: Vec<Vec<String>> = points.iter().map(row).collect();
-    println!("{}", text::table(&["policy", "frames", "misses", "miss ratio", ""], &table, &context.style));
+    say!("{}", text::table(&["policy", "frames", "misses", "miss ratio", ""], &table, &context.style));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -18,6 +18,7 @@ use super::Context;
 use crate::failure::{Failure, usage};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
+use crate::output::say;
 use crate::progress::Work;
 use crate::stream::{StreamArguments, frames};
 
@@ -78,7 +79,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!(
+    say!(
         "{}: {} references to {} pages",
         arguments.stream.stream,
         text::count(references as f64),
@@ -95,7 +96,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             ]
         })
         .collect();
-    println!("{}", text::table(&["model", "frames", "misses", "miss ratio"], &table, &context.style));
+    say!("{}", text::table(&["model", "frames", "misses", "miss ratio"], &table, &context.style));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,6 +8,7 @@ use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
 
 use super::Context;
+use crate::output::say;
 use crate::{page, verdict};
 
 /// The arguments.
@@ -35,7 +36,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let runs: Vec<&Run> = runs.iter().collect();
     page::write(&runs, &verdict::verdict(&runs), &arguments.output)?;
     if !context.quiet {
-        println!("{}", arguments.output.display());
+        say!("{}", arguments.output.display());
     }
     Ok(ExitCode::SUCCESS)
 }
