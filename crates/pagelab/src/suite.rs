@@ -1,4 +1,5 @@
-//! The standard suite: what `pagelab run` performs when no experiment is named. About a minute.
+//! The standard suite: what `pagelab run` performs when no experiment is named: each part
+//! [`REPEAT`] times, about a minute on a slow disk.
 //!
 //! Three looks at anonymous memory and one at a file, all inside a limit of 64 MiB: a mapping
 //! that fits (what a reference costs), the same references where a third does not fit, in random
@@ -11,6 +12,9 @@ use pagelab_reference::Pattern;
 
 /// The limit of the suite.
 pub const MEMORY: Size = Size::Bytes(64 << 20);
+
+/// Repetitions of each part, so that every figure has a spread.
+pub const REPEAT: u32 = 3;
 
 /// One part of the suite.
 pub struct Part {
@@ -36,7 +40,7 @@ pub fn parts() -> Vec<Part> {
             experiment: Experiment::Mapanon(paging(24_576, 200_000, Pattern::SmoothSinRandom)),
         },
         Part { name: SWEEP, experiment: Experiment::Mapanon(paging(24_576, 2_000_000, Pattern::SmoothSin)) },
-        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 200_000, Pattern::Zipf(0.8))) },
+        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 5_000, Pattern::Zipf(0.8))) },
     ]
 }
 

@@ -4,7 +4,11 @@ use pagelab_experiment::experiments::{Experiment, Paging};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, Setting};
-use pagelab_report::text::{count, duration};
+use pagelab_report::text::{bytes, count, duration};
+
+/// Bytes read for each major fault from which on the read-ahead is worth a word: twice the 128 KiB that
+/// the kernel reads ahead unless told otherwise.
+const MUCH_READ_AHEAD: f64 = 262_144.0;
 
 /// The sentences for `runs`: first what each says by itself, then what they say together.
 pub fn verdict(runs: &[&Run]) -> Vec<String> {
@@ -52,6 +56,12 @@ fn of_run(run: &Run) -> Option<String> {
             (Some(0.0), _) => parts.push(format!("no {what}")),
             _ => {}
         }
+    }
+    if let (Some(read), Some(faults)) = (median(run, "io.read"), median(run, "faults.major"))
+        && faults > 0.0
+        && read / faults > MUCH_READ_AHEAD
+    {
+        parts.push(format!("each major fault read {} from the disk (read-ahead)", bytes(read / faults)));
     }
     Some(parts.join("; ") + ".")
 }

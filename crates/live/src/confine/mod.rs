@@ -153,7 +153,9 @@ impl Confinement {
             _ => None,
         };
         let in_cgroup = self.cgroup.as_ref().filter(|c| c.has_swappiness).and(setting.swappiness);
+        let scratch = self.place.scratch.as_ref().and_then(|path| read_ahead(path.parent()?));
         self.place.environment = entries([
+            ("disk.read-ahead", scratch.map(|v| v.to_string())),
             ("memory.limit", self.limit.map(|v| v.to_string())),
             ("swap.size", kind.as_ref().map(|_| bytes.to_string())),
             ("swap.kind", kind),
@@ -187,6 +189,15 @@ impl Confinement {
     pub fn undo(mut self) -> Vec<String> {
         self.journal.undo()
     }
+}
+
+/// The most that the device of `folder` reads ahead, in bytes.
+fn read_ahead(folder: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let device = std::fs::metadata(folder).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let text = std::fs::read_to_string(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb")).ok()?;
+    text.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`. It is made

@@ -39,9 +39,9 @@ struct Conditions {
     /// What to perform it on; several are interleaved (A B B A) [default: host]
     #[arg(long, value_name = "TARGET", global = true)]
     on: Vec<TargetSpec>,
-    /// Repetitions on each target
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
-    repeat: u32,
+    /// Repetitions on each target [default: 1; of the suite: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
+    repeat: Option<u32>,
     /// The memory limit: a SIZE, or none [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = limit, global = true)]
     memory: Option<Limit>,
@@ -180,6 +180,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let setting = conditions.setting()?;
     let targets = conditions.targets(context)?;
     let name = conditions.name.as_deref();
+    let repeat = conditions.repeat.unwrap_or(if arguments.experiment.is_some() { 1 } else { suite::REPEAT });
     let mut plans = Vec::new();
     match &arguments.experiment {
         Some(experiment) => {
@@ -203,7 +204,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             }
         }
     }
-    let done = performance::perform(&mut plans, conditions.repeat, context)?;
+    let done = performance::perform(&mut plans, repeat, context)?;
     let runs: Vec<&Run> = done.runs.iter().collect();
     let lines = verdict::verdict(&runs);
     let drawn = if conditions.report.as_os_str() == "none" {
