@@ -21,6 +21,7 @@ pub mod region;
 pub mod rusage;
 pub mod wire;
 pub mod worker;
+pub mod working_set;
 
 pub use confine::recover;
 pub use host::Host;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, run, show,
+    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, run, show, wss,
 };
 use crate::terminal::Color;
 
@@ -71,6 +71,8 @@ pub enum Command {
     Replay(replay::Arguments),
     /// Miss ratio against memory, of a recorded trace or a pattern
     Mrc(mrc::Arguments),
+    /// The working set over time, of a process, a recorded trace or a pattern
+    Wss(wss::Arguments),
     /// The experiments and every parameter
     Experiments(catalogue::Arguments),
     /// The targets

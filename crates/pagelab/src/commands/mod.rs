@@ -12,6 +12,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod show;
+pub mod wss;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Compare(arguments) => compare::run(&arguments, &context),
         Command::Replay(arguments) => replay::run(&arguments, &context),
         Command::Mrc(arguments) => mrc::run(&arguments, &context),
+        Command::Wss(arguments) => wss::run(&arguments, &context),
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),
