@@ -39,13 +39,13 @@ pub enum Verdict {
 
 impl Verdict {
     /// The verdict in words.
-    pub fn words(self) -> String {
+    pub fn words(self) -> &'static str {
         match self {
-            Self::Better => "better".to_owned(),
-            Self::Worse => "worse".to_owned(),
-            Self::Changed => "changed".to_owned(),
-            Self::NoDifference => "no difference seen".to_owned(),
-            Self::TooFew(needed) => format!("too few repetitions to say ({needed} could)"),
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Changed => "changed",
+            Self::NoDifference => "no difference seen",
+            Self::TooFew(_) => "too few repetitions to say",
         }
     }
 }
