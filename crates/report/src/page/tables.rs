@@ -150,8 +150,9 @@ pub fn counters(shown: &[Shown]) -> Markup {
     for s in shown {
         for counter in s.repetition.observations.counters.iter().filter(|c| c.before != c.after) {
             let name = (counter.source.as_str(), counter.name.as_str());
+            let total = name.0 == "memory.stat" && name.1.starts_with("total_");
             // The totals repeat the cgroup's own: it has no children.
-            if !names.contains(&name) && !(name.0 == "memory.stat" && name.1.starts_with("total_")) {
+            if !total && !names.contains(&name) {
                 names.push(name);
             }
         }
