@@ -243,6 +243,28 @@ mod tests {
     use super::*;
     use pagelab_experiment::experiments::Paging;
 
+    #[test]
+    fn a_panic_undoes_everything() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("a_panic_undoes_everything: skipped: it makes a cgroup and swap, which needs root");
+            return;
+        }
+        let mut setting = Setting::default();
+        setting.apply("memory", "32M").unwrap();
+        let experiment = Experiment::Mapanon(Paging { pages: 4096, ..Paging::default() });
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let ended = std::thread::spawn(move || {
+            let confinement = Confinement::set_up(&experiment, &setting).unwrap();
+            sender.send((confinement.place().cgroup.clone(), confinement.journal.name().to_owned())).unwrap();
+            panic!("as a recorder might");
+        });
+        assert!(ended.join().is_err());
+        let (cgroup, own) = receiver.recv().unwrap();
+        assert!(cgroup.is_none_or(|path| !path.exists()));
+        assert!(!std::fs::read_to_string("/proc/swaps").unwrap_or_default().contains(&own));
+        assert!(!scratch_folder().unwrap().join(format!("{own}.swap")).exists());
+    }
+
     /// Sets up and undoes on the real kernel; needs root.
     #[test]
     fn what_is_set_up_is_undone() {
