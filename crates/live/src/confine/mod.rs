@@ -206,11 +206,16 @@ fn read_ahead(folder: &Path) -> Option<u64> {
     text.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`. It is made
-/// when absent, for this user alone.
+/// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`, with the
+/// user's number behind it for others than root. It is made when absent, for this user alone.
 fn scratch_folder() -> io::Result<PathBuf> {
-    let folder = std::env::var_os("PAGELAB_SCRATCH_DIR")
-        .map_or_else(|| PathBuf::from("/var/tmp/pagelab"), PathBuf::from);
+    let folder = std::env::var_os("PAGELAB_SCRATCH_DIR").map_or_else(
+        || match rustix::process::geteuid() {
+            root if root.is_root() => PathBuf::from("/var/tmp/pagelab"),
+            user => PathBuf::from(format!("/var/tmp/pagelab-{}", user.as_raw())),
+        },
+        PathBuf::from,
+    );
     own_folder(&folder)?;
     Ok(folder)
 }
