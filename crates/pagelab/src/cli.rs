@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, reproduce, run, show,
-    wss,
+    bisect_run, catalogue, compare, completions, export, import, list, manual, mrc, replay, report,
+    reproduce, run, show, wss,
 };
 use crate::terminal::Color;
 
@@ -66,6 +66,8 @@ pub enum Command {
     Report(report::Arguments),
     /// The published figures beside the models'
     Reproduce(reproduce::Arguments),
+    /// Judge a kernel for git bisect: good, bad, or does not boot
+    BisectRun(bisect_run::Arguments),
     /// Write runs as JSON, CSV or Parquet
     Export(export::Arguments),
     /// Take the runs of another notebook over
