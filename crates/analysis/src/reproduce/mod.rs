@@ -5,6 +5,7 @@
 //! parameters with their standing, tables and plots.
 
 pub mod claim;
+pub mod irlam_1990;
 
 pub use claim::{Claim, Study};
 
@@ -54,7 +55,11 @@ pub struct StudyKind {
 }
 
 /// Every study, oldest first.
-pub const STUDIES: &[StudyKind] = &[];
+pub const STUDIES: &[StudyKind] = &[StudyKind {
+    name: "irlam-1990",
+    title: "SPARCstation 1, SunOS 4.0.3: throughput against active virtual memory",
+    make: irlam_1990::study,
+}];
 
 /// The study of this name.
 pub fn named(name: &str) -> Option<&'static StudyKind> {
