@@ -1,1 +1,10 @@
-//! (under construction)
+//! What is shown: tables for a terminal, and one self-contained page of plots.
+//!
+//! This crate draws what it is given: runs, finished comparisons, sentences. It computes no statistics
+//! but a median.
+
+pub mod page;
+pub mod text;
+
+pub use page::plot;
+pub use page::{PageInput, Section, TextTable, document, page};

@@ -5,6 +5,7 @@
 //! parameters with their standing, tables and plots.
 
 pub mod claim;
+pub mod gorman_2002;
 pub mod irlam_1990;
 
 pub use claim::{Claim, Study};
@@ -55,11 +56,18 @@ pub struct StudyKind {
 }
 
 /// Every study, oldest first.
-pub const STUDIES: &[StudyKind] = &[StudyKind {
-    name: "irlam-1990",
-    title: "SPARCstation 1, SunOS 4.0.3: throughput against active virtual memory",
-    make: irlam_1990::study,
-}];
+pub const STUDIES: &[StudyKind] = &[
+    StudyKind {
+        name: "irlam-1990",
+        title: "Sun-4 pmegs: a SPARCstation 1 under vmtest, and what would have helped",
+        make: irlam_1990::study,
+    },
+    StudyKind {
+        name: "gorman-2002",
+        title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
+        make: gorman_2002::study,
+    },
+];
 
 /// The study of this name.
 pub fn named(name: &str) -> Option<&'static StudyKind> {

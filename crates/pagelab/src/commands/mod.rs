@@ -7,9 +7,13 @@ pub mod export;
 pub mod import;
 pub mod list;
 pub mod manual;
+pub mod mrc;
+pub mod replay;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod show;
+pub mod wss;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +46,10 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::List(arguments) => list::run(&arguments, &context),
         Command::Show(arguments) => show::run(&arguments, &context),
         Command::Compare(arguments) => compare::run(&arguments, &context),
+        Command::Replay(arguments) => replay::run(&arguments, &context),
+        Command::Mrc(arguments) => mrc::run(&arguments, &context),
+        Command::Wss(arguments) => wss::run(&arguments, &context),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, &context),
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),
