@@ -4,6 +4,7 @@ pub mod mrc;
 pub mod paging;
 pub mod policy;
 pub mod replay;
+pub mod rmap;
 pub mod sun4;
 pub mod systems;
 pub mod target;

@@ -7,6 +7,7 @@
 pub mod claim;
 pub mod gorman_2002;
 pub mod irlam_1990;
+pub mod morton_2002;
 
 pub use claim::{Claim, Study};
 
@@ -61,6 +62,11 @@ pub const STUDIES: &[StudyKind] = &[
         name: "irlam-1990",
         title: "Sun-4 pmegs: a SPARCstation 1 under vmtest, and what would have helped",
         make: irlam_1990::study,
+    },
+    StudyKind {
+        name: "morton-2002",
+        title: "reverse maps: the cost of pte_chain at fork, exec and exit, against four others",
+        make: morton_2002::study,
     },
     StudyKind {
         name: "gorman-2002",
