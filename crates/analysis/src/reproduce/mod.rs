@@ -5,6 +5,7 @@
 //! parameters with their standing, tables and plots.
 
 pub mod claim;
+pub mod dillon_2011;
 pub mod gorman_2002;
 pub mod irlam_1990;
 pub mod morton_2002;
@@ -72,6 +73,11 @@ pub const STUDIES: &[StudyKind] = &[
         name: "gorman-2002",
         title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
         make: gorman_2002::study,
+    },
+    StudyKind {
+        name: "dillon-2011",
+        title: "VM locks: DragonFly builds on 48 processors before and after finer locking",
+        make: dillon_2011::study,
     },
 ];
 

@@ -71,7 +71,7 @@ fn step(memory: &mut Memory, script: &Script, it: &mut Instance) {
         child
     };
     let exec = |memory: &mut Memory, process: Mapper, program: &Program| {
-        let pages = 1 + u32::from(memory.counts.execs % SECOND_ARGUMENT_PAGE == 0);
+        let pages = 1 + u32::from(memory.counts.execs.is_multiple_of(SECOND_ARGUMENT_PAGE));
         memory.exec(process, program, pages);
     };
     match it.step {

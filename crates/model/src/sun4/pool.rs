@@ -302,6 +302,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_reference::rng::Rng;
     use proptest::prelude::*;
 
     fn pool(pmegs: u32, kept: Copies) -> (Pool, Rng) {

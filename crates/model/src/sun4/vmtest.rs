@@ -429,7 +429,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn test(children: u32) -> VmTest {
-        VmTest { passes: 200, ..VmTest::published(2 * children) }
+        VmTest { passes: 1000, ..VmTest::published(2 * children) }
     }
 
     #[test]
