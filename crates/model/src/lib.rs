@@ -2,6 +2,7 @@
 
 pub mod locks;
 pub mod mrc;
+pub mod pagecache;
 pub mod paging;
 pub mod policy;
 pub mod replay;

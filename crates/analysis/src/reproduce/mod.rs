@@ -8,6 +8,7 @@ pub mod claim;
 pub mod dillon_2011;
 pub mod gorman_2002;
 pub mod irlam_1990;
+pub mod mcdougall_2005;
 pub mod morton_2002;
 
 pub use claim::{Claim, Study};
@@ -73,6 +74,11 @@ pub const STUDIES: &[StudyKind] = &[
         name: "gorman-2002",
         title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
         make: gorman_2002::study,
+    },
+    StudyKind {
+        name: "mcdougall-2005",
+        title: "the Solaris page cache: segmap, segkpm, and who pays when files fill memory",
+        make: mcdougall_2005::study,
     },
     StudyKind {
         name: "dillon-2011",
