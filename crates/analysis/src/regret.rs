@@ -1,15 +1,16 @@
 //! Regret: how many of a kernel's major faults better replacement would have avoided, on the very same
 //! stream with the very same frames.
 //!
-//! The models are populated as the live experiment is (every page written once, in order), so that they
-//! start with what a mapping of that size leaves in memory; only misses after that count. A frame count
+//! The models begin as the live experiment does: with the anonymous pages populated (each written once,
+//! in order), or with no page of the file in memory; only misses after that count. A frame count
 //! is taken from the run: the most pages of the mapping that were present at any snapshot, which is
 //! what the limit really leaves after page tables and whatever else it pays for.
 
 use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Experiment, Paging};
-use pagelab_model::policy::{lru_misses, opt_misses};
-use pagelab_reference::{PatternError, Stream};
+use pagelab_model::policy::PolicyKind;
+use pagelab_model::policy::opt::NextUse;
+use pagelab_reference::PatternError;
 
 use crate::stats::median;
 
@@ -42,7 +43,10 @@ impl Regret {
 /// # Errors
 /// When the stream is a trace that can no longer be read.
 pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
-    let (Experiment::Mapanon(paging) | Experiment::Mapfile(paging)) = &run.header.experiment;
+    let (paging, populated) = match &run.header.experiment {
+        Experiment::Mapanon(paging) => (paging, true),
+        Experiment::Mapfile(paging) => (paging, false),
+    };
     let (Some(kernel), Some(present)) =
         (median(&run.values("faults.major")), median(&run.values("pages.present")))
     else {
@@ -52,20 +56,30 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
         return Ok(None);
     }
     let frames = present as u32;
-    let (lru, opt) = misses(paging, frames)?;
+    let (lru, opt) = misses(paging, populated, frames)?;
     Ok(Some(Regret { frames, kernel, minor: median(&run.values("faults.minor")), lru, opt }))
 }
 
-/// LRU's and OPT's misses on the stream of `paging` after its population, with `frames` frames.
+/// LRU's and OPT's misses on the stream of `paging` with `frames` frames, after the population if there
+/// is one.
 ///
 /// # Errors
 /// When the stream cannot be had.
-pub fn misses(paging: &Paging, frames: u32) -> Result<(u64, u64), PatternError> {
+pub fn misses(paging: &Paging, populated: bool, frames: u32) -> Result<(u64, u64), PatternError> {
     let stream = paging.pattern.stream(paging.pages, paging.references, paging.seed)?;
-    let populated: Vec<u32> = (0..stream.pages()).chain(stream.references().iter().copied()).collect();
-    let populated = Stream::new(stream.pages(), populated);
-    let cold = u64::from(stream.pages());
-    Ok((lru_misses(&populated, frames) - cold, opt_misses(&populated, frames) - cold))
+    let mut all: Vec<u32> = paging.opening(stream.pages(), populated).collect();
+    let begin = all.len();
+    all.extend_from_slice(stream.references());
+    let future = NextUse::of(stream.pages(), &all);
+    let misses = |kind: PolicyKind| {
+        let mut policy = kind.build(stream.pages(), frames.max(1), Some(&future));
+        let mut missed = 0;
+        for (n, &page) in all.iter().enumerate() {
+            missed += u64::from(!policy.reference(page) && n >= begin);
+        }
+        missed
+    };
+    Ok((misses(PolicyKind::Lru), misses(PolicyKind::Opt)))
 }
 
 #[cfg(test)]
@@ -78,8 +92,11 @@ mod tests {
     fn a_small_case_by_hand() {
         let paging =
             Paging { pages: 3, references: 6, pattern: "linear".parse().unwrap(), ..Paging::default() };
-        assert_eq!(misses(&paging, 2).unwrap(), (6, 3));
-        assert_eq!(misses(&paging, 3).unwrap(), (0, 0));
+        assert_eq!(misses(&paging, true, 2).unwrap(), (6, 3));
+        assert_eq!(misses(&paging, true, 3).unwrap(), (0, 0));
+        // A file begins cold: three misses with room for all, and the warm-up takes them.
+        assert_eq!(misses(&paging, false, 3).unwrap(), (3, 3));
+        assert_eq!(misses(&Paging { warm: true, ..paging }, false, 3).unwrap(), (0, 0));
     }
 
     #[test]

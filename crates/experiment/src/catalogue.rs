@@ -45,6 +45,7 @@ definitions! {
     "faults.major", Count, Lower, "major faults";
     "swap.in", Pages, Lower, "pages read from swap";
     "swap.out", Pages, Lower, "pages written to swap";
+    "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";
     "switches.voluntary", Count, Lower, "voluntary context switches";
     "switches.involuntary", Count, Lower, "involuntary context switches";
     "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
@@ -87,6 +88,7 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("vm.swappiness", "0 to 200"),
     ("swap.kind", "file, zram, none, or the host's"),
     ("swap.size", "bytes"),
+    ("disk.read-ahead", "bytes that the device of the scratch files reads ahead at most"),
     ("cgroup.version", "1, 2, or none"),
     ("memory.limit", "bytes of the limit in force"),
     ("clock.source", "what times the references: tsc or clock_gettime"),

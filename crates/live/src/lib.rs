@@ -9,6 +9,7 @@
 //! This crate times and counts; it computes no statistics.
 
 pub mod clock;
+pub mod confine;
 pub mod environment;
 pub mod host;
 pub mod kernel;
@@ -22,6 +23,7 @@ pub mod taskstats;
 pub mod wire;
 pub mod worker;
 
+pub use confine::recover;
 pub use host::Host;
 pub use perform::{Place, perform};
 pub use worker::worker_main;

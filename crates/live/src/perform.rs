@@ -6,6 +6,7 @@ use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
 use serde::{Deserialize, Serialize};
 
+use crate::confine::cgroup;
 use crate::environment::Entries;
 use crate::paging;
 
@@ -15,6 +16,8 @@ use crate::paging;
 pub struct Place {
     /// The file that `mapfile` writes and maps.
     pub scratch: Option<PathBuf>,
+    /// The cgroup that bounds the load; joined with [`Place::join`] before the load begins.
+    pub cgroup: Option<PathBuf>,
     /// The cgroup's `memory.stat`.
     pub memory_stat: Option<PathBuf>,
     /// The cgroup's `memory.pressure` (version 2 only).
@@ -22,6 +25,20 @@ pub struct Place {
     /// What whoever made the place knows about it: environment entries that go before the
     /// machine's own, such as `memory.limit` and `swap.kind`.
     pub environment: Entries,
+}
+
+impl Place {
+    /// Moves the calling process into the place's cgroup: what it allocates from now on is bounded,
+    /// what it has already is not.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn join(&self) -> Result<(), TargetError> {
+        let Some(cgroup) = &self.cgroup else { return Ok(()) };
+        cgroup::join(cgroup).map_err(|e| {
+            TargetError::Failed(format!("the cgroup {} cannot be joined: {e}", cgroup.display()))
+        })
+    }
 }
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.

@@ -14,6 +14,9 @@ pub struct Usage {
     pub voluntary: u64,
     /// Involuntary context switches.
     pub involuntary: u64,
+    /// Bytes read from block devices on the thread's account, read-ahead and swap included (the
+    /// kernel's resolution is 512).
+    pub read: u64,
     /// Processor time in user mode, ns (the kernel's resolution is a microsecond).
     pub user: u64,
     /// Processor time in the kernel, ns.
@@ -36,6 +39,7 @@ pub fn thread() -> Usage {
         major: raw.ru_majflt as u64,
         voluntary: raw.ru_nvcsw as u64,
         involuntary: raw.ru_nivcsw as u64,
+        read: raw.ru_inblock as u64 * 512,
         user: time(raw.ru_utime),
         system: time(raw.ru_stime),
     }
@@ -50,6 +54,7 @@ impl Sub for Usage {
             major: self.major.saturating_sub(before.major),
             voluntary: self.voluntary.saturating_sub(before.voluntary),
             involuntary: self.involuntary.saturating_sub(before.involuntary),
+            read: self.read.saturating_sub(before.read),
             user: self.user.saturating_sub(before.user),
             system: self.system.saturating_sub(before.system),
         }
@@ -62,6 +67,7 @@ impl AddAssign for Usage {
         self.major += other.major;
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
+        self.read += other.read;
         self.user += other.user;
         self.system += other.system;
     }

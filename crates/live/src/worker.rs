@@ -67,6 +67,8 @@ pub fn worker_main() -> ExitCode {
 fn work() -> Result<(), String> {
     let text = |e: &dyn std::fmt::Display| format!("worker: {e}");
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| text(&e))?;
+    // Should the machine itself run out of memory after all, the kernel is to end the load first.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let mut job = String::new();
     std::io::stdin().read_to_string(&mut job).map_err(|e| text(&e))?;
     let job: Job = serde_json::from_str(&job).map_err(|e| text(&e))?;

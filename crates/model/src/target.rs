@@ -2,8 +2,9 @@
 //!
 //! A policy (`lru`, `opt` …) is demand paging over a fixed number of frames: a reference that misses is
 //! a major fault, and costs what one costs. A system (`linux-lru` …) is a [`Machine`] with reclaim,
-//! output and a clock. Both are first populated as the live experiment is: every page written once, in
-//! order; what happens then is not counted.
+//! output and a clock. Both begin as the live experiment does: anonymous memory is first populated,
+//! every page written once, in order, which is not counted; a file has no page in memory. The systems
+//! model anonymous memory alone.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +132,16 @@ impl Target for Model {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), TargetError> {
-        let (Experiment::Mapanon(paging) | Experiment::Mapfile(paging)) = experiment;
+        let (paging, populated) = match experiment {
+            Experiment::Mapanon(paging) => (paging, true),
+            Experiment::Mapfile(paging) => (paging, false),
+        };
+        if let (Kind::System(_), false) = (&self.kind, populated) {
+            return Err(TargetError::Unsupported {
+                what: format!("model:{} models anonymous memory alone, not the mapping of a file", self.name),
+                remedy: "use mapanon, or a policy such as model:lru".into(),
+            });
+        }
         let stream = paging
             .pattern
             .stream(paging.pages, paging.references, paging.seed)
@@ -141,14 +151,16 @@ impl Target for Model {
         recorder.observe(Observation::Note(Note {
             level: Level::Info,
             text: format!(
-                "model:{} in virtual time: {frames} frames of {PAGE_SIZE} bytes; populated in order first",
-                self.name
+                "model:{} in virtual time: {frames} frames of {PAGE_SIZE} bytes; {}",
+                self.name,
+                if populated { "populated in order first" } else { "begun with no page in memory" }
             ),
         }))?;
         match &self.kind {
             Kind::Policy(kind) => {
                 // The populating sweep is part of what OPT must foresee.
-                let all: Vec<u32> = (0..stream.pages()).chain(stream.references().iter().copied()).collect();
+                let opening = paging.opening(stream.pages(), populated);
+                let all: Vec<u32> = opening.chain(stream.references().iter().copied()).collect();
                 let future = kind.needs_future().then(|| NextUse::of(stream.pages(), &all));
                 let mut policy = kind.build(stream.pages(), frames, future.as_ref());
                 let mut player = PolicyPlayer {
@@ -157,14 +169,14 @@ impl Target for Model {
                     time: 0,
                     tally: Tally::default(),
                 };
-                play(&mut player, &stream, paging, recorder)
+                play(&mut player, &stream, paging, populated, recorder)
             }
             Kind::System(kind) => {
                 let machine = Machine::new(stream.pages(), frames, self.costs, kind.read_ahead);
                 let mut system = kind.build(stream.pages(), frames);
                 let mut player =
                     SystemPlayer { machine, system: system.as_mut(), before: Tally::default(), start: 0 };
-                play(&mut player, &stream, paging, recorder)
+                play(&mut player, &stream, paging, populated, recorder)
             }
         }
     }
@@ -340,10 +352,11 @@ fn play(
     player: &mut dyn Player,
     stream: &Stream,
     paging: &Paging,
+    populated: bool,
     recorder: &mut dyn Recorder,
 ) -> Result<(), TargetError> {
     let fail = |e: OutOfMemory| TargetError::Failed(e.to_string());
-    for page in 0..stream.pages() {
+    for page in paging.opening(stream.pages(), populated) {
         player.populate(page).map_err(fail)?;
     }
     player.begin();

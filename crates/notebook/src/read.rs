@@ -50,17 +50,16 @@ pub(crate) fn list(c: &Connection) -> Result<Vec<Summary>, Problem> {
         let outcomes = rows(c, "SELECT outcome, writer FROM repetition WHERE run = ?1", [id.0], |row| {
             Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?))
         })?;
-        let count = |which: &dyn Fn(&(Option<String>, Option<String>)) -> bool| {
-            outcomes.iter().filter(|o| which(o)).count() as u32
+        let done = |o: &&(Option<String>, Option<String>)| o.0.as_deref() == Some("done");
+        let running = |o: &&(Option<String>, Option<String>)| {
+            o.0.is_none() && o.1.as_deref().is_some_and(writer::lives)
         };
         summaries.push(Summary {
             id,
             header,
             repetitions: outcomes.len() as u32,
-            done: count(&|(outcome, _)| outcome.as_deref() == Some("done")),
-            running: count(&|(outcome, writer)| {
-                outcome.is_none() && writer.as_deref().is_some_and(writer::lives)
-            }),
+            done: outcomes.iter().filter(done).count() as u32,
+            running: outcomes.iter().filter(running).count() as u32,
         });
     }
     Ok(summaries)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, export, import, list, manual, report, run, show,
+    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, run, show,
 };
 use crate::terminal::Color;
 
@@ -25,7 +25,14 @@ pub struct Cli {
     #[arg(long, value_name = "FILE", env = "PAGELAB_NOTEBOOK", default_value = "pagelab.db", global = true)]
     pub notebook: PathBuf,
     /// When to print colours (NO_COLOR is honoured)
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", global = true, hide_possible_values = false)]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        global = true,
+        hide_possible_values = false
+    )]
     pub color: Color,
     /// No progress and no remarks, only results and errors
     #[arg(short, long, global = true)]
@@ -60,6 +67,10 @@ pub enum Command {
     Export(export::Arguments),
     /// Take the runs of another notebook over
     Import(import::Arguments),
+    /// Recorded traces on policies and modelled systems: misses for each memory size
+    Replay(replay::Arguments),
+    /// Miss ratio against memory, of a recorded trace or a pattern
+    Mrc(mrc::Arguments),
     /// The experiments and every parameter
     Experiments(catalogue::Arguments),
     /// The targets

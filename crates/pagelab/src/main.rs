@@ -5,12 +5,17 @@
 
 mod cli;
 mod commands;
+mod comparison;
+mod costs;
 mod failure;
 mod interrupt;
 mod output;
+mod page;
+mod performance;
 mod progress;
-mod recorder;
+mod stream;
 mod suite;
+mod summary;
 mod terminal;
 mod verdict;
 

@@ -8,6 +8,7 @@ use pagelab_experiment::{
     TargetSpec,
 };
 use pagelab_live::Host;
+use pagelab_model::target::Model;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
 
 use crate::commands::Context;
@@ -21,6 +22,7 @@ pub struct Plan {
     experiment: Experiment,
     target: TargetSpec,
     setting: Setting,
+    performer: Box<dyn Target>,
 }
 
 impl Plan {
@@ -35,10 +37,18 @@ impl Plan {
         setting: &Setting,
     ) -> Result<Self> {
         let (setting, own) = target.setting(setting).map_err(|e| usage(format!("--on {target}: {e}")))?;
-        if let (TargetKind::Host, Some((key, _))) = (&target.kind, own.first()) {
-            return Err(usage(format!("--on {target}: the host has no option '{key}' (see: pagelab targets)")));
-        }
-        Ok(Self { name, experiment, target: target.clone(), setting })
+        let wrong = |problem: String| usage(format!("--on {target}: {problem} (see: pagelab targets)"));
+        let performer: Box<dyn Target> = match (&target.kind, own.first()) {
+            (TargetKind::Host, None) => Box::new(Host::new()),
+            (TargetKind::Host, Some((key, _))) => {
+                return Err(wrong(format!("the host has no option '{key}'")));
+            }
+            (TargetKind::Model(name), _) => {
+                Box::new(Model::new(name, &own).map_err(|e| wrong(e.to_string()))?)
+            }
+            (TargetKind::Kernel(_), _) => return Err(wrong("this build boots no kernels".to_owned())),
+        };
+        Ok(Self { name, experiment, target: target.clone(), setting, performer })
     }
 }
 
@@ -56,13 +66,12 @@ pub struct Performed {
 /// # Errors
 /// When the notebook cannot be written. A repetition that fails is kept with its reason, ends the
 /// performance, and is given back as `failure`.
-pub fn perform(plans: &[Plan], repeat: u32, context: &Context) -> Result<Performed> {
+pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Performed> {
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let mut notebook = Notebook::open(&context.notebook)?;
-    let mut targets = plans.iter().map(target).collect::<Result<Vec<_>>>()?;
     let mut ids = Vec::new();
     let batch = jiff::Timestamp::now().to_string();
-    for plan in plans {
+    for plan in plans.iter() {
         ids.push(notebook.begin_run(&RunHeader {
             name: plan.name.clone().unwrap_or_default(),
             batch: batch.clone(),
@@ -82,15 +91,8 @@ pub fn perform(plans: &[Plan], repeat: u32, context: &Context) -> Result<Perform
         }
         for index in order {
             progress.begin(&format!("{} on {}", plans[index].experiment.name(), plans[index].target));
-            let result = repetition(
-                &mut notebook,
-                ids[index],
-                number,
-                &plans[index],
-                targets[index].as_mut(),
-                &progress,
-                &interrupt,
-            );
+            let result =
+                repetition(&mut notebook, ids[index], number, &mut plans[index], &progress, &interrupt);
             progress.finish_one();
             if let Err(error) = result {
                 failure = Some(error);
@@ -103,27 +105,17 @@ pub fn perform(plans: &[Plan], repeat: u32, context: &Context) -> Result<Perform
     Ok(Performed { runs, failure })
 }
 
-fn target(plan: &Plan) -> Result<Box<dyn Target>> {
-    match &plan.target.kind {
-        TargetKind::Host => Ok(Box::new(Host::new())),
-        TargetKind::Kernel(_) | TargetKind::Model(_) => {
-            Err(usage(format!("--on {}: this build knows only the host (see: pagelab targets)", plan.target)))
-        }
-    }
-}
-
 fn repetition(
     notebook: &mut Notebook,
     run: RunId,
     number: u32,
-    plan: &Plan,
-    target: &mut dyn Target,
+    plan: &mut Plan,
     progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<()> {
     let id = notebook.begin_repetition(run, number, &jiff::Timestamp::now().to_string())?;
     let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };
-    let result = target.perform(&plan.experiment, &plan.setting, &mut recorder);
+    let result = plan.performer.perform(&plan.experiment, &plan.setting, &mut recorder);
     let outcome = match &result {
         Ok(()) => Outcome::Done,
         Err(TargetError::Interrupted) => Outcome::Interrupted,
@@ -132,7 +124,9 @@ fn repetition(
     let finished = notebook.finish_repetition(id, &outcome);
     match result {
         Err(TargetError::Interrupted) => return Err(Failure::Interrupted.into()),
-        Err(error) => return Err(error).with_context(|| format!("{} on {}", plan.experiment.name(), plan.target)),
+        Err(error) => {
+            return Err(error).with_context(|| format!("{} on {}", plan.experiment.name(), plan.target));
+        }
         Ok(()) => {}
     }
     finished?;

@@ -1,4 +1,5 @@
-//! The standard suite: what `pagelab run` performs when no experiment is named. About a minute.
+//! The standard suite: what `pagelab run` performs when no experiment is named: each part
+//! [`REPEAT`] times, about a minute on a slow disk.
 //!
 //! Three looks at anonymous memory and one at a file, all inside a limit of 64 MiB: a mapping
 //! that fits (what a reference costs), the same references where a third does not fit, in random
@@ -6,11 +7,14 @@
 //! limit.
 
 use pagelab_experiment::experiments::{Paging, Touch};
-use pagelab_experiment::{Experiment, Setting, Size};
+use pagelab_experiment::{Experiment, Size};
 use pagelab_reference::Pattern;
 
 /// The limit of the suite.
 pub const MEMORY: Size = Size::Bytes(64 << 20);
+
+/// Repetitions of each part, so that every figure has a spread.
+pub const REPEAT: u32 = 3;
 
 /// One part of the suite.
 pub struct Part {
@@ -36,7 +40,7 @@ pub fn parts() -> Vec<Part> {
             experiment: Experiment::Mapanon(paging(24_576, 200_000, Pattern::SmoothSinRandom)),
         },
         Part { name: SWEEP, experiment: Experiment::Mapanon(paging(24_576, 2_000_000, Pattern::SmoothSin)) },
-        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 200_000, Pattern::Zipf(0.8))) },
+        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 5_000, Pattern::Zipf(0.8))) },
     ]
 }
 
@@ -48,8 +52,3 @@ pub const RANDOM: &str = "random";
 pub const SWEEP: &str = "sweep";
 /// A file of one and a half times the limit.
 pub const FILE: &str = "file";
-
-/// The setting of the suite under what the user asked for: the user's words come first.
-pub fn setting(asked: &Setting) -> Setting {
-    Setting { memory: asked.memory.or(Some(MEMORY)), ..asked.clone() }
-}

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::commands::Context;
 use crate::comparison;
+use crate::output::say;
 
 /// Prints what `pagelab run` ends with: the verdict first, then the figures.
 pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Context) -> Result<()> {
@@ -22,10 +23,10 @@ pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Con
     }
     print_verdict(lines);
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
-    println!("\nKept in {} as {}.", context.notebook.display(), names.join(", "));
+    say!("\nKept in {} as {}.", context.notebook.display(), names.join(", "));
     if let Some(page) = page {
         let full = page.canonicalize().unwrap_or_else(|_| page.to_owned());
-        println!("Plots: {}", full.display());
+        say!("Plots: {}", full.display());
     }
     Ok(())
 }
@@ -33,10 +34,10 @@ pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Con
 /// Prints the verdict's sentences.
 pub fn print_verdict(lines: &[String]) {
     if !lines.is_empty() {
-        println!("Verdict");
+        say!("Verdict");
     }
     for line in lines {
-        println!("  {line}");
+        say!("  {line}");
     }
 }
 
@@ -58,9 +59,9 @@ pub fn metrics(run: &Run) -> Vec<(String, Unit, Vec<f64>)> {
 /// Prints one run: a line on what it was, a table of figures, remarks.
 pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
     let header = &run.header;
-    println!("{} (id {}): {} on {}", header.name, run.id, header.experiment, header.target);
+    say!("{} (id {}): {} on {}", header.name, run.id, header.experiment, header.target);
     let conditions = [header.setting.to_string(), conditions(run)];
-    println!("{}", conditions.iter().filter(|c| !c.is_empty()).cloned().collect::<Vec<_>>().join(" · "));
+    say!("{}", conditions.iter().filter(|c| !c.is_empty()).cloned().collect::<Vec<_>>().join(" · "));
     let rows: Vec<Vec<String>> = metrics(run)
         .into_iter()
         .map(|(name, unit, values)| {
@@ -77,23 +78,25 @@ pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
         })
         .collect();
     if !rows.is_empty() {
-        println!("{}", text::table(&["metric", "median", "spread", "n"], &rows, &context.style));
+        say!("{}", text::table(&["metric", "median", "spread", "n"], &rows, &context.style));
     }
     for repetition in &run.repetitions {
         match &repetition.outcome {
             Outcome::Done => {}
-            Outcome::Interrupted => println!("Repetition {} was interrupted.", repetition.number),
-            Outcome::Torn => println!("Repetition {} is torn: pagelab or the machine was killed.", repetition.number),
-            Outcome::Failed(reason) => println!("Repetition {} failed: {reason}.", repetition.number),
+            Outcome::Interrupted => say!("Repetition {} was interrupted.", repetition.number),
+            Outcome::Torn => {
+                say!("Repetition {} is torn: pagelab or the machine was killed.", repetition.number)
+            }
+            Outcome::Failed(reason) => say!("Repetition {} failed: {reason}.", repetition.number),
         }
     }
     for text in remarks(run, if all { Level::Info } else { Level::Warning }) {
-        println!("Note: {text}");
+        say!("Note: {text}");
     }
     if let (true, Some(last)) = (all, run.repetitions.last()) {
         print_all(last, context);
     }
-    println!();
+    say!();
     Ok(())
 }
 
@@ -124,14 +127,14 @@ fn print_all(repetition: &Repetition, context: &Context) {
     let observations = &repetition.observations;
     let rows: Vec<Vec<String>> =
         observations.environment.iter().map(|(k, v)| vec![k.clone(), v.clone()]).collect();
-    println!("{}", text::table(&["environment", ""], &rows, &context.style));
+    say!("{}", text::table(&["environment", ""], &rows, &context.style));
     let rows: Vec<Vec<String>> = observations
         .counters
         .iter()
         .filter(|c| c.before != c.after)
         .map(|c| vec![c.source.clone(), c.name.clone(), text::count((c.after - c.before) as f64)])
         .collect();
-    println!("{}", text::table(&["counter of", "name", "change"], &rows, &context.style));
+    say!("{}", text::table(&["counter of", "name", "change"], &rows, &context.style));
 }
 
 /// Prints runs as JSON: for each its header and every repetition's metrics; the verdict; the page.

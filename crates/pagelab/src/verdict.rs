@@ -2,13 +2,19 @@
 
 use pagelab_experiment::experiments::{Experiment, Paging};
 use pagelab_experiment::observation::Level;
+use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, Setting};
-use pagelab_report::text::{count, duration};
+use pagelab_report::text::{bytes, count, duration};
+
+/// Bytes read for each major fault from which on the read-ahead is worth a word: twice the 128 KiB that
+/// the kernel reads ahead unless told otherwise.
+const MUCH_READ_AHEAD: f64 = 262_144.0;
 
 /// The sentences for `runs`: first what each says by itself, then what they say together.
 pub fn verdict(runs: &[&Run]) -> Vec<String> {
     let mut lines: Vec<String> = runs.iter().filter_map(|run| of_run(run)).collect();
     lines.extend(past_the_limit(runs));
+    lines.extend(runs.iter().filter_map(|run| avoidable(run)));
     lines.extend(warnings(runs));
     lines
 }
@@ -51,6 +57,12 @@ fn of_run(run: &Run) -> Option<String> {
             _ => {}
         }
     }
+    if let (Some(read), Some(faults)) = (median(run, "io.read"), median(run, "faults.major"))
+        && faults > 0.0
+        && read / faults > MUCH_READ_AHEAD
+    {
+        parts.push(format!("each major fault read {} from the disk (read-ahead)", bytes(read / faults)));
+    }
     Some(parts.join("; ") + ".")
 }
 
@@ -76,6 +88,34 @@ fn past_the_limit(runs: &[&Run]) -> Option<String> {
         (1.0 - present / pages) * 100.0,
         exceeds.header.name,
         fits.header.name,
+    ))
+}
+
+/// How many of a kernel's major faults the best policy would have spared it, on the same stream with
+/// the frames that the limit really left; nothing for models and for runs without major faults.
+fn avoidable(run: &Run) -> Option<String> {
+    if matches!(run.header.target.kind, TargetKind::Model(_)) {
+        return None;
+    }
+    let regret = pagelab_analysis::regret::of_run(run).ok()??;
+    let judged = match regret.avoidable() {
+        Some(share) => format!("{:.0} % of the major faults were avoidable", share * 100.0),
+        None => "fewer than any policy can have that reads one page at a time: read-ahead brought the others"
+            .to_owned(),
+    };
+    let ahead = match regret.minor {
+        Some(minor) if minor > 0.0 => {
+            format!(" ({} more pages came by read-ahead or were still cached)", count(minor))
+        }
+        _ => String::new(),
+    };
+    Some(format!(
+        "{}: with {} frames this kernel had {} major faults{ahead}; LRU {}; OPT {}: {judged}.",
+        run.header.name,
+        count(f64::from(regret.frames)),
+        count(regret.kernel),
+        count(regret.lru as f64),
+        count(regret.opt as f64),
     ))
 }
 

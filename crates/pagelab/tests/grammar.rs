@@ -33,6 +33,8 @@ fn wrong_usage_is_status_2_and_says_what_to_do() {
         ("run mapanon --on hots", "kernel:PATH"),
         ("run mapanon --on host,colour=red", "no option 'colour'"),
         ("run mapanon --on host,swappiness=300", "0 to 200"),
+        ("run mapanon --on model:nonsense", "pagelab targets"),
+        ("run mapanon --on model:lru,colour=red", "colour"),
         ("run mapanon --set /etc/passwd=x", "/sys/FILE=VALUE"),
         ("run mapanon --pages 0", "--pages"),
         ("frobnicate", "frobnicate"),

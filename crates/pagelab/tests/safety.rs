@@ -8,7 +8,8 @@ use std::time::Duration;
 use common::{Lab, cgroups, may_confine, swaps, workers};
 
 /// A run of about a second that pages for real.
-const RUN: &str = "run mapanon --pages 12288 --references 60000 --pattern uniform --memory 32M --report none -q";
+const RUN: &str =
+    "run mapanon --pages 12288 --references 60000 --pattern uniform --memory 32M --report none -q";
 
 /// These tests look at the whole machine's swaps and cgroups: one at a time.
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -104,7 +105,8 @@ fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
     }
     let _alone = alone();
     let lab = Lab::new();
-    let error = lab.fails("run mapanon --pages 12288 --references 1000 --memory 16M --swap none --report none", 3);
+    let error =
+        lab.fails("run mapanon --pages 12288 --references 1000 --memory 16M --swap none --report none", 3);
     assert!(error.contains("out of memory"), "{error}");
     nothing_is_left(&lab, "after an out-of-memory kill");
     let shown = lab.ok("show @1");
@@ -150,7 +152,9 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
     std::fs::create_dir(&disk).unwrap();
     let mount = ["-t", "tmpfs", "-o", "size=300k", "none", disk.to_str().unwrap()];
     if !std::process::Command::new("mount").args(mount).status().unwrap().success() {
-        eprintln!("a_full_disk_is_a_clear_error_and_the_notebook_still_opens: skipped: no tmpfs can be mounted here");
+        eprintln!(
+            "a_full_disk_is_a_clear_error_and_the_notebook_still_opens: skipped: no tmpfs can be mounted here"
+        );
         return;
     }
     let small = "--notebook disk/small.db run mapanon --pages 4096 --references 20000 --pattern uniform --memory 12M --repeat 40 --report none -q";

@@ -29,7 +29,31 @@ pub struct Parameter {
     pub help: &'static str,
 }
 
+/// The most that an experiment holds at once, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Anonymous memory: without memory enough, this goes to swap.
+    pub anonymous: u64,
+    /// Files of its own.
+    pub file: u64,
+}
+
+impl Footprint {
+    /// Both together.
+    pub fn total(self) -> u64 {
+        self.anonymous.saturating_add(self.file)
+    }
+}
+
 impl Experiment {
+    /// What it holds at once where a page has `page_size` bytes.
+    pub fn footprint(&self, page_size: u64) -> Footprint {
+        match self {
+            Self::Mapanon(paging) => Footprint { anonymous: paging.pages.saturating_mul(page_size), file: 0 },
+            Self::Mapfile(paging) => Footprint { anonymous: 0, file: paging.pages.saturating_mul(page_size) },
+        }
+    }
+
     /// Name, one line, and parameters of every experiment.
     pub fn catalogue() -> &'static [(&'static str, &'static str, &'static [Parameter])] {
         &[

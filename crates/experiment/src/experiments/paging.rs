@@ -90,6 +90,21 @@ impl Default for Paging {
     }
 }
 
+impl Paging {
+    /// The pages that are touched before the first reference, in order: every page once where the
+    /// memory is `populated` (anonymous), then the warm-up, where there is one.
+    pub fn opening(&self, pages: u32, populated: bool) -> impl Iterator<Item = u32> {
+        let populated = if populated { pages } else { 0 };
+        (0..populated).chain(self.warming(pages))
+    }
+
+    /// The warm-up: every page twice, from the last down; empty without one.
+    pub fn warming(&self, pages: u32) -> impl Iterator<Item = u32> {
+        let warm = if self.warm { pages } else { 0 };
+        (0..warm).rev().flat_map(|page| [page, page])
+    }
+}
+
 impl fmt::Display for Paging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -107,11 +107,10 @@ impl Task<'_> {
         facts.extend(self.place.environment.clone());
         recorder.observe(Observation::Environment(facts))?;
         recorder.progress("prepare", 0, 1);
-        let Paging { pattern, pages, references, seed, warm, .. } = self.paging;
+        let Paging { pattern, pages, references, seed, .. } = self.paging;
         let stream = pattern.stream(*pages, *references, *seed);
         let stream = stream.map_err(|e| TargetError::Failed(e.to_string()))?;
-        let down = (0..stream.pages()).rev().flat_map(|page| [page, page]);
-        let warming: Vec<u32> = if *warm { down.collect() } else { Vec::new() };
+        let warming: Vec<u32> = self.paging.warming(stream.pages()).collect();
         let file = self.file(stream.pages() as usize, recorder)?;
         let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
         let cost = calibrate::harness_cost::<T, C>(clock, threshold).map_err(failed("calibrating"))?;
@@ -128,6 +127,7 @@ impl Task<'_> {
             )?;
         }
 
+        self.place.join()?;
         harness.others = harness.resident.as_mut().and_then(ResidentSet::read);
         let region = self.map(stream.pages() as usize, file.as_ref(), recorder)?;
         timing::bare::<T>(&region, &warming);

@@ -41,6 +41,7 @@ pub fn report(
     figure("faults.major", number(usage.major))?;
     figure("swap.in", swap.map(|s| s.0 as f64))?;
     figure("swap.out", swap.map(|s| s.1 as f64))?;
+    figure("io.read", number(usage.read))?;
     figure("switches.voluntary", number(usage.voluntary))?;
     figure("switches.involuntary", number(usage.involuntary))?;
     figure("pages.present", present.map(|v| v as f64))?;

@@ -4,12 +4,15 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_experiment::Experiment;
+use pagelab_model::policy::PolicyKind;
+use pagelab_model::systems::SYSTEMS;
 use pagelab_reference::Pattern;
 use pagelab_report::text;
 use serde_json::json;
 
 use super::Context;
 use crate::output::print_json;
+use crate::output::say;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -22,7 +25,14 @@ pub struct Arguments {
 /// What can be named behind `--on`: (form, one line).
 const TARGETS: &[(&str, &str)] = &[
     ("host", "the running kernel"),
-    ("host,KEY=VALUE…", "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, set=/sys/FILE=VALUE"),
+    (
+        "host,KEY=VALUE…",
+        "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, set=/sys/FILE=VALUE",
+    ),
+    (
+        "model:NAME,KEY=VALUE…",
+        "a model in virtual time, with frames=N in place of the memory limit, costs in ns (hit, minor, major, scan, seek, transfer), and the model's own parameters",
+    ),
 ];
 
 /// Prints the experiments with their parameters.
@@ -41,19 +51,27 @@ pub fn experiments(arguments: &Arguments, context: &Context) -> Result<ExitCode>
         return print_json("experiments", list.into());
     }
     for (name, help, parameters) in Experiment::catalogue() {
-        println!("{name}: {help}");
+        say!("{name}: {help}");
         let rows: Vec<Vec<String>> = parameters
             .iter()
             .map(|p| vec![format!("  --{}", p.name), p.default.to_owned(), p.help.to_owned()])
             .collect();
-        println!("{}\n", text::table(&["  parameter", "default", "meaning"], &rows, &context.style));
+        say!("{}\n", text::table(&["  parameter", "default", "meaning"], &rows, &context.style));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the forms of targets.
 pub fn targets(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    pairs("targets", "target", TARGETS, arguments, context)
+    let models = SYSTEMS
+        .iter()
+        .map(|system| (system.name, system.help))
+        .chain(PolicyKind::catalogue().iter().copied());
+    let mut list: Vec<(String, &str)> =
+        TARGETS.iter().map(|(form, help)| ((*form).to_owned(), *help)).collect();
+    list.extend(models.map(|(name, help)| (format!("model:{name}"), help)));
+    let list: Vec<(&str, &str)> = list.iter().map(|(form, help)| (form.as_str(), *help)).collect();
+    pairs("targets", "target", &list, arguments, context)
 }
 
 /// Prints the patterns.
@@ -73,6 +91,6 @@ fn pairs(
         return print_json(what, list.into());
     }
     let rows: Vec<Vec<String>> = list.iter().map(|(n, h)| vec![(*n).to_owned(), (*h).to_owned()]).collect();
-    println!("{}", text::table(&[heading, "what it is"], &rows, &context.style));
+    say!("{}", text::table(&[heading, "what it is"], &rows, &context.style));
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,9 @@ use crate::cli::Cli;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
-#[command(before_help = "Example:\n  pagelab completions bash > ~/.local/share/bash-completion/completions/pagelab\n")]
+#[command(
+    before_help = "Example:\n  pagelab completions bash > ~/.local/share/bash-completion/completions/pagelab\n"
+)]
 pub struct Arguments {
     /// The shell
     #[arg(value_enum)]

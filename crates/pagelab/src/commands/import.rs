@@ -7,6 +7,7 @@ use anyhow::Result;
 use pagelab_notebook::Notebook;
 
 use super::Context;
+use crate::output::say;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -22,13 +23,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut notebook = Notebook::open(&context.notebook)?;
     let report = notebook.import(&arguments.file)?;
     for (from, to) in &report.imported {
-        if from == to { println!("imported {to}") } else { println!("imported {from} as {to}") }
+        if from == to { say!("imported {to}") } else { say!("imported {from} as {to}") }
     }
     if report.known > 0 {
-        println!("{} known already", report.known);
+        say!("{} known already", report.known);
     }
     if report.imported.is_empty() && report.known == 0 {
-        println!("{} holds no runs", arguments.file.display());
+        say!("{} holds no runs", arguments.file.display());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::Context;
 use crate::output::print_json;
+use crate::output::say;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -42,7 +43,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         return print_json("runs", list.into());
     }
     if list.is_empty() {
-        println!("No run yet in {}: try 'pagelab run'.", context.notebook.display());
+        say!("No run yet in {}: try 'pagelab run'.", context.notebook.display());
         return Ok(ExitCode::SUCCESS);
     }
     let rows: Vec<Vec<String>> = list
@@ -65,6 +66,6 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         })
         .collect();
     let headings = ["id", "name", "started (UTC)", "experiment", "target", "setting", "done"];
-    println!("{}", text::table(&headings, &rows, &context.style));
+    say!("{}", text::table(&headings, &rows, &context.style));
     Ok(ExitCode::SUCCESS)
 }

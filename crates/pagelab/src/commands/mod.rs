@@ -7,6 +7,8 @@ pub mod export;
 pub mod import;
 pub mod list;
 pub mod manual;
+pub mod mrc;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod show;
@@ -42,6 +44,8 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::List(arguments) => list::run(&arguments, &context),
         Command::Show(arguments) => show::run(&arguments, &context),
         Command::Compare(arguments) => compare::run(&arguments, &context),
+        Command::Replay(arguments) => replay::run(&arguments, &context),
+        Command::Mrc(arguments) => mrc::run(&arguments, &context),
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),

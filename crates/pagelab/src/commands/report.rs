@@ -8,11 +8,14 @@ use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
 
 use super::Context;
+use crate::output::say;
 use crate::{page, verdict};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
-#[command(before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n")]
+#[command(
+    before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n"
+)]
 pub struct Arguments {
     /// The runs: names, ids, @1 for the newest
     #[arg(value_name = "RUN", required = true)]
@@ -33,7 +36,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let runs: Vec<&Run> = runs.iter().collect();
     page::write(&runs, &verdict::verdict(&runs), &arguments.output)?;
     if !context.quiet {
-        println!("{}", arguments.output.display());
+        say!("{}", arguments.output.display());
     }
     Ok(ExitCode::SUCCESS)
 }

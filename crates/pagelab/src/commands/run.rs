@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::setting::{Swap, Thp};
+use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run, Setting, Size, TargetSpec};
+use pagelab_notebook::Notebook;
 use pagelab_reference::Pattern;
 
 use super::Context;
 use crate::failure::usage;
 use crate::performance::{self, Plan};
-use crate::{page, suite, summary, verdict};
+use crate::{costs, page, suite, summary, verdict};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -21,6 +23,7 @@ use crate::{page, suite, summary, verdict};
   pagelab run mapanon --pattern zipf:0.9 --memory 128M --pages 65536
   pagelab run mapanon --repeat 8 --on host,swap=file --on host,swap=zram
   pagelab run mapfile --touch write --name dirty-pages
+  pagelab run mapanon --on host --on model:linux-lru --on model:lru --on model:opt
 ")]
 pub struct Arguments {
     #[command(flatten)]
@@ -36,9 +39,9 @@ struct Conditions {
     /// What to perform it on; several are interleaved (A B B A) [default: host]
     #[arg(long, value_name = "TARGET", global = true)]
     on: Vec<TargetSpec>,
-    /// Repetitions on each target
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
-    repeat: u32,
+    /// Repetitions on each target [default: 1; of the suite: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
+    repeat: Option<u32>,
     /// The memory limit: a SIZE, or none [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = limit, global = true)]
     memory: Option<Limit>,
@@ -57,6 +60,9 @@ struct Conditions {
     /// A file under /sys or /proc/sys and its value during the run
     #[arg(long, value_name = "FILE=VALUE", global = true)]
     set: Vec<String>,
+    /// Give modelled targets the times that this run measured: hit, minor and major fault
+    #[arg(long, value_name = "RUN", global = true)]
+    costs: Option<String>,
     /// The run's name [default: one made from the experiment's]
     #[arg(long, value_name = "NAME", global = true)]
     name: Option<String>,
@@ -151,8 +157,20 @@ impl Conditions {
         Ok(setting)
     }
 
-    fn targets(&self) -> Vec<TargetSpec> {
-        if self.on.is_empty() { vec![TargetSpec::host()] } else { self.on.clone() }
+    /// The targets, the modelled ones with the costs of the run that `--costs` names.
+    fn targets(&self, context: &Context) -> Result<Vec<TargetSpec>> {
+        let mut targets = if self.on.is_empty() { vec![TargetSpec::host()] } else { self.on.clone() };
+        let Some(run) = &self.costs else { return Ok(targets) };
+        let notebook = Notebook::open_existing(&context.notebook)?;
+        let costs = costs::measured(&notebook.load(notebook.resolve(run)?)?)?;
+        for target in targets.iter_mut().filter(|t| matches!(t.kind, TargetKind::Model(_))) {
+            for (key, value) in &costs {
+                if !target.options.iter().any(|(own, _)| own == key) {
+                    target.options.push(((*key).to_owned(), value.to_string()));
+                }
+            }
+        }
+        Ok(targets)
     }
 }
 
@@ -160,13 +178,17 @@ impl Conditions {
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let setting = conditions.setting()?;
-    let targets = conditions.targets();
+    let targets = conditions.targets(context)?;
     let name = conditions.name.as_deref();
+    let repeat = conditions.repeat.unwrap_or(if arguments.experiment.is_some() { 1 } else { suite::REPEAT });
     let mut plans = Vec::new();
     match &arguments.experiment {
         Some(experiment) => {
             for (n, target) in targets.iter().enumerate() {
-                let name = name.map(|name| if targets.len() > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() });
+                let name =
+                    name.map(
+                        |name| if targets.len() > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() },
+                    );
                 plans.push(Plan::new(name, experiment.experiment(), target, &setting)?);
             }
         }
@@ -182,7 +204,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             }
         }
     }
-    let done = performance::perform(&plans, conditions.repeat, context)?;
+    let done = performance::perform(&mut plans, repeat, context)?;
     let runs: Vec<&Run> = done.runs.iter().collect();
     let lines = verdict::verdict(&runs);
     let drawn = if conditions.report.as_os_str() == "none" {

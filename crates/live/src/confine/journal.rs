@@ -1,0 +1,260 @@
+//! The journal: what was set up, written and synced before it is set up.
+//!
+//! One file for each confinement, a line of JSON for each step, in the folder `PAGELAB_STATE_DIR`,
+//! else `/var/lib/pagelab` for root and `$XDG_STATE_HOME/pagelab` for others. Its owner holds a lock
+//! on the file, which the kernel drops however the owner ends; a file that can be locked is therefore
+//! a dead owner's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::undo::Undo;
+
+/// What ends a journal's name.
+const EXTENSION: &str = "journal";
+
+/// Confinements of this process so far.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A line of a journal.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    /// The kernel's boot id at the time.
+    boot: String,
+    #[serde(flatten)]
+    undo: Undo,
+}
+
+/// The steps to undo, in memory and on the disk.
+#[derive(Debug)]
+pub struct Journal {
+    name: String,
+    path: PathBuf,
+    file: File,
+    boot: String,
+    steps: Vec<Undo>,
+}
+
+impl Journal {
+    /// Begins an empty journal.
+    ///
+    /// # Errors
+    /// When the folder or the file cannot be written.
+    pub fn open() -> io::Result<Self> {
+        let folder = folder()?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("pagelab-{}-{number}", std::process::id());
+        let path = folder.join(format!("{name}.{EXTENSION}"));
+        // Locked under another name first, so that nobody takes it for a dead owner's.
+        let new = path.with_extension("new");
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", new.display()));
+        let file = OpenOptions::new().append(true).create(true).open(&new).map_err(named)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| named(e.into()))?;
+        file.set_len(0)?;
+        fs::rename(&new, &path)?;
+        File::open(&folder)?.sync_all()?;
+        Ok(Self { name, path, file, boot: boot(), steps: Vec::new() })
+    }
+
+    /// A name that is unique on this machine while the process lives, for whatever is set up.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The folder of the journal.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().expect("a file in a folder")
+    }
+
+    /// Notes a step to undo; to be called before what it undoes is done.
+    ///
+    /// # Errors
+    /// When it cannot be brought to the disk: then do not go on.
+    pub fn enter(&mut self, undo: Undo) -> io::Result<()> {
+        let line = Line { boot: self.boot.clone(), undo };
+        let mut text = serde_json::to_string(&line)?;
+        text.push('\n');
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_data()?;
+        self.steps.push(line.undo);
+        Ok(())
+    }
+
+    /// Whether swap of its own is in use.
+    pub fn has_swap(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Undo::SwapOff { .. }))
+    }
+
+    /// Takes back the newest step: what it would undo was not done.
+    pub fn undo_last(&mut self) -> io::Result<()> {
+        self.steps.pop().map_or(Ok(false), |step| step.perform()).map(drop)
+    }
+
+    /// Undoes all steps, the newest first, and removes the journal; what could not be undone stays in
+    /// the journal for the next start and is said.
+    pub fn undo(&mut self) -> Vec<String> {
+        let mut problems = Vec::new();
+        self.steps.iter().for_each(Undo::end_processes);
+        while let Some(step) = self.steps.pop() {
+            if let Err(error) = step.perform() {
+                problems.push(format!(
+                    "could not be undone, will be tried again at the next start: {}: {error}",
+                    step.words()
+                ));
+            }
+        }
+        if problems.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+        problems
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if self.steps.is_empty() {
+            // Undone wholly, or never used; what failed to be undone left the file in place.
+            if fs::metadata(&self.path).is_ok_and(|m| m.len() == 0) {
+                let _ = fs::remove_file(&self.path);
+            }
+            return;
+        }
+        for problem in self.undo() {
+            eprintln!("pagelab: {problem}");
+        }
+    }
+}
+
+/// Removes what dead pagelabs left: what was done, and what could not be, a sentence each.
+pub fn recover() -> Vec<String> {
+    let Ok(folder) = folder() else { return Vec::new() };
+    let Ok(found) = fs::read_dir(&folder) else { return Vec::new() };
+    let mut said = Vec::new();
+    for entry in found.flatten() {
+        let path = entry.path();
+        let abandoned = || {
+            let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+            Some(file)
+        };
+        match path.extension().and_then(|e| e.to_str()) {
+            Some(EXTENSION) => {
+                if let Some(_lock) = abandoned() {
+                    said.extend(recover_from(&path));
+                }
+            }
+            // The owner died between making and renaming it; a living one is done with that by now.
+            Some("new") => {
+                let old = entry
+                    .metadata()
+                    .and_then(|m| m.modified())
+                    .is_ok_and(|t| t.elapsed().is_ok_and(|t| t.as_secs() > 60));
+                if old && let Some(_lock) = abandoned() {
+                    let _ = fs::remove_file(&path);
+                }
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+fn recover_from(path: &Path) -> Vec<String> {
+    let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
+    let now = boot();
+    let mut said = Vec::new();
+    let mut whole = true;
+    let lines = steps(&text);
+    lines.iter().filter(|line| line.boot == now).for_each(|line| line.undo.end_processes());
+    for line in lines.into_iter().rev() {
+        if line.boot != now && line.undo.ends_with_the_kernel() {
+            continue;
+        }
+        match line.undo.perform() {
+            Ok(true) => said.push(format!("removed what a killed run had left: {}", line.undo.words())),
+            Ok(false) => {}
+            Err(error) => {
+                whole = false;
+                said.push(format!(
+                    "a killed run has left {}, which cannot be removed: {error}",
+                    line.undo.words()
+                ));
+            }
+        }
+    }
+    if whole {
+        let _ = fs::remove_file(path);
+    }
+    said
+}
+
+/// The steps of a journal's text. A line that is torn was not yet on the disk when its owner died, so
+/// what it announces was never done.
+fn steps(text: &str) -> Vec<Line> {
+    text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+fn folder() -> io::Result<PathBuf> {
+    let folder = if let Some(folder) = std::env::var_os("PAGELAB_STATE_DIR") {
+        PathBuf::from(folder)
+    } else if rustix::process::geteuid().is_root() {
+        PathBuf::from("/var/lib/pagelab")
+    } else if let Some(folder) = std::env::var_os("XDG_STATE_HOME") {
+        Path::new(&folder).join("pagelab")
+    } else {
+        let home = std::env::var_os("HOME")
+            .ok_or_else(|| io::Error::other("neither PAGELAB_STATE_DIR nor HOME is set"))?;
+        Path::new(&home).join(".local/state/pagelab")
+    };
+    super::own_folder(&folder)?;
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_torn_line_ends_the_journal() {
+        let line = r#"{"boot":"b","undo":"remove-file","path":"/x"}"#;
+        assert_eq!(steps(&format!("{line}\n{line}\n{}", &line[..20])).len(), 2);
+        assert_eq!(steps(line)[0].undo, Undo::RemoveFile { path: "/x".into() });
+    }
+
+    #[test]
+    fn files_of_a_dead_owner_are_removed_even_after_a_reboot() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::write(&data, "x").unwrap();
+        let kept = folder.path().join("kept");
+        fs::write(&kept, "x").unwrap();
+        let journal = folder.path().join("a.journal");
+        let line = |undo: Undo| serde_json::to_string(&Line { boot: "before".into(), undo }).unwrap();
+        let lines = [
+            line(Undo::RemoveFile { path: data.clone() }),
+            line(Undo::Restore { path: kept.clone(), value: "y".into() }),
+        ];
+        fs::write(&journal, lines.join("\n")).unwrap();
+        let said = recover_from(&journal);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(!data.exists() && !journal.exists());
+        assert_eq!(fs::read_to_string(kept).unwrap(), "x", "a setting of an earlier boot is left alone");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text: String) {
+            let _ = steps(&text);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The confinement of a load: a memory cgroup with a limit, swap of its own, kernel settings.
+//!
+//! Limits first, then load: everything is in force when [`Confinement::set_up`] returns, or nothing is.
+//! Each thing is written to a [`journal`] before it is set up and undone in reverse order: by
+//! [`Confinement::undo`], when dropped (an error, a panic), or from the journal by the next start of
+//! pagelab ([`recover`]) after a kill -9 or a power failure.
+
+pub(crate) mod cgroup;
+mod guard;
+mod journal;
+mod settings;
+mod swap;
+mod undo;
+mod zram;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{Experiment, Setting, TargetError};
+
+pub use self::journal::recover;
+
+use self::cgroup::{Cgroup, Limits};
+use self::guard::Room;
+use self::journal::Journal;
+use self::undo::Undo;
+use crate::environment::entries;
+use crate::perform::Place;
+use crate::region::page_size;
+
+/// Swap beyond what the load can fill, for slots that the kernel hands out in clusters to each
+/// processor.
+const SWAP_SLACK: u64 = 16 << 20;
+
+/// What is in force around a load. Undone when dropped.
+#[derive(Debug)]
+pub struct Confinement {
+    journal: Journal,
+    place: Place,
+    cgroup: Option<Cgroup>,
+    limit: Option<u64>,
+    notes: Vec<String>,
+}
+
+impl Confinement {
+    /// Sets up what `setting` asks for around `experiment`.
+    ///
+    /// What this user may not bound is left unbounded and said in [`Confinement::notes`], if the load
+    /// is harmless without it.
+    ///
+    /// # Errors
+    /// [`TargetError::Refused`] when the load could press the machine or the disk has no room;
+    /// [`TargetError::Failed`] when the system refuses something that it should allow. Nothing is left
+    /// of a failed set-up.
+    pub fn set_up(experiment: &Experiment, setting: &Setting) -> Result<Self, TargetError> {
+        let page = page_size() as u64;
+        let need = experiment.footprint(page);
+        let mut new = Self {
+            journal: Journal::open()
+                .map_err(|e| failed("the journal of the set-up cannot be written", &e))?,
+            place: Place::default(),
+            cgroup: None,
+            limit: None,
+            notes: Vec::new(),
+        };
+        let swap = new.swap_wanted(setting, need.anonymous);
+        let swap_bytes = match (swap, setting.swap_size) {
+            (None | Some(Swap::None), _) => 0,
+            (_, Some(size)) => size.bytes(page).next_multiple_of(page),
+            (_, None) => need.anonymous + SWAP_SLACK,
+        };
+        if let Some(limit) = setting.memory.map(|size| size.bytes(page)) {
+            let limits = Limits { memory: limit, swap: swap_bytes, no_swap: swap == Some(Swap::None) };
+            match Cgroup::make(&limits, setting.swappiness, &mut new.journal) {
+                Ok(cgroup) => {
+                    new.limit = Some(limit);
+                    new.notes.extend(cgroup.notes.iter().cloned());
+                    new.cgroup = Some(cgroup);
+                }
+                Err(cgroup::Problem::Unavailable(why)) => new.notes.push(format!(
+                    "the memory could not be limited to {limit} bytes: {why}; the load runs without a limit"
+                )),
+                Err(cgroup::Problem::Failed(what, error)) => return Err(failed(&what, &error)),
+            }
+        }
+        let in_ram = new.limit.map_or(need.total(), |limit| limit.min(need.total()));
+        let zram = if swap == Some(Swap::Zram) { swap_bytes } else { 0 };
+        guard::memory(
+            in_ram.saturating_add(zram),
+            new.limit.is_some(),
+            crate::environment::memory_available(),
+        )?;
+        settings::apply(setting, new.cgroup.as_ref().is_some_and(|c| c.has_swappiness), &mut new.journal)?;
+        new.add_swap(swap, swap_bytes)?;
+        if need.file > 0 {
+            new.add_scratch(need.file)?;
+        }
+        new.describe(swap, swap_bytes, setting);
+        Ok(new)
+    }
+
+    /// The swap to make: what was asked for, or a file where a limit could drive anonymous pages out.
+    fn swap_wanted(&self, setting: &Setting, anonymous: u64) -> Option<Swap> {
+        let limit = setting.memory.map(|size| size.bytes(page_size() as u64));
+        match setting.swap {
+            Some(swap) => Some(swap),
+            None if limit.is_some() && anonymous > 0 => Some(Swap::File),
+            None => None,
+        }
+    }
+
+    fn add_swap(&mut self, swap: Option<Swap>, bytes: u64) -> Result<(), TargetError> {
+        let made = match swap {
+            None | Some(Swap::None) => return Ok(()),
+            Some(_) if !swap::permitted() => Err(swap::Problem::Unavailable(
+                "swap of its own needs the capability CAP_SYS_ADMIN (run as root)".into(),
+            )),
+            Some(Swap::File) => {
+                let folder = scratch_folder().map_err(|e| failed("no folder for the swap file", &e))?;
+                guard::disk(&folder, bytes, Room::of(&folder))?;
+                swap::file(&folder, bytes, &mut self.journal)
+            }
+            Some(Swap::Zram) => zram::add(bytes, &mut self.journal),
+        };
+        match made {
+            Ok(()) => Ok(()),
+            Err(swap::Problem::Unavailable(why)) => {
+                self.notes
+                    .push(format!("no swap of its own: {why}; the machine's own swap, if any, is used"));
+                Ok(())
+            }
+            Err(swap::Problem::Failed(what, error)) => Err(failed(&what, &error)),
+        }
+    }
+
+    fn add_scratch(&mut self, bytes: u64) -> Result<(), TargetError> {
+        let folder = scratch_folder().map_err(|e| failed("no folder for scratch files", &e))?;
+        guard::disk(&folder, bytes, Room::of(&folder))?;
+        let path = folder.join(format!("{}.data", self.journal.name()));
+        self.journal
+            .enter(Undo::RemoveFile { path: path.clone() })
+            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+        self.place.scratch = Some(path);
+        Ok(())
+    }
+
+    fn describe(&mut self, swap: Option<Swap>, bytes: u64, setting: &Setting) {
+        let own_swap = self.journal.has_swap();
+        let kind = match swap {
+            Some(Swap::None) if self.cgroup.is_some() => Some("none".to_owned()),
+            Some(kind) if own_swap => Some(kind.to_string()),
+            _ => None,
+        };
+        let in_cgroup = self.cgroup.as_ref().filter(|c| c.has_swappiness).and(setting.swappiness);
+        let scratch = self.place.scratch.as_ref().and_then(|path| read_ahead(path.parent()?));
+        self.place.environment = entries([
+            ("disk.read-ahead", scratch.map(|v| v.to_string())),
+            ("memory.limit", self.limit.map(|v| v.to_string())),
+            ("swap.size", kind.as_ref().map(|_| bytes.to_string())),
+            ("swap.kind", kind),
+            ("cgroup.version", self.cgroup.as_ref().map(|c| c.version().to_string())),
+            ("vm.swappiness", in_cgroup.map(|v| v.to_string())),
+        ]);
+        if let Some(cgroup) = &self.cgroup {
+            self.place.cgroup = Some(cgroup.path().to_owned());
+            self.place.memory_stat = Some(cgroup.path().join("memory.stat"));
+            let pressure = cgroup.path().join("memory.pressure");
+            self.place.memory_pressure = pressure.exists().then_some(pressure);
+        }
+    }
+
+    /// Where the worker performs.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What could not be bounded, a sentence each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The limit, where the kernel has killed a process inside it for want of memory.
+    pub fn out_of_memory(&self) -> Option<u64> {
+        self.limit.filter(|_| self.cgroup.as_ref().is_some_and(|c| c.kills() > 0))
+    }
+
+    /// Undoes everything; what could not be undone, a sentence each. The next start tries those again.
+    pub fn undo(mut self) -> Vec<String> {
+        self.journal.undo()
+    }
+}
+
+/// The most that the device of `folder` reads ahead, in bytes.
+fn read_ahead(folder: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let device = std::fs::metadata(folder).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let text = std::fs::read_to_string(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb")).ok()?;
+    text.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`. It is made
+/// when absent, for this user alone.
+fn scratch_folder() -> io::Result<PathBuf> {
+    let folder = std::env::var_os("PAGELAB_SCRATCH_DIR")
+        .map_or_else(|| PathBuf::from("/var/tmp/pagelab"), PathBuf::from);
+    own_folder(&folder)?;
+    Ok(folder)
+}
+
+/// Makes `folder` for this user alone, or checks that it is this user's: a folder in /var/tmp could
+/// have been put there by somebody else.
+fn own_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", folder.display()));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(named)?;
+    let found = std::fs::symlink_metadata(folder).map_err(named)?;
+    let mine =
+        found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+    if mine {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!(
+            "{} is not a folder that only this user can write; remove it, or name another with PAGELAB_SCRATCH_DIR",
+            folder.display()
+        )))
+    }
+}
+
+fn failed(what: &str, error: &io::Error) -> TargetError {
+    TargetError::Failed(format!("{what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::experiments::Paging;
+
+    /// Sets up and undoes on the real kernel; needs root.
+    #[test]
+    fn what_is_set_up_is_undone() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("what_is_set_up_is_undone: skipped: it makes a cgroup and swap, which needs root");
+            return;
+        }
+        for swap in ["file", "zram", "none"] {
+            let mut setting = Setting::default();
+            setting.apply("memory", "32M").unwrap();
+            setting.apply("swap", swap).unwrap();
+            let experiment = Experiment::Mapanon(Paging { pages: 4096, ..Paging::default() });
+            let confinement = Confinement::set_up(&experiment, &setting).unwrap();
+            if confinement.cgroup.is_none() {
+                eprintln!("what_is_set_up_is_undone: {:?}", confinement.notes());
+            }
+            let kind = confinement.place().environment.get("swap.kind").cloned();
+            if confinement.notes().is_empty() {
+                assert_eq!(kind.as_deref(), Some(swap));
+            }
+            let cgroup = confinement.place().cgroup.clone();
+            assert!(cgroup.as_ref().is_none_or(|path| path.exists()));
+            let swaps = || std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+            let own = confinement.journal.name().to_owned();
+            assert_eq!(swaps().contains(&own), swap == "file" && kind.is_some(), "{}", swaps());
+            assert_eq!(confinement.undo(), Vec::<String>::new());
+            assert!(cgroup.is_none_or(|path| !path.exists()));
+            assert!(!swaps().contains(&own));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Swap of the run's own on a compressed RAM device: added, used, and removed again.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::journal::Journal;
+use super::swap::{Problem, on, write_header};
+use super::undo::Undo;
+
+const ADD: &str = "/sys/class/zram-control/hot_add";
+
+/// Adds a device of `bytes` bytes and switches swap on it.
+pub fn add(bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
+    if !Path::new(ADD).exists() {
+        return Err(Problem::Unavailable(
+            "this kernel has no zram control; load it with: modprobe zram num_devices=0".into(),
+        ));
+    }
+    let failed = |doing: &str| {
+        let doing = doing.to_owned();
+        move |e: io::Error| Problem::Failed(doing, e)
+    };
+    let noted = "the journal of the set-up cannot be written";
+    // The kernel hands out the lowest free number: it is noted before it is asked for.
+    let expected =
+        (0..).find(|n| !Path::new(&format!("/sys/block/zram{n}")).exists()).expect("a free number");
+    journal.enter(Undo::RemoveZram { device: expected, bytes }).map_err(failed(noted))?;
+    let added = fs::read_to_string(ADD).map_err(failed("adding a zram device"))?;
+    let device: u32 = added.trim().parse().map_err(|_| {
+        Problem::Failed(
+            "adding a zram device".into(),
+            io::Error::other(format!("the kernel answers '{added}'")),
+        )
+    })?;
+    if device != expected {
+        journal.enter(Undo::RemoveZram { device, bytes }).map_err(failed(noted))?;
+    }
+    fs::write(format!("/sys/block/zram{device}/disksize"), bytes.to_string())
+        .map_err(failed("sizing a zram device"))?;
+    let path = PathBuf::from(format!("/dev/zram{device}"));
+    let doing = format!("writing to {}", path.display());
+    let file = wait_for(&path).map_err(failed(&doing))?;
+    write_header(&file, bytes).and_then(|()| file.sync_all()).map_err(failed(&doing))?;
+    drop(file);
+    journal.enter(Undo::SwapOff { path: path.clone() }).map_err(failed(noted))?;
+    on(&path).map_err(failed("switching swap on a zram device"))
+}
+
+/// Opens the device's node, which udev or devtmpfs may take a moment to make.
+fn wait_for(path: &Path) -> io::Result<fs::File> {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    loop {
+        match OpenOptions::new().read(true).write(true).open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+}

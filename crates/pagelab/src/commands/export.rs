@@ -1,0 +1,65 @@
+//! `pagelab export RUN…`: runs for other programs.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use pagelab_experiment::Run;
+use pagelab_notebook::Notebook;
+use pagelab_notebook::export::{self, Format};
+
+use super::Context;
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Everything, as one document
+    Json,
+    /// One figure a row: run, repetition, kind, name, row, value, unit, text
+    Csv,
+    /// The same rows, typed and compressed
+    Parquet,
+}
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n"
+)]
+pub struct Arguments {
+    /// The runs: names, ids, @1 for the newest
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
+    format: Form,
+    /// The file; standard output without it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Writes the runs.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let notebook = Notebook::open_existing(&context.notebook)?;
+    let runs = arguments
+        .runs
+        .iter()
+        .map(|name| Ok(notebook.load(notebook.resolve(name)?)?))
+        .collect::<Result<Vec<Run>>>()?;
+    let format = match arguments.format {
+        Form::Json => Format::Json,
+        Form::Csv => Format::Csv,
+        Form::Parquet => Format::Parquet,
+    };
+    match &arguments.output {
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+            export::export(&runs, format, BufWriter::new(file))?;
+        }
+        None => export::export(&runs, format, BufWriter::new(std::io::stdout()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,198 @@
+//! Tables and figures for a terminal: scaled units, three significant digits, a dash for what was not
+//! measured.
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use pagelab_experiment::observation::Unit;
+
+/// What stands for a figure that was not measured.
+pub const DASH: &str = "—";
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences for colours and bold type are understood.
+    pub color: bool,
+    /// Columns.
+    pub width: usize,
+}
+
+/// A table without lines, at most `style.width` wide where its words can be broken. Columns in which
+/// every cell is a figure are set flush right.
+pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(style.width.min(u16::MAX.into()) as u16);
+    if style.color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let right: Vec<bool> = (0..headings.len())
+        .map(|column| {
+            let mut cells =
+                rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.is_empty()).peekable();
+            cells.peek().is_some() && cells.all(|cell| is_figure(cell))
+        })
+        .collect();
+    let cell = |text: &str, column: usize| {
+        let flush = if right[column] { CellAlignment::Right } else { CellAlignment::Left };
+        Cell::new(text).set_alignment(flush)
+    };
+    table.set_header(headings.iter().enumerate().map(|(n, heading)| {
+        let heading = cell(heading.as_ref(), n);
+        if style.color { heading.add_attribute(Attribute::Bold) } else { heading }
+    }));
+    for row in rows {
+        table.add_row(row.iter().enumerate().take(headings.len()).map(|(n, text)| cell(text, n)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let text = table.to_string();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn is_figure(cell: &str) -> bool {
+    cell == DASH
+        || cell.trim_start_matches(['-', '−', '+', '<', '±', '(']).starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// A figure with its unit, scaled; a dash when there is none.
+pub fn value(value: Option<f64>, unit: Unit) -> String {
+    let Some(value) = value.filter(|v| v.is_finite()) else { return DASH.to_owned() };
+    match unit {
+        Unit::Nanoseconds => duration(value),
+        Unit::Count | Unit::Pages => count(value),
+        Unit::Bytes => bytes(value),
+        Unit::Share => format!("{} %", digits(value * 100.0)),
+        Unit::PerSecond => format!("{}/s", count(value)),
+        Unit::Instructions => format!("{} instr", count_exact(value)),
+        Unit::Ratio => digits(value),
+    }
+}
+
+/// Nanoseconds in the unit that leaves one to three digits before the point.
+pub fn duration(ns: f64) -> String {
+    if !ns.is_finite() {
+        return DASH.to_owned();
+    }
+    // The unit is chosen after rounding, so that 999.96 ns is 1.00 µs.
+    let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let (unit, scale) = units.into_iter().find(|(_, scale)| (ns.abs() / scale) < 999.5).unwrap_or(units[3]);
+    let scaled = ns / scale;
+    if unit == "ns" && scaled == scaled.trunc() {
+        return format!("{scaled} ns");
+    }
+    if unit == "s" && scaled.abs() >= 1000.0 {
+        return format!("{} s", count(scaled));
+    }
+    format!("{} {unit}", digits(scaled))
+}
+
+/// Bytes in powers of 1024.
+pub fn bytes(bytes: f64) -> String {
+    if !bytes.is_finite() {
+        return DASH.to_owned();
+    }
+    let units = [("B", 0), ("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
+    let scaled = |shift: i32| bytes / 2f64.powi(shift);
+    let (unit, shift) =
+        units.into_iter().find(|(_, shift)| scaled(*shift).abs() < 1023.5).unwrap_or(units[4]);
+    let figure = scaled(shift);
+    if figure == figure.trunc() { format!("{figure} {unit}") } else { format!("{} {unit}", digits(figure)) }
+}
+
+/// A number of things, with commas between thousands; what is below a hundred and not whole keeps
+/// three digits.
+pub fn count(count: f64) -> String {
+    if !count.is_finite() {
+        return DASH.to_owned();
+    }
+    if count.abs() < 99.95 && count != count.trunc() {
+        return digits(count);
+    }
+    grouped(&format!("{:.0}", count))
+}
+
+/// A count with one decimal, which an instruction count averaged over many operations has.
+fn count_exact(count: f64) -> String {
+    let text = format!("{count:.1}");
+    let (whole, tenth) = text.split_once('.').unwrap_or((&text, "0"));
+    if tenth == "0" { grouped(whole) } else { format!("{}.{tenth}", grouped(whole)) }
+}
+
+fn grouped(text: &str) -> String {
+    let (sign, figures) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let mut out = String::from(sign);
+    for (n, figure) in figures.chars().enumerate() {
+        if n > 0 && (figures.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(figure);
+    }
+    if out == "-0" { "0".to_owned() } else { out }
+}
+
+/// Three significant digits, never in powers of ten down to a thousandth.
+fn digits(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        0.0 => "0".to_owned(),
+        _ if size >= 99.95 => grouped(&format!("{value:.0}")),
+        _ if size >= 9.995 => format!("{value:.1}"),
+        _ if size >= 0.9995 => format!("{value:.2}"),
+        _ if size >= 0.0995 => format!("{value:.3}"),
+        _ if size >= 0.0005 => format!("{value:.4}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_scale() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (12.0, "12 ns"),
+            (12.34, "12.3 ns"),
+            (999.96, "1.00 µs"),
+            (1234.0, "1.23 µs"),
+            (56_789.0, "56.8 µs"),
+            (2.5e9, "2.50 s"),
+            (7.2e12, "7,200 s"),
+            (-1500.0, "-1.50 µs"),
+        ] {
+            assert_eq!(duration(ns), text);
+        }
+    }
+
+    #[test]
+    fn figures_with_units() {
+        assert_eq!(value(None, Unit::Count), "—");
+        assert_eq!(value(Some(f64::NAN), Unit::Share), "—");
+        assert_eq!(value(Some(2_000_000.0), Unit::Count), "2,000,000");
+        assert_eq!(value(Some(0.1234), Unit::Share), "12.3 %");
+        assert_eq!(value(Some(67_108_864.0), Unit::Bytes), "64 MiB");
+        assert_eq!(value(Some(4647.6), Unit::Instructions), "4,647.6 instr");
+        assert_eq!(value(Some(1.5), Unit::Ratio), "1.50");
+        assert_eq!(value(Some(1234.5), Unit::PerSecond), "1,234/s");
+    }
+
+    #[test]
+    fn a_table_fits_and_aligns() {
+        let rows = vec![
+            vec!["a".into(), "1".into()],
+            vec!["long words that break somewhere".into(), "1,000".into()],
+        ];
+        let text = table(&["name", "n"], &rows, &Style { color: false, width: 24 });
+        assert!(text.lines().all(|line| line.chars().count() <= 24), "{text}");
+        assert!(text.lines().next().unwrap().ends_with(" n"), "{text}");
+        assert!(!text.contains('\u{1b}'));
+        let colored = table(&["name", "n"], &rows, &Style { color: true, width: 80 });
+        assert!(colored.contains('\u{1b}'));
+    }
+}
