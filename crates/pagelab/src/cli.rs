@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, run, show,
+    catalogue, compare, completions, export, fixture, import, iostat, list, manual, mrc, replay, report, run,
+    show, stat, vmstat,
 };
 use crate::terminal::Color;
 
@@ -71,6 +72,14 @@ pub enum Command {
     Replay(replay::Arguments),
     /// Miss ratio against memory, of a recorded trace or a pattern
     Mrc(mrc::Arguments),
+    /// The kernel's counters as module:instance:name:statistic
+    Stat(stat::Arguments),
+    /// Free memory, reclaim and paging by kind, a line an interval
+    Vmstat(vmstat::Arguments),
+    /// What each block device does, and how long its requests take
+    Iostat(iostat::Arguments),
+    /// Record the counters' files into a folder
+    Fixture(fixture::Arguments),
     /// The experiments and every parameter
     Experiments(catalogue::Arguments),
     /// The targets

@@ -17,6 +17,7 @@ mod stream;
 mod suite;
 mod summary;
 mod terminal;
+mod ticker;
 mod verdict;
 
 use std::process::ExitCode;

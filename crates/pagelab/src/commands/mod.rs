@@ -4,7 +4,9 @@ pub mod catalogue;
 pub mod compare;
 pub mod completions;
 pub mod export;
+pub mod fixture;
 pub mod import;
+pub mod iostat;
 pub mod list;
 pub mod manual;
 pub mod mrc;
@@ -12,6 +14,8 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod show;
+pub mod stat;
+pub mod vmstat;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,6 +53,10 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),
+        Command::Stat(arguments) => stat::run(&arguments, &context),
+        Command::Vmstat(arguments) => vmstat::run(&arguments, &context),
+        Command::Iostat(arguments) => iostat::run(&arguments, &context),
+        Command::Fixture(arguments) => fixture::run(&arguments, &context),
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, &context),
