@@ -11,6 +11,7 @@
 //! live one. A file that is absent, has vanished or makes no sense is no error: its statistics are
 //! absent. This crate makes no system call beyond reading files.
 
+pub mod census;
 pub mod providers;
 mod root;
 mod select;

@@ -87,6 +87,14 @@ impl Snapshot {
             .map(|group| (group[0].instance, &group[0].name, group))
     }
 
+    /// The samples of one instance of a module, whatever its name: a task may change its own.
+    pub fn instance(&self, module: &str, instance: u64) -> &[Sample] {
+        let samples = self.module(module);
+        let start = samples.partition_point(|s| s.instance < instance);
+        let end = samples.partition_point(|s| s.instance <= instance);
+        &samples[start..end]
+    }
+
     /// One sample.
     pub fn find(&self, module: &str, instance: u64, name: &str, statistic: &str) -> Option<&Sample> {
         let key = (module, instance, name, statistic);

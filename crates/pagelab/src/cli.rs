@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, export, fixture, import, iostat, list, manual, mrc, replay, report, run,
-    show, stat, vmstat,
+    catalogue, compare, completions, doctor, export, fixture, import, iostat, list, manual, memstat, mrc,
+    prstat, replay, report, run, show, stat, vmstat,
 };
 use crate::terminal::Color;
 
@@ -78,6 +78,12 @@ pub enum Command {
     Vmstat(vmstat::Arguments),
     /// What each block device does, and how long its requests take
     Iostat(iostat::Arguments),
+    /// Where physical memory is, and who shares it
+    Memstat(memstat::Arguments),
+    /// Who waits for memory: microstates of each process or thread
+    Prstat(prstat::Arguments),
+    /// Is memory short, who waits, who holds it; is this machine fit to measure on
+    Doctor(doctor::Arguments),
     /// Record the counters' files into a folder
     Fixture(fixture::Arguments),
     /// The experiments and every parameter

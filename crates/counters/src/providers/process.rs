@@ -1,5 +1,5 @@
 //! `process:PID:COMMAND:*` and `thread:TID:COMMAND:*`: what each process and thread uses and waits for,
-//! from /proc/PID/{stat,status,schedstat,io}. A file is opened only for a statistic of its own.
+//! from /proc/PID/{stat,status,schedstat,io,cgroup}. A file is opened only for a statistic of its own.
 //!
 //! For a process, the times and faults of `stat` are the sum of its threads, those that ended
 //! included; `run_time`, `run_delay` and the context switches are the kernel's for the first thread
@@ -60,7 +60,7 @@ impl Provider for Processes {
     }
 
     fn source(&self) -> &'static str {
-        "/proc/PID/stat, status, io"
+        "/proc/PID/stat, status, io, cgroup"
     }
 
     fn read(&self, root: &Root, sink: &mut Sink<'_>) {
@@ -79,6 +79,10 @@ impl Provider for Processes {
             }
             if group.wants_any(&IO_NAMES) {
                 io(root, &folder, &mut group);
+            }
+            if group.wants("cgroup") {
+                let text = root.read(&format!("{folder}/cgroup")).unwrap_or_default();
+                group.text("cgroup", memory_cgroup(&text));
             }
         }
     }
@@ -135,6 +139,19 @@ impl Provider for Threads {
     }
 }
 
+/// The path of the cgroup that memory is charged to: version 1's memory hierarchy where there is one,
+/// else version 2's (cgroups(7)).
+fn memory_cgroup(text: &str) -> Option<&str> {
+    let path = |wanted: fn(&str) -> bool| {
+        text.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            wanted(controllers).then_some(path)
+        })
+    };
+    path(|controllers| controllers.split(',').any(|c| c == "memory")).or_else(|| path(str::is_empty))
+}
+
 /// The fields of /proc/PID/stat (proc_pid_stat(5)) from the state on.
 struct Stat<'t> {
     command: &'t str,
@@ -189,5 +206,17 @@ fn io(root: &Root, folder: &str, group: &mut Group<'_>) {
             let unit = if statistic.ends_with("_size") { Unit::Bytes } else { Unit::Count };
             group.add(*statistic, value, unit, Kind::Counter);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_charged_to_one_hierarchy() {
+        assert_eq!(memory_cgroup("3:cpu:/c\n2:memory,pids:/a:b\n0::/u\n"), Some("/a:b"));
+        assert_eq!(memory_cgroup("0::/system.slice/x.service\n"), Some("/system.slice/x.service"));
+        assert_eq!(memory_cgroup("nonsense"), None);
     }
 }

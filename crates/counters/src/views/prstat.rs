@@ -24,13 +24,14 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::cell;
+use crate::Sample;
 use crate::select::Selection;
 use crate::tree::{Snapshot, of_group, text_of_group};
 
 /// What to read for this view.
 pub fn selection() -> Selection {
     super::constant(&[
-        "thread:::/^(pid|utime|stime|minor_faults|major_faults|run_time|run_delay)$/",
+        "thread:::/^(pid|start|utime|stime|minor_faults|major_faults|run_time|run_delay)$/",
         "thread:::*_switches",
         "process:::/^(state|threads|rss|swap|virtual_size|uid|utime|stime|start|minor_faults|major_faults)$/",
     ])
@@ -121,7 +122,6 @@ struct Sums {
     threads: u64,
     user: f64,
     system: f64,
-    run: f64,
     delay: f64,
     voluntary: f64,
     involuntary: f64,
@@ -147,16 +147,16 @@ fn key(row: &Row) -> (f64, f64, f64, f64) {
 
 fn process_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
     let mut sums: HashMap<u64, Sums> = HashMap::new();
-    for (tid, name, group) in now.counters.groups("thread") {
+    for (_, _, group) in now.counters.groups("thread") {
         let Some(pid) = of_group(group, "pid") else { continue };
-        add(sums.entry(pid as u64).or_default(), before, tid, name, group);
+        add(sums.entry(pid as u64).or_default(), before, group);
     }
     now.counters
         .groups("process")
         .filter_map(|(pid, name, group)| {
             let sum = sums.get(&pid)?;
             let mut row = row_of(sum, delays(before, now, pid), seconds);
-            let rate = |statistic| growth(before, "process", pid, name, group, statistic) / seconds;
+            let rate = |statistic| growth(before, "process", group, statistic) / seconds;
             row.pid = pid;
             row.command = name.to_string();
             row.minor_faults = rate("minor_faults");
@@ -175,9 +175,9 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
         .filter_map(|(tid, name, group)| {
             let pid = of_group(group, "pid")? as u64;
             let mut sum = Sums::default();
-            add(&mut sum, before, tid, name, group);
+            add(&mut sum, before, group);
             let mut row = row_of(&sum, delays(before, now, tid), seconds);
-            let rate = |statistic| growth(before, "thread", tid, name, group, statistic) / seconds;
+            let rate = |statistic| growth(before, "thread", group, statistic) / seconds;
             row.pid = pid;
             row.tid = Some(tid);
             row.command = name.to_string();
@@ -192,22 +192,18 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
         .collect()
 }
 
-/// The growth of a counter; a task that was not there before starts at nothing.
-fn growth(
-    before: &Moment,
-    module: &str,
-    instance: u64,
-    name: &str,
-    group: &[crate::Sample],
-    statistic: &str,
-) -> f64 {
+/// The growth of a counter; a task that was not there before starts at nothing. Tasks are told apart
+/// by their numbers and when they started, for they may change their names.
+fn growth(before: &Moment, module: &str, group: &[Sample], statistic: &str) -> f64 {
     let end = of_group(group, statistic).unwrap_or(0.0);
-    let start = before.counters.number(module, instance, name, statistic).unwrap_or(0.0);
+    let earlier = group.first().map_or(&[][..], |task| before.counters.instance(module, task.instance));
+    let same = of_group(earlier, "start") == of_group(group, "start");
+    let start = of_group(earlier, statistic).filter(|_| same).unwrap_or(0.0);
     (end - start).max(0.0)
 }
 
-fn add(sum: &mut Sums, before: &Moment, tid: u64, name: &str, group: &[crate::Sample]) {
-    let grown = |statistic| growth(before, "thread", tid, name, group, statistic);
+fn add(sum: &mut Sums, before: &Moment, group: &[Sample]) {
+    let grown = |statistic| growth(before, "thread", group, statistic);
     let (mut user, mut system) = (grown("utime"), grown("stime"));
     if user + system == 0.0 {
         // Too short for a tick: the whole life tells the mode.
@@ -218,7 +214,6 @@ fn add(sum: &mut Sums, before: &Moment, tid: u64, name: &str, group: &[crate::Sa
     sum.threads += 1;
     sum.user += run * share;
     sum.system += run * (1.0 - share);
-    sum.run += run;
     sum.delay += grown("run_delay");
     sum.voluntary += grown("voluntary_switches");
     sum.involuntary += grown("involuntary_switches");
@@ -251,7 +246,7 @@ fn row_of(sum: &Sums, delays: Option<(f64, f64)>, seconds: f64) -> Row {
     }
 }
 
-fn describe(row: &mut Row, process: &[crate::Sample]) {
+fn describe(row: &mut Row, process: &[Sample]) {
     row.state = text_of_group(process, "state").unwrap_or_default().to_owned();
     row.uid = of_group(process, "uid").map(|v| v as u64);
     row.rss = of_group(process, "rss");
@@ -336,7 +331,7 @@ pub fn size(bytes: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Kind, Sample, Unit};
+    use crate::value::{Kind, Unit};
 
     fn task(module: &'static str, number: u64, values: &[(&'static str, u64)]) -> Vec<Sample> {
         let sample = |(statistic, value): &(&'static str, u64)| Sample {

@@ -3,19 +3,23 @@
 pub mod catalogue;
 pub mod compare;
 pub mod completions;
+pub mod doctor;
 pub mod export;
 pub mod fixture;
 pub mod import;
 pub mod iostat;
 pub mod list;
 pub mod manual;
+pub mod memstat;
 pub mod mrc;
+pub mod prstat;
 pub mod replay;
 pub mod report;
 pub mod run;
 pub mod show;
 pub mod stat;
 pub mod vmstat;
+mod watcher;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,6 +60,9 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Stat(arguments) => stat::run(&arguments, &context),
         Command::Vmstat(arguments) => vmstat::run(&arguments, &context),
         Command::Iostat(arguments) => iostat::run(&arguments, &context),
+        Command::Memstat(arguments) => memstat::run(&arguments, &context),
+        Command::Prstat(arguments) => prstat::run(&arguments, &context),
+        Command::Doctor(arguments) => doctor::run(&arguments, &context),
         Command::Fixture(arguments) => fixture::run(&arguments, &context),
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),
