@@ -12,6 +12,7 @@
 //! absent. This crate makes no system call beyond reading files.
 
 pub mod census;
+pub mod openmetrics;
 pub mod providers;
 mod root;
 mod select;

@@ -2,6 +2,12 @@
 
 mod common;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
 use common::Lab;
 
 /// A recorded machine.
@@ -83,4 +89,226 @@ fn a_recorded_machine_can_be_looked_at() {
     assert_eq!(lab.ok(&format!("stat -p {name}")), lab.ok(&format!("stat -p --root machine {name}")));
     assert_eq!(lab.output("stat -q --root machine diskstats").status.code(), Some(1));
     assert!(lab.fails("fixture machine", 3).contains("not empty"));
+}
+
+#[test]
+fn memory_is_counted_page_by_page_or_by_meminfo() {
+    let lab = Lab::new();
+    let quick = lab.json("memstat --quick --json");
+    assert_eq!(quick["memory"]["exact"], false);
+    assert!(lab.ok("memstat --quick").contains("unmapped file cache"));
+    let holders = lab.json("memstat --by process --json");
+    assert!(holders["holders"].as_array().unwrap().len() > 1);
+    if !common::may_confine("memory_is_counted_page_by_page_or_by_meminfo") {
+        return;
+    }
+    let exact = lab.json("memstat --json");
+    if exact["memory"]["exact"] != true {
+        eprintln!("the exact count is skipped: this kernel has no /proc/kpageflags");
+        return;
+    }
+    let bytes = |json: &serde_json::Value, kind: &str| -> f64 {
+        let lines = json["memory"]["lines"].as_array().unwrap();
+        lines.iter().find(|l| l["kind"] == kind).unwrap()["bytes"].as_f64().unwrap()
+    };
+    // The kernel's own account and our count of its pages agree, but for what happened in between.
+    let (ours, kernels) = (bytes(&exact, "kernel: slab"), bytes(&quick, "kernel: slab"));
+    assert!((ours / kernels - 1.0).abs() < 0.25, "slab {ours} against {kernels}");
+    assert!(bytes(&exact, "executables and libraries") > 1e6);
+}
+
+#[test]
+fn microstates_add_up() {
+    let lab = Lab::new();
+    let own = lab.ok("prstat -m -n 400 0.3 1");
+    assert!(own.starts_with("    PID USER"), "{own}");
+    assert!(own.contains("pagelab/1"), "{own}");
+    let json = lab.json("prstat -L --json -n 400 0.3 1");
+    for task in json["tasks"].as_array().unwrap() {
+        let share = |name: &str| task[name].as_f64().unwrap_or(0.0);
+        let sum = share("usr") + share("sys") + share("lat") + share("slp") + share("dfl");
+        // Ticks of a task that ran all the time may be read a moment late.
+        assert!((99.0..=210.0).contains(&sum), "{task}");
+    }
+}
+
+#[test]
+fn the_doctor_answers() {
+    let lab = Lab::new();
+    let output = lab.output("doctor --watch 0.2 --count 1 --json");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let short = json["doctor"]["level"] == "short";
+    assert_eq!(output.status.code(), Some(i32::from(short)));
+    assert!(json["doctor"]["evidence"].as_array().unwrap().len() >= 8);
+    assert!(json["doctor"]["fitness"].as_array().unwrap().iter().any(|c| c["what"] == "cgroups"));
+}
+
+/// A shortage of one cgroup: 64 MiB for a shell that holds 20 MB or more and a `cat` that rereads 64 MiB.
+struct Shortage {
+    cgroup: PathBuf,
+    children: Vec<Child>,
+}
+
+impl Shortage {
+    fn make(lab: &Lab) -> Option<Self> {
+        let v1 = Path::new("/sys/fs/cgroup/memory");
+        let (parent, limit, usage) = if v1.join("memory.limit_in_bytes").exists() {
+            (v1, "memory.limit_in_bytes", "memory.usage_in_bytes")
+        } else {
+            (Path::new("/sys/fs/cgroup"), "memory.max", "memory.current")
+        };
+        let cgroup = parent.join(format!("shortage-test-{}", std::process::id()));
+        std::fs::create_dir(&cgroup).ok()?;
+        let mut shortage = Self { cgroup, children: Vec::new() };
+        std::fs::write(shortage.cgroup.join(limit), "64M").ok()?;
+        let file = lab.path("reread");
+        std::fs::write(&file, vec![7_u8; 64 << 20]).unwrap();
+        // What is cached already is charged to whoever wrote it: clean it and drop it.
+        let shown = file.display();
+        sh(&format!("sync {shown}; dd if={shown} iflag=nocache count=0")).wait().unwrap();
+        let procs = shortage.cgroup.join("cgroup.procs");
+        let file = file.display();
+        let join = format!("echo $$ > {}", procs.display());
+        let hog = format!(
+            "{join}; x=$(head -c 20000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done; echo $x"
+        );
+        // 4096 times over: long enough for whatever looks.
+        let many = format!("F={file}; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do F=\"$F $F\"; done");
+        shortage.children.push(sh(&hog));
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(100));
+            let used = std::fs::read_to_string(shortage.cgroup.join(usage)).ok()?;
+            if used.trim().parse::<u64>().is_ok_and(|bytes| bytes > 20_000_000) {
+                break;
+            }
+        }
+        shortage.children.push(sh(&format!("{join}; {many}; exec cat $F > /dev/null")));
+        Some(shortage)
+    }
+}
+
+fn sh(script: &str) -> Child {
+    Command::new("sh").args(["-c", script]).stderr(Stdio::null()).spawn().unwrap()
+}
+
+impl Drop for Shortage {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // The hog's last sleep ends by itself.
+        for _ in 0..30 {
+            if std::fs::remove_dir(&self.cgroup).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+#[test]
+fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
+    let name = "a_real_shortage_is_named_with_its_victim_and_its_hog";
+    if !common::may_confine(name) {
+        return;
+    }
+    let lab = Lab::new();
+    let switch = Path::new("/proc/sys/kernel/task_delayacct");
+    let before = std::fs::read_to_string(switch).ok();
+    // Delays are accounted for processes that start while somebody looks.
+    let watching = Running::start(&lab, "prstat -m 60 --enable-accounting");
+    std::thread::sleep(Duration::from_millis(500));
+    let Some(shortage) = Shortage::make(&lab) else {
+        eprintln!("{name}: skipped: there is no memory cgroup to bound a shortage in");
+        return;
+    };
+    std::thread::sleep(Duration::from_millis(500));
+    let output = lab.output("doctor --watch 2 --count 1 --json");
+    let prstat = lab.json("prstat -m --json -n 400 1 1");
+    let vmstat = lab.ok("vmstat --json 1 2");
+    let words = lab.output("doctor");
+    drop(shortage);
+    drop(watching);
+    assert_eq!(std::fs::read_to_string(switch).ok(), before, "the switch was not put back");
+
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let doctor = &json["doctor"];
+    assert_eq!(doctor["level"], "short", "{doctor:#}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(doctor["limited"][0]["path"].as_str().unwrap().contains("shortage-test"), "{doctor:#}");
+    assert_eq!(doctor["holding"][0]["name"], "sh", "{doctor:#}");
+    let evidence = |sign: &str| -> Option<f64> {
+        doctor["evidence"].as_array().unwrap().iter().find(|e| e["sign"] == sign).unwrap()["value"].as_f64()
+    };
+    let line = vmstat.lines().last().unwrap();
+    let row: serde_json::Value = serde_json::from_str(line).unwrap();
+    let scanned = row["vmstat"]["sr"].as_f64().unwrap();
+    assert!(scanned > 1000.0, "{line}");
+    if before.is_none() {
+        eprintln!("{name}: who waits is not checked: this kernel has no delay accounting");
+        return;
+    }
+    let victim = &doctor["waiting"][0];
+    assert_eq!(victim["command"], "cat", "{doctor:#}");
+    let waited = victim["dfl"].as_f64().unwrap();
+    if let Some(pressure) = evidence("tasks waiting for memory") {
+        // The kernel averages pressure over the CPUs that are not idle, so another busy CPU divides it;
+        // others that wait too only add to it.
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        let least = 0.8 * waited / cpus - 3.0;
+        assert!(waited > 1.0 && pressure > least, "cat waited {waited} %, pressure {pressure} %");
+    }
+    let tasks = prstat["tasks"].as_array().unwrap();
+    let cat = tasks.iter().find(|t| t["command"] == "cat").unwrap();
+    assert!(cat["dfl"].as_f64().unwrap() > 1.0, "{cat}");
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains("Memory is SHORT") && words.contains("cat ("), "{words}");
+}
+
+/// A pagelab that runs until it is interrupted, as by Ctrl-C, whatever becomes of the test.
+struct Running(Child);
+
+impl Running {
+    fn start(lab: &Lab, arguments: &str) -> Self {
+        let mut command = lab.command(arguments);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// One scrape, by hand.
+fn get(address: &str, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[test]
+fn the_counters_are_served_to_prometheus() {
+    let lab = Lab::new();
+    let address = "127.0.0.1:19750";
+    let server = Running::start(&lab, &format!("export --listen {address} vmstat pressure diskstats"));
+    let text = (0..50).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        get(address, "/metrics")
+    });
+    let missing = get(address, "/nothing").unwrap();
+    drop(server);
+    let text = text.expect("the server answers within five seconds");
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    assert!(text.contains("application/openmetrics-text"), "{text}");
+    assert!(text.contains("\npagelab_vmstat_pgfault_total "), "{text}");
+    assert!(!text.contains("pagelab_meminfo"), "only what was chosen");
+    assert!(text.contains("# EOF\n"), "{text}");
+    assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
+    assert!(lab.fails("export --listen nowhere", 2).contains("nowhere"));
 }

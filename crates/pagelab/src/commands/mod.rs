@@ -16,6 +16,7 @@ pub mod prstat;
 pub mod replay;
 pub mod report;
 pub mod run;
+mod serve;
 pub mod show;
 pub mod stat;
 pub mod vmstat;
