@@ -1,7 +1,7 @@
 //! The target `host`: the running kernel, with the load in a process of its own inside a confinement.
 
 use pagelab_experiment::observation::{Level, Note};
-use pagelab_experiment::{Experiment, Observation, Recorder, Setting, Target, TargetError};
+use pagelab_experiment::{Experiment, Observation, Recorder, RecorderError, Setting, Target, TargetError};
 
 use crate::confine::Confinement;
 use crate::worker::{self, Job, RunError};
@@ -24,12 +24,53 @@ impl Target for Host {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), TargetError> {
-        let confinement = Confinement::set_up(experiment, setting)?;
-        let performed = perform(&confinement, experiment, setting, recorder);
-        for text in confinement.undo() {
-            warn(text, recorder)?;
+        let mut attempt = 1;
+        loop {
+            let confinement = Confinement::set_up(experiment, setting)?;
+            let mut watched = Watched { recorder, seen: false };
+            let performed = perform(&confinement, experiment, setting, &mut watched);
+            let nothing_kept = !watched.seen;
+            // Seen on kernel 6.18 with version 1: reclaim gives up while other load keeps the disk busy.
+            let spurious = confinement.killed_with_swap_left();
+            for text in confinement.undo() {
+                warn(text, recorder)?;
+            }
+            if let (Err(TargetError::OutOfMemory { .. }), true, true) = (&performed, spurious, nothing_kept)
+                && attempt < ATTEMPTS
+            {
+                warn(
+                    "the kernel killed the load for want of memory although swap was left; it was performed again".into(),
+                    recorder,
+                )?;
+                attempt += 1;
+                continue;
+            }
+            return performed;
         }
-        performed
+    }
+}
+
+/// How often a load is performed that the kernel kills although it could have swapped.
+const ATTEMPTS: u32 = 5;
+
+/// Knows whether anything was kept that a second attempt would double.
+struct Watched<'a> {
+    recorder: &'a mut dyn Recorder,
+    seen: bool,
+}
+
+impl Recorder for Watched<'_> {
+    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        self.seen |= !matches!(observation, Observation::Environment(_) | Observation::Note(_));
+        self.recorder.observe(observation)
+    }
+
+    fn progress(&mut self, phase: &str, done: u64, total: u64) {
+        self.recorder.progress(phase, done, total);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.recorder.interrupted()
     }
 }
 

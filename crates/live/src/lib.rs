@@ -22,6 +22,7 @@ pub mod rusage;
 pub mod taskstats;
 pub mod wire;
 pub mod worker;
+pub mod working_set;
 
 pub use confine::recover;
 pub use host::Host;

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     catalogue, compare, completions, doctor, export, fixture, import, iostat, list, manual, memstat, mrc,
-    prstat, replay, report, run, show, stat, vmstat,
+    prstat, replay, report, reproduce, run, show, stat, top, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -64,6 +64,8 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Draw runs: one self-contained HTML page
     Report(report::Arguments),
+    /// The published figures beside the models'
+    Reproduce(reproduce::Arguments),
     /// Write runs as JSON, CSV or Parquet
     Export(export::Arguments),
     /// Take the runs of another notebook over
@@ -84,8 +86,12 @@ pub enum Command {
     Prstat(prstat::Arguments),
     /// Is memory short, who waits, who holds it; is this machine fit to measure on
     Doctor(doctor::Arguments),
+    /// Memory by kind, reclaim, pressure and who waits, live on one screen
+    Top(top::Arguments),
     /// Record the counters' files into a folder
     Fixture(fixture::Arguments),
+    /// The working set over time, of a process, a recorded trace or a pattern
+    Wss(wss::Arguments),
     /// The experiments and every parameter
     Experiments(catalogue::Arguments),
     /// The targets

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use pagelab_analysis::comparison::{Comparison, Line, Verdict, compare};
 use pagelab_experiment::Run;
-use pagelab_report::ComparisonTable;
+use pagelab_report::TextTable;
 use pagelab_report::text::{self, DASH};
 use serde_json::{Value, json};
 
@@ -38,14 +38,15 @@ pub fn against_first(runs: &[&Run]) -> Vec<Comparison> {
 }
 
 /// Finished tables for the page; none when the runs are not comparable.
-pub fn tables(runs: &[&Run]) -> Vec<ComparisonTable> {
+pub fn tables(runs: &[&Run]) -> Vec<TextTable> {
     if !comparable(runs) {
         return Vec::new();
     }
-    let table = |comparison: Comparison| ComparisonTable {
-        title: format!("{} against {}", comparison.names.1, comparison.names.0),
+    let table = |comparison: Comparison| TextTable {
+        title: title(&comparison, runs),
         headings: headings(&comparison),
         rows: comparison.lines.iter().map(row).collect(),
+        remarks: enough(&comparison).into_iter().collect(),
         warnings: comparison.warnings,
     };
     against_first(runs).into_iter().map(table).collect()
@@ -54,9 +55,33 @@ pub fn tables(runs: &[&Run]) -> Vec<ComparisonTable> {
 /// Prints every other run against the first.
 pub fn print(runs: &[&Run], options: &Options, context: &Context) -> Result<()> {
     for comparison in against_first(runs) {
-        print_one(&comparison, options, context);
+        print_one(&comparison, runs, options, context);
     }
     Ok(())
+}
+
+/// What is compared with what: the runs, and their targets where these differ.
+fn title(comparison: &Comparison, runs: &[&Run]) -> String {
+    let of = |name: &str| runs.iter().find(|run| run.header.name == name);
+    let (before, after) = (&comparison.names.0, &comparison.names.1);
+    match (of(before), of(after)) {
+        (Some(a), Some(b)) if a.header.target != b.header.target => {
+            format!("{after} ({}) against {before} ({})", b.header.target, a.header.target)
+        }
+        _ => format!("{after} against {before}"),
+    }
+}
+
+/// How many repetitions could tell, where there are too few.
+fn enough(comparison: &Comparison) -> Option<String> {
+    let needed = comparison.lines.iter().filter_map(|line| match line.verdict {
+        Verdict::TooFew(needed) => Some(needed),
+        _ => None,
+    });
+    let needed = needed.max()?;
+    Some(format!(
+        "{needed} repetitions on each side could tell such a difference from chance (--repeat {needed})."
+    ))
 }
 
 fn headings(comparison: &Comparison) -> Vec<String> {
@@ -67,8 +92,8 @@ fn headings(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Prints one comparison: the metrics that differ (or all), then what limits it.
-pub fn print_one(comparison: &Comparison, options: &Options, context: &Context) {
-    say!("{} against {}", comparison.names.1, comparison.names.0);
+pub fn print_one(comparison: &Comparison, runs: &[&Run], options: &Options, context: &Context) {
+    say!("{}", title(comparison, runs));
     let shown = |line: &&Line| options.all || line.verdict != Verdict::NoDifference;
     let lines: Vec<&Line> = comparison.lines.iter().filter(shown).collect();
     let rows: Vec<Vec<String>> = lines.iter().map(|line| row(line)).collect();
@@ -82,6 +107,9 @@ pub fn print_one(comparison: &Comparison, options: &Options, context: &Context) 
     }
     if comparison.lines.is_empty() {
         say!("No metric was measured on both sides.");
+    }
+    if let Some(sentence) = enough(comparison) {
+        say!("{sentence}");
     }
     for warning in &comparison.warnings {
         say!("Beware: {warning}");
@@ -108,7 +136,7 @@ fn row(line: &Line) -> Vec<String> {
         line.interval
             .map_or_else(|| DASH.to_owned(), |(low, high)| format!("{} … {}", percent(low), percent(high))),
         line.p.map_or_else(|| DASH.to_owned(), p_value),
-        line.verdict.words(),
+        line.verdict.words().to_owned(),
     ]
 }
 

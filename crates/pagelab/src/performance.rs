@@ -64,8 +64,8 @@ pub struct Performed {
 /// of the machine touches all alike.
 ///
 /// # Errors
-/// When the notebook cannot be written. A repetition that fails is kept with its reason, ends the
-/// performance, and is given back as `failure`.
+/// When the notebook cannot be written. A repetition that fails is kept with its reason, ends its run,
+/// and the first one is given back as `failure`.
 pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Performed> {
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let mut notebook = Notebook::open(&context.notebook)?;
@@ -84,19 +84,31 @@ pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Per
     }
     let mut progress = Progress::new(u64::from(repeat) * plans.len() as u64, context.quiet);
     let mut failure = None;
+    // A run that cannot be performed is given up; the others go on.
+    let mut given_up = vec![false; plans.len()];
     'all: for number in 1..=repeat {
         let mut order: Vec<usize> = (0..plans.len()).collect();
         if number % 2 == 0 {
             order.reverse();
         }
         for index in order {
+            if given_up[index] {
+                progress.finish_one();
+                continue;
+            }
             progress.begin(&format!("{} on {}", plans[index].experiment.name(), plans[index].target));
             let result =
                 repetition(&mut notebook, ids[index], number, &mut plans[index], &progress, &interrupt);
             progress.finish_one();
             if let Err(error) = result {
-                failure = Some(error);
-                break 'all;
+                let others = error.downcast_ref::<TargetError>().is_some_and(|error| {
+                    !matches!(error, TargetError::Interrupted | TargetError::Recorder(_))
+                });
+                failure = failure.or(Some(error));
+                if !others {
+                    break 'all;
+                }
+                given_up[index] = true;
             }
         }
     }

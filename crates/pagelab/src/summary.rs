@@ -21,7 +21,7 @@ pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Con
     if comparison::comparable(runs) {
         comparison::print(runs, &comparison::Options::default(), context)?;
     }
-    print_verdict(lines);
+    print_verdict(lines, context);
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     say!("\nKept in {} as {}.", context.notebook.display(), names.join(", "));
     if let Some(page) = page {
@@ -32,12 +32,14 @@ pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Con
 }
 
 /// Prints the verdict's sentences.
-pub fn print_verdict(lines: &[String]) {
+pub fn print_verdict(lines: &[String], context: &Context) {
     if !lines.is_empty() {
         say!("Verdict");
     }
     for line in lines {
-        say!("  {line}");
+        let options =
+            textwrap::Options::new(context.style.width).initial_indent("  ").subsequent_indent("    ");
+        say!("{}", textwrap::fill(line, options));
     }
 }
 

@@ -109,7 +109,11 @@ fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
         lab.fails("run mapanon --pages 12288 --references 1000 --memory 16M --swap none --report none", 3);
     assert!(error.contains("out of memory"), "{error}");
     nothing_is_left(&lab, "after an out-of-memory kill");
-    let shown = lab.ok("show @1");
+    // One side that cannot be performed does not take the other with it.
+    let both = "run mapanon --pages 12288 --references 1000 --name both --on host,memory=16M,swap=none --on host,memory=64M --report none";
+    lab.fails(both, 3);
+    assert_eq!(lab.json("list --json")["runs"][2]["done"], 1);
+    let shown = lab.ok("show both-1");
     assert!(shown.contains("out of memory"), "{shown}");
 }
 

@@ -132,6 +132,25 @@ impl Cgroup {
         }
     }
 
+    /// Whether there was always swap left, so that a want of memory was the kernel's failure to reclaim
+    /// and not the load's size; `None` when the kernel does not say.
+    pub fn had_swap_left(&self) -> Option<bool> {
+        let read = |file: &str| fs::read_to_string(self.path.join(file)).ok();
+        let number = |file: &str| read(file)?.trim().parse::<u64>().ok();
+        match self.version {
+            Version::One => {
+                let (most, limit) =
+                    (number("memory.memsw.max_usage_in_bytes")?, number("memory.memsw.limit_in_bytes")?);
+                Some(most < limit - limit / 16)
+            }
+            Version::Two => {
+                let events = read("memory.swap.events")?;
+                let none = |name| crate::kernel::value(&events, name) == Some(0);
+                Some(none("max") && none("fail"))
+            }
+        }
+    }
+
     /// Processes that the kernel has killed in it for want of memory.
     pub fn kills(&self) -> u64 {
         let file = match self.version {

@@ -185,6 +185,12 @@ impl Confinement {
         self.limit.filter(|_| self.cgroup.as_ref().is_some_and(|c| c.kills() > 0))
     }
 
+    /// Whether the kernel killed inside the limit although it could have swapped.
+    pub fn killed_with_swap_left(&self) -> bool {
+        let left = || self.cgroup.as_ref().and_then(Cgroup::had_swap_left);
+        self.journal.has_swap() && self.out_of_memory().is_some() && left() == Some(true)
+    }
+
     /// Undoes everything; what could not be undone, a sentence each. The next start tries those again.
     pub fn undo(mut self) -> Vec<String> {
         self.journal.undo()

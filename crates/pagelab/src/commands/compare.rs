@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         output::print_json("comparisons", comparisons.iter().map(comparison::json).collect())?;
     } else {
         let options = comparison::Options { all: arguments.all };
-        comparisons.iter().for_each(|c| comparison::print_one(c, &options, context));
+        comparisons.iter().for_each(|c| comparison::print_one(c, &runs, &options, context));
     }
     let Some(percent) = arguments.fail_on else { return Ok(ExitCode::SUCCESS) };
     if comparisons.iter().any(|c| c.lines.is_empty()) {

@@ -15,12 +15,15 @@ pub mod mrc;
 pub mod prstat;
 pub mod replay;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 mod serve;
 pub mod show;
 pub mod stat;
+pub mod top;
 pub mod vmstat;
 mod watcher;
+pub mod wss;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,6 +58,8 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Compare(arguments) => compare::run(&arguments, &context),
         Command::Replay(arguments) => replay::run(&arguments, &context),
         Command::Mrc(arguments) => mrc::run(&arguments, &context),
+        Command::Wss(arguments) => wss::run(&arguments, &context),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, &context),
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),
@@ -64,6 +69,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Memstat(arguments) => memstat::run(&arguments, &context),
         Command::Prstat(arguments) => prstat::run(&arguments, &context),
         Command::Doctor(arguments) => doctor::run(&arguments, &context),
+        Command::Top(arguments) => top::run(&arguments, &context),
         Command::Fixture(arguments) => fixture::run(&arguments, &context),
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),

@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         summary::print_json(&[&run], &lines, None)?;
     } else {
         summary::print_one(&run, arguments.all, context)?;
-        summary::print_verdict(&lines);
+        summary::print_verdict(&lines, context);
     }
     Ok(ExitCode::SUCCESS)
 }

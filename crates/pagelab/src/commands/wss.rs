@@ -1,0 +1,125 @@
+//! `pagelab wss PID|STREAM`: the working set over time.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use pagelab_live::working_set::Process;
+use pagelab_model::mrc::wss::working_set;
+use pagelab_report::text;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::{Failure, usage};
+use crate::interrupt::Interrupt;
+use crate::output::{SCHEMA_VERSION, say};
+use crate::stream::StreamArguments;
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:
+  pagelab wss 1234 --interval 1 --count 10         a running process, ten seconds
+  pagelab wss trace.zst --window 100000            a recorded trace
+  pagelab wss drift --pages 100000
+",
+    after_help = "A process is measured by clearing the accessed bits of its pages and counting those that are set \
+again after the interval. That walks its page tables twice (the column 'cost'), makes the processor set every bit \
+anew, and takes from the kernel's reclaim what the bits would have told it: do not leave it running."
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    stream: StreamArguments,
+    /// A process: seconds to watch for each figure
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    interval: f64,
+    /// A process: figures to take
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    count: u32,
+    /// A stream: the window in references [default: a 50th of the stream]
+    #[arg(long, value_name = "REFERENCES", value_parser = clap::value_parser!(u64).range(1..))]
+    window: Option<u64>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Points printed of a stream.
+const POINTS: usize = 50;
+
+/// Measures and prints.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    match arguments.stream.stream.parse::<u32>() {
+        Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments),
+        _ => stream(arguments, context),
+    }
+}
+
+fn process(pid: u32, arguments: &Arguments) -> Result<ExitCode> {
+    let interval = Duration::try_from_secs_f64(arguments.interval)
+        .ok()
+        .filter(|i| !i.is_zero())
+        .ok_or_else(|| usage(format!("--interval {}: seconds above 0", arguments.interval)))?;
+    let remedy = || {
+        format!("the process {pid} cannot be looked at: is it running, and is it yours (else run as root)?")
+    };
+    let process = Process::open(pid).with_context(remedy)?;
+    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let row = |cells: [&str; 4]| say!("{:>8}  {:>12}  {:>12}  {:>9}", cells[0], cells[1], cells[2], cells[3]);
+    if !arguments.json {
+        row(["second", "working set", "resident", "cost"]);
+    }
+    for number in 1..=arguments.count {
+        let seen = process.watch(interval).with_context(|| format!("the process {pid} ended"))?;
+        if interrupt.requested() {
+            return Err(Failure::Interrupted.into());
+        }
+        let time = arguments.interval * f64::from(number);
+        if arguments.json {
+            say!(
+                "{}",
+                json!({
+                    "schema_version": SCHEMA_VERSION, "time_seconds": time, "referenced_bytes": seen.referenced,
+                    "resident_bytes": seen.resident, "cost_nanoseconds": seen.cost.as_nanos() as u64,
+                })
+            );
+            continue;
+        }
+        row([
+            &time.to_string(),
+            &text::bytes(seen.referenced as f64),
+            &text::bytes(seen.resident as f64),
+            &text::duration(seen.cost.as_nanos() as f64),
+        ]);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stream(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let stream = arguments.stream.load(context)?;
+    let tau = arguments.window.map_or(stream.len() / 50, |w| usize::try_from(w).unwrap_or(usize::MAX)).max(1);
+    let step = (stream.len() / POINTS).max(1);
+    let sizes = working_set(&stream, tau, step);
+    let most = sizes.peak.max(1);
+    if arguments.json {
+        for (reference, size) in &sizes.sizes {
+            say!(
+                "{}",
+                json!({ "schema_version": SCHEMA_VERSION, "reference": reference, "window": tau, "pages": size })
+            );
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows: Vec<Vec<String>> = sizes
+        .sizes
+        .iter()
+        .map(|&(reference, size)| {
+            let bar = "█".repeat((f64::from(size) / f64::from(most) * 40.0).round() as usize);
+            vec![text::count(reference as f64), text::count(f64::from(size)), bar]
+        })
+        .collect();
+    say!("Pages referenced within the last {} references", text::count(tau as f64));
+    say!("{}", text::table(&["reference", "pages", ""], &rows, &context.style));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,131 @@
+//! How long references took: the distribution of each kind, and the share slower than a time.
+
+use pagelab_experiment::observation::{Histogram, Unit};
+
+use super::Shown;
+use super::plot::{Axis, Numbers, Plot, Series};
+
+/// Bins for each tenfold time.
+const BINS: f64 = 20.0;
+
+const KINDS: [(&str, &str, usize); 3] =
+    [("access.hit", "hit", 0), ("access.minor", "minor fault", 1), ("access.major", "major fault", 2)];
+
+/// The two plots; none without histograms.
+pub fn plots(shown: &[Shown]) -> Vec<Plot> {
+    let mut shape = Plot::new(
+        "Latency of each kind of reference",
+        "20 bins for each tenfold time; the kinds are told apart by the kernel's fault counters, not by time.",
+        Axis::log("time of a reference", "ns"),
+        Axis::log("references in a bin", "").switchable(),
+    );
+    let mut beyond = Plot::new(
+        "References slower than a time",
+        "all kinds together: the share of references that took longer than the time below.",
+        Axis::log("time of a reference", "ns"),
+        Axis::log("share of references", "share").switchable(),
+    );
+    for s in shown {
+        let mut all: Vec<(u64, u64)> = Vec::new();
+        for (name, legend, dash) in KINDS {
+            let found = s.repetition.observations.histograms.iter().find(|h| h.name == name);
+            let Some(histogram) =
+                found.filter(|h| h.unit == Unit::Nanoseconds || h.unit == Unit::Instructions)
+            else {
+                continue;
+            };
+            all.extend(&histogram.buckets);
+            let (x, y) = binned(histogram);
+            let name = if shown.len() > 1 { format!("{} {legend}", s.name()) } else { legend.to_owned() };
+            let color = if shown.len() > 1 { s.color } else { dash };
+            shape.series.push(Series {
+                name,
+                color,
+                dash: if shown.len() > 1 { dash } else { 0 },
+                step: true,
+                dots: false,
+                x,
+                y,
+            });
+        }
+        if let Some((x, y)) = slower(all) {
+            let name = if shown.len() > 1 { s.name().to_owned() } else { String::new() };
+            beyond.series.push(Series { name, color: s.color, dash: 0, step: true, dots: false, x, y });
+        }
+    }
+    if shape.series.is_empty() { Vec::new() } else { vec![shape, beyond] }
+}
+
+/// The histogram in bins of equal width on a logarithmic axis: where each begins, and its count; a bin
+/// of nothing closes each run of bins.
+fn binned(histogram: &Histogram) -> (Numbers, Numbers) {
+    let bin = |value: u64| ((value.max(1) as f64).log10() * BINS).floor() as i64;
+    let mut counts: Vec<(i64, u64)> = Vec::new();
+    for &(value, count) in &histogram.buckets {
+        match counts.last_mut() {
+            Some((last, sum)) if *last == bin(value) => *sum += count,
+            _ => counts.push((bin(value), count)),
+        }
+    }
+    let edge = |bin: i64| Some(10f64.powf(bin as f64 / BINS));
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for (n, &(bin, count)) in counts.iter().enumerate() {
+        x.push(edge(bin));
+        y.push(Some(count as f64));
+        if counts.get(n + 1).is_none_or(|next| next.0 != bin + 1) {
+            x.push(edge(bin + 1));
+            y.push(Some(count as f64));
+            x.push(edge(bin + 1));
+            y.push(None);
+        }
+    }
+    (Numbers(x), Numbers(y))
+}
+
+/// The share above each value, at most 200 points.
+fn slower(mut buckets: Vec<(u64, u64)>) -> Option<(Numbers, Numbers)> {
+    buckets.sort_unstable();
+    let total: u64 = buckets.iter().map(|b| b.1).sum();
+    if total == 0 {
+        return None;
+    }
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let mut above = total;
+    let mut drawn = 0.0;
+    for (value, count) in buckets {
+        above -= count;
+        let place = (value.max(1) as f64).log10() * 40.0;
+        if place - drawn >= 1.0 || above == 0 {
+            x.push(Some(value.max(1) as f64));
+            y.push((above > 0).then(|| above as f64 / total as f64));
+            drawn = place;
+        }
+    }
+    Some((Numbers(x), Numbers(y)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bins_lose_no_reference(buckets in proptest::collection::btree_map(1u64..1_000_000_000, 1u64..1000, 1..50)) {
+            let total: u64 = buckets.values().sum();
+            let buckets: Vec<(u64, u64)> = buckets.into_iter().collect();
+            let histogram = Histogram { name: String::new(), unit: Unit::Nanoseconds, min: 0, max: 0, sum: 0, buckets: buckets.clone() };
+            let (x, y) = binned(&histogram);
+            // Every bin but the repeated one at the end of each run of bins.
+            let mut sum = 0.0;
+            for n in 0..x.0.len() {
+                if y.0.get(n + 1) != Some(&None) {
+                    sum += y.0[n].unwrap_or(0.0);
+                }
+            }
+            prop_assert_eq!(sum as u64, total);
+            let (x, y) = slower(buckets).unwrap();
+            prop_assert!(x.0.is_sorted() && y.0.iter().flatten().all(|&v| v > 0.0 && v < 1.0));
+        }
+    }
+}

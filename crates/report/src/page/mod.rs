@@ -1,0 +1,198 @@
+//! The page: runs as one HTML file that needs no network.
+//!
+//! Everything from outside is escaped by the template or by [`plot`]'s JSON; a content security policy
+//! lets nothing run or load but the page's own style and script.
+
+mod latency;
+pub mod plot;
+mod presence;
+mod sweep;
+mod tables;
+mod windows;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use pagelab_experiment::{Repetition, Run};
+use sha2::{Digest, Sha256};
+
+use self::plot::Plot;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// What a page is drawn from.
+pub struct PageInput<'a> {
+    /// The page's title.
+    pub title: String,
+    /// Sentences for the top.
+    pub verdict: Vec<String>,
+    /// The runs, drawn side by side.
+    pub runs: Vec<&'a Run>,
+    /// Finished comparisons.
+    pub comparisons: Vec<TextTable>,
+}
+
+/// A table of finished texts: a comparison, a study's claims.
+pub struct TextTable {
+    /// The heading.
+    pub title: String,
+    /// The columns.
+    pub headings: Vec<String>,
+    /// A cell for each column.
+    pub rows: Vec<Vec<String>>,
+    /// Sentences below it.
+    pub remarks: Vec<String>,
+    /// What spoils it, above.
+    pub warnings: Vec<String>,
+}
+
+/// A run with the repetition that its plots show.
+pub(crate) struct Shown<'a> {
+    run: &'a Run,
+    /// The repetition whose elapsed time is the median.
+    repetition: &'a Repetition,
+    /// The number of its colour.
+    color: usize,
+    /// What tells it from the others: the target where every run has another one, else its name.
+    label: String,
+}
+
+impl<'a> Shown<'a> {
+    fn new(run: &'a Run, color: usize, label: String) -> Option<Self> {
+        let mut done: Vec<&Repetition> = run.done().collect();
+        let elapsed = |r: &Repetition| r.observations.metric("time.elapsed").unwrap_or(0.0);
+        done.sort_by(|a, b| elapsed(a).total_cmp(&elapsed(b)));
+        let repetition = *done.get(done.len().saturating_sub(1) / 2)?;
+        Some(Self { run, repetition, color, label })
+    }
+
+    fn name(&self) -> &str {
+        &self.label
+    }
+}
+
+/// A part of a [`document`].
+pub struct Section {
+    /// The heading.
+    pub heading: String,
+    /// Sentences below it.
+    pub paragraphs: Vec<String>,
+    /// Tables.
+    pub tables: Vec<TextTable>,
+    /// Plots.
+    pub plots: Vec<Plot>,
+}
+
+/// The page of runs as HTML.
+pub fn page(input: &PageInput) -> String {
+    let mut number = 0;
+    let groups = groups(&input.runs);
+    let body = html! {
+        (tables::byline(&input.runs))
+        @if !input.verdict.is_empty() {
+            section.verdict aria-label="Verdict" { ul { @for line in &input.verdict { li { (line) } } } }
+        }
+        @for group in &groups {
+            (section(group, groups.len() > 1, &mut number))
+        }
+        @for comparison in &input.comparisons { (tables::text(comparison)) }
+        (tables::conditions(&input.runs))
+    };
+    shell(&input.title, &body)
+}
+
+/// A page of finished sections as HTML: studies, curves.
+pub fn document(title: &str, sections: &[Section]) -> String {
+    let mut number = 0;
+    let body = html! {
+        @for part in sections {
+            section {
+                h2 { (part.heading) }
+                @for paragraph in &part.paragraphs { p { (paragraph) } }
+                div.plots {
+                    @for plot in &part.plots { ({ number += 1; plot.figure(number) }) }
+                }
+            }
+            @for table in &part.tables { (tables::text(table)) }
+        }
+    };
+    shell(title, &body)
+}
+
+/// The page around `body`.
+fn shell(title: &str, body: &Markup) -> String {
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(SCRIPT)
+    );
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " · pagelab" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    button #theme type="button" { "light / dark" }
+                }
+                (body)
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// The runs of one experiment belong together: their plots have the same axes.
+fn groups<'a>(runs: &[&'a Run]) -> Vec<Vec<&'a Run>> {
+    let mut groups: Vec<Vec<&Run>> = Vec::new();
+    for &run in runs {
+        match groups.iter_mut().find(|group| group[0].header.experiment == run.header.experiment) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    groups
+}
+
+fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
+    let targets: Vec<String> = runs.iter().map(|run| run.header.target.to_string()).collect();
+    let distinct = runs.len() > 1 && (1..targets.len()).all(|n| !targets[..n].contains(&targets[n]));
+    let label = |n: usize| if distinct { targets[n].clone() } else { runs[n].header.name.clone() };
+    let shown: Vec<Shown> =
+        runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect();
+    let mut plots: Vec<Plot> = Vec::new();
+    plots.extend(sweep::plots(&shown));
+    plots.extend(windows::plots(&shown));
+    plots.extend(latency::plots(&shown));
+    plots.extend(presence::plots(&shown));
+    let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
+    html! {
+        section {
+            h2 { @if named { (names.join(", ")) } @else { "What was seen" } }
+            p.soft { code { "pagelab run " (runs[0].header.experiment) } }
+            (tables::drawn(runs, &shown))
+            (tables::time(&shown))
+            @if plots.is_empty() {
+                p.soft { "Nothing to plot: no repetition was wholly performed, or it saw no series." }
+            }
+            div.plots {
+                @for plot in &plots {
+                    ({ *number += 1; plot.figure(*number) })
+                }
+            }
+            (tables::metrics(runs))
+            (tables::counters(&shown))
+        }
+    }
+}
+
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
+}

@@ -1,0 +1,225 @@
+//! The page's tables: figures, comparisons, where the time went, conditions, counters, remarks.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Outcome, Run};
+
+use super::{Shown, TextTable};
+use crate::text;
+
+/// When, where and with what, in a line.
+pub fn byline(runs: &[&Run]) -> Markup {
+    let Some(run) = runs.first() else { return html! { p.soft { "No runs." } } };
+    let environment = run.repetitions.last().map(|r| &r.observations.environment);
+    let entry = |key: &str| environment.and_then(|e| e.get(key));
+    html! {
+        p.soft {
+            (run.header.started.get(..16).unwrap_or(&run.header.started).replace('T', " ")) " UTC"
+            @if let Some(kernel) = entry("kernel.release") { " · Linux " (kernel) }
+            @if let Some(cpu) = entry("cpu.model") { " · " @if let Some(n) = entry("cpu.count") { (n) " × " } (cpu) }
+            " · pagelab " (run.header.pagelab)
+        }
+    }
+}
+
+/// A table of texts.
+pub fn text(table: &TextTable) -> Markup {
+    html! {
+        section {
+            h2 { (table.title) }
+            @for warning in &table.warnings { p.verdict.warning { "Beware: " (warning) } }
+            div.scroll { table {
+                thead { tr { @for heading in &table.headings { th { (heading) } } } }
+                tbody { @for row in &table.rows { tr { @for cell in row { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } } } } }
+            } }
+            @for remark in &table.remarks { p.soft { (remark) } }
+        }
+    }
+}
+
+/// Which repetition the plots show, and those that do not count.
+pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
+    html! {
+        @let several: Vec<&Shown> = shown.iter().filter(|s| s.run.repetitions.len() > 1).collect();
+        @if !several.is_empty() {
+            p.soft {
+                "Plots show the repetition of median elapsed time ("
+                @for (n, s) in several.iter().enumerate() {
+                    @if n > 0 { ", " }
+                    @if several.len() > 1 { (s.name()) ": " }
+                    "number " (s.repetition.number) " of " (s.run.repetitions.len())
+                }
+                "); the spread is in the table of figures."
+            }
+        }
+        @for run in runs {
+            @for repetition in &run.repetitions {
+                @match &repetition.outcome {
+                    Outcome::Done => {},
+                    Outcome::Interrupted => p.verdict.warning { (run.header.name) ": repetition " (repetition.number) " was interrupted and does not count." },
+                    Outcome::Torn => p.verdict.warning { (run.header.name) ": repetition " (repetition.number) " is torn (pagelab or the machine was killed) and does not count." },
+                    Outcome::Failed(reason) => p.verdict.warning { (run.header.name) ": repetition " (repetition.number) " failed and does not count: " (reason) },
+                }
+            }
+        }
+    }
+}
+
+/// Where the time went: user, system, waiting.
+pub fn time(shown: &[Shown]) -> Markup {
+    let parts = |s: &Shown| {
+        let of = |name: &str| s.repetition.observations.metric(name);
+        let (elapsed, user, system) = (of("time.elapsed")?, of("time.user")?, of("time.system")?);
+        // The processor's times have a microsecond's resolution: never beyond the whole.
+        let user = user.min(elapsed);
+        let system = system.min(elapsed - user);
+        (elapsed > 0.0).then_some((elapsed, user, system))
+    };
+    let rows: Vec<_> = shown.iter().filter_map(|s| Some((s, parts(s)?))).collect();
+    let most = rows.iter().map(|(_, (elapsed, ..))| *elapsed).fold(0.0, f64::max);
+    if rows.is_empty() {
+        return html! {};
+    }
+    html! {
+        div.bars role="img" aria-label="Where the time went; the figures are in the table below" {
+            h3 { "Where the time went" }
+            p.legend { span.key.c0 style="color:var(--c0)" { "user" } span.key style="color:var(--c1)" { "system" } span.key.wait { "waiting (the rest of the elapsed time)" } }
+            @for (s, (elapsed, user, system)) in &rows {
+                div.bar {
+                    span.name { (s.name()) }
+                    span.track {
+                        i.user style={"width:" (percent(*user, most))} {}
+                        i.system style={"width:" (percent(*system, most))} {}
+                        i.waiting style={"width:" (percent(elapsed - user - system, most))} {}
+                    }
+                    span.total { (text::duration(*elapsed)) }
+                }
+            }
+        }
+    }
+}
+
+fn percent(part: f64, whole: f64) -> String {
+    format!("{:.2}%", part / whole * 100.0)
+}
+
+/// Every metric: the median and the extremes over the repetitions that count.
+pub fn metrics(runs: &[&Run]) -> Markup {
+    let mut names: Vec<(&str, Unit)> = Vec::new();
+    for metric in runs.iter().flat_map(|run| run.done()).flat_map(|r| &r.observations.metrics) {
+        if !names.iter().any(|(name, _)| *name == metric.name) {
+            names.push((&metric.name, metric.unit));
+        }
+    }
+    if names.is_empty() {
+        return html! {};
+    }
+    let cell = |run: &Run, name: &str, unit: Unit| {
+        let mut values = run.values(name);
+        values.sort_by(f64::total_cmp);
+        let middle = match values.len() {
+            0 => None,
+            n if n % 2 == 1 => Some(values[n / 2]),
+            n => Some((values[n / 2 - 1] + values[n / 2]) / 2.0),
+        };
+        let spread = match values.as_slice() {
+            [low, .., high] => {
+                format!("{} … {}", text::value(Some(*low), unit), text::value(Some(*high), unit))
+            }
+            _ => String::new(),
+        };
+        html! { td { (text::value(middle, unit)) } td.soft { (spread) } }
+    };
+    html! {
+        h3 { "Figures" }
+        div.scroll { table {
+            thead { tr {
+                th { "median, and least … greatest" }
+                @for run in runs { th colspan="2" { (run.header.name) br; span.soft { (run.header.target) } " (n = " (run.done().count()) ")" } }
+            } }
+            tbody { @for (name, unit) in &names { tr { th { (name) } @for run in runs { (cell(run, name, *unit)) } } } }
+        } }
+    }
+}
+
+/// What the kernel counted in the repetitions shown.
+pub fn counters(shown: &[Shown]) -> Markup {
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for s in shown {
+        for counter in s.repetition.observations.counters.iter().filter(|c| c.before != c.after) {
+            let name = (counter.source.as_str(), counter.name.as_str());
+            let total = name.0 == "memory.stat" && name.1.starts_with("total_");
+            // The totals repeat the cgroup's own: it has no children.
+            if !total && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    if names.is_empty() {
+        return html! {};
+    }
+    let growth = |s: &Shown, (source, name): (&str, &str)| {
+        let found = s.repetition.observations.counters.iter().find(|c| c.source == source && c.name == name);
+        found.map_or_else(|| text::DASH.to_owned(), |c| text::count((c.after - c.before) as f64))
+    };
+    html! {
+        details {
+            summary { "What the kernel counted (" (names.len()) " counters that changed)" }
+            table {
+                thead { tr { th { "counter" } @for s in shown { th { (s.name()) } } } }
+                tbody { @for name in &names { tr { th { (name.0) ": " (name.1) } @for s in shown { td { (growth(s, *name)) } } } } }
+            }
+        }
+    }
+}
+
+/// The conditions of all runs side by side, and their remarks.
+pub fn conditions(runs: &[&Run]) -> Markup {
+    let of = |run: &Run, key: &str| {
+        run.repetitions.last().and_then(|r| r.observations.environment.get(key).cloned())
+    };
+    let keys: BTreeSet<&String> = runs
+        .iter()
+        .filter_map(|run| run.repetitions.last())
+        .flat_map(|r| r.observations.environment.keys())
+        .collect();
+    let mut notes: Vec<(Level, &str, &str)> = Vec::new();
+    for run in runs {
+        for note in run.repetitions.iter().flat_map(|r| &r.observations.notes) {
+            let line = (note.level, run.header.name.as_str(), note.text.as_str());
+            if !notes.contains(&line) {
+                notes.push(line);
+            }
+        }
+    }
+    html! {
+        section {
+            h2 { "Conditions" }
+            div.scroll { table {
+                thead { tr { th { "" } @for run in runs { th { (run.header.name) } } } }
+                tbody {
+                    tr { td { "target" } @for run in runs { td.text { code { (run.header.target) } } } }
+                    tr { td { "setting" } @for run in runs { td.text { code { (run.header.setting) } } } }
+                    tr { td { "started" } @for run in runs { td.text { (run.header.started) } } }
+                    @for key in &keys {
+                        @let values: Vec<Option<String>> = runs.iter().map(|run| of(run, key)).collect();
+                        tr class=[values.windows(2).any(|w| w[0] != w[1]).then_some("differs")] {
+                            td { (key) }
+                            @if values.len() > 1 && values.windows(2).all(|w| w[0] == w[1]) {
+                                td.text colspan=(values.len()) { (values[0].as_deref().unwrap_or(text::DASH)) }
+                            } @else {
+                                @for value in &values { td.text { (value.as_deref().unwrap_or(text::DASH)) } }
+                            }
+                        }
+                    }
+                }
+            } }
+            @if !notes.is_empty() {
+                h3 { "Remarks" }
+                ul { @for (level, run, note) in &notes { li { @if *level == Level::Warning { strong { "Beware: " } } (run) ": " (note) } } }
+            }
+        }
+    }
+}
