@@ -312,3 +312,43 @@ fn the_counters_are_served_to_prometheus() {
     assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
     assert!(lab.fails("export --listen nowhere", 2).contains("nowhere"));
 }
+
+#[test]
+fn a_real_prometheus_scrapes_the_counters() {
+    let name = "a_real_prometheus_scrapes_the_counters";
+    if Command::new("prometheus")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_err()
+    {
+        eprintln!("{name}: skipped: install the distribution's prometheus to scrape with it");
+        return;
+    }
+    let lab = Lab::new();
+    let _server = Running::start(&lab, "export --listen 127.0.0.1:19751");
+    let config = "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: pagelab\n    static_configs: \
+                  [{targets: ['127.0.0.1:19751']}]\n";
+    std::fs::write(lab.path("prometheus.yml"), config).unwrap();
+    let prometheus = Command::new("prometheus")
+        .args([
+            "--config.file=prometheus.yml",
+            "--storage.tsdb.path=data",
+            "--web.listen-address=127.0.0.1:19752",
+        ])
+        .current_dir(lab.folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _prometheus = Running(prometheus);
+    let address = "127.0.0.1:19752";
+    let faults = (0..200).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        get(address, "/api/v1/query?query=pagelab_vmstat_pgfault_total").filter(|text| text.contains("19751"))
+    });
+    let targets = get(address, "/api/v1/targets").unwrap_or_default();
+    assert!(faults.is_some_and(|text| text.contains("\"status\":\"success\"")), "{targets}");
+    assert!(targets.contains("\"health\":\"up\"") && targets.contains("\"lastError\":\"\""), "{targets}");
+}

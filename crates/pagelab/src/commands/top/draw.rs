@@ -188,7 +188,7 @@ mod tests {
         state.memory = (8e9, 2e9);
         state.level = Level::Short;
         for look in 0..40 {
-            let grown = f64::from(look) / 100.0;
+            let grown = f64::from(look) / 200.0;
             state.history.push_back(Point {
                 kinds: [0.1, 0.2 + grown, 0.05, 0.1, 0.3, 0.25 - grown],
                 scanned: grown * 1000.0,
