@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     catalogue, compare, completions, doctor, export, fixture, import, iostat, list, manual, memstat, mrc,
-    prstat, replay, report, reproduce, run, show, stat, top, vmstat, wss,
+    prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -88,6 +88,8 @@ pub enum Command {
     Doctor(doctor::Arguments),
     /// Memory by kind, reclaim, pressure and who waits, live on one screen
     Top(top::Arguments),
+    /// Keep chosen counters over time in the notebook
+    Record(record::Arguments),
     /// Record the counters' files into a folder
     Fixture(fixture::Arguments),
     /// The working set over time, of a process, a recorded trace or a pattern

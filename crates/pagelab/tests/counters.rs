@@ -352,3 +352,21 @@ fn a_real_prometheus_scrapes_the_counters() {
     assert!(faults.is_some_and(|text| text.contains("\"status\":\"success\"")), "{targets}");
     assert!(targets.contains("\"health\":\"up\"") && targets.contains("\"lastError\":\"\""), "{targets}");
 }
+
+#[test]
+fn a_recording_is_kept_and_drawn() {
+    let lab = Lab::new();
+    let said = lab.ok("record --interval 0.1 --count 5 --name quiet");
+    assert!(said.contains("5 looks"), "{said}");
+    assert!(lab.ok("list").contains("quiet"));
+    let run = lab.json("export quiet --format json");
+    let text = run.to_string();
+    assert!(
+        text.contains("pressure:0:memory:some_total/s") || text.contains("meminfo:0:mem:MemFree"),
+        "{text}"
+    );
+    lab.ok("report quiet -o page.html");
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains("meminfo:0:mem:MemFree"));
+    assert!(lab.fails("record nothing", 2).contains("no counter matches"));
+}

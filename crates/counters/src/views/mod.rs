@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod iostat;
 pub mod memstat;
 pub mod prstat;
+pub mod series;
 pub mod stat;
 pub mod vmstat;
 

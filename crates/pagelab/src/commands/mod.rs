@@ -13,6 +13,7 @@ pub mod manual;
 pub mod memstat;
 pub mod mrc;
 pub mod prstat;
+pub mod record;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
@@ -70,6 +71,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Prstat(arguments) => prstat::run(&arguments, &context),
         Command::Doctor(arguments) => doctor::run(&arguments, &context),
         Command::Top(arguments) => top::run(&arguments, &context),
+        Command::Record(arguments) => record::run(&arguments, &context),
         Command::Fixture(arguments) => fixture::run(&arguments, &context),
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),

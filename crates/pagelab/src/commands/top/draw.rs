@@ -18,6 +18,9 @@ const KIND: [(&str, &str, Color); KINDS] = [
     ("c", "cache", Color::Blue),
     (" ", "free", Color::Reset),
 ];
+/// What a line shows of a look.
+type Figure = fn(&Point) -> Option<f64>;
+
 /// The least of a graph and of the table that is worth drawing.
 const GRAPH: u16 = 5;
 /// Before a line's graph: its name and figure.
@@ -54,10 +57,10 @@ pub fn screen(frame: &mut Frame<'_>, state: &State) {
     let graph = if area.height > FIXED + GRAPH + 3 { GRAPH } else { 0 };
     memory(buffer, Rect { y: area.y + 2, height: graph, ..area }, state);
     let mut y = area.y + 2 + graph;
-    let curves: [(&str, &dyn Fn(&Point) -> Option<f64>, f64); 3] = [
-        ("scanned pages/s", &|p| Some(p.scanned), 0.0),
-        ("refaults pages/s", &|p| Some(p.refaults), 0.0),
-        ("memory pressure %", &|p| p.some, 10.0),
+    let curves: [(&str, Figure, f64); 3] = [
+        ("scanned pages/s", |p| Some(p.scanned), 0.0),
+        ("refaults pages/s", |p| Some(p.refaults), 0.0),
+        ("memory pressure %", |p| p.some, 10.0),
     ];
     for (name, value, least) in curves {
         if y < area.bottom() {
@@ -97,14 +100,7 @@ fn memory(buffer: &mut Buffer, area: Rect, state: &State) {
 }
 
 /// One line: name, the newest figure, and its history as blocks; `least` is the lowest full scale.
-fn curve(
-    buffer: &mut Buffer,
-    area: Rect,
-    name: &str,
-    state: &State,
-    value: &dyn Fn(&Point) -> Option<f64>,
-    least: f64,
-) {
+fn curve(buffer: &mut Buffer, area: Rect, name: &str, state: &State, value: Figure, least: f64) {
     const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
     let figure = match state.history.back().and_then(value) {
         Some(v) if v < 100.0 => format!("{v:.1}"),
