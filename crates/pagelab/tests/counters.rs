@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use common::Lab;
 
+/// Tests that turn the machine's switch of delay accounting take turns.
+static SWITCH: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// A recorded machine.
 fn recorded(machine: &str) -> String {
     format!("{}/../counters/tests/fixtures/{machine}", env!("CARGO_MANIFEST_DIR"))
@@ -78,6 +81,7 @@ fn vmstat_prints_a_line_an_interval() {
     assert_eq!((rows[0]["since_boot"].as_bool(), rows[1]["since_boot"].as_bool()), (Some(true), Some(false)));
     assert!(rows[1]["vmstat"]["free"].as_f64().unwrap() > 1e6);
     assert!(rows[1]["vmstat"]["epi"].is_null());
+    assert!(lab.fails("top", 2).contains("needs a terminal"));
     assert!(lab.fails("vmstat x", 2).contains("number of seconds"));
 }
 
@@ -214,6 +218,7 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
         return;
     }
     let lab = Lab::new();
+    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let switch = Path::new("/proc/sys/kernel/task_delayacct");
     let before = std::fs::read_to_string(switch).ok();
     // Delays are accounted for processes that start while somebody looks.
@@ -278,8 +283,10 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
-        let _ = self.0.wait();
+        if let Ok(None) = self.0.try_wait() {
+            let _ = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
+            let _ = self.0.wait();
+        }
     }
 }
 
@@ -369,4 +376,29 @@ fn a_recording_is_kept_and_drawn() {
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
     assert!(page.contains("meminfo:0:mem:MemFree"));
     assert!(lab.fails("record nothing", 2).contains("no counter matches"));
+}
+
+#[test]
+fn the_accounting_switch_is_put_back_even_after_a_kill() {
+    let name = "the_accounting_switch_is_put_back_even_after_a_kill";
+    if !common::may_confine(name) {
+        return;
+    }
+    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let on = || std::fs::read_to_string("/proc/sys/kernel/task_delayacct").map(|text| text.trim() != "0");
+    if on().unwrap_or(true) {
+        eprintln!("{name}: skipped: this kernel has no such switch, or it is on already");
+        return;
+    }
+    let lab = Lab::new();
+    let mut killed = Running::start(&lab, "prstat 60 --enable-accounting");
+    assert!((0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        on().unwrap()
+    }));
+    killed.0.kill().unwrap();
+    killed.0.wait().unwrap();
+    assert!(on().unwrap(), "nobody could put it back yet");
+    lab.ok("stat -l vmstat:::pgfault");
+    assert!(!on().unwrap(), "the next start puts it back");
 }

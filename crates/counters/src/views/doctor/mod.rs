@@ -6,6 +6,8 @@
 
 pub mod fitness;
 pub mod shortage;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 
