@@ -27,6 +27,10 @@ use clap::Parser;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    // As the first process of a guest.
+    if std::process::id() == 1 && std::path::Path::new(pagelab_guest::JOB).exists() {
+        return pagelab_guest::init_main();
+    }
     // The load runs in a process of its own, which is this program again.
     if std::env::args_os().nth(1).is_some_and(|a| a == "__worker") {
         return pagelab_live::worker_main();
