@@ -154,7 +154,8 @@ fn value(sample: &Sample) -> String {
     match (&sample.value, sample.unit) {
         (Value::Text(_), _) => "1".to_owned(),
         (_, Unit::Nanoseconds) => scaled(1e9),
-        (_, Unit::Percent) => scaled(100.0),
+        // The kernel gives hundredths with two decimals.
+        (value, Unit::Percent) => format!("{}", (value.number().unwrap_or(f64::NAN) * 1e4).round() / 1e6),
         (value, _) => value.to_string(),
     }
 }

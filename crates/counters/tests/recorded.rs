@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use pagelab_counters::views::{stat, vmstat};
-use pagelab_counters::{Root, Selection, Tree};
+use pagelab_counters::census::Census;
+use pagelab_counters::views::prstat::Moment;
+use pagelab_counters::views::{doctor, iostat, memstat, prstat, stat, vmstat};
+use pagelab_counters::{Root, Selection, Snapshot, Tree, openmetrics};
 use proptest::prelude::*;
 
 const MACHINES: [&str; 3] = ["linux-6.18-cgroup1", "linux-6.12-cgroup2", "linux-4.19"];
@@ -46,6 +48,19 @@ fn vmstat_since_boot_of_each_machine() {
         })
         .collect();
     insta::assert_snapshot!(format!("{}\n{}", vmstat::heading(), lines.join("\n")));
+}
+
+#[test]
+fn openmetrics_of_a_machine() {
+    let operands = [
+        "pressure",
+        "meminfo:::Mem*",
+        "cgroup:2:/system.slice:current",
+        "swaps",
+        "settings:::/enabled|swap/",
+    ];
+    let snapshot = tree("linux-6.12-cgroup2").read(&Selection::parse(operands).unwrap());
+    insta::assert_snapshot!(openmetrics::render(snapshot.samples()));
 }
 
 #[test]
@@ -108,6 +123,24 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Draws every view there is.
+fn every_view(tree: &Tree, snapshot: Snapshot) {
+    let page_size = tree.root().page_size();
+    let _ = vmstat::Row::between(None, &snapshot, page_size).line();
+    let _ = openmetrics::render(snapshot.samples());
+    let _ = iostat::rows(None, &snapshot).iter().map(iostat::Row::line).count();
+    let _ = memstat::table(&memstat::lines(&snapshot), page_size);
+    let _ = memstat::exact_lines(&Census::default(), &snapshot, page_size);
+    let _ =
+        memstat::by_process(&snapshot).iter().chain(&memstat::by_cgroup(&snapshot)).map(|h| h.line()).count();
+    let now = Moment { counters: snapshot, ..Moment::default() };
+    let _ = prstat::rows(&Moment::default(), &now, true)
+        .iter()
+        .map(|r| r.microstates("x") + &r.summary("x"))
+        .count();
+    let _ = doctor::examine(&Moment::default(), &now, &Snapshot::default(), page_size);
+}
+
 /// A recorded file cut, with words replaced, or something else entirely.
 fn damaged() -> impl Strategy<Value = (usize, usize, String, bool)> {
     (0..10_000_usize, 0..6_000_usize, "[ -~\n\t\u{e9}]{0,80}", any::<bool>())
@@ -142,7 +175,7 @@ proptest! {
             let tree = Tree::new(Root::new(folder.path()));
             let snapshot = tree.read(&everything());
             let _ = stat::human(&snapshot, true);
-            let _ = vmstat::Row::between(None, &snapshot, tree.root().page_size()).line();
+            every_view(&tree, snapshot);
         }
     }
 }

@@ -68,6 +68,10 @@ fn views_of_a_recorded_machine_are_stable() {
         let root = recorded(machine);
         insta::assert_snapshot!(format!("vmstat_{machine}"), lab.ok(&format!("vmstat --root {root}")));
         insta::assert_snapshot!(format!("iostat_{machine}"), lab.ok(&format!("iostat -xn --root {root}")));
+        let quick = lab.ok(&format!("memstat --quick -q --root {root}"));
+        insta::assert_snapshot!(format!("memstat_{machine}"), quick);
+        let by = ["process", "cgroup"].map(|by| lab.ok(&format!("memstat --by {by} --root {root}"))).concat();
+        insta::assert_snapshot!(format!("holders_{machine}"), by);
     }
 }
 

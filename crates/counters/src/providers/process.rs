@@ -103,7 +103,9 @@ impl Provider for Threads {
 
     fn read(&self, root: &Root, sink: &mut Sink<'_>) {
         // /proc/TID exists for every thread although it is not listed, so a named one is found at once.
-        let places: Vec<(u64, u64)> = match sink.named_instances() {
+        let named = sink.named_instances();
+        let by_number = named.is_some();
+        let places: Vec<(u64, u64)> = match named {
             Some(named) => named.into_iter().map(|tid| (tid, tid)).collect(),
             None => root
                 .list_numbers("proc")
@@ -121,7 +123,10 @@ impl Provider for Threads {
             let Some(text) = root.read(&format!("{folder}/stat")) else { continue };
             let Some(stat) = Stat::parse(&text) else { continue };
             let Some(mut group) = sink.group(tid, stat.command) else { continue };
-            group.gauge("pid", Some(pid), Unit::None);
+            if group.wants("pid") {
+                let process = if by_number { process_of(root, tid) } else { Some(pid) };
+                group.gauge("pid", process, Unit::None);
+            }
             stat.give(root, &mut group);
             if group.wants_any(&SWITCHES_NAMES) {
                 status(root, &folder, &SWITCHES, &mut group);
@@ -137,6 +142,12 @@ impl Provider for Threads {
             }
         }
     }
+}
+
+/// The process of a thread that was found by its own number.
+fn process_of(root: &Root, tid: u64) -> Option<u64> {
+    let text = root.read(&format!("proc/{tid}/status"))?;
+    pairs(&text).find(|(name, _)| *name == "Tgid").map(|(_, process)| process)
 }
 
 /// The path of the cgroup that memory is charged to: version 1's memory hierarchy where there is one,

@@ -29,6 +29,8 @@ impl Accounting {
         if before != "0" {
             return Ok(Self { _journal: None });
         }
+        // Whether it may be written shows before anything is noted.
+        fs::OpenOptions::new().write(true).open(SWITCH)?;
         let mut journal = Journal::open()?;
         journal.enter(Undo::Restore { path: SWITCH.into(), value: before.to_owned() })?;
         fs::write(SWITCH, "1\n")?;
