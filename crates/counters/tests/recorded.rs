@@ -128,16 +128,19 @@ fn every_view(tree: &Tree, snapshot: Snapshot) {
     let page_size = tree.root().page_size();
     let _ = vmstat::Row::between(None, &snapshot, page_size).line();
     let _ = openmetrics::render(snapshot.samples());
-    let _ = iostat::rows(None, &snapshot).iter().map(iostat::Row::line).count();
+    let _ = iostat::rows(None, &snapshot).iter().map(iostat::Row::line).collect::<String>();
     let _ = memstat::table(&memstat::lines(&snapshot), page_size);
     let _ = memstat::exact_lines(&Census::default(), &snapshot, page_size);
-    let _ =
-        memstat::by_process(&snapshot).iter().chain(&memstat::by_cgroup(&snapshot)).map(|h| h.line()).count();
+    let _ = memstat::by_process(&snapshot)
+        .iter()
+        .chain(&memstat::by_cgroup(&snapshot))
+        .map(|h| h.line())
+        .collect::<String>();
     let now = Moment { counters: snapshot, ..Moment::default() };
     let _ = prstat::rows(&Moment::default(), &now, true)
         .iter()
         .map(|r| r.microstates("x") + &r.summary("x"))
-        .count();
+        .collect::<String>();
     let _ = doctor::examine(&Moment::default(), &now, &Snapshot::default(), page_size);
 }
 
