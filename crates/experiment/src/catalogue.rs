@@ -41,6 +41,7 @@ definitions! {
     "access.major.mean", Nanoseconds, Lower, "mean time of a reference with a major fault";
     "access.major.p50", Nanoseconds, Lower, "median time of a reference with a major fault";
     "access.major.p99", Nanoseconds, Lower, "time that 99 % of references with a major fault do not exceed";
+    "fault.anonymous", Nanoseconds, Lower, "first touch of a page of anonymous memory and giving it back, measured before the run";
     "faults.minor", Count, Lower, "minor faults";
     "faults.major", Count, Lower, "major faults";
     "swap.in", Pages, Lower, "pages read from swap";

@@ -59,6 +59,11 @@ impl Running {
             Machine::Aarch64 => ("virt", if accel == Accel::Kvm { "host" } else { "cortex-a57" }),
         };
         let name = options.machine.as_deref().unwrap_or(defaults.0);
+        let same = if accel == Accel::Icount { "nokaslr norandmaps " } else { "" };
+        let words = format!(
+            "console={console_line} panic=-1 reboot=t oops=panic loglevel=5 {same}{}",
+            options.append
+        );
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
             .args(["-machine", name, "-cpu", defaults.1])
@@ -68,10 +73,7 @@ impl Running {
             .arg("-initrd")
             .arg(path_of(initramfs))
             .arg("-append")
-            .arg(
-                format!("console={console_line} panic=-1 reboot=t oops=panic loglevel=5 {}", options.append)
-                    .trim_end(),
-            )
+            .arg(words.trim_end())
             .args(["-serial", &format!("file:{}", path_of(&console).display())])
             .args(["-chardev", "stdio,id=messages,signal=off"]);
         match image.machine {
@@ -83,10 +85,11 @@ impl Running {
         match accel {
             Accel::Kvm => command.args(["-accel", "kvm"]),
             Accel::Tcg | Accel::Auto => command.args(["-accel", "tcg"]),
-            // One instruction is one nanosecond of the guest's clock, and idling takes no time.
-            Accel::Icount => {
-                command.args(["-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"])
-            }
+            // One instruction is one nanosecond of the guest's clock, idling takes no time, and what is
+            // random is the same each time.
+            Accel::Icount => command
+                .args(["-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"])
+                .args(["-rtc", "base=2000-01-01,clock=vm", "-seed", "1"]),
         };
         if let Some(disk) = disk {
             let drive = format!(
