@@ -2,7 +2,7 @@
 //!
 //! One pass over /proc/kpageflags and /proc/kpagecount (root), in large reads shared among the CPUs:
 //! no call for each page. The flags do not tell executables from other files, so before the pass
-//! every process's executable file mappings are looked up in its pagemap ([`executables`]).
+//! every process's executable file mappings are looked up in its pagemap (`executables.rs`).
 //!
 //! The machine goes on meanwhile: a page that changes its use during the pass is counted where it was
 //! when its entry was read.

@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use pagelab_counters::views::doctor::{self, Level, Report};
 use pagelab_counters::views::prstat::size;
-use pagelab_live::taskstats::Accounting;
 use serde_json::json;
 
 use super::Context;
-use super::watcher::Watcher;
+use super::watcher::{Watcher, accounting};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
 use crate::ticker::{Interval, Schedule, Ticker};
@@ -41,11 +40,7 @@ pub struct Arguments {
 /// Looks and answers; status 1 on a shortage in the last look.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
-    let _accounting = if arguments.enable_accounting {
-        Some(Accounting::enable().context("delay accounting cannot be switched on: that needs root")?)
-    } else {
-        None
-    };
+    let _accounting = accounting(arguments.enable_accounting)?;
     let mut watcher = Watcher::live(doctor::selection(), false);
     let schedule = match arguments.watch {
         Some(_) => Schedule { interval: arguments.watch, count: arguments.count },

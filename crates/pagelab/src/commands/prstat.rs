@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use pagelab_counters::Root;
 use pagelab_counters::views::prstat::{self, Row};
-use pagelab_live::taskstats::{Accounting, SWITCH};
 use serde_json::json;
 
 use super::Context;
-use super::watcher::Watcher;
+use super::watcher::{Watcher, accounting};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
 use crate::ticker::{Machine, Schedule, Ticker};
@@ -61,14 +60,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     // A signal must not leave the switch on.
     let interrupt = if arguments.enable_accounting { Some(Interrupt::listen()?) } else { None };
-    let _accounting = if arguments.enable_accounting {
-        Some(
-            Accounting::enable()
-                .with_context(|| format!("{SWITCH} cannot be set: delay accounting needs root"))?,
-        )
-    } else {
-        None
-    };
+    let _accounting = accounting(arguments.enable_accounting)?;
     let selection = prstat::selection();
     let mut watcher = if arguments.machine.is_live() {
         Watcher::live(selection, arguments.threads)

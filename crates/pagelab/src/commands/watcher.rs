@@ -3,9 +3,17 @@
 
 use std::collections::HashMap;
 
+use anyhow::{Context as _, Result};
 use pagelab_counters::views::prstat::Moment;
 use pagelab_counters::{Selection, Tree};
-use pagelab_live::taskstats::{Accounting, Taskstats};
+use pagelab_live::taskstats::{Accounting, SWITCH, Taskstats};
+
+/// Switches delay accounting on if asked to; whoever holds it must listen to signals, so that it is put
+/// back.
+pub fn accounting(wanted: bool) -> Result<Option<Accounting>> {
+    let enable = || Accounting::enable().with_context(|| format!("{SWITCH} cannot be set: that needs root"));
+    wanted.then(enable).transpose()
+}
 
 /// Looks at every task.
 pub struct Watcher {

@@ -115,6 +115,16 @@ pub fn checks(before: &Snapshot, now: &Snapshot, page_size: u64) -> Vec<Check> {
         controlled,
         "no experiment can be bounded: boot with cgroup_enable=memory, or mount -t cgroup2 none /sys/fs/cgroup",
     );
+    let own = now.instance("process", std::process::id().into());
+    if let Some(uid) = of_group(own, "uid") {
+        let found = if uid == 0.0 { "root".to_owned() } else { format!("user {uid}") };
+        add(
+            "permissions",
+            found,
+            uid == 0.0,
+            "limits, swap, exact counts and delays need root: run with sudo",
+        );
+    }
     let psi = now.find("pressure", 0, "memory", "some_total").is_some();
     add(
         "pressure information",

@@ -14,7 +14,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 
 use super::Context;
 use super::prstat::users;
-use super::watcher::Watcher;
+use super::watcher::{Watcher, accounting};
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::ticker::Interval;
@@ -37,6 +37,9 @@ pub struct Arguments {
     /// Seconds between two looks
     #[arg(value_name = "INTERVAL", default_value = "1", value_parser = clap::value_parser!(Interval))]
     interval: Interval,
+    /// Switch delay accounting on meanwhile, for the processes that start from then on
+    #[arg(long)]
+    enable_accounting: bool,
 }
 
 /// Shows the screen until the user ends it.
@@ -45,6 +48,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         return Err(usage("top needs a terminal: use 'pagelab vmstat 1' or 'pagelab prstat -m 1' in a pipe"));
     }
     let interrupt = Interrupt::listen()?;
+    let _accounting = accounting(arguments.enable_accounting)?;
     let mut state = State::new(users(&Root::live()), arguments.interval.0);
     // Also puts the terminal back when something panics.
     let mut terminal = ratatui::init();
