@@ -19,7 +19,7 @@ use crate::terminal::Color;
     propagate_version = true,
     max_term_width = 100,
     before_help = EXAMPLES,
-    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression; 2 wrong usage; 3 could not be performed."
+    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression, 'doctor' a shortage, 'stat' nothing; 2 wrong usage; 3 could not be performed."
 )]
 pub struct Cli {
     /// The notebook: one SQLite file that keeps every run
@@ -66,7 +66,7 @@ pub enum Command {
     Report(report::Arguments),
     /// The published figures beside the models'
     Reproduce(reproduce::Arguments),
-    /// Write runs as JSON, CSV or Parquet
+    /// Write runs as JSON, CSV or Parquet, or serve the kernel's counters
     Export(export::Arguments),
     /// Take the runs of another notebook over
     Import(import::Arguments),

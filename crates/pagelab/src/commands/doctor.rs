@@ -20,7 +20,8 @@ use crate::ticker::{Interval, Schedule, Ticker};
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || echo 'memory is short'\n",
-    after_help = "Looks for two seconds and speaks of these. docs/counters.md tells every threshold and its reason.\nExit status: 0 fine or strained; 1 memory is short."
+    after_help = "Looks for two seconds and speaks of these. docs/counters.md tells every threshold and its reason.
+Exit status: 0 fine or strained; 1 memory is short."
 )]
 pub struct Arguments {
     /// Keep looking, every so many seconds

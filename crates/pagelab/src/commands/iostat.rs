@@ -18,11 +18,11 @@ use crate::ticker::{Machine, Schedule, Ticker};
     after_help = "The first print is the average since boot; devices that did nothing are left out. With -x:
   r/s w/s kr/s kw/s   reads, writes and KiB of each, a second
   actv                requests in flight on average: growth of their time in flight / interval
-  asvc_t              ms from a request's insertion to its end: actv / (r/s + w/s + discards + flushes)
+  asvc_t              ms from insertion to end: actv / (r/s + w/s + discards/s + flushes/s)
   %b                  percent of the time with a request in flight
   avg-kB              KiB a transfer
-A dash is a figure that Linux does not keep: wait, wsvc_t and %w, because a request's time waiting and its time
-at the device are one figure; actv and asvc_t hold both."
+A dash is a figure that Linux does not keep: wait, wsvc_t and %w, because a request's time waiting
+and its time at the device are one figure; actv and asvc_t hold both."
 )]
 pub struct Arguments {
     /// The extended view

@@ -26,11 +26,11 @@ enum By {
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab memstat\n  pagelab memstat --by process\n  pagelab memstat --by cgroup --json\n",
-    after_help = "As root every physical page is counted by its flags; else the figures are /proc/meminfo's, where a dash is
-what it does not tell (executables are file pages there). The unmapped file cache is what can be had at once,
-unless dirty. 'dirty' counts mapped file pages too. --by process: a page that n processes map counts 1/n for
-each (needs root for others' processes; else resident sets, shared pages in full). --by cgroup: what the cgroup
-and its children are charged."
+    after_help = "As root every physical page is counted by its flags; else the figures are /proc/meminfo's, where a
+dash is what it does not tell (executables are file pages there). The unmapped file cache is what
+can be had at once, unless dirty. 'dirty' counts mapped file pages too. --by process: a page that
+n processes map counts 1/n for each (needs root for others' processes; else resident sets, shared
+pages in full). --by cgroup: what the cgroup and its children are charged."
 )]
 pub struct Arguments {
     /// Each process's or cgroup's memory

@@ -19,17 +19,17 @@ use crate::ticker::{Machine, Schedule, Ticker};
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab prstat -m 1\n  pagelab prstat -mL 2 5 --rows 40\n  sudo pagelab prstat -m 1 --enable-accounting\n",
-    after_help = "With -m, percent of the time since the last print (of a process: of all its threads' time), the tasks that
-waited longest for memory first:
+    after_help = "With -m, percent of the time since the last print (of a process: of all its threads' time), the
+tasks that waited longest for memory first:
   USR SYS   on a CPU, in user mode and in the kernel
   DFL       waiting for memory: swap-in or thrashing, direct reclaim, compaction, copy on write
   LAT       runnable, waiting for a CPU
   SLP       everything else, waiting for locks and block I/O included
   VCX ICX   voluntary and involuntary context switches
-A dash is a figure that Linux does not keep (TRP, TFL, LCK, SCL, SIG) or does not keep now: DFL needs root,
-sysctl kernel.task_delayacct=1 and a process that started after it was set. --enable-accounting sets it for as
-long as prstat runs. Linux's delays include the CPU time spent in them, so a row may sum to more than 100.
-Without an interval, one print after one second."
+A dash is a figure that Linux does not keep (TRP, TFL, LCK, SCL, SIG) or does not keep now: DFL
+needs root, sysctl kernel.task_delayacct=1 and a process that started after it was set.
+--enable-accounting sets it for as long as prstat runs. Linux's delays include the CPU time spent
+in them, so a row may sum to more than 100. Without an interval, one print after one second."
 )]
 pub struct Arguments {
     /// Microstates in place of sizes and faults

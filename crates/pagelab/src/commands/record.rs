@@ -30,7 +30,8 @@ const MOST: u64 = 1_000_000;
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure 'cgroup:::current' --interval 0.5 --name before\n  pagelab report @1 -o recording.html\n",
-    after_help = "Ends after COUNT looks or with Ctrl-C; what was seen until then is in the notebook. Growing counters are kept\nas growth per second, with their values at the start and the end beside them."
+    after_help = "Ends after COUNT looks or with Ctrl-C; what was seen until then is in the notebook. Growing
+counters are kept as growth per second, with their values at the start and the end beside them."
 )]
 pub struct Arguments {
     /// What to record, as in 'pagelab stat'; the signs of a shortage without it

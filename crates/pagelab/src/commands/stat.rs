@@ -25,12 +25,16 @@ enum Stamp {
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
+    override_usage = "pagelab stat [OPTIONS] [SELECTOR]... [INTERVAL [COUNT]]",
     before_help = "Examples:\n  pagelab stat vmstat:::pgfault\n  pagelab stat -p 'vmstat:::/^pg(scan|steal)_(anon|file)/' --rate 1 10\n  pagelab stat -m process -n postgres -s rss\n  pagelab stat -q swaps && echo 'there is swap'\n  pagelab stat --modules\n",
-    after_help = "A selector is module:instance:name:statistic. Each part is empty (anything), a shell glob over the whole\npart, or a /regular expression/ that matches anywhere. Trailing parts may be left out; of several\nselectors one must match. Sizes are in bytes or pages and times in nanoseconds, whatever unit the kernel's\nfile uses. Exit status: 0 something matched; 1 nothing did; 2 wrong usage."
+    after_help = "A selector is module:instance:name:statistic. Each part is empty (anything), a shell glob over the
+whole part, or a /regular expression/ that matches anywhere. Trailing parts may be left out; of
+several selectors one must match. Sizes are in bytes or pages and times in nanoseconds, whatever
+unit the kernel's file uses. Exit status: 0 something matched; 1 nothing did; 2 wrong usage."
 )]
 pub struct Arguments {
     /// Selectors, then INTERVAL and COUNT: seconds between two prints, and how many
-    #[arg(value_name = "SELECTOR… [INTERVAL [COUNT]]")]
+    #[arg(value_name = "SELECTOR")]
     operands: Vec<String>,
     /// Only these modules
     #[arg(short, long, value_name = "GLOB")]

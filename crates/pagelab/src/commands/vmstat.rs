@@ -24,11 +24,12 @@ const PAGE: u64 = 20;
   re    pages saved from reclaim by a second reference (pgactivate)
   mf    minor faults (pgfault - pgmajfault)
   fr    freed by reclaim (pgsteal_anon + pgsteal_file; cgroups' own reclaim included)
-  sr    pages that reclaim looked at (pgscan_anon + pgscan_file): above 0 for long is a shortage
+  sr    pages that reclaim looked at (pgscan_anon + pgscan_file); 'pagelab doctor' tells whether
+        that is a shortage: filling the page cache scans too
   api apo apf   anonymous memory paged in (pswpin), out (pswpout), freed (pgsteal_anon)
-  fpi fpo fpf   blocks read (pgpgin - pswpin), written (pgpgout - pswpout), file pages freed (pgsteal_file)
+  fpi fpo fpf   blocks read (pgpgin - pswpin), written (pgpgout - pswpout), file pages freed
 A dash is a figure that Linux does not keep:
-  de            Solaris' anticipated deficit: Linux swaps no whole process in, so it anticipates nothing
+  de            Solaris' anticipated deficit: Linux swaps no whole process in
   epi epo epf   executables: Linux counts their pages as files'
   apf fpf       before Linux 5.8, which does not split what reclaim freed"
 )]
