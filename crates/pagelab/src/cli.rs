@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, doctor, export, fixture, import, iostat, list, manual, memstat, mrc,
-    prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
+    bisect_run, catalogue, compare, completions, doctor, export, fixture, import, iostat, list, manual,
+    memstat, mrc, prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -66,6 +66,8 @@ pub enum Command {
     Report(report::Arguments),
     /// The published figures beside the models'
     Reproduce(reproduce::Arguments),
+    /// Judge a kernel for git bisect: good, bad, or does not boot
+    BisectRun(bisect_run::Arguments),
     /// Write runs as JSON, CSV or Parquet, or serve the kernel's counters
     Export(export::Arguments),
     /// Take the runs of another notebook over

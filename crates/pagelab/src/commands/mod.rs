@@ -1,5 +1,6 @@
 //! The commands, one file each: its arguments and what it does.
 
+pub mod bisect_run;
 pub mod catalogue;
 pub mod compare;
 pub mod completions;
@@ -61,6 +62,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Mrc(arguments) => mrc::run(&arguments, &context),
         Command::Wss(arguments) => wss::run(&arguments, &context),
         Command::Reproduce(arguments) => reproduce::run(&arguments, &context),
+        Command::BisectRun(arguments) => bisect_run::run(&arguments, &context),
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),
