@@ -135,6 +135,12 @@ impl Target for Model {
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
             Experiment::Mapfile(paging) => (paging, false),
+            Experiment::Record(_) => {
+                return Err(TargetError::Unsupported {
+                    what: "a recording has no load to perform".into(),
+                    remedy: "use 'pagelab record'".into(),
+                });
+            }
         };
         if let (Kind::System(_), false) = (&self.kind, populated) {
             return Err(TargetError::Unsupported {
