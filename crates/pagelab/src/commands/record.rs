@@ -13,6 +13,7 @@ use pagelab_notebook::Notebook;
 use super::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
+use crate::output::say;
 use crate::ticker::{Interval, Schedule, Ticker};
 
 /// What is recorded without a selector: the signs of a shortage and where memory is.
@@ -99,7 +100,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     notebook.finish_repetition(repetition, &outcome)?;
     if !context.quiet {
         let name = notebook.load(run)?.header.name;
-        println!(
+        say!(
             "{looks} looks in {} as '{name}': draw them with 'pagelab report {name} -o page.html'",
             context.notebook.display()
         );
