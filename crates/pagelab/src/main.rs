@@ -13,6 +13,7 @@ mod output;
 mod page;
 mod performance;
 mod progress;
+mod recording;
 mod stream;
 mod suite;
 mod summary;

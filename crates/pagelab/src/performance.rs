@@ -18,6 +18,7 @@ use crate::commands::Context;
 use crate::failure::{Failure, usage};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
+use crate::recording::Background;
 
 /// One run to be made.
 pub struct Plan {
@@ -129,8 +130,15 @@ fn repetition(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let id = notebook.begin_repetition(run, number, &jiff::Timestamp::now().to_string())?;
+    let background = match plan.target.kind {
+        TargetKind::Host => Background::start(),
+        _ => None,
+    };
     let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };
     let result = plan.performer.perform(&plan.experiment, &plan.setting, &mut recorder);
+    if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
+        notebook.record(id, &Observation::Table(table))?;
+    }
     let outcome = match &result {
         Ok(()) => Outcome::Done,
         Err(TargetError::Interrupted) => Outcome::Interrupted,
