@@ -2,7 +2,11 @@
 //! Pure functions; nothing here prints.
 
 pub mod comparison;
+pub mod knee;
+pub mod latency;
+mod linear;
 pub mod rank;
 pub mod regret;
 pub mod reproduce;
+pub mod scaling;
 pub mod stats;

@@ -48,6 +48,17 @@ definitions! {
     "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";
     "switches.voluntary", Count, Lower, "voluntary context switches";
     "switches.involuntary", Count, Lower, "involuntary context switches";
+    "speed.first", PerSecond, Higher, "vmtest: page reads a second at the smallest size";
+    "speed.last", PerSecond, Higher, "vmtest: page reads a second at the greatest size";
+    "clock.true", Share, Higher, "clock: 1 when no rule found time untrue, else 0 (suspect)";
+    "clock.step.worst", Nanoseconds, Lower, "clock: the greatest difference between two clocks over one step";
+    "clock.drift.worst", Ratio, Lower, "clock: the greatest drift of a clock against the raw monotonic one, 1e-6 = 1 ppm";
+    "clock.skew.worst", Nanoseconds, Lower, "clock: the greatest skew of the time stamp counter that is proven between two processors";
+    "clock.skew.bound", Nanoseconds, Lower, "clock: the skew that cannot be excluded between two processors, at most";
+    "clock.jumps", Count, Lower, "clock: steps of a clock backwards or forwards during the test";
+    "clock.reference.drift", Ratio, Neither, "clock: drift of this machine against the reference, 1e-6 = 1 ppm";
+    "clock.reference.error", Ratio, Lower, "clock: what that drift may be wrong by";
+    "clock.steal", Share, Lower, "clock: the share of the processors' time stolen during the test";
     "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
 }
 
@@ -95,6 +106,11 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("clock.kernel", "the kernel's clock source"),
     ("clock.cost", "ns for one reading"),
     ("harness.cost", "ns that the harness adds to a reference, measured before the run"),
+    ("cache.l1d", "bytes of a processor's first-level data cache"),
+    ("cache.l2", "bytes of the second-level cache that a processor uses"),
+    ("cache.l3", "bytes of the third-level cache that a processor uses"),
+    ("tlb.l1d", "entries of the first-level data TLB for base pages"),
+    ("tlb.l2", "entries of the second-level TLB for base pages"),
     ("load.1min", "load average at the start"),
     ("steal.share", "share of the processors' time stolen during the run"),
     ("governor", "frequency governor, where one shows"),

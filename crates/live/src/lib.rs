@@ -9,16 +9,21 @@
 //! This crate times and counts; it computes no statistics.
 
 pub mod clock;
+pub mod clocktest;
 pub mod confine;
 pub mod environment;
+pub mod family;
+pub mod geometry;
 pub mod host;
 pub mod kernel;
 pub mod message;
+pub mod observe;
 pub mod pagemap;
 pub mod paging;
 pub mod perform;
 pub mod region;
 pub mod rusage;
+pub mod vmtest;
 pub mod wire;
 pub mod worker;
 pub mod working_set;

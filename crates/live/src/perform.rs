@@ -6,6 +6,7 @@ use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
 use serde::{Deserialize, Serialize};
 
+use crate::clocktest;
 use crate::confine::cgroup;
 use crate::environment::Entries;
 use crate::paging;
@@ -57,5 +58,8 @@ pub fn perform(
     match experiment {
         Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
+        Experiment::Vmtest(vmtest) => crate::vmtest::perform(vmtest, place, recorder),
+        Experiment::Clock(clock) => clocktest::perform(clock, place, recorder),
+        _ => Err(TargetError::Unsupported { what: experiment.name().into(), remedy: String::new() }),
     }
 }

@@ -135,6 +135,12 @@ impl Target for Model {
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
             Experiment::Mapfile(paging) => (paging, false),
+            other => {
+                return Err(TargetError::Unsupported {
+                    what: format!("model:{} models references to one mapping, not {}", self.name, other.name()),
+                    remedy: "use mapanon or mapfile, or perform it on host".into(),
+                });
+            }
         };
         if let (Kind::System(_), false) = (&self.kind, populated) {
             return Err(TargetError::Unsupported {
