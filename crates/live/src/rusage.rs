@@ -45,6 +45,13 @@ pub fn thread() -> Usage {
     }
 }
 
+/// The same with processor times up to this very moment. The kernel brings a running thread's times up
+/// to date at its ticks, milliseconds apart, unless its own clock is read first.
+pub fn thread_up_to_date() -> Usage {
+    let _ = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    thread()
+}
+
 impl Sub for Usage {
     type Output = Self;
 
@@ -78,12 +85,32 @@ mod tests {
     use super::*;
     use crate::region::Region;
 
+    /// Intervals far shorter than a tick add up to what the thread's own clock says.
+    #[test]
+    fn short_intervals_are_counted() {
+        let clock = || {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+            now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+        };
+        let (mut counted, mut spent) = (0, 0);
+        for _ in 0..100 {
+            let (begin, before) = (clock(), thread_up_to_date());
+            while clock() - begin < 50_000 {
+                std::hint::spin_loop();
+            }
+            let used = thread_up_to_date() - before;
+            counted += used.user + used.system;
+            spent += clock() - begin;
+        }
+        assert!(counted * 10 > spent * 8, "{counted} of {spent} ns");
+    }
+
     #[test]
     fn first_writes_are_minor_faults() {
         let region = Region::anonymous(64).unwrap();
-        let before = thread();
+        let before = thread_up_to_date();
         region.populate(|_, _| {});
-        let used = thread() - before;
+        let used = thread_up_to_date() - before;
         assert!(used.minor >= 64, "{used:?}");
     }
 }

@@ -11,7 +11,6 @@ pub struct Error {
     /// The notebook's file.
     pub path: PathBuf,
     /// What is wrong.
-    #[source]
     pub problem: Problem,
 }
 

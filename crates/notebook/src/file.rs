@@ -75,7 +75,8 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, Problem> {
     }
     if version < VERSION {
         if version == 0 && mode == Mode::Read {
-            return Err(Problem::Missing);
+            // A writer was killed before it made the tables: nothing is in it, and nothing is written.
+            connection = Connection::open_in_memory()?;
         }
         migrate(&mut connection)?;
     }

@@ -65,10 +65,10 @@ fn a_folder_and_nothing() {
 }
 
 #[test]
-fn an_empty_file_becomes_a_notebook_only_when_written() {
+fn an_empty_file_reads_as_an_empty_notebook_and_becomes_one_when_written() {
     let (_folder, path) = place();
     fs::write(&path, []).unwrap();
-    assert!(matches!(Notebook::open_existing(&path).err().unwrap().problem, Problem::Missing));
+    assert!(Notebook::open_existing(&path).unwrap().list().unwrap().is_empty());
     assert!(fs::read(&path).unwrap().is_empty());
     notebook(&path);
     assert_eq!(Notebook::open_existing(&path).unwrap().list().unwrap().len(), 1);

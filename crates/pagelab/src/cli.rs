@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, run, show, wss,
+    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, reproduce, run, show,
+    wss,
 };
 use crate::terminal::Color;
 
@@ -63,6 +64,8 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Draw runs: one self-contained HTML page
     Report(report::Arguments),
+    /// The published figures beside the models'
+    Reproduce(reproduce::Arguments),
     /// Write runs as JSON, CSV or Parquet
     Export(export::Arguments),
     /// Take the runs of another notebook over

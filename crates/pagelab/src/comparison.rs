@@ -4,7 +4,7 @@
 use anyhow::Result;
 use pagelab_analysis::comparison::{Comparison, Line, Verdict, compare};
 use pagelab_experiment::Run;
-use pagelab_report::ComparisonTable;
+use pagelab_report::TextTable;
 use pagelab_report::text::{self, DASH};
 use serde_json::{Value, json};
 
@@ -38,11 +38,11 @@ pub fn against_first(runs: &[&Run]) -> Vec<Comparison> {
 }
 
 /// Finished tables for the page; none when the runs are not comparable.
-pub fn tables(runs: &[&Run]) -> Vec<ComparisonTable> {
+pub fn tables(runs: &[&Run]) -> Vec<TextTable> {
     if !comparable(runs) {
         return Vec::new();
     }
-    let table = |comparison: Comparison| ComparisonTable {
+    let table = |comparison: Comparison| TextTable {
         title: title(&comparison, runs),
         headings: headings(&comparison),
         rows: comparison.lines.iter().map(row).collect(),

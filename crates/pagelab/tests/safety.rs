@@ -25,8 +25,25 @@ fn nothing_is_left(lab: &Lab, when: &str) {
     assert_eq!(workers(), Vec::<u32>::new(), "{when}: workers");
 }
 
-fn spawn(lab: &Lab) -> Child {
-    lab.command(RUN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+fn spawn(lab: &Lab, run: &str) -> Child {
+    lab.command(run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The zram devices of the machine.
+fn zrams() -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir("/sys/block")
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("zram"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// The huge page mode in force; `None` on a kernel without.
+fn thp() -> Option<String> {
+    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok()
 }
 
 fn signal(child: &Child, name: &str) {
@@ -53,7 +70,7 @@ fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
     let _alone = alone();
     for (name, wait) in [("-INT", 300), ("-TERM", 600), ("-INT", 20), ("-TERM", 900)] {
         let lab = Lab::new();
-        let child = spawn(&lab);
+        let child = spawn(&lab, RUN);
         std::thread::sleep(Duration::from_millis(wait));
         signal(&child, name);
         let output = child.wait_with_output().unwrap();
@@ -71,10 +88,14 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
     }
     let _alone = alone();
     let mut killed = 0;
-    // Moments from the very start of the set-up to the middle of the load.
-    for wait in [5, 12, 20, 30, 45, 60, 90, 130, 200, 350, 600, 900] {
+    let (devices, thp) = (zrams(), thp());
+    let other = if thp.as_deref().is_some_and(|t| t.contains("[never]")) { "always" } else { "never" };
+    let with_thp = if thp.is_some() { format!(" --thp {other}") } else { String::new() };
+    // Moments from the very start of the set-up to the middle of the load, with each kind of swap.
+    for (n, wait) in [5, 8, 12, 20, 30, 45, 60, 90, 130, 200, 350, 600, 900].into_iter().enumerate() {
         let lab = Lab::new();
-        let mut child = spawn(&lab);
+        let swap = if n % 2 == 0 { " --swap zram" } else { "" };
+        let mut child = spawn(&lab, &format!("{RUN}{swap}{with_thp}"));
         std::thread::sleep(Duration::from_millis(wait));
         killed += u32::from(child.try_wait().unwrap().is_none());
         let _ = child.kill();
@@ -87,7 +108,9 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
             std::thread::sleep(Duration::from_millis(20));
         }
         lab.ok("patterns");
-        nothing_is_left(&lab, &format!("kill -9 after {wait} ms"));
+        nothing_is_left(&lab, &format!("kill -9 after {wait} ms{swap}"));
+        assert_eq!(zrams(), devices, "kill -9 after {wait} ms: zram devices");
+        assert_eq!(self::thp(), thp, "kill -9 after {wait} ms: the huge page mode");
         if lab.path("pagelab.db").exists() {
             let runs = lab.json("list --json");
             for run in runs["runs"].as_array().unwrap() {
@@ -95,7 +118,7 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
             }
         }
     }
-    assert!(killed >= 6, "only {killed} of 12 runs were still there to be killed");
+    assert!(killed >= 6, "only {killed} of 13 runs were still there to be killed");
 }
 
 #[test]

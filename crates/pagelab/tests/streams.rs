@@ -46,6 +46,17 @@ fn curves_agree_with_replays_and_samples_come_close() {
 }
 
 #[test]
+fn curves_and_replays_are_drawn() {
+    let lab = Lab::new();
+    lab.ok("mrc zipf:0.9 --pages 2000 --references 20000 --policy lru --policy arc --html curve.html");
+    lab.ok("replay linear --pages 200 --references 2000 --memory 10p,100p --html replay.html");
+    for file in ["curve.html", "replay.html"] {
+        let page = std::fs::read_to_string(lab.path(file)).unwrap();
+        assert!(page.contains("miss ratio") && page.len() < 100_000, "{file}");
+    }
+}
+
+#[test]
 fn working_sets_of_streams_and_processes() {
     let lab = Lab::new();
     std::fs::write(lab.path("loop.txt"), LOOP).unwrap();

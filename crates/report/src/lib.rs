@@ -6,4 +6,5 @@
 pub mod page;
 pub mod text;
 
-pub use page::{ComparisonTable, PageInput, page};
+pub use page::plot;
+pub use page::{PageInput, Section, TextTable, document, page};

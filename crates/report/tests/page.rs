@@ -9,7 +9,7 @@ use pagelab_experiment::{
     TargetSpec,
 };
 use pagelab_model::target::Model;
-use pagelab_report::{ComparisonTable, PageInput, page};
+use pagelab_report::{PageInput, TextTable, page};
 use proptest::prelude::*;
 
 #[derive(Default)]
@@ -155,7 +155,7 @@ proptest! {
         seen.environment.insert(text.clone(), text.clone());
         seen.notes.push(Note { level: Level::Warning, text: text.clone() });
         seen.tables[0].columns[1].name.clone_from(&text);
-        let table = ComparisonTable { title: text.clone(), headings: vec![text.clone()], rows: vec![vec![text.clone()]], remarks: vec![text.clone()], warnings: vec![text.clone()] };
+        let table = TextTable { title: text.clone(), headings: vec![text.clone()], rows: vec![vec![text.clone()]], remarks: vec![text.clone()], warnings: vec![text.clone()] };
         let other = run.clone();
         let page = page(&PageInput { title: text.clone(), verdict: vec![text.clone()], runs: vec![&run, &other], comparisons: vec![table] });
         prop_assert_eq!(scripts(&page), 1);

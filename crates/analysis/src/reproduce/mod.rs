@@ -5,6 +5,7 @@
 //! parameters with their standing, tables and plots.
 
 pub mod claim;
+pub mod gorman_2002;
 
 pub use claim::{Claim, Study};
 
@@ -54,7 +55,11 @@ pub struct StudyKind {
 }
 
 /// Every study, oldest first.
-pub const STUDIES: &[StudyKind] = &[];
+pub const STUDIES: &[StudyKind] = &[StudyKind {
+    name: "gorman-2002",
+    title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
+    make: gorman_2002::study,
+}];
 
 /// The study of this name.
 pub fn named(name: &str) -> Option<&'static StudyKind> {

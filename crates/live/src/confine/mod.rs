@@ -206,11 +206,16 @@ fn read_ahead(folder: &Path) -> Option<u64> {
     text.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`. It is made
-/// when absent, for this user alone.
+/// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`, with the
+/// user's number behind it for others than root. It is made when absent, for this user alone.
 fn scratch_folder() -> io::Result<PathBuf> {
-    let folder = std::env::var_os("PAGELAB_SCRATCH_DIR")
-        .map_or_else(|| PathBuf::from("/var/tmp/pagelab"), PathBuf::from);
+    let folder = std::env::var_os("PAGELAB_SCRATCH_DIR").map_or_else(
+        || match rustix::process::geteuid() {
+            root if root.is_root() => PathBuf::from("/var/tmp/pagelab"),
+            user => PathBuf::from(format!("/var/tmp/pagelab-{}", user.as_raw())),
+        },
+        PathBuf::from,
+    );
     own_folder(&folder)?;
     Ok(folder)
 }
@@ -242,6 +247,28 @@ fn failed(what: &str, error: &io::Error) -> TargetError {
 mod tests {
     use super::*;
     use pagelab_experiment::experiments::Paging;
+
+    #[test]
+    fn a_panic_undoes_everything() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("a_panic_undoes_everything: skipped: it makes a cgroup and swap, which needs root");
+            return;
+        }
+        let mut setting = Setting::default();
+        setting.apply("memory", "32M").unwrap();
+        let experiment = Experiment::Mapanon(Paging { pages: 4096, ..Paging::default() });
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let ended = std::thread::spawn(move || {
+            let confinement = Confinement::set_up(&experiment, &setting).unwrap();
+            sender.send((confinement.place().cgroup.clone(), confinement.journal.name().to_owned())).unwrap();
+            panic!("as a recorder might");
+        });
+        assert!(ended.join().is_err());
+        let (cgroup, own) = receiver.recv().unwrap();
+        assert!(cgroup.is_none_or(|path| !path.exists()));
+        assert!(!std::fs::read_to_string("/proc/swaps").unwrap_or_default().contains(&own));
+        assert!(!scratch_folder().unwrap().join(format!("{own}.swap")).exists());
+    }
 
     /// Sets up and undoes on the real kernel; needs root.
     #[test]

@@ -130,7 +130,7 @@ pub fn references<T: Touch, C: Clock>(clock: &C, region: &Region, pages: &[u32],
     let threshold = tally.threshold;
     let (mut slow_sum, mut slow_max) = (0, 0);
     let (mut sum, mut min, mut max) = (0, u64::MAX, 0);
-    let start = rusage::thread();
+    let start = rusage::thread_up_to_date();
     tally.last = start;
     let mut before = clock.now();
     for &page in pages {
@@ -153,7 +153,7 @@ pub fn references<T: Touch, C: Clock>(clock: &C, region: &Region, pages: &[u32],
             before = clock.now();
         }
     }
-    let usage = rusage::thread() - start;
+    let usage = rusage::thread_up_to_date() - start;
     tally.kinds[Kind::Hit as usize].fold(sum, min, max);
     Timed { sum: sum + slow_sum, max: max.max(slow_max), usage }
 }

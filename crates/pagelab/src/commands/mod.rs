@@ -10,6 +10,7 @@ pub mod manual;
 pub mod mrc;
 pub mod replay;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod show;
 pub mod wss;
@@ -48,6 +49,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Replay(arguments) => replay::run(&arguments, &context),
         Command::Mrc(arguments) => mrc::run(&arguments, &context),
         Command::Wss(arguments) => wss::run(&arguments, &context),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, &context),
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -11,7 +12,7 @@ use pagelab_model::mrc::shards::{Sampling, Shards};
 use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::replay_all;
-use pagelab_report::text;
+use pagelab_report::{Section, text};
 use serde_json::json;
 
 use super::Context;
@@ -19,6 +20,7 @@ use crate::failure::{Failure, usage};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
 use crate::output::say;
+use crate::page;
 use crate::progress::Work;
 use crate::stream::{StreamArguments, frames};
 
@@ -42,6 +44,9 @@ pub struct Arguments {
     /// LRU from a sample of this share of the pages (SHARDS)
     #[arg(long, value_name = "SHARE", conflicts_with = "policy")]
     sample: Option<f64>,
+    /// Draw the curves as a page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print one JSON object a line for each policy and size
     #[arg(long)]
     json: bool,
@@ -111,6 +116,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             }
         }
     }
+    if let Some(file) = &arguments.html {
+        draw(&arguments.stream.stream, &points, references, file)?;
+    }
     if arguments.json {
         let mut out = std::io::stdout().lock();
         for point in &points {
@@ -136,6 +144,18 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let table: Vec<Vec<String>> = points.iter().map(row).collect();
     say!("{}", text::table(&["policy", "frames", "misses", "miss ratio", ""], &table, &context.style));
     Ok(ExitCode::SUCCESS)
+}
+
+fn draw(stream: &str, points: &[Point], references: u64, file: &Path) -> Result<()> {
+    let curve: Vec<_> = points.iter().map(|p| (p.policy.clone(), p.frames, p.ratio)).collect();
+    let caption = "misses divided by references; the first reference to a page is a miss.";
+    let section = Section {
+        heading: stream.to_owned(),
+        paragraphs: vec![format!("{} references.", text::count(references as f64))],
+        tables: Vec::new(),
+        plots: vec![page::misses("Miss ratio against memory", caption, &curve)],
+    };
+    page::write_document("Miss ratio curves", &[section], file)
 }
 
 /// A row of the table, with the ratio as a bar: the curve can be seen without a page.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -11,7 +12,7 @@ use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::replay_all;
 use pagelab_model::systems::SystemKind;
 use pagelab_reference::Stream;
-use pagelab_report::text;
+use pagelab_report::{Section, text};
 use serde_json::json;
 
 use super::Context;
@@ -19,6 +20,7 @@ use crate::failure::{Failure, usage};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
 use crate::output::say;
+use crate::page;
 use crate::progress::Work;
 use crate::stream::{StreamArguments, frames};
 
@@ -38,6 +40,9 @@ pub struct Arguments {
     /// The memory sizes: bytes with K, M, G, or pages with p
     #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',', required = true)]
     memory: Vec<Size>,
+    /// Draw the misses as a page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print one JSON object a line for each model and size
     #[arg(long)]
     json: bool,
@@ -64,6 +69,17 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let rows = replay(&stream, &models, &frames, context)?;
     let references = stream.len() as u64;
     let ratio = |row: &Row| row.misses as f64 / references as f64;
+    if let Some(file) = &arguments.html {
+        let points: Vec<_> =
+            rows.iter().map(|row| (row.model.clone(), row.frames, Some(ratio(row)))).collect();
+        let section = Section {
+            heading: arguments.stream.stream.clone(),
+            paragraphs: vec![format!("{} references.", text::count(references as f64))],
+            tables: Vec::new(),
+            plots: vec![page::misses("Misses of each model", "misses divided by references.", &points)],
+        };
+        page::write_document("Replay", &[section], file)?;
+    }
     if arguments.json {
         let mut out = std::io::stdout().lock();
         for row in &rows {

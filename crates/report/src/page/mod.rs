@@ -30,20 +30,20 @@ pub struct PageInput<'a> {
     /// The runs, drawn side by side.
     pub runs: Vec<&'a Run>,
     /// Finished comparisons.
-    pub comparisons: Vec<ComparisonTable>,
+    pub comparisons: Vec<TextTable>,
 }
 
-/// A finished comparison.
-pub struct ComparisonTable {
-    /// What is compared with what.
+/// A table of finished texts: a comparison, a study's claims.
+pub struct TextTable {
+    /// The heading.
     pub title: String,
     /// The columns.
     pub headings: Vec<String>,
-    /// A row for each metric, a cell for each column.
+    /// A cell for each column.
     pub rows: Vec<Vec<String>>,
-    /// What the verdicts rest on.
+    /// Sentences below it.
     pub remarks: Vec<String>,
-    /// What spoils the comparison.
+    /// What spoils it, above.
     pub warnings: Vec<String>,
 }
 
@@ -72,15 +72,56 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The page as HTML.
+/// A part of a [`document`].
+pub struct Section {
+    /// The heading.
+    pub heading: String,
+    /// Sentences below it.
+    pub paragraphs: Vec<String>,
+    /// Tables.
+    pub tables: Vec<TextTable>,
+    /// Plots.
+    pub plots: Vec<Plot>,
+}
+
+/// The page of runs as HTML.
 pub fn page(input: &PageInput) -> String {
     let mut number = 0;
     let groups = groups(&input.runs);
     let body = html! {
+        (tables::byline(&input.runs))
+        @if !input.verdict.is_empty() {
+            section.verdict aria-label="Verdict" { ul { @for line in &input.verdict { li { (line) } } } }
+        }
         @for group in &groups {
             (section(group, groups.len() > 1, &mut number))
         }
+        @for comparison in &input.comparisons { (tables::text(comparison)) }
+        (tables::conditions(&input.runs))
     };
+    shell(&input.title, &body)
+}
+
+/// A page of finished sections as HTML: studies, curves.
+pub fn document(title: &str, sections: &[Section]) -> String {
+    let mut number = 0;
+    let body = html! {
+        @for part in sections {
+            section {
+                h2 { (part.heading) }
+                @for paragraph in &part.paragraphs { p { (paragraph) } }
+                div.plots {
+                    @for plot in &part.plots { ({ number += 1; plot.figure(number) }) }
+                }
+            }
+            @for table in &part.tables { (tables::text(table)) }
+        }
+    };
+    shell(title, &body)
+}
+
+/// The page around `body`.
+fn shell(title: &str, body: &Markup) -> String {
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src '{}'; base-uri 'none'; form-action 'none'",
         hash(SCRIPT)
@@ -92,21 +133,15 @@ pub fn page(input: &PageInput) -> String {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (input.title) " · pagelab" }
+                title { (title) " · pagelab" }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 header {
-                    h1 { (input.title) }
+                    h1 { (title) }
                     button #theme type="button" { "light / dark" }
                 }
-                (tables::byline(&input.runs))
-                @if !input.verdict.is_empty() {
-                    section.verdict aria-label="Verdict" { ul { @for line in &input.verdict { li { (line) } } } }
-                }
                 (body)
-                @for comparison in &input.comparisons { (tables::comparison(comparison)) }
-                (tables::conditions(&input.runs))
                 script { (PreEscaped(SCRIPT)) }
             }
         }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Outcome, Run};
 
-use super::{ComparisonTable, Shown};
+use super::{Shown, TextTable};
 use crate::text;
 
 /// When, where and with what, in a line.
@@ -24,15 +24,15 @@ pub fn byline(runs: &[&Run]) -> Markup {
     }
 }
 
-/// A comparison.
-pub fn comparison(table: &ComparisonTable) -> Markup {
+/// A table of texts.
+pub fn text(table: &TextTable) -> Markup {
     html! {
         section {
             h2 { (table.title) }
             @for warning in &table.warnings { p.verdict.warning { "Beware: " (warning) } }
             div.scroll { table {
                 thead { tr { @for heading in &table.headings { th { (heading) } } } }
-                tbody { @for row in &table.rows { tr { @for cell in row { td { (cell) } } } } }
+                tbody { @for row in &table.rows { tr { @for cell in row { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } } } } }
             } }
             @for remark in &table.remarks { p.soft { (remark) } }
         }
