@@ -4,9 +4,11 @@
 pub mod comparison;
 pub mod knee;
 pub mod latency;
+pub mod least_memory;
 mod linear;
 pub mod rank;
 pub mod regret;
 pub mod reproduce;
 pub mod scaling;
 pub mod stats;
+pub mod vmtest;

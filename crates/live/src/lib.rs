@@ -10,16 +10,22 @@
 
 pub mod clock;
 pub mod clocktest;
+pub mod command;
 pub mod confine;
 pub mod environment;
 pub mod family;
+pub mod faultscale;
+pub mod fileread;
+pub mod forkstorm;
 pub mod geometry;
 pub mod host;
 pub mod kernel;
 pub mod message;
+pub mod microstates;
 pub mod observe;
 pub mod pagemap;
 pub mod paging;
+pub mod perf;
 pub mod perform;
 pub mod region;
 pub mod rusage;

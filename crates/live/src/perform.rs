@@ -6,10 +6,9 @@ use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
 use serde::{Deserialize, Serialize};
 
-use crate::clocktest;
 use crate::confine::cgroup;
 use crate::environment::Entries;
-use crate::paging;
+use crate::{clocktest, command, faultscale, fileread, forkstorm, paging, vmtest};
 
 /// Where in the system an experiment is performed. Everything absent: the whole machine, as in a
 /// guest.
@@ -58,8 +57,12 @@ pub fn perform(
     match experiment {
         Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
-        Experiment::Vmtest(vmtest) => crate::vmtest::perform(vmtest, place, recorder),
-        Experiment::Clock(clock) => clocktest::perform(clock, place, recorder),
-        _ => Err(TargetError::Unsupported { what: experiment.name().into(), remedy: String::new() }),
+        Experiment::Vmtest(parameters) => vmtest::perform(parameters, place, recorder),
+        Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
+        Experiment::Command(parameters) => command::perform(parameters, place, recorder),
+        Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, place, recorder),
+        Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
+        Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
+        Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),
     }
 }

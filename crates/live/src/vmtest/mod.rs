@@ -29,6 +29,7 @@ use crate::environment::{self, Steal};
 use crate::family::{Board, Family};
 use crate::geometry;
 use crate::kernel::{Counters, SwapTraffic};
+use crate::microstates::{Microstates, Whose};
 use crate::observe::{Sheet, failed, metric, note};
 use crate::perform::Place;
 use crate::region::{self, Region, page_size};
@@ -87,11 +88,13 @@ pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> R
         Sweep { vmtest, place, file: file.as_ref(), swap: SwapTraffic::open(place.memory_stat.as_deref()) };
     let mut counters = Counters::open(place.memory_stat.as_deref());
     let mut steal = Steal::start();
+    let mut states = Microstates::start();
     counters.before();
     let mut points = Vec::with_capacity(sizes.len());
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
         points.push(sweep.point(size, recorder)?);
+        states.poll();
     }
     let counted = counters.after();
     let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
@@ -104,7 +107,8 @@ pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> R
             "swap-ins are the whole machine's: this kernel does not count them for one cgroup",
         )?;
     }
-    report(vmtest, &sizes, &points, recorder)
+    report(vmtest, &sizes, &points, recorder)?;
+    states.report(Whose::Descendants, None, recorder)
 }
 
 fn report(

@@ -113,10 +113,10 @@ impl Order {
                 continue;
             }
             round = next;
-            let before = rusage::thread();
+            let before = rusage::thread_up_to_date();
             let reads = read(segment, self.pages, self.reads, stop);
             let ended = Monotonic.now();
-            Slot { reads, ended, used: rusage::thread() - before }.write(board, index);
+            Slot { reads, ended, used: rusage::thread_up_to_date() - before }.write(board, index);
             board[DONE].fetch_add(1, Release);
         }
     }

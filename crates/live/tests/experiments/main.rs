@@ -3,6 +3,10 @@
 //! program again. One test alone: `cargo test -p pagelab-live --test experiments -- NAME`.
 
 mod clock;
+mod command;
+mod faultscale;
+mod fileread;
+mod forkstorm;
 mod vmtest;
 
 use std::io::Write;
@@ -20,12 +24,17 @@ type Test = (&'static str, fn());
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().map(String::as_str) == Some(worker::ARGUMENT) {
-        return pagelab_live::worker_main();
+    match arguments.first().map(String::as_str) {
+        Some(worker::ARGUMENT) => return pagelab_live::worker_main(),
+        Some(pagelab_live::forkstorm::NOTHING) => return ExitCode::SUCCESS,
+        _ => {}
     }
     let filter: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
     let mut failed = false;
-    for (name, test) in [clock::TESTS, vmtest::TESTS].concat() {
+    for (name, test) in
+        [clock::TESTS, command::TESTS, faultscale::TESTS, fileread::TESTS, forkstorm::TESTS, vmtest::TESTS]
+            .concat()
+    {
         if !filter.is_empty() && !filter.iter().any(|f| name.contains(f.as_str())) {
             continue;
         }
