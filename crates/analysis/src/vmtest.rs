@@ -199,7 +199,9 @@ mod tests {
         let at = curve.limit().unwrap();
         assert!((at.at / limit).log2().abs() < 0.6, "{at:?}");
         // The plateau's beginning at 4 MiB is a knee without a cause.
-        assert!(curve.knees.iter().any(|k| k.cause.is_none() && (k.at / f64::from(4 << 20)).log2().abs() < 0.5));
+        assert!(
+            curve.knees.iter().any(|k| k.cause.is_none() && (k.at / f64::from(4 << 20)).log2().abs() < 0.5)
+        );
         let unknown = of_tables(&[&table(limit)], &[]).unwrap();
         assert!(unknown.knees.iter().all(|k| k.cause.is_none()));
     }

@@ -41,6 +41,7 @@ definitions! {
     "access.major.mean", Nanoseconds, Lower, "mean time of a reference with a major fault";
     "access.major.p50", Nanoseconds, Lower, "median time of a reference with a major fault";
     "access.major.p99", Nanoseconds, Lower, "time that 99 % of references with a major fault do not exceed";
+    "fault.anonymous", Nanoseconds, Lower, "first touch of a page of anonymous memory and giving it back, measured before the run";
     "faults.minor", Count, Lower, "minor faults";
     "faults.major", Count, Lower, "major faults";
     "swap.in", Pages, Lower, "pages read from swap";
@@ -134,6 +135,11 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("disk.read-ahead", "bytes that the device of the scratch files reads ahead at most"),
     ("cgroup.version", "1, 2, or none"),
     ("memory.limit", "bytes of the limit in force"),
+    ("guest.image", "the kernel image that a guest booted"),
+    ("guest.accel", "how the guest's processor is made: kvm, tcg or icount"),
+    ("guest.cpus", "processors of the guest"),
+    ("guest.ram", "memory of the guest, bytes"),
+    ("guest.append", "words added to the guest's command line"),
     ("clock.source", "what times the references: tsc or clock_gettime"),
     ("clock.kernel", "the kernel's clock source"),
     ("clock.cost", "ns for one reading"),

@@ -193,6 +193,9 @@ pub enum TargetError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The kernel of a guest did not boot.
+    #[error("{0}")]
+    NeverBooted(String),
     /// Anything else that the system refused.
     #[error("{0}")]
     Failed(String),

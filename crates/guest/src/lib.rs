@@ -1,1 +1,19 @@
-//! (under construction)
+//! Kernel images as targets: `kernel:PATH` boots the image in a throw-away machine (QEMU) whose first
+//! process is pagelab itself, performs the experiment there, and brings back what was seen.
+//!
+//! Nothing is prepared and nothing stays: the initramfs is made in memory, the swap disk is a file
+//! without a name, and the machine dies with pagelab however pagelab ends.
+
+mod console;
+mod image;
+mod init;
+mod initramfs;
+mod machine;
+mod modules;
+mod options;
+mod target;
+
+pub use image::{Image, ImageError};
+pub use init::{JOB, init_main};
+pub use options::{Accel, Options};
+pub use target::Guest;

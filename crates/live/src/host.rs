@@ -1,5 +1,7 @@
 //! The target `host`: the running kernel, with the load in a process of its own inside a confinement.
 
+use std::path::{Path, PathBuf};
+
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::{Experiment, Observation, Recorder, RecorderError, Setting, Target, TargetError};
 
@@ -8,12 +10,20 @@ use crate::worker::{self, Job, RunError};
 
 /// The running kernel.
 #[derive(Debug, Default)]
-pub struct Host;
+pub struct Host {
+    swap_device: Option<PathBuf>,
+}
 
 impl Host {
     /// The host.
     pub fn new() -> Self {
-        Self
+        Self::default()
+    }
+
+    /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten, because a
+    /// guest's files are in memory.
+    pub fn in_guest(swap_device: Option<&Path>) -> Self {
+        Self { swap_device: swap_device.map(Path::to_owned) }
     }
 }
 
@@ -26,7 +36,7 @@ impl Target for Host {
     ) -> Result<(), TargetError> {
         let mut attempt = 1;
         loop {
-            let confinement = Confinement::set_up(experiment, setting)?;
+            let confinement = Confinement::set_up(experiment, setting, self.swap_device.as_deref())?;
             let mut watched = Watched { recorder, seen: false };
             let performed = perform(&confinement, experiment, setting, &mut watched);
             let nothing_kept = !watched.seen;

@@ -1,6 +1,8 @@
 //! What a performer says to the recorder's side, one message a frame of [`crate::wire`].
 
 use std::io::{Read, Write};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::JoinHandle;
 
 use pagelab_experiment::{Observation, Recorder, RecorderError, TargetError};
 use serde::{Deserialize, Serialize};
@@ -83,6 +85,24 @@ impl<W: Write> Recorder for Sender<W> {
     fn interrupted(&self) -> bool {
         false
     }
+}
+
+/// What came over a line: a message, its end, or what was wrong with it.
+pub type Received = Result<Option<Message>, wire::WireError>;
+
+/// Reads messages in a thread of its own until the end of `input` or the first error.
+pub fn listen(mut input: impl Read + Send + 'static) -> (Receiver<Received>, JoinHandle<()>) {
+    let (sender, messages) = mpsc::channel();
+    let reading = std::thread::spawn(move || {
+        loop {
+            let received = receive(&mut input);
+            let more = matches!(received, Ok(Some(_)));
+            if sender.send(received).is_err() || !more {
+                return;
+            }
+        }
+    });
+    (messages, reading)
 }
 
 /// Reads the next message; `None` at the end of the input.

@@ -64,5 +64,9 @@ pub fn perform(
         Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
         Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
         Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),
+        Experiment::Record(_) => Err(TargetError::Unsupported {
+            what: "a recording has no load to perform".into(),
+            remedy: "use 'pagelab record'".into(),
+        }),
     }
 }

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, Sender, receive};
+use crate::message::{Message, Received, Sender, listen};
 use crate::perform::{Place, perform};
 use crate::wire::WireError;
 
@@ -134,12 +134,11 @@ pub fn run(job: &Job, recorder: &mut dyn Recorder) -> Result<(), RunError> {
     }
 }
 
-type Received = Result<Option<Message>, WireError>;
-
 struct Worker {
     child: Child,
     messages: Receiver<Received>,
-    threads: Vec<JoinHandle<String>>,
+    reading: Option<JoinHandle<()>>,
+    listening: Option<JoinHandle<String>>,
     wire_error: Option<WireError>,
 }
 
@@ -155,17 +154,7 @@ impl Worker {
             // Out of the terminal's foreground group: Ctrl-C is for the parent to handle.
             .process_group(0)
             .spawn()?;
-        let (sender, messages) = mpsc::channel();
-        let mut output = BufReader::new(child.stdout.take().expect("piped"));
-        let reading = std::thread::spawn(move || {
-            loop {
-                let received = receive(&mut output);
-                let more = matches!(received, Ok(Some(_)));
-                if sender.send(received).is_err() || !more {
-                    return String::new();
-                }
-            }
-        });
+        let (messages, reading) = listen(BufReader::new(child.stdout.take().expect("piped")));
         let mut errors = child.stderr.take().expect("piped");
         let listening = std::thread::spawn(move || {
             let mut said = Vec::new();
@@ -173,7 +162,8 @@ impl Worker {
             let _ = std::io::copy(&mut errors, &mut std::io::sink());
             String::from_utf8_lossy(&said).trim().to_owned()
         });
-        let mut worker = Self { child, messages, threads: vec![reading, listening], wire_error: None };
+        let mut worker =
+            Self { child, messages, reading: Some(reading), listening: Some(listening), wire_error: None };
         let mut input = worker.child.stdin.take().expect("piped");
         // A worker that dies at once closes its input; its death is reported, not the closed pipe.
         let _ = serde_json::to_vec(job).map_err(std::io::Error::from).and_then(|job| input.write_all(&job));
@@ -212,7 +202,9 @@ impl Worker {
         }
         let _ = self.child.kill();
         let status = self.child.wait().expect("a child that nobody else waits for");
-        let mut said: Vec<String> = self.threads.drain(..).filter_map(|t| t.join().ok()).collect();
+        let _ = self.reading.take().map(JoinHandle::join);
+        let said = self.listening.take().and_then(|thread| thread.join().ok());
+        let mut said: Vec<String> = said.into_iter().collect();
         said.extend(self.wire_error.take().map(|e| e.to_string()));
         said.retain(|text| !text.is_empty());
         Death { status, said: said.join("; ") }

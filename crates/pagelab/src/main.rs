@@ -1,7 +1,7 @@
 //! The command line of pagelab: parses, wires the crates together, prints.
 //!
-//! Exit status: 0 done; 1 `compare --fail-on` found a regression; 2 wrong usage; 3 the experiment
-//! could not be performed, or anything else that failed.
+//! Exit status: 0 done; 1 `compare --fail-on` found a regression, `doctor` a shortage, `stat` nothing;
+//! 2 wrong usage; 3 the experiment could not be performed, or anything else that failed.
 
 mod cli;
 mod commands;
@@ -17,6 +17,7 @@ mod stream;
 mod suite;
 mod summary;
 mod terminal;
+mod ticker;
 mod verdict;
 
 use std::process::ExitCode;
@@ -26,6 +27,10 @@ use clap::Parser;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    // As the first process of a guest.
+    if std::process::id() == 1 && std::path::Path::new(pagelab_guest::JOB).exists() {
+        return pagelab_guest::init_main();
+    }
     // The load runs in a process of its own, which is this program again.
     if std::env::args_os().nth(1).is_some_and(|a| a == "__worker") {
         return pagelab_live::worker_main();

@@ -1,12 +1,15 @@
 //! Performs plans: interleaves their repetitions, writes each observation to the notebook as it
 //! comes, shows progress, and ends in order on an interrupt.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
     Experiment, Observation, Outcome, Recorder, RecorderError, Run, RunHeader, Setting, Target, TargetError,
     TargetSpec,
 };
+use pagelab_guest::Guest;
 use pagelab_live::Host;
 use pagelab_model::target::Model;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
@@ -46,7 +49,7 @@ impl Plan {
             (TargetKind::Model(name), _) => {
                 Box::new(Model::new(name, &own).map_err(|e| wrong(e.to_string()))?)
             }
-            (TargetKind::Kernel(_), _) => return Err(wrong("this build boots no kernels".to_owned())),
+            (TargetKind::Kernel(path), _) => Box::new(Guest::new(Path::new(path), &own).map_err(wrong)?),
         };
         Ok(Self { name, experiment, target: target.clone(), setting, performer })
     }

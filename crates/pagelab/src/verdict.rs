@@ -4,7 +4,7 @@ use pagelab_experiment::experiments::{Experiment, Paging};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, Setting};
-use pagelab_report::text::{bytes, count, duration};
+use pagelab_report::text::{bytes, count, value};
 
 /// Bytes read for each major fault from which on the read-ahead is worth a word: twice the 128 KiB that
 /// the kernel reads ahead unless told otherwise.
@@ -17,6 +17,12 @@ pub fn verdict(runs: &[&Run]) -> Vec<String> {
     lines.extend(runs.iter().filter_map(|run| avoidable(run)));
     lines.extend(warnings(runs));
     lines
+}
+
+/// The same with its unit: time, or instructions where the run counted them.
+fn shown(run: &Run, metric: &str) -> Option<String> {
+    let unit = run.done().flat_map(|r| &r.observations.metrics).find(|m| m.name == metric)?.unit;
+    Some(value(Some(median(run, metric)?), unit))
 }
 
 /// The median over the repetitions that count of one figure.
@@ -34,25 +40,25 @@ fn paging(run: &Run) -> Option<&Paging> {
 /// One sentence on one run; none when no repetition was wholly performed.
 fn of_run(run: &Run) -> Option<String> {
     let paging = paging(run)?;
-    let mean = median(run, "access.mean")?;
-    let hit = median(run, "access.hit.p50");
+    let mean = shown(run, "access.mean")?;
+    let hit = shown(run, "access.hit.p50");
     let mut parts = vec![format!(
         "{}: {} references to {} pages ({}), {} each in the mean",
         run.header.name,
         count(paging.references as f64),
         count(paging.pages as f64),
         paging.pattern,
-        duration(mean),
+        mean,
     )];
     if let Some(hit) = hit {
-        parts.push(format!("{} where the page is there", duration(hit)));
+        parts.push(format!("{hit} where the page is there"));
     }
     for (kind, what) in [("major", "major faults"), ("minor", "minor faults")] {
         let faults = median(run, &format!("faults.{kind}"));
-        let cost = median(run, &format!("access.{kind}.p50"));
+        let cost = shown(run, &format!("access.{kind}.p50"));
         match (faults, cost) {
             (Some(faults), Some(cost)) if faults > 0.0 => {
-                parts.push(format!("{} {what} at {}", count(faults), duration(cost)));
+                parts.push(format!("{} {what} at {cost}", count(faults)));
             }
             (Some(0.0), _) => parts.push(format!("no {what}")),
             _ => {}
@@ -84,8 +90,8 @@ fn past_the_limit(runs: &[&Run]) -> Option<String> {
         "Past the limit of {} a reference is {} times as slow: {} instead of {} with {:.0} % of the pages out of memory ({} against {}).",
         limit(&exceeds.header.setting)?,
         count((outside / inside).round()),
-        duration(outside),
-        duration(inside),
+        shown(exceeds, "access.mean")?,
+        shown(fits, "access.mean")?,
         (1.0 - present / pages) * 100.0,
         exceeds.header.name,
         fits.header.name,

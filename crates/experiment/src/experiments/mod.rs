@@ -6,6 +6,7 @@ pub mod faultscale;
 pub mod fileread;
 pub mod forkstorm;
 pub mod paging;
+pub mod recording;
 pub mod vmtest;
 
 use std::fmt;
@@ -18,6 +19,7 @@ pub use faultscale::{Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
 pub use forkstorm::{Child, Forkstorm};
 pub use paging::{Backing, Paging, Touch};
+pub use recording::Recording;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
 
 /// An experiment with all its parameters.
@@ -42,6 +44,8 @@ pub enum Experiment {
     Clock(Clock),
     /// A program of the user's.
     Command(Command),
+    /// The kernel's counters over time (`pagelab record`); no target performs it.
+    Record(Recording),
 }
 
 /// One parameter of an experiment, for `pagelab experiments` and the manual.
@@ -84,6 +88,7 @@ impl Experiment {
             Self::Seqread(seqread) => seqread.footprint(page_size),
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
+            Self::Record(_) => Footprint::default(),
         }
     }
 
@@ -114,6 +119,7 @@ impl Experiment {
             Self::Seqread(_) => "seqread",
             Self::Clock(_) => "clock",
             Self::Command(_) => "command",
+            Self::Record(_) => "record",
         }
     }
 }
@@ -130,6 +136,7 @@ impl fmt::Display for Experiment {
             Self::Seqread(seqread) => write!(f, "seqread {seqread}"),
             Self::Clock(clock) => write!(f, "clock {clock}"),
             Self::Command(command) => write!(f, "command {command}"),
+            Self::Record(recording) => write!(f, "{} {recording}", self.name()),
         }
     }
 }

@@ -7,10 +7,10 @@
 
 pub(crate) mod cgroup;
 mod guard;
-mod journal;
+pub(crate) mod journal;
 mod settings;
 mod swap;
-mod undo;
+pub(crate) mod undo;
 mod zram;
 
 use std::io;
@@ -44,7 +44,8 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Sets up what `setting` asks for around `experiment`.
+    /// Sets up what `setting` asks for around `experiment`. A swap «file» is the block device `swap_device`
+    /// where there is one; it is overwritten.
     ///
     /// What this user may not bound is left unbounded and said in [`Confinement::notes`], if the load
     /// is harmless without it.
@@ -53,7 +54,11 @@ impl Confinement {
     /// [`TargetError::Refused`] when the load could press the machine or the disk has no room;
     /// [`TargetError::Failed`] when the system refuses something that it should allow. Nothing is left
     /// of a failed set-up.
-    pub fn set_up(experiment: &Experiment, setting: &Setting) -> Result<Self, TargetError> {
+    pub fn set_up(
+        experiment: &Experiment,
+        setting: &Setting,
+        swap_device: Option<&Path>,
+    ) -> Result<Self, TargetError> {
         let page = page_size() as u64;
         let need = experiment.footprint(page);
         let mut new = Self {
@@ -92,7 +97,7 @@ impl Confinement {
             crate::environment::memory_available(),
         )?;
         settings::apply(setting, new.cgroup.as_ref().is_some_and(|c| c.has_swappiness), &mut new.journal)?;
-        new.add_swap(swap, swap_bytes)?;
+        new.add_swap(swap, swap_bytes, swap_device)?;
         if need.file > 0 {
             new.add_scratch(need.file)?;
         }
@@ -110,17 +115,20 @@ impl Confinement {
         }
     }
 
-    fn add_swap(&mut self, swap: Option<Swap>, bytes: u64) -> Result<(), TargetError> {
+    fn add_swap(&mut self, swap: Option<Swap>, bytes: u64, device: Option<&Path>) -> Result<(), TargetError> {
         let made = match swap {
             None | Some(Swap::None) => return Ok(()),
             Some(_) if !swap::permitted() => Err(swap::Problem::Unavailable(
                 "swap of its own needs the capability CAP_SYS_ADMIN (run as root)".into(),
             )),
-            Some(Swap::File) => {
-                let folder = scratch_folder().map_err(|e| failed("no folder for the swap file", &e))?;
-                guard::disk(&folder, bytes, Room::of(&folder))?;
-                swap::file(&folder, bytes, &mut self.journal)
-            }
+            Some(Swap::File) => match device {
+                Some(device) => swap::device(device, bytes, &mut self.journal),
+                None => {
+                    let folder = scratch_folder().map_err(|e| failed("no folder for the swap file", &e))?;
+                    guard::disk(&folder, bytes, Room::of(&folder))?;
+                    swap::file(&folder, bytes, &mut self.journal)
+                }
+            },
             Some(Swap::Zram) => zram::add(bytes, &mut self.journal),
         };
         match made {
@@ -197,6 +205,26 @@ impl Confinement {
     }
 }
 
+/// A file without a name, `bytes` long, on the disk of the scratch files: it is gone with the processes
+/// that have it open.
+///
+/// # Errors
+/// [`TargetError::Refused`] when the disk has no room, [`TargetError::Failed`] when it makes no such file.
+pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, TargetError> {
+    let folder = scratch_folder().map_err(|e| failed("no folder for scratch files", &e))?;
+    guard::disk(&folder, bytes, Room::of(&folder))?;
+    let made = crate::lifetime::on_disk(&folder).and_then(|file| file.set_len(bytes).map(|()| file));
+    made.map_err(|e| failed(&format!("a scratch file in {}", folder.display()), &e))
+}
+
+/// Refuses `bytes` of memory for a load if that could press this machine.
+///
+/// # Errors
+/// [`TargetError::Refused`].
+pub fn refuse_beyond_half(bytes: u64) -> Result<(), TargetError> {
+    guard::memory(bytes, true, crate::environment::memory_available())
+}
+
 /// The most that the device of `folder` reads ahead, in bytes.
 fn read_ahead(folder: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
@@ -259,7 +287,7 @@ mod tests {
         let experiment = Experiment::Mapanon(Paging { pages: 4096, ..Paging::default() });
         let (sender, receiver) = std::sync::mpsc::channel();
         let ended = std::thread::spawn(move || {
-            let confinement = Confinement::set_up(&experiment, &setting).unwrap();
+            let confinement = Confinement::set_up(&experiment, &setting, None).unwrap();
             sender.send((confinement.place().cgroup.clone(), confinement.journal.name().to_owned())).unwrap();
             panic!("as a recorder might");
         });
@@ -282,7 +310,7 @@ mod tests {
             setting.apply("memory", "32M").unwrap();
             setting.apply("swap", swap).unwrap();
             let experiment = Experiment::Mapanon(Paging { pages: 4096, ..Paging::default() });
-            let confinement = Confinement::set_up(&experiment, &setting).unwrap();
+            let confinement = Confinement::set_up(&experiment, &setting, None).unwrap();
             if confinement.cgroup.is_none() {
                 eprintln!("what_is_set_up_is_undone: {:?}", confinement.notes());
             }

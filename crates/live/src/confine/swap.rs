@@ -62,6 +62,18 @@ pub fn file(folder: &Path, bytes: u64, journal: &mut Journal) -> Result<(), Prob
     }
 }
 
+/// Makes the block device `path` swap, up to `bytes` bytes of it, and switches it on.
+pub fn device(path: &Path, bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
+    let doing = |what: &str| format!("{what} swap on {}", path.display());
+    let file = OpenOptions::new().write(true).open(path);
+    file.and_then(|file| write_header(&file, bytes).and_then(|()| file.sync_all()))
+        .map_err(|e| Problem::Failed(doing("making"), e))?;
+    journal
+        .enter(Undo::SwapOff { path: path.to_owned() })
+        .map_err(|e| Problem::Failed("the journal of the set-up cannot be written".into(), e))?;
+    on(path).map_err(|e| Problem::Failed(doing("switching on"), e))
+}
+
 fn make(path: &Path, bytes: u64) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     // btrfs takes no swap file that is copied on write; others do not know the flag.

@@ -114,6 +114,7 @@ impl Task<'_> {
         let file = self.file(stream.pages() as usize, recorder)?;
         let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
         let cost = calibrate::harness_cost::<T, C>(clock, threshold).map_err(failed("calibrating"))?;
+        let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
         recorder.observe(Observation::Environment(environment::clock(clock, cost)))?;
         let plan = Plan::new(stream.len());
         let mut harness = Harness::new(clock, &plan, threshold, self, stream.pages() as usize)?;
@@ -137,7 +138,7 @@ impl Task<'_> {
         let Harness { seen, .. } = harness;
         drop(region);
         recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-        seen::report(&seen, &plan, &stream, recorder)
+        seen::report(&seen, fault, &plan, &stream, recorder)
     }
 
     /// The file to map, on disk and out of the page cache; `None` for anonymous memory.

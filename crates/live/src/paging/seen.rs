@@ -19,6 +19,7 @@ const HAIR: f64 = 0.001;
 /// Gives everything seen to `recorder`.
 pub fn report(
     seen: &Seen,
+    fault: f64,
     plan: &Plan,
     stream: &Stream,
     recorder: &mut dyn Recorder,
@@ -51,6 +52,7 @@ pub fn report(
     let all = merged(&kinds);
     let quantile = |h: &Histogram, q| h.quantile(q).map(|v| v as f64);
     let longest = |h: &Histogram| (h.count() > 0).then_some(h.max as f64);
+    figure("fault.anonymous", Some(fault))?;
     figure("access.mean", all.mean())?;
     figure("access.p50", quantile(&all, 0.5))?;
     figure("access.p99", quantile(&all, 0.99))?;

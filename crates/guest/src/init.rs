@@ -1,0 +1,63 @@
+//! The first process of a guest: mounts, loads modules, performs the job, sends what it sees over the
+//! second serial line, and ends the machine.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use pagelab_experiment::{Experiment, Recorder, Setting, Target, TargetError};
+use pagelab_live::message::Sender;
+use pagelab_live::{Host, init};
+use serde::{Deserialize, Serialize};
+
+/// Where the job is in the guest. Its presence tells pagelab that it is the first process of a guest.
+pub const JOB: &str = "/pagelab/job.json";
+
+/// Where the modules are in the guest.
+pub const MODULES: &str = "/pagelab/modules";
+
+/// What a guest has to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// What to perform.
+    pub experiment: Experiment,
+    /// Under which conditions, inside the guest.
+    pub setting: Setting,
+    /// The names of the modules' files, in the order of loading.
+    pub modules: Vec<String>,
+    /// The serial line for messages.
+    pub line: String,
+    /// The disk for swap, if there is one.
+    pub swap_device: Option<String>,
+}
+
+/// What pagelab does as the first process of a guest. Does not return where the machine ends.
+pub fn init_main() -> ExitCode {
+    init::mount_all();
+    if let Err(sentence) = work() {
+        eprintln!("pagelab: {sentence}");
+    }
+    init::restart();
+    ExitCode::FAILURE
+}
+
+fn work() -> Result<(), String> {
+    let text = |e: &dyn std::fmt::Display| e.to_string();
+    let job: Job = serde_json::from_slice(&fs::read(JOB).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
+    for module in &job.modules {
+        if let Err(error) = init::load_module(&Path::new(MODULES).join(module)) {
+            eprintln!("pagelab: the module {module}: {error}");
+        }
+    }
+    let line = init::serial(Path::new(&job.line)).map_err(|e| format!("{}: {e}", job.line))?;
+    let mut sender = Sender(line.try_clone().map_err(|e| text(&e))?);
+    sender.progress("booted", 1, 1);
+    let result = perform(&job, &mut sender);
+    let sent = sender.finish(result).map_err(|e| text(&e));
+    init::drain(&line);
+    sent
+}
+
+fn perform(job: &Job, sender: &mut dyn Recorder) -> Result<(), TargetError> {
+    Host::in_guest(job.swap_device.as_deref().map(Path::new)).perform(&job.experiment, &job.setting, sender)
+}

@@ -1,0 +1,197 @@
+//! The initramfs: pagelab as `/init`, the libraries that it is linked with, modules, and the job.
+//!
+//! The format is the kernel's (Documentation/driver-api/early-userspace/buffer-format.rst, «newc»).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+const FOLDER: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+const DEVICE: u32 = 0o020_600;
+
+/// An archive in the making, compressed as it grows.
+pub struct Archive<W: Write> {
+    output: GzEncoder<W>,
+    folders: BTreeSet<PathBuf>,
+    inode: u32,
+    length: usize,
+}
+
+impl<W: Write> Archive<W> {
+    /// An archive with a console device, which the kernel opens before anything is mounted.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn new(output: W) -> io::Result<Self> {
+        let output = GzEncoder::new(output, Compression::fast());
+        let mut new = Self { output, folders: BTreeSet::new(), inode: 0, length: 0 };
+        new.folders_of(Path::new("/dev/console"))?;
+        new.entry(Path::new("dev/console"), DEVICE, (5, 1), &[])?;
+        Ok(new)
+    }
+
+    /// Adds a file, executable, with the folders above it.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn file(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.folders_of(path)?;
+        self.entry(path.strip_prefix("/").unwrap_or(path), PROGRAM, (0, 0), content)
+    }
+
+    /// Ends the archive.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.entry(Path::new("TRAILER!!!"), 0, (0, 0), &[])?;
+        self.output.finish()
+    }
+
+    fn folders_of(&mut self, path: &Path) -> io::Result<()> {
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        let mut above: Vec<&Path> =
+            relative.ancestors().skip(1).filter(|p| !p.as_os_str().is_empty()).collect();
+        above.reverse();
+        for folder in above {
+            if self.folders.insert(folder.to_owned()) {
+                self.entry(folder, FOLDER, (0, 0), &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, mode: u32, device: (u32, u32), content: &[u8]) -> io::Result<()> {
+        self.inode += 1;
+        let name = path.to_string_lossy();
+        let size = u32::try_from(content.len()).map_err(|_| io::Error::other("a file of more than 4 GiB"))?;
+        let fields = [self.inode, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name.len() as u32 + 1, 0];
+        let mut header = String::from("070701");
+        for field in fields {
+            header += &format!("{field:08X}");
+        }
+        self.write(header.as_bytes())?;
+        self.write(name.as_bytes())?;
+        self.write(&[0])?;
+        self.pad()?;
+        self.write(content)?;
+        self.pad()
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.length += bytes.len();
+        self.output.write_all(bytes)
+    }
+
+    fn pad(&mut self) -> io::Result<()> {
+        let more = self.length.next_multiple_of(4) - self.length;
+        self.write(&[0; 3][..more])
+    }
+}
+
+/// The running program and the files that it is linked with: each with its place and its content. A
+/// static program is alone.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn program() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    let mut files = vec![(PathBuf::from("/init"), fs::read("/proc/self/exe")?)];
+    for path in libraries(&maps) {
+        let content = fs::read(&path)?;
+        files.push((path, content));
+    }
+    // The loader's name is fixed in the program; the maps show the file that it leads to.
+    if let Some(loader) = interpreter(&files[0].1) {
+        if !files.iter().any(|(path, _)| *path == loader) {
+            let content = fs::read(&loader)?;
+            files.push((loader, content));
+        }
+        // Found by their plain names in the loader's own folders.
+        let plain: Vec<_> = files[1..]
+            .iter()
+            .filter_map(|(path, content)| {
+                Some((Path::new("/lib64").join(path.file_name()?), content.clone()))
+            })
+            .filter(|(path, _)| !files.iter().any(|(known, _)| known == path))
+            .collect();
+        files.extend(plain);
+    }
+    Ok(files)
+}
+
+/// The libraries among the files mapped by a process.
+fn libraries(maps: &str) -> BTreeSet<PathBuf> {
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    let library = |path: &&str| path.rsplit('/').next().is_some_and(|file| file.contains(".so"));
+    paths.filter(library).filter(|path| !path.ends_with(" (deleted)")).map(PathBuf::from).collect()
+}
+
+/// The loader that an ELF program asks for.
+fn interpreter(elf: &[u8]) -> Option<PathBuf> {
+    let u64_at = |at: usize| Some(u64::from_le_bytes(elf.get(at..at + 8)?.try_into().ok()?));
+    let u16_at = |at: usize| Some(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?));
+    let u32_at = |at: usize| Some(u32::from_le_bytes(elf.get(at..at + 4)?.try_into().ok()?));
+    if elf.get(..5)? != b"\x7fELF\x02" {
+        return None;
+    }
+    let (table, size, count) =
+        (usize::try_from(u64_at(32)?).ok()?, usize::from(u16_at(54)?), usize::from(u16_at(56)?));
+    for n in 0..count {
+        let header = table.checked_add(n.checked_mul(size)?)?;
+        const INTERP: u32 = 3;
+        if u32_at(header)? == INTERP {
+            let from = usize::try_from(u64_at(header.checked_add(8)?)?).ok()?;
+            let length = usize::try_from(u64_at(header.checked_add(32)?)?).ok()?;
+            let text = elf.get(from..from.checked_add(length)?)?;
+            return Some(PathBuf::from(std::str::from_utf8(text).ok()?.trim_end_matches('\0')));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Read;
+
+    #[test]
+    fn an_archive_is_what_cpio_reads() {
+        let mut archive = Archive::new(Vec::new()).unwrap();
+        archive.file(Path::new("/a/b/init"), b"content").unwrap();
+        let packed = archive.finish().unwrap();
+        let mut plain = Vec::new();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut plain).unwrap();
+        let text = String::from_utf8_lossy(&plain);
+        assert!(text.starts_with("070701") && plain.len() % 4 == 0);
+        for part in ["dev/console", "a/b/init", "content", "TRAILER!!!"] {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(text.find("a/b\0").unwrap() < text.find("a/b/init").unwrap(), "folders come first");
+    }
+
+    #[test]
+    fn this_program_is_whole() {
+        let files = program().unwrap();
+        if let Some(loader) = interpreter(&files[0].1) {
+            assert!(files.iter().any(|(path, _)| *path == loader));
+            assert!(files.iter().any(|(path, _)| path.to_string_lossy().contains("libc.so")));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(mut bytes: Vec<u8>, elf: bool) {
+            if elf && bytes.len() > 64 {
+                bytes[..5].copy_from_slice(b"\x7fELF\x02");
+            }
+            let _ = interpreter(&bytes);
+        }
+    }
+}

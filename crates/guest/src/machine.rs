@@ -1,0 +1,146 @@
+//! The machine: a QEMU process with two serial lines, one for the console, one for messages.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+
+use pagelab_live::lifetime::{die_with_parent, in_memory, path_of};
+use pagelab_live::message::{Received, listen};
+
+use crate::image::{Image, Machine};
+use crate::options::{Accel, Options};
+
+/// A running guest. It is ended when dropped.
+pub struct Running {
+    child: Child,
+    /// What the guest sends.
+    pub messages: Receiver<Received>,
+    threads: Vec<JoinHandle<()>>,
+    console: File,
+    said: Option<JoinHandle<String>>,
+}
+
+/// The program for images of `machine`.
+pub fn program(machine: Machine) -> &'static str {
+    match machine {
+        Machine::X86_64 => "qemu-system-x86_64",
+        Machine::Aarch64 => "qemu-system-aarch64",
+    }
+}
+
+/// The console's and the message line's device in the guest.
+pub fn lines(machine: Machine) -> (&'static str, &'static str) {
+    match machine {
+        Machine::X86_64 => ("ttyS0", "/dev/ttyS1"),
+        Machine::Aarch64 => ("ttyAMA0", "/dev/hvc0"),
+    }
+}
+
+impl Running {
+    /// Starts the guest.
+    ///
+    /// # Errors
+    /// When QEMU cannot be started.
+    pub fn start(
+        image: &Image,
+        initramfs: &File,
+        disk: Option<&File>,
+        options: &Options,
+        accel: Accel,
+    ) -> io::Result<Self> {
+        let console = in_memory("pagelab-console")?;
+        let mut command = Command::new(program(image.machine));
+        let (console_line, _) = lines(image.machine);
+        let defaults = match image.machine {
+            Machine::X86_64 => ("pc", if accel == Accel::Kvm { "host" } else { "qemu64" }),
+            Machine::Aarch64 => ("virt", if accel == Accel::Kvm { "host" } else { "cortex-a57" }),
+        };
+        let name = options.machine.as_deref().unwrap_or(defaults.0);
+        // Addresses are the same each time. A string instruction would count as one however much it clears or
+        // copies: without REP_GOOD (bit 112) and ERMS (bit 297) an x86 kernel uses loops instead.
+        let same = match (accel, image.machine) {
+            (Accel::Icount, Machine::X86_64) => "nokaslr norandmaps clearcpuid=112,297 ",
+            (Accel::Icount, Machine::Aarch64) => "nokaslr norandmaps ",
+            _ => "",
+        };
+        let words = format!(
+            "console={console_line} panic=-1 reboot=t oops=panic loglevel=5 {same}{}",
+            options.append
+        );
+        command
+            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
+            .args(["-machine", name, "-cpu", defaults.1])
+            .args(["-smp", &options.cpus.to_string(), "-m", &format!("{}k", options.ram >> 10)])
+            .arg("-kernel")
+            .arg(&image.path)
+            .arg("-initrd")
+            .arg(path_of(initramfs))
+            .arg("-append")
+            .arg(words.trim_end())
+            .args(["-serial", &format!("file:{}", path_of(&console).display())])
+            .args(["-chardev", "stdio,id=messages,signal=off"]);
+        match image.machine {
+            Machine::X86_64 => command.args(["-serial", "chardev:messages"]),
+            Machine::Aarch64 => {
+                command.args(["-device", "virtio-serial-pci", "-device", "virtconsole,chardev=messages"])
+            }
+        };
+        match accel {
+            Accel::Kvm => command.args(["-accel", "kvm"]),
+            Accel::Tcg | Accel::Auto => command.args(["-accel", "tcg"]),
+            // One instruction is one nanosecond of the guest's clock, idling takes no time, and what is
+            // random is the same each time.
+            Accel::Icount => command
+                .args(["-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"])
+                .args(["-rtc", "base=2000-01-01,clock=vm", "-seed", "1"]),
+        };
+        if let Some(disk) = disk {
+            let drive = format!(
+                "file={},format=raw,if=none,id=swap,cache=unsafe,file.locking=off",
+                path_of(disk).display()
+            );
+            command.args(["-drive", &drive, "-device", "virtio-blk-pci,drive=swap"]);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        die_with_parent(&mut command);
+        let mut child = command.spawn()?;
+        let (messages, reading) = listen(BufReader::new(child.stdout.take().expect("piped")));
+        let mut errors = child.stderr.take().expect("piped");
+        let said = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = errors.read_to_string(&mut text);
+            text.trim().to_owned()
+        });
+        Ok(Self { child, messages, threads: vec![reading], console, said: Some(said) })
+    }
+
+    /// Everything that the guest's console has shown so far.
+    pub fn console(&mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let _ = self.console.seek(SeekFrom::Start(0)).and_then(|_| self.console.read_to_end(&mut text));
+        text
+    }
+
+    /// Ends the guest: how QEMU ended, and what it said itself.
+    pub fn end(mut self) -> (Option<ExitStatus>, String) {
+        let _ = self.child.kill();
+        let status = self.child.wait().ok();
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+        (status, self.said.take().and_then(|thread| thread.join().ok()).unwrap_or_default())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether this user may use the host's own processor for guests.
+pub fn kvm_is_there() -> bool {
+    File::options().read(true).write(true).open(Path::new("/dev/kvm")).is_ok()
+}

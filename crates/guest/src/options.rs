@@ -1,0 +1,153 @@
+//! The options of a kernel target.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pagelab_experiment::Size;
+
+/// How the guest's processor is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accel {
+    /// The host's own processor where that boots the kernel, else translation.
+    Auto,
+    /// The host's own processor.
+    Kvm,
+    /// Translation.
+    Tcg,
+    /// Translation with a clock that counts instructions.
+    Icount,
+}
+
+impl Accel {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+            Self::Icount => "icount",
+        }
+    }
+}
+
+/// The options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Processors.
+    pub cpus: u32,
+    /// Memory of the machine, bytes; the experiment's own limit is a cgroup's inside it.
+    pub ram: u64,
+    /// More words for the kernel's command line.
+    pub append: String,
+    /// How the processor is made.
+    pub accel: Accel,
+    /// QEMU's machine, where not the usual.
+    pub machine: Option<String>,
+    /// Where the modules are, where not beside the image or in /lib/modules.
+    pub modules: Option<PathBuf>,
+    /// How long the guest may be silent.
+    pub timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cpus: 1,
+            ram: 512 << 20,
+            append: String::new(),
+            accel: Accel::Auto,
+            machine: None,
+            modules: None,
+            timeout: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Names and one line each, for `pagelab targets`.
+pub const OPTIONS: &[(&str, &str)] = &[
+    ("cpus", "processors, default 1"),
+    ("ram", "memory of the machine, default 512M (memory= is the experiment's limit inside it)"),
+    ("append", "more words for the kernel's command line, in double quotes"),
+    ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
+    ("machine", "QEMU's machine"),
+    ("modules", "the folder of the kernel's modules, default: beside the image, else /lib/modules/RELEASE"),
+    ("timeout", "seconds that the guest may be silent, default 300"),
+];
+
+impl Options {
+    /// From `key=value` pairs.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn parse(pairs: &[(String, String)]) -> Result<Self, String> {
+        let mut options = Self::default();
+        for (key, value) in pairs {
+            match key.as_str() {
+                "cpus" => {
+                    let count = value.parse().ok().filter(|n| (1..=64).contains(n));
+                    options.cpus =
+                        count.ok_or_else(|| format!("cpus is a number from 1 to 64, not '{value}'"))?;
+                }
+                "ram" => {
+                    let size: Size = value.parse().map_err(|e| format!("ram: {e}"))?;
+                    options.ram = size.bytes(4096);
+                    if options.ram < 128 << 20 {
+                        return Err(format!("ram={value}: a guest needs at least 128M"));
+                    }
+                }
+                "append" => options.append.clone_from(value),
+                "accel" => {
+                    options.accel = match value.as_str() {
+                        "auto" => Accel::Auto,
+                        "kvm" => Accel::Kvm,
+                        "tcg" => Accel::Tcg,
+                        "icount" => Accel::Icount,
+                        _ => return Err(format!("accel is kvm, tcg or icount, not '{value}'")),
+                    }
+                }
+                "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
+                    options.machine = Some(value.clone());
+                }
+                "machine" => return Err(format!("'{value}' is no machine of QEMU's")),
+                "modules" => options.modules = Some(value.into()),
+                "timeout" => {
+                    let seconds = value.parse().ok().filter(|&s| s > 0);
+                    options.timeout = Duration::from_secs(
+                        seconds.ok_or_else(|| format!("timeout is a number of seconds, not '{value}'"))?,
+                    );
+                }
+                _ => {
+                    let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
+                    return Err(format!("a kernel has no option '{key}': it is one of {}", known.join(", ")));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_as_people_write_them() {
+        let pairs = |list: &[(&str, &str)]| {
+            list.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Vec<_>>()
+        };
+        let options =
+            Options::parse(&pairs(&[("cpus", "2"), ("ram", "1G"), ("accel", "icount"), ("append", "a b")]))
+                .unwrap();
+        assert_eq!((options.cpus, options.ram, options.accel), (2, 1 << 30, Accel::Icount));
+        for wrong in [
+            ("cpus", "0"),
+            ("ram", "1M"),
+            ("accel", "x"),
+            ("machine", "a,b"),
+            ("timeout", "0"),
+            ("colour", "red"),
+        ] {
+            assert!(Options::parse(&pairs(&[wrong])).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The target `kernel:PATH`.
+
+use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use pagelab_experiment::observation::{Level, Note, Unit};
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{Experiment, Observation, Recorder, Setting, Target, TargetError};
+use pagelab_live::confine;
+use pagelab_live::lifetime::in_memory;
+use pagelab_live::message::Message;
+
+use crate::console;
+use crate::image::Image;
+use crate::init::{JOB, Job, MODULES};
+use crate::initramfs::{Archive, program};
+use crate::machine::{self, Running, kvm_is_there};
+use crate::modules;
+use crate::options::{Accel, Options};
+
+/// How often the recorder is asked whether to go on.
+const POLL: Duration = Duration::from_millis(50);
+/// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
+const KVM_PATIENCE: Duration = Duration::from_secs(20);
+/// Swap beyond the load, for a guest's disk.
+const SWAP_SLACK: u64 = 64 << 20;
+/// QEMU's own memory beside the guest's.
+const QEMU: u64 = 128 << 20;
+
+/// A kernel image as a target.
+#[derive(Debug)]
+pub struct Guest {
+    image: Image,
+    options: Options,
+    /// Whether the host's own processor has failed to boot this image.
+    without_kvm: bool,
+}
+
+/// How a performance in one machine ended.
+enum Ended {
+    Whole(Result<(), TargetError>),
+    /// No message came at all.
+    NeverBooted(String),
+}
+
+impl Guest {
+    /// The image at `path` with its options.
+    ///
+    /// # Errors
+    /// A sentence: no image, or impossible options.
+    pub fn new(path: &Path, pairs: &[(String, String)]) -> Result<Self, String> {
+        let options = Options::parse(pairs)?;
+        let image = Image::open(path).map_err(|e| e.to_string())?;
+        Ok(Self { image, options, without_kvm: false })
+    }
+
+    fn boot(
+        &self,
+        accel: Accel,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Ended, TargetError> {
+        let io = |what: &str| {
+            let what = what.to_owned();
+            move |e: std::io::Error| TargetError::Failed(format!("{what}: {e}"))
+        };
+        confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
+        let wants_disk = matches!(setting.swap, None | Some(Swap::File)) && setting.memory.is_some();
+        let swap = setting.swap_size.map_or(experiment.footprint(4096).anonymous, |size| size.bytes(4096));
+        let disk =
+            if wants_disk { Some(confine::unnamed_file(swap.saturating_add(SWAP_SLACK))?) } else { None };
+        let folder = self.options.modules.clone().or_else(|| self.image.modules());
+        let modules = folder
+            .map_or(Ok(Vec::new()), |folder| modules::load(&folder))
+            .map_err(io("reading the kernel's modules"))?;
+        let (_, line) = machine::lines(self.image.machine);
+        let job = Job {
+            experiment: experiment.clone(),
+            setting: setting.clone(),
+            modules: modules.iter().map(|m| m.name.clone()).collect(),
+            line: line.to_owned(),
+            swap_device: disk.as_ref().map(|_| "/dev/vda".to_owned()),
+        };
+        let pack = || {
+            let mut archive = Archive::new(in_memory("pagelab-initramfs")?)?;
+            for (path, content) in program()? {
+                archive.file(&path, &content)?;
+            }
+            for module in &modules {
+                archive.file(&Path::new(MODULES).join(&module.name), &module.content)?;
+            }
+            archive.file(Path::new(JOB), serde_json::to_string(&job)?.as_bytes())?;
+            archive.finish()
+        };
+        let initramfs = pack().map_err(io("making the initramfs"))?;
+        let mut running = Running::start(&self.image, &initramfs, disk.as_ref(), &self.options, accel)
+            .map_err(|e| {
+                let name = machine::program(self.image.machine);
+                match e.kind() {
+                    std::io::ErrorKind::NotFound => TargetError::Unsupported {
+                        what: format!("{name} is not installed"),
+                        remedy: "install it: apt-get install qemu-system-x86 (or qemu-system-arm)".into(),
+                    },
+                    _ => TargetError::Failed(format!("{name} cannot be started: {e}")),
+                }
+            })?;
+        recorder.progress("boot", 0, 1);
+        let ended = self.forward(&mut running, accel, recorder);
+        let shown = running.console();
+        let (_, said) = running.end();
+        let last = || {
+            let lines = console::last_lines(&shown);
+            let lines = if lines.is_empty() { "(nothing)".to_owned() } else { lines };
+            let said = if said.is_empty() { String::new() } else { format!("\nQEMU: {said}") };
+            format!("its console's last lines:\n  {lines}{said}")
+        };
+        let result = match ended {
+            Forwarded::Finished(result) => Ended::Whole(result),
+            Forwarded::Interrupted => Ended::Whole(Err(TargetError::Interrupted)),
+            Forwarded::Recorder(error) => Ended::Whole(Err(error)),
+            Forwarded::Silent { booted: false } => {
+                Ended::NeverBooted(format!("the kernel did not boot; {}", last()))
+            }
+            Forwarded::Silent { booted: true } => Ended::Whole(Err(TargetError::Failed(format!(
+                "the guest was silent for {} s and was ended; {}",
+                self.options.timeout.as_secs(),
+                last()
+            )))),
+            Forwarded::Gone { .. } if console::panicked(&shown) => {
+                Ended::Whole(Err(TargetError::Failed(format!("the kernel panicked; {}", last()))))
+            }
+            Forwarded::Gone { booted: false } => {
+                Ended::NeverBooted(format!("the guest ended before it booted; {}", last()))
+            }
+            Forwarded::Gone { booted: true } => {
+                Ended::Whole(Err(TargetError::Failed(format!("the guest ended in the middle; {}", last()))))
+            }
+        };
+        if !matches!(result, Ended::Whole(Err(TargetError::Recorder(_)))) {
+            recorder.observe(Observation::Log("console".into(), console::clean(&shown)))?;
+        }
+        Ok(result)
+    }
+
+    fn forward(&self, running: &mut Running, accel: Accel, recorder: &mut dyn Recorder) -> Forwarded {
+        let mut booted = false;
+        let mut heard = Instant::now();
+        loop {
+            if recorder.interrupted() {
+                return Forwarded::Interrupted;
+            }
+            match running.messages.recv_timeout(POLL) {
+                Ok(Ok(Some(message))) => {
+                    heard = Instant::now();
+                    booted = true;
+                    match message {
+                        Message::Observation(observation) => {
+                            let observation =
+                                if accel == Accel::Icount { counted(observation) } else { observation };
+                            if let Err(error) = recorder.observe(observation) {
+                                return Forwarded::Recorder(error.into());
+                            }
+                        }
+                        Message::Progress(phase, done, total) => recorder.progress(&phase, done, total),
+                        Message::Done => return Forwarded::Finished(Ok(())),
+                        Message::Failed(failure) => return Forwarded::Finished(Err(failure.into())),
+                    }
+                }
+                Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => return Forwarded::Gone { booted },
+                Ok(Err(error)) => {
+                    return Forwarded::Finished(Err(TargetError::Failed(format!(
+                        "the line from the guest: {error}"
+                    ))));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let patience = if accel == Accel::Kvm && !booted {
+                KVM_PATIENCE.min(self.options.timeout)
+            } else {
+                self.options.timeout
+            };
+            if heard.elapsed() > patience {
+                return Forwarded::Silent { booted };
+            }
+        }
+    }
+
+    fn describe(&self, accel: Accel) -> Observation {
+        let entry = |key: &str, value: String| (key.to_owned(), value);
+        Observation::Environment(
+            [
+                entry("guest.image", self.image.path.display().to_string()),
+                entry("guest.accel", accel.name().to_owned()),
+                entry("guest.cpus", self.options.cpus.to_string()),
+                entry("guest.ram", self.options.ram.to_string()),
+            ]
+            .into_iter()
+            .chain(
+                (!self.options.append.is_empty()).then(|| entry("guest.append", self.options.append.clone())),
+            )
+            .collect(),
+        )
+    }
+}
+
+/// How the forwarding of messages ended.
+enum Forwarded {
+    Finished(Result<(), TargetError>),
+    Interrupted,
+    Recorder(TargetError),
+    Silent { booted: bool },
+    Gone { booted: bool },
+}
+
+impl Target for Guest {
+    fn perform(
+        &mut self,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), TargetError> {
+        if let Experiment::Mapfile(_) = experiment {
+            return Err(TargetError::Unsupported {
+                what: "a guest has no disk with a file system for mapfile".into(),
+                remedy: "use mapanon".into(),
+            });
+        }
+        let accel = match self.options.accel {
+            Accel::Auto if !self.without_kvm && kvm_is_there() => Accel::Kvm,
+            Accel::Auto => Accel::Tcg,
+            asked => asked,
+        };
+        recorder.observe(self.describe(accel))?;
+        let mut ended = self.boot(accel, experiment, setting, recorder)?;
+        if let (Ended::NeverBooted(_), Accel::Auto, Accel::Kvm) = (&ended, self.options.accel, accel) {
+            self.without_kvm = true;
+            recorder.observe(Observation::Note(Note {
+                level: Level::Info,
+                text: "the kernel does not boot with KVM on this host; it runs translated (accel=tcg)".into(),
+            }))?;
+            recorder.observe(self.describe(Accel::Tcg))?;
+            ended = self.boot(Accel::Tcg, experiment, setting, recorder)?;
+        }
+        match ended {
+            Ended::Whole(result) => result,
+            Ended::NeverBooted(why) => Err(TargetError::NeverBooted(why)),
+        }
+    }
+}
+
+/// The guest's nanoseconds are instructions.
+fn counted(mut observation: Observation) -> Observation {
+    let change = |unit: &mut Unit| {
+        if *unit == Unit::Nanoseconds {
+            *unit = Unit::Instructions;
+        }
+    };
+    match &mut observation {
+        Observation::Metric(metric) => change(&mut metric.unit),
+        Observation::Histogram(histogram) => change(&mut histogram.unit),
+        Observation::Table(table) => {
+            table.columns.iter_mut().filter_map(|c| c.unit.as_mut()).for_each(change)
+        }
+        _ => {}
+    }
+    observation
+}

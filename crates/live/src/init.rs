@@ -1,0 +1,61 @@
+//! What the first process of a guest needs: mounts, modules, a raw serial line, an end.
+
+use std::ffi::CStr;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, finit_module, reboot};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+
+/// (kind, where)
+const MOUNTS: [(&str, &str); 5] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("cgroup2", "/sys/fs/cgroup"),
+    ("tmpfs", "/tmp"),
+];
+
+/// Mounts the kernel's file systems; what this kernel lacks stays away.
+pub fn mount_all() {
+    for (kind, place) in MOUNTS {
+        let _ = fs::create_dir_all(place);
+        let _ = mount(kind, place, kind, MountFlags::empty(), None::<&CStr>);
+    }
+}
+
+/// Loads a kernel module, uncompressed; one that is there already is fine.
+///
+/// # Errors
+/// When the kernel refuses it.
+pub fn load_module(path: &Path) -> io::Result<()> {
+    match finit_module(File::open(path)?, c"", 0) {
+        Err(rustix::io::Errno::EXIST) | Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a serial line so that bytes pass unchanged.
+///
+/// # Errors
+/// When it is none.
+pub fn serial(path: &Path) -> io::Result<File> {
+    let line = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut settings = tcgetattr(&line)?;
+    settings.make_raw();
+    tcsetattr(&line, OptionalActions::Now, &settings)?;
+    Ok(line)
+}
+
+/// Waits until everything is written to `line`.
+pub fn drain(line: &File) {
+    let _ = rustix::termios::tcdrain(line);
+}
+
+/// Ends the machine. Does not return but where the kernel refuses.
+pub fn restart() {
+    rustix::fs::sync();
+    let _ = reboot(RebootCommand::Restart);
+}
