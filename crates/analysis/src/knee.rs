@@ -167,11 +167,11 @@ impl Data<'_> {
         Some(self.refined(best))
     }
 
-    /// The linearised problem around `held`: its columns, and one −1[x > ψ] for each knee.
-    fn linearised(&self, held: &Held) -> Option<Solution> {
+    /// The linearised problem around `held`: its columns, and one −1[x > ψ] for each knee of `free`.
+    fn linearised(&self, held: &Held, free: &[usize]) -> Option<Solution> {
         let row = |&x: &f64| {
             let mut row = Self::row(x, &held.knees);
-            row.extend(held.knees.iter().map(|&k| if x > k { -1.0 } else { 0.0 }));
+            row.extend(free.iter().map(|&k| if x > held.knees[k] { -1.0 } else { 0.0 }));
             row
         };
         least_squares(&self.x.iter().map(row).collect::<Vec<_>>(), self.y)
@@ -180,8 +180,9 @@ impl Data<'_> {
     /// Muggeo's iteration; a step that does not help is halved.
     fn refined(&self, mut held: Held) -> Held {
         for _ in 0..STEPS {
-            let Some(solution) = self.linearised(&held) else { return held };
             let count = held.knees.len();
+            let all: Vec<usize> = (0..count).collect();
+            let Some(solution) = self.linearised(&held, &all) else { return held };
             let step: Vec<f64> = (0..count)
                 .map(|k| solution.coefficients[2 + count + k] / solution.coefficients[2 + k])
                 .collect();
@@ -210,23 +211,26 @@ impl Data<'_> {
         let rss = held.solution.rss.max(n * (ROUNDING * spread.max(f64::MIN_POSITIVE)).powi(2));
         let deviation = (held.solution.rss / freedom).sqrt();
         let quantile = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
-        let linearised = self.linearised(held);
+        let linearised = self.linearised(held, &(0..count).collect::<Vec<_>>());
         let (first, last) = (self.places[0], self.places[self.places.len() - 1]);
         let mut slope = held.solution.coefficients[1];
         let mut knees = Vec::new();
         for (k, &at) in held.knees.iter().enumerate() {
             let bend = held.solution.coefficients[2 + k];
-            // Without a linearised solution (a piece with too few points) the place is anywhere
-            // between its neighbours.
-            let interval = match &linearised {
-                Some(l) => {
-                    let half = quantile * deviation * l.variance[2 + count + k].sqrt() / bend.abs();
+            // All knees free together; else this one alone; else (a piece with no more points than it
+            // needs, where the knee can slide without a trace) anywhere between its neighbours.
+            let alone = || self.linearised(held, &[k]).map(|l| l.variance[2 + count]);
+            let together = linearised.as_ref().map(|l| l.variance[2 + count + k]);
+            let interval = match together.or_else(alone) {
+                Some(variance) => {
+                    let half = quantile * deviation * variance.sqrt() / bend.abs();
                     (at - half, at + half)
                 }
-                None => (
-                    if k == 0 { first } else { held.knees[k - 1] },
-                    held.knees.get(k + 1).copied().unwrap_or(last),
-                ),
+                None => {
+                    let before = self.places.iter().copied().filter(|&p| p < at).fold(first, f64::max);
+                    let after = self.places.iter().copied().filter(|&p| p > at).fold(last, f64::min);
+                    (before, after)
+                }
             };
             let interval = (interval.0.clamp(first, at.max(first)), interval.1.clamp(at.min(last), last));
             knees.push(Knee { at, interval, slopes: (slope, slope + bend) });

@@ -4,8 +4,11 @@
 //! knee is where the cost begins to grow (or to level off) in proportion. [`crate::knee`] finds the
 //! knees and their intervals; each is then named by what the machine has there:
 //!
-//! - a TLB's reach, entries × page size, and a cache's size (a read touches one line in each page, at
-//!   the same place in it, so a cache holds as many lines as it has pages' worth of bytes);
+//! - a TLB's reach, entries × page size;
+//! - the size of a first- or second-level cache: a read touches one line in each page, always at the
+//!   same place in it, so only that part of the sets is used, and a cache holds as many such lines as
+//!   it has pages' worth of bytes. A third-level cache spreads its lines over all sets by a hash, and
+//!   holds one line for each of 64 times as many bytes (with pages of 4 KiB and lines of 64 bytes);
 //! - the segment of one process, from which on there are several processes;
 //! - the memory limit, where major faults begin with the knee.
 //!
@@ -17,12 +20,14 @@ use pagelab_experiment::observation::{Observations, Table};
 use pagelab_experiment::{Experiment, Run};
 
 use crate::knee::{self, Fit};
-use crate::stats::median;
 
 /// Knees looked for, at most.
-const MOST: usize = 6;
+const MOST: usize = 5;
 /// Major faults for each thousand reads from which on memory is said to be short.
 const FAULTING: f64 = 1.0;
+
+/// Bytes of a cache line on every machine that has a third-level cache to speak of.
+const LINE: f64 = 64.0;
 
 /// What is at a knee.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +74,8 @@ pub struct Knee {
 /// The curve and its knees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Active virtual memory in bytes, the median time of a read there in ns.
+    /// Active virtual memory in bytes, and the time of a read there in ns: the smallest of the
+    /// repetitions, as Irlam gives it.
     pub points: Vec<(f64, f64)>,
     /// The knees, ascending.
     pub knees: Vec<Knee>,
@@ -100,7 +106,7 @@ pub fn of_run(run: &Run) -> Option<Curve> {
         (Cause::SecondTlb, number("tlb.l2").map(|entries| entries * page)),
         (Cause::Cache(1), number("cache.l1d")),
         (Cause::Cache(2), number("cache.l2")),
-        (Cause::Cache(3), number("cache.l3")),
+        (Cause::Cache(3), number("cache.l3").map(|bytes| bytes / LINE * page)),
         (Cause::Processes, Some(parameters.process_size.bytes(page as u64) as f64)),
         (Cause::Limit, number("memory.limit")),
     ]
@@ -110,12 +116,12 @@ pub fn of_run(run: &Run) -> Option<Curve> {
     of_tables(&tables, &geometry)
 }
 
-/// The curve of the tables `vmtest` of several repetitions.
+/// The curve of the tables `vmtest` of several repetitions: what disturbs a run makes it slower.
 fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
     let sizes = tables.first()?.numbers("size")?.to_vec();
     let across = |name: &str, row: usize| -> Option<f64> {
-        let values: Vec<f64> = tables.iter().filter_map(|t| *t.numbers(name)?.get(row)?).collect();
-        median(&values)
+        let values = tables.iter().filter_map(|t| *t.numbers(name)?.get(row)?);
+        values.min_by(f64::total_cmp)
     };
     let rows: Vec<(f64, f64, f64)> = (0..sizes.len())
         .filter_map(|row| {

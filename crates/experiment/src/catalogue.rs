@@ -51,7 +51,7 @@ definitions! {
     "switches.involuntary", Count, Lower, "involuntary context switches";
     "speed.first", PerSecond, Higher, "vmtest: page reads a second at the smallest size";
     "speed.last", PerSecond, Higher, "vmtest: page reads a second at the greatest size";
-    "clock.true", Share, Higher, "clock: 1 when no rule found time untrue, else 0 (suspect)";
+    "clock.true", Count, Higher, "clock: 1 when no rule found time untrue, else 0 (suspect)";
     "clock.step.worst", Nanoseconds, Lower, "clock: the greatest difference between two clocks over one step";
     "clock.drift.worst", Ratio, Lower, "clock: the greatest drift of a clock against the raw monotonic one, 1e-6 = 1 ppm";
     "clock.skew.worst", Nanoseconds, Lower, "clock: the greatest skew of the time stamp counter that is proven between two processors";
@@ -142,6 +142,7 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("guest.append", "words added to the guest's command line"),
     ("clock.source", "what times the references: tsc or clock_gettime"),
     ("clock.kernel", "the kernel's clock source"),
+    ("clock.verdict", "whether time was true before the suite: true, or suspect and why"),
     ("clock.cost", "ns for one reading"),
     ("harness.cost", "ns that the harness adds to a reference, measured before the run"),
     ("cache.l1d", "bytes of a processor's first-level data cache"),

@@ -20,6 +20,7 @@ use pagelab_experiment::{Observation, Recorder, TargetError};
 
 use crate::environment::{self, Steal};
 use crate::kernel::{Counters, Stall, SwapTraffic, value};
+use crate::lifetime::die_with_parent;
 use crate::microstates::{Microstates, Whose};
 use crate::observe::{Sheet, failed, metric, note};
 use crate::perform::Place;
@@ -66,13 +67,10 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
     let swap_before = swap.as_mut().and_then(SwapTraffic::read);
     let stall_before = stall.as_mut().and_then(Stall::read);
     let begun = Instant::now();
-    let child = Program::new(name)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .map_err(failed(&format!("starting {name}")))?;
+    let mut program = Program::new(name);
+    program.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
+    die_with_parent(&mut program);
+    let child = program.spawn().map_err(failed(&format!("starting {name}")))?;
     let mut running = Running(child);
     let watched = watch(&mut running, command, place, &begun, &mut states, recorder)?;
     let used = rusage::children() - used;

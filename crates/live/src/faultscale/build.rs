@@ -13,6 +13,7 @@ use pagelab_experiment::experiments::Faultscale;
 use pagelab_experiment::{Recorder, TargetError};
 
 use super::Point;
+use crate::lifetime::die_with_parent;
 use crate::observe::failed;
 use crate::perform::Place;
 use crate::rusage;
@@ -110,6 +111,7 @@ impl Crew {
         }
         while self.running.len() < jobs as usize && self.next < units {
             let mut command = start(self.next);
+            die_with_parent(&mut command);
             let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
             let name = command.get_program().to_string_lossy().into_owned();
             self.running.push(child.map_err(|error| match error.kind() {

@@ -68,7 +68,7 @@ pub fn perform(forkstorm: &Forkstorm, place: &Place, recorder: &mut dyn Recorder
     let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
     recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
     recorder.observe(Observation::Counters(counted))?;
-    report(forkstorm, &timed, recorder)?;
+    report(forkstorm, &timed, states.processor_time(), recorder)?;
     states.report(Whose::Descendants, None, recorder)?;
     let fewer = (forkstorm.forks / 5).max(1);
     let counting = Counting::start(TRACEPOINTS);
@@ -92,14 +92,20 @@ pub fn perform(forkstorm: &Forkstorm, place: &Place, recorder: &mut dyn Recorder
     Ok(())
 }
 
-fn report(forkstorm: &Forkstorm, seen: &Seen, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+fn report(
+    forkstorm: &Forkstorm,
+    seen: &Seen,
+    processor: Option<(f64, f64)>,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
     let elapsed = seen.elapsed.as_nanos() as f64;
+    let (user, system) = processor.unwrap_or((seen.used.user as f64, seen.used.system as f64));
     let per = |sum: Option<f64>| sum.filter(|_| seen.forks > 0.0).map(|sum| sum / seen.forks);
     let exec = forkstorm.script.is_none() && forkstorm.child == Child::Exec;
     for (name, value) in [
         ("time.elapsed", Some(elapsed)),
-        ("time.user", Some(seen.used.user as f64)),
-        ("time.system", Some(seen.used.system as f64)),
+        ("time.user", Some(user)),
+        ("time.system", Some(system)),
         ("faults.minor", Some(seen.used.minor as f64)),
         ("faults.major", Some(seen.used.major as f64)),
         ("switches.voluntary", Some(seen.used.voluntary as f64)),
@@ -108,7 +114,7 @@ fn report(forkstorm: &Forkstorm, seen: &Seen, recorder: &mut dyn Recorder) -> Re
         ("fork.cost", seen.fork_time.and_then(|t| per(Some(t)))),
         ("exec.cost", seen.end_time.filter(|_| exec).and_then(|t| per(Some(t)))),
         ("exit.cost", seen.end_time.filter(|_| !exec).and_then(|t| per(Some(t)))),
-        ("fork.system", per(Some(seen.used.system as f64))),
+        ("fork.system", per(Some(system))),
         ("page-tables.peak", seen.page_tables),
     ] {
         metric(recorder, name, value)?;

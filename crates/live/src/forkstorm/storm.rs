@@ -12,6 +12,7 @@ use pagelab_experiment::{Recorder, TargetError};
 use super::{LOOK, NOTHING};
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Board, Family};
+use crate::lifetime::die_with_parent;
 use crate::observe::failed;
 use crate::perform::Place;
 use crate::region::{HugePages, Region, page_size};
@@ -206,14 +207,11 @@ fn script(
     let tables_before = page_tables();
     let begun = Instant::now();
     let start = || -> io::Result<Process> {
-        Command::new("/bin/sh")
-            .args(["-c", SCRIPT, "sh"])
-            .arg(iterations.to_string())
-            .arg(file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .process_group(0)
-            .spawn()
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", SCRIPT, "sh"]).arg(iterations.to_string()).arg(file);
+        shell.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        die_with_parent(&mut shell);
+        shell.spawn()
     };
     let mut shells = Shells(Vec::new());
     for _ in 0..copies {

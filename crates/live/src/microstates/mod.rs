@@ -77,6 +77,18 @@ impl Microstates {
         }
     }
 
+    /// Processor time in user mode and in the kernel of the descendants that ended, ns: exact in sum,
+    /// and parted as the ticks sampled all of them together. (getrusage(2) parts each process by
+    /// itself, and gives one too short for a tick to user mode whole.) `None` where not known.
+    pub fn processor_time(&mut self) -> Option<(f64, f64)> {
+        self.poll();
+        let (total, _, _) = self.total(Whose::Descendants);
+        let total = total?;
+        let sampled = (total.user + total.system) as f64;
+        let part = |ticks: u64| total.on_cpu as f64 * ticks as f64 / sampled;
+        (sampled > 0.0).then(|| (part(total.user), part(total.system)))
+    }
+
     /// Records the shares. Whoever still runs is not counted. `lock` is the share waiting for locks
     /// of the kernel, where the experiment knows it.
     ///

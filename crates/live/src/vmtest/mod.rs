@@ -5,6 +5,8 @@
 //! segment in turn, until it has made its passes or the time is up, and notes what it consumed. The
 //! parent sleeps, and wakes `switch-rate` times a second to ask who has ended, as Irlam's does.
 //!
+//! Each read waits for the one before it, as on a machine that executes in order.
+//!
 //! A process whose segment is smaller than `process-size` makes as many more passes, so that each
 //! makes the same number of reads. A size that took less than a quarter of a second is timed again,
 //! five times at most, and the fastest kept (Irlam gives the smallest of his times too).
