@@ -137,7 +137,11 @@ impl Target for Model {
             Experiment::Mapfile(paging) => (paging, false),
             other => {
                 return Err(TargetError::Unsupported {
-                    what: format!("model:{} models references to one mapping, not {}", self.name, other.name()),
+                    what: format!(
+                        "model:{} models references to one mapping, not {}",
+                        self.name,
+                        other.name()
+                    ),
                     remedy: "use mapanon or mapfile, or perform it on host".into(),
                 });
             }
