@@ -1,5 +1,6 @@
 //! Models of virtual memory, in virtual time: pure, without clock, system call or hidden randomness.
 
+pub mod clocks;
 pub mod locks;
 pub mod mrc;
 pub mod pagecache;

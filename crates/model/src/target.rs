@@ -137,7 +137,11 @@ impl Target for Model {
             Experiment::Mapfile(paging) => (paging, false),
             other => {
                 return Err(TargetError::Unsupported {
-                    what: format!("model:{} models references to one mapping, not {}", self.name, other.name()),
+                    what: format!(
+                        "model:{} models references to one mapping, not {}",
+                        self.name,
+                        other.name()
+                    ),
                     remedy: "use mapanon or mapfile, or perform it on host".into(),
                 });
             }
@@ -170,6 +174,8 @@ impl Target for Model {
                 let future = kind.needs_future().then(|| NextUse::of(stream.pages(), &all));
                 let mut policy = kind.build(stream.pages(), frames, future.as_ref());
                 let mut player = PolicyPlayer {
+                    pages: stream.pages(),
+                    populated,
                     policy: policy.as_mut(),
                     costs: self.costs,
                     time: 0,
@@ -229,6 +235,8 @@ trait Player {
 }
 
 struct PolicyPlayer<'a> {
+    pages: u32,
+    populated: bool,
     policy: &'a mut (dyn Policy + 'a),
     costs: Costs,
     time: u64,
@@ -272,7 +280,10 @@ impl Player for PolicyPlayer<'_> {
     }
 
     fn map(&self) -> Option<(PageSet, PageSet)> {
-        None
+        let present: Option<Vec<bool>> = (0..self.pages).map(|page| self.policy.contains(page)).collect();
+        let present = present?;
+        let swapped = PageSet::from_flags(present.iter().map(|&inside| self.populated && !inside));
+        Some((PageSet::from_flags(present), swapped))
     }
 }
 

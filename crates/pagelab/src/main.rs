@@ -14,6 +14,7 @@ mod output;
 mod page;
 mod performance;
 mod progress;
+mod recording;
 mod stream;
 mod suite;
 mod summary;

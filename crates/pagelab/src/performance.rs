@@ -18,6 +18,7 @@ use crate::commands::Context;
 use crate::failure::{Failure, usage};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
+use crate::recording::Background;
 
 /// One run to be made.
 pub struct Plan {
@@ -135,12 +136,19 @@ fn repetition(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let id = notebook.begin_repetition(run, number, &jiff::Timestamp::now().to_string())?;
+    let background = match plan.target.kind {
+        TargetKind::Host => Background::start(),
+        _ => None,
+    };
     let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };
     if let Some(clock) = &plan.clock {
         let marked = [("clock.verdict".to_owned(), clock.clone())].into();
         recorder.observe(Observation::Environment(marked)).map_err(TargetError::from)?;
     }
     let result = plan.performer.perform(&plan.experiment, &plan.setting, &mut recorder);
+    if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
+        notebook.record(id, &Observation::Table(table))?;
+    }
     let outcome = match &result {
         Ok(()) => Outcome::Done,
         Err(TargetError::Interrupted) => Outcome::Interrupted,

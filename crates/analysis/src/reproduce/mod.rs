@@ -9,6 +9,7 @@ pub mod dillon_2011;
 pub mod gorman_2002;
 pub mod irlam_1990;
 pub mod mcdougall_2005;
+pub mod mcdougall_2007;
 pub mod morton_2002;
 
 pub use claim::{Claim, Study};
@@ -79,6 +80,11 @@ pub const STUDIES: &[StudyKind] = &[
         name: "mcdougall-2005",
         title: "the Solaris page cache: segmap, segkpm, and who pays when files fill memory",
         make: mcdougall_2005::study,
+    },
+    StudyKind {
+        name: "mcdougall-2007",
+        title: "time in a guest whose virtual processors move between cores",
+        make: mcdougall_2007::study,
     },
     StudyKind {
         name: "dillon-2011",
