@@ -369,7 +369,15 @@ impl<'a> Run<'a> {
         let costs = self.system.costs;
         let (space, data) = (self.processes[index].space, self.processes[index].data);
         let (mut position, mut left) = (self.processes[index].position, self.processes[index].left);
+        let sweep = self.pages * costs.read;
         while left > 0 && self.now < until {
+            // Whole sweeps at once, when every page is there.
+            let sweeps = (left / self.pages).min((until - self.now) / sweep);
+            if position == 0 && sweeps > 0 && self.swept_without_fault(data, first, entries) {
+                self.charge(0, sweeps * sweep);
+                left -= sweeps * self.pages;
+                continue;
+            }
             let page = first + position;
             let (segment, entry) = (DATA + (page / entries) as usize, (page % entries) as u32);
             let most = (self.pages - position).min(left).min((until - self.now).div_ceil(costs.read));
@@ -398,6 +406,21 @@ impl<'a> Run<'a> {
             self.remaining -= 1;
         }
         left > 0
+    }
+
+    /// Whether every page of the swept segment is there.
+    fn swept_without_fault(&self, data: Space, first: u64, entries: u64) -> bool {
+        let end = first + self.pages;
+        let mut page = first;
+        while page < end {
+            let (segment, entry) = (DATA + (page / entries) as usize, page % entries);
+            let wanted = (entries - entry).min(end - page) as u32;
+            if self.pool.present(data, segment, entry as u32, wanted) < wanted {
+                return false;
+            }
+            page += u64::from(wanted);
+        }
+        true
     }
 
     fn touch(&mut self, space: Space, segment: usize, entry: u32) {
