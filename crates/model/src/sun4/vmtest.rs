@@ -27,7 +27,9 @@ pub struct Costs {
     pub switch: u64,
     /// System time of bringing back a process that was swapped out, without disk.
     pub swap_in: u64,
-    /// Faults of starting and ending a child, outside the segment.
+    /// System time of starting and ending a child, without its faults.
+    pub child: u64,
+    /// Its faults outside the segment.
     pub child_faults: u64,
     /// System time of starting and ending the test, without its faults.
     pub test: u64,
@@ -42,10 +44,11 @@ impl Costs {
         fault: 273_000,
         fault_user: 20_300,
         reload: 150_000,
-        switch: 500_000,
+        switch: 150_000,
         swap_in: 10_000_000,
+        child: 30_000_000,
         child_faults: 86,
-        test: 490_000_000,
+        test: 440_000_000,
         test_faults: 600,
     };
 }
@@ -121,8 +124,6 @@ const STACK: usize = 1;
 const TEXT: usize = 2;
 const LIBRARY: [usize; 2] = [3, 4];
 const DATA: usize = 5;
-/// Where the swept segment begins: after the header and the first pages of a program.
-const FIRST_BYTE: u64 = 16 << 10;
 const DAEMON_PERIOD: u64 = 30_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
@@ -167,7 +168,7 @@ impl Sun4 {
     pub fn sunos403(machine: Machine) -> Self {
         Self {
             machine,
-            locked: 29,
+            locked: 37,
             victim: Victim::Contextless,
             contexts: Contexts::Random,
             scheduler: Scheduler::RoundRobin,
@@ -209,7 +210,8 @@ impl<'a> Run<'a> {
             system.contexts,
             system.copies,
         );
-        let segments = DATA + ((FIRST_BYTE + test.bytes).div_ceil(SEGMENT)) as usize;
+        // The swept segment begins on a pmeg's boundary.
+        let segments = DATA + test.bytes.div_ceil(SEGMENT) as usize;
         let shared = system.shared.then(|| pool.space(segments));
         let pages = test.bytes / u64::from(machine.page);
         let roles = [Role::Parent, Role::Daemon].into_iter().chain((0..test.children).map(|_| Role::Child));
@@ -333,6 +335,7 @@ impl<'a> Run<'a> {
         match self.processes[process].role {
             Role::Child => {
                 if !std::mem::replace(&mut self.processes[process].started, true) {
+                    self.charge(self.system.costs.child, 0);
                     self.charge_faults(self.system.costs.child_faults);
                     if libraries {
                         for segment in LIBRARY {
@@ -365,7 +368,6 @@ impl<'a> Run<'a> {
     /// Sweeps until `until` or the end; true if there is more to do.
     fn run_child(&mut self, index: usize, until: u64) -> bool {
         let entries = u64::from(self.system.machine.entries);
-        let first = FIRST_BYTE / u64::from(self.system.machine.page);
         let costs = self.system.costs;
         let (space, data) = (self.processes[index].space, self.processes[index].data);
         let (mut position, mut left) = (self.processes[index].position, self.processes[index].left);
@@ -373,13 +375,12 @@ impl<'a> Run<'a> {
         while left > 0 && self.now < until {
             // Whole sweeps at once, when every page is there.
             let sweeps = (left / self.pages).min((until - self.now) / sweep);
-            if position == 0 && sweeps > 0 && self.swept_without_fault(data, first, entries) {
+            if position == 0 && sweeps > 0 && self.all_present(data, entries) {
                 self.charge(0, sweeps * sweep);
                 left -= sweeps * self.pages;
                 continue;
             }
-            let page = first + position;
-            let (segment, entry) = (DATA + (page / entries) as usize, (page % entries) as u32);
+            let (segment, entry) = (DATA + (position / entries) as usize, (position % entries) as u32);
             let most = (self.pages - position).min(left).min((until - self.now).div_ceil(costs.read));
             let mut run = u64::from(self.pool.present(data, segment, entry, most.min(64) as u32));
             if run == 0 {
@@ -409,18 +410,11 @@ impl<'a> Run<'a> {
     }
 
     /// Whether every page of the swept segment is there.
-    fn swept_without_fault(&self, data: Space, first: u64, entries: u64) -> bool {
-        let end = first + self.pages;
-        let mut page = first;
-        while page < end {
-            let (segment, entry) = (DATA + (page / entries) as usize, page % entries);
-            let wanted = (entries - entry).min(end - page) as u32;
-            if self.pool.present(data, segment, entry as u32, wanted) < wanted {
-                return false;
-            }
-            page += u64::from(wanted);
-        }
-        true
+    fn all_present(&self, data: Space, entries: u64) -> bool {
+        (0..self.pages).step_by(entries as usize).all(|page| {
+            let wanted = entries.min(self.pages - page) as u32;
+            self.pool.present(data, DATA + (page / entries) as usize, 0, wanted) == wanted
+        })
     }
 
     fn touch(&mut self, space: Space, segment: usize, entry: u32) {
