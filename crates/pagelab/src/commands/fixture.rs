@@ -8,6 +8,7 @@ use pagelab_counters::{Root, Selection, Tree};
 
 use super::Context;
 use crate::failure::usage;
+use crate::output::say;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -41,7 +42,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         bail!("{} holds {kept} of {wanted} statistics: is the disk full?", folder.display());
     }
     if !context.quiet {
-        println!("{kept} statistics in {}: look at them with 'pagelab stat --root'", folder.display());
+        say!("{kept} statistics in {}: look at them with 'pagelab stat --root'", folder.display());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Context;
 use crate::failure::usage;
-use crate::output::SCHEMA_VERSION;
+use crate::output::{SCHEMA_VERSION, say};
 use crate::ticker::{Interval, Machine, Schedule, Ticker};
 
 /// How a time stamp is written.
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let tree = arguments.machine.tree();
     if arguments.modules {
         for provider in tree.providers() {
-            println!("{:<11} {:<8} {}", provider.module(), provider.class(), provider.source());
+            say!("{:<11} {:<8} {}", provider.module(), provider.class(), provider.source());
         }
         return Ok(ExitCode::SUCCESS);
     }

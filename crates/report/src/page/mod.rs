@@ -172,6 +172,7 @@ fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
     plots.extend(windows::plots(&shown));
     plots.extend(latency::plots(&shown));
     plots.extend(presence::plots(&shown));
+    plots.extend(sweep::recorded(&shown));
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     html! {
         section {

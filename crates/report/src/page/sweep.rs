@@ -7,11 +7,19 @@ use pagelab_experiment::observation::{Column, Table, Unit, Values};
 use super::Shown;
 use super::plot::{Axis, Numbers, Plot, Series};
 
-/// The plots of every table whose first column is numbers.
+/// The table of counters recorded over time beside a repetition.
+const RECORDED: &str = "counters";
+
+/// The plots of the counters recorded over time. So many lines can be read for one run alone.
+pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
+    if shown.len() == 1 { of_table(RECORDED, shown) } else { Vec::new() }
+}
+
+/// The plots of every other table whose first column is numbers.
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
-        if table.name != WINDOWS && !names.contains(&table.name.as_str()) {
+        if table.name != WINDOWS && table.name != RECORDED && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
     }
@@ -85,6 +93,7 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
         .map(|(_, mut plot)| {
             if plot.series.len() > tables.len() {
                 plot.title = name.to_owned();
+                plot.y.label = "see the legend".to_owned();
             }
             plot
         })
