@@ -6,6 +6,7 @@ pub mod mrc;
 pub mod pagecache;
 pub mod paging;
 pub mod policy;
+pub mod published;
 pub mod replay;
 pub mod rmap;
 pub mod sun4;

@@ -79,7 +79,7 @@ pub struct Sun4 {
 }
 
 /// The workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VmTest {
     /// Children.
     pub children: u32,
@@ -89,12 +89,14 @@ pub struct VmTest {
     pub passes: u32,
     /// Ticks between two polls of the parent.
     pub poll: u64,
+    /// Seconds after which the children stop, done or not.
+    pub seconds: Option<f64>,
 }
 
 impl VmTest {
     /// The published test with `megabytes` of virtual memory.
     pub fn published(megabytes: u32) -> Self {
-        Self { children: megabytes / 2, bytes: 2 << 20, passes: 5000, poll: 6 }
+        Self { children: megabytes / 2, bytes: 2 << 20, passes: 5000, poll: 6, seconds: None }
     }
 }
 
@@ -107,6 +109,8 @@ pub struct Outcome {
     pub user: f64,
     /// Seconds in the kernel.
     pub system: f64,
+    /// Pages read.
+    pub reads: u64,
     /// Translation faults, reloads of whole pmegs included.
     pub faults: u64,
     /// Processes brought back after they were swapped out.
@@ -156,6 +160,7 @@ struct Run<'a> {
     user: u64,
     kernel: u64,
     pages: u64,
+    reads: u64,
     other_faults: u64,
     swap_ins: u64,
     switches: u64,
@@ -190,6 +195,7 @@ impl Sun4 {
             elapsed: seconds(run.now),
             user: seconds(run.user),
             system: seconds(run.kernel),
+            reads: run.reads,
             faults: counts.faults + counts.reloads + run.other_faults,
             swap_ins: run.swap_ins,
             switches: run.switches,
@@ -241,6 +247,7 @@ impl<'a> Run<'a> {
             user: 0,
             kernel: 0,
             pages,
+            reads: 0,
             other_faults: 0,
             swap_ins: 0,
             switches: 0,
@@ -260,7 +267,11 @@ impl<'a> Run<'a> {
         }
         let mut last = None;
         let mut next_second = SECOND;
+        let end = self.test.seconds.map_or(u64::MAX, |seconds| self.now + (seconds.max(0.0) * 1e9) as u64);
         loop {
+            if self.now >= end && self.remaining > 0 {
+                self.stop();
+            }
             let next_event = self.wake_up(&mut next_second);
             let Some(process) = self.queue.take() else {
                 self.now = next_event;
@@ -271,7 +282,7 @@ impl<'a> Run<'a> {
                 self.switch_to(process);
                 last = Some(process);
             }
-            let until = next_event.min(begun + QUANTUM).max(self.now + 1);
+            let until = next_event.min(begun + QUANTUM).min(end).max(self.now + 1);
             let again = match self.processes[process].role {
                 Role::Child => self.run_child(process, until),
                 Role::Parent => {
@@ -293,6 +304,14 @@ impl<'a> Run<'a> {
             if again {
                 self.queue.ready(process, false);
             }
+        }
+    }
+
+    /// The time is up: no child has anything left to read.
+    fn stop(&mut self) {
+        self.remaining = 0;
+        for process in self.processes.iter_mut().filter(|process| process.role == Role::Child) {
+            process.left = 0;
         }
     }
 
@@ -400,9 +419,11 @@ impl<'a> Run<'a> {
             left -= run;
             position = (position + run) % self.pages;
         }
+        self.reads += self.processes[index].left - left;
         self.processes[index].position = position;
         self.processes[index].left = left;
-        if left == 0 {
+        // Who was stopped is no longer counted.
+        if left == 0 && self.remaining > 0 {
             self.pool.release(space);
             self.remaining -= 1;
         }
