@@ -12,5 +12,6 @@ pub mod rmap;
 pub mod sun4;
 pub mod systems;
 pub mod target;
+pub mod tlb;
 
 pub use target::Model;

@@ -5,6 +5,7 @@ use std::thread;
 use pagelab_model::sun4::{
     Contexts, Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Scheduler, Sun4, Victim, VmTest,
 };
+use pagelab_model::tlb::{Tlb, random};
 
 use super::claim::{
     Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict, log_rms,
@@ -152,6 +153,9 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
     tables.push(table);
     plots.push(plot);
     tables.push(rules(&published, &one));
+    let (table, plot) = today(options.seed);
+    tables.push(table);
+    plots.push(plot);
     Ok(Study {
         name: NAME,
         title: "A SPARCstation 1 under vmtest: translations live in 128 pmegs and nowhere else",
@@ -599,6 +603,49 @@ fn rules(published: &[Row], seeds: &std::ops::Range<u64>) -> Table {
         );
     }
     table
+}
+
+/// The same question with a translation buffer of today.
+fn today(seed: u64) -> (Table, Plot) {
+    const REFERENCES: u64 = 40_000;
+    let kinds = [("4 KiB pages", Tlb::skylake(false)), ("2 MiB pages", Tlb::skylake(true))];
+    let columns = kinds.iter().flat_map(|(name, _)| {
+        [
+            Column::new(format!("{name}: missed the first level"), "%", 1),
+            Column::new(format!("{name}: walked the tables"), "%", 1),
+            Column::new(format!("{name}: translation"), "cycles", 1),
+        ]
+    });
+    let title = "Today: random references on a Skylake server, prediction without published figures";
+    let mut table = Table::new(title, "region", columns.collect());
+    let mut lines = [Vec::new(), Vec::new()];
+    for shift in 17..=36 {
+        let bytes = 1u64 << shift;
+        let mut figures = Vec::new();
+        for ((_, tlb), line) in kinds.iter().zip(&mut lines) {
+            let met = random(tlb, bytes, REFERENCES, seed);
+            figures.extend([100.0 * met.first_misses, 100.0 * met.walks, met.cycles].map(Some));
+            line.push((bytes as f64 / f64::from(1 << 20), met.cycles));
+        }
+        let label = match shift {
+            0..20 => format!("{} KB", bytes >> 10),
+            20..30 => format!("{} MB", bytes >> 20),
+            _ => format!("{} GB", bytes >> 30),
+        };
+        table.row(label, figures);
+    }
+    let series = kinds.iter().zip(lines).map(|((name, _), points)| Series {
+        name: (*name).to_owned(),
+        published: false,
+        points,
+    });
+    let plot = Plot {
+        title: "Today: translation by region".into(),
+        x: Axis { label: "region (MB)", log: true },
+        y: Axis { label: "cycles a reference", log: false },
+        series: series.collect(),
+    };
+    (table, plot)
 }
 
 fn parameters(system: &Sun4) -> Vec<Parameter> {
