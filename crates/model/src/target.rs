@@ -150,7 +150,7 @@ impl Target for Model {
         recorder: &mut dyn Recorder,
     ) -> Result<(), TargetError> {
         if let Kind::Published(system) = &self.kind {
-            return system.perform(experiment, recorder);
+            return system.perform(experiment, setting, recorder);
         }
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
@@ -187,7 +187,7 @@ impl Target for Model {
             ),
         }))?;
         match &self.kind {
-            Kind::Published(system) => system.perform(experiment, recorder),
+            Kind::Published(system) => system.perform(experiment, setting, recorder),
             Kind::Policy(kind) => {
                 // The populating sweep is part of what OPT must foresee.
                 let opening = paging.opening(stream.pages(), populated);
