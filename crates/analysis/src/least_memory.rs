@@ -1,22 +1,18 @@
 //! The least memory at which a program still runs at full speed, by bisection.
 //!
-//! Full speed is the program's time at the most memory of the sweep. A limit is at full speed when the
-//! median of its times is no longer than that by more than a tolerance: one twentieth, or three robust
-//! standard deviations of the times at full speed if they scatter more. (Times grow with less memory,
-//! not shrink; where they do not, the bisection still ends, and says what it saw.)
+//! Full speed is the program's fastest time at the most memory of the sweep. A limit is at full speed
+//! when the fastest of its times is no more than a tenth longer. The fastest, because whatever else
+//! runs on the machine makes a time longer and none shorter. (Times grow with less memory; where they
+//! do not, the bisection still ends, and says what it saw.)
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to be
 //! enough, until they are within [`PRECISION`]. Both are the ends of the interval: the knee lies
-//! between them as surely as the two medians tell full speed from less.
-
-use crate::stats::{median, robust_deviation};
+//! between them as surely as the two times tell full speed from less.
 
 /// The ratio of the interval's ends at which the search ends.
 pub const PRECISION: f64 = 1.06;
-/// The least tolerance, as a share.
-const TOLERANCE: f64 = 0.05;
-/// Robust standard deviations of the times at full speed.
-const DEVIATIONS: f64 = 3.0;
+/// How much longer a time at full speed may be, as a share.
+const TOLERANCE: f64 = 0.1;
 
 /// A memory limit and what was measured under it.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,9 +24,9 @@ pub struct Point {
 }
 
 impl Point {
-    /// The median; infinite where the program was killed.
+    /// The fastest; infinite where the program was killed.
     pub fn time(&self) -> f64 {
-        median(&self.times).unwrap_or(f64::INFINITY)
+        self.times.iter().copied().fold(f64::INFINITY, f64::min)
     }
 }
 
@@ -66,9 +62,8 @@ pub fn next(points: &[Point], least: u64, most: u64, page: u64) -> Option<Next> 
     }
     let at = |memory: u64| points.iter().find(|p| p.memory == memory);
     let Some(top) = at(most) else { return Some(Next::Measure(most)) };
-    let full = median(&top.times)?;
-    let scatter = robust_deviation(&top.times).unwrap_or(0.0) * DEVIATIONS;
-    let allowed = full + (full * TOLERANCE).max(scatter);
+    let full = Some(top.time()).filter(|time| time.is_finite())?;
+    let allowed = full * (1.0 + TOLERANCE);
     let Some(bottom) = at(least) else { return Some(Next::Measure(least)) };
     let is_enough = |point: &Point| point.time() <= allowed;
     if is_enough(bottom) {
@@ -120,10 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn times_that_scatter_are_allowed_to() {
-        let noisy = vec![100.0, 110.0, 90.0, 105.0, 95.0];
-        let (knee, _) = search(1 << 20, 1 << 30, |m| if m == 1 << 30 { noisy.clone() } else { vec![108.0] });
-        assert_eq!(knee.too_little, None, "8 % more is no knee where 10 % is noise: {knee:?}");
+    fn what_disturbs_a_time_does_not_move_the_knee() {
+        let need = 50 << 20;
+        let disturbed = |m: u64| if m >= need { vec![140.0, 101.0, 300.0] } else { vec![125.0, 190.0] };
+        let (knee, _) = search(1 << 20, 1 << 30, disturbed);
+        assert!(knee.too_little.unwrap() < need && need <= knee.enough, "{knee:?}");
     }
 
     proptest! {

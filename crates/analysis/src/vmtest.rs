@@ -23,8 +23,9 @@ use crate::knee::{self, Fit};
 
 /// Knees looked for, at most.
 const MOST: usize = 5;
-/// Major faults for each thousand reads from which on memory is said to be short.
-const FAULTING: f64 = 1.0;
+/// Major faults for each million reads from which on memory is said to be short: at some 50 µs a fault
+/// and 5 ns a read they then take a tenth as long as the reads.
+const FAULTING: f64 = 10.0;
 
 /// Bytes of a cache line on every machine that has a third-level cache to speak of.
 const LINE: f64 = 64.0;
@@ -126,14 +127,22 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
     let rows: Vec<(f64, f64, f64)> = (0..sizes.len())
         .filter_map(|row| {
             let (size, time) = (sizes[row]?, across("access.mean", row)?);
-            let faulting = across("faults.major", row)? * 1000.0 / across("reads", row)?;
+            let faulting = across("faults.major", row)? * 1e6 / across("reads", row)?;
             (size > 0.0 && time > 0.0).then_some((size, time, faulting))
         })
         .collect();
     let x: Vec<f64> = rows.iter().map(|r| r.0.log2()).collect();
     let y: Vec<f64> = rows.iter().map(|r| r.1.log2()).collect();
     let fit = knee::knees(&x, &y, MOST)?;
-    let knees = fit.knees.iter().map(|found| named(found, &fit, &rows, geometry)).collect();
+    let mut knees: Vec<Knee> = fit.knees.iter().map(|found| named(found, &fit, &rows, geometry)).collect();
+    // A thing is at one knee: the nearest of those that it could explain.
+    for (cause, at) in geometry {
+        let distance = |knee: &Knee| (knee.at / at).log2().abs();
+        let mut claiming: Vec<&mut Knee> =
+            knees.iter_mut().filter(|k| k.cause.as_ref().is_some_and(|c| c.0 == *cause)).collect();
+        claiming.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        claiming.into_iter().skip(1).for_each(|knee| knee.cause = None);
+    }
     Some(Curve { points: rows.iter().map(|r| (r.0, r.1)).collect(), knees })
 }
 

@@ -216,6 +216,7 @@ fn clock(run: &Run) -> Option<String> {
 }
 
 fn command(run: &Run, parameters: &Command) -> Option<String> {
+    median(run, "time.elapsed")?;
     let mut text = format!(
         "{} takes {} ({} user, {} system), at most {} resident, {} major faults",
         parameters.program.first()?,

@@ -39,10 +39,10 @@ pub fn parts() -> Vec<Part> {
         Part { name: FITS, experiment: Experiment::Mapanon(paging(12_288, 1_000_000, Pattern::Uniform)) },
         Part {
             name: RANDOM,
-            experiment: Experiment::Mapanon(paging(24_576, 200_000, Pattern::SmoothSinRandom)),
+            experiment: Experiment::Mapanon(paging(24_576, 100_000, Pattern::SmoothSinRandom)),
         },
         Part { name: SWEEP, experiment: Experiment::Mapanon(paging(24_576, 2_000_000, Pattern::SmoothSin)) },
-        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 5_000, Pattern::Zipf(0.8))) },
+        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 2_500, Pattern::Zipf(0.8))) },
         Part { name: "clock", experiment: clock() },
         Part {
             name: "vmtest",

@@ -21,6 +21,11 @@ pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Con
     if comparison::comparable(runs) {
         comparison::print(runs, &comparison::Options::default(), context)?;
     }
+    print_end(runs, lines, page, context)
+}
+
+/// Prints the end of that alone: the verdict, and where everything is.
+pub fn print_end(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Context) -> Result<()> {
     print_verdict(lines, context);
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     say!("\nKept in {} as {}.", context.notebook.display(), names.join(", "));

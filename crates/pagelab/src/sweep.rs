@@ -42,7 +42,8 @@ pub fn sweep(
         })?;
         let memory = match asked {
             Next::Found(knee) => {
-                let lines = vec![sentence(&knee, &points, name.unwrap_or("command"))];
+                let name = name.unwrap_or("command");
+                let lines = vec![sentence(&knee, &points, name), listed(&mut points, name)];
                 return Ok((Performed { runs, failure: None }, lines));
             }
             Next::Measure(memory) => memory,
@@ -95,6 +96,19 @@ fn sentence(knee: &Knee, points: &[Point], name: &str) -> String {
         size(too_little),
         size(knee.enough),
     )
+}
+
+/// Every limit and its time.
+fn listed(points: &mut [Point], name: &str) -> String {
+    points.sort_by_key(|p| p.memory);
+    let each: Vec<String> = points
+        .iter()
+        .map(|point| {
+            let time = if point.time().is_finite() { duration(point.time()) } else { "killed".to_owned() };
+            format!("{} {time}", bytes(point.memory as f64))
+        })
+        .collect();
+    format!("{name}: the fastest of each limit: {}.", each.join(", "))
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ fn limit(setting: &Setting) -> Option<String> {
 }
 
 /// The warnings of all repetitions, each once.
-fn warnings(runs: &[&Run]) -> Vec<String> {
+pub fn warnings(runs: &[&Run]) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for note in runs.iter().flat_map(|run| &run.repetitions).flat_map(|r| &r.observations.notes) {
         if note.level == Level::Warning && !seen.contains(&note.text) {

@@ -23,7 +23,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { name: "sample", default: "20", help: "ms between two looks at its memory" },
     Parameter {
         name: "most",
-        default: "256M",
+        default: "256M, of a sweep its greatest size",
         help: "the memory that it uses at most: what the swap must hold",
     },
     Parameter {

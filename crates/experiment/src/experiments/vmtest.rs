@@ -75,7 +75,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { name: "seconds", default: "1", help: "seconds for each size, at most" },
     Parameter {
         name: "sizes",
-        default: "16K to twice the limit, 2 a doubling",
+        default: "16K to twice the limit",
         help: "active virtual memory: 1M,4M,16M or 64K..128M or 64K..128M:4 (points a doubling)",
     },
     Parameter { name: "switch-rate", default: "50", help: "wake-ups of the parent a second" },

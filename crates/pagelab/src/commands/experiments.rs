@@ -120,7 +120,7 @@ pub struct FaultscaleArguments {
     #[arg(long = "as", value_name = "threads|processes", default_value_t = Faultscale::default().as_)]
     as_: Workers,
     /// How many workers, one after the other
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_values_t = Faultscale::default().workers, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2,3,4,6,8", value_parser = clap::value_parser!(u32).range(1..=4096))]
     workers: Vec<u32>,
     /// Seconds for each number of workers
     #[arg(long, value_name = "SECONDS", default_value_t = Faultscale::default().seconds, value_parser = positive)]
@@ -143,7 +143,12 @@ pub struct FaultscaleArguments {
 #[derive(clap::Args, Debug)]
 pub struct FilereadArguments {
     /// The ways to read
-    #[arg(long, value_name = "pread|mmap|nowait,…", value_delimiter = ',', default_values_t = Fileread::default().access)]
+    #[arg(
+        long,
+        value_name = "pread|mmap|nowait,…",
+        value_delimiter = ',',
+        default_value = "pread,mmap,nowait"
+    )]
     access: Vec<Access>,
     /// Random reads in each case
     #[arg(long, value_name = "N", default_value_t = Fileread::default().reads, value_parser = clap::value_parser!(u64).range(1..))]

@@ -189,7 +189,9 @@ fn finish(
     context: &Context,
 ) -> Result<ExitCode> {
     let runs: Vec<&Run> = done.runs.iter().collect();
-    lines.extend(verdict::verdict(&runs));
+    // A sweep has said it all in a sentence for all runs; `pagelab show` has the figures of each.
+    let swept = !lines.is_empty();
+    lines.extend(if lines.is_empty() { verdict::verdict(&runs) } else { verdict::warnings(&runs) });
     let drawn = if conditions.report.as_os_str() == "none" {
         None
     } else {
@@ -198,6 +200,8 @@ fn finish(
     };
     if conditions.json {
         summary::print_json(&runs, &lines, drawn)?;
+    } else if swept {
+        summary::print_end(&runs, &lines, drawn, context)?;
     } else {
         summary::print(&runs, &lines, drawn, context)?;
     }

@@ -47,6 +47,13 @@
 
   // Tick values between low and high.
   const ticks = (low, high, log, count, unit) => {
+    if (log && unit === "bytes") {
+      const list = [];
+      const from = Math.ceil(Math.log2(low)), to = Math.floor(Math.log2(high));
+      const every = Math.max(1, Math.ceil((to - from + 1) / count));
+      for (let e = from; e <= to; e += every) list.push(Math.pow(2, e));
+      return list;
+    }
     if (log) {
       const list = [];
       const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
@@ -132,7 +139,7 @@
       this.axes(svg, xs, ys, strips);
       const marks = el("g", { "clip-path": `url(#${clip})` });
       if (this.data.heat) this.heat(marks);
-      for (const mark of this.data.marks || []) this.mark(marks, mark);
+      (this.data.marks || []).forEach((mark, i) => this.mark(marks, mark, i));
       this.data.series.forEach((s, i) => { if (!this.hidden.has(i)) marks.append(this.line(s)); });
       svg.append(marks);
       strips.forEach((strip, i) => this.strip(svg, strip, i));
@@ -189,7 +196,7 @@
       return group;
     }
 
-    mark(group, mark) {
+    mark(group, mark, index) {
       const x = this.px(mark.x);
       if (mark.low !== null && mark.low !== undefined) {
         const a = this.px(mark.low), b = this.px(mark.high);
@@ -197,7 +204,7 @@
       }
       group.append(el("line", { x1: x, x2: x, y1: MARGIN.top, y2: MARGIN.top + this.size.h, class: "knee" }));
       const left = x > MARGIN.left + this.size.w * 0.7;
-      const text = el("text", { x: x + (left ? -6 : 6), y: MARGIN.top + 14, "text-anchor": left ? "end" : "start", class: "kneetext" });
+      const text = el("text", { x: x + (left ? -6 : 6), y: MARGIN.top + 14 + (index % 6) * 15, "text-anchor": left ? "end" : "start", class: "kneetext" });
       text.textContent = mark.label;
       group.append(text);
     }

@@ -4,26 +4,26 @@
 use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
-use super::Shown;
 use super::plot::{Axis, Numbers, Plot, Series};
+use super::{Marks, Shown};
 
 /// The table of counters recorded over time beside a repetition.
 const RECORDED: &str = "counters";
 
 /// The plots of the counters recorded over time. So many lines can be read for one run alone.
 pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
-    if shown.len() == 1 { of_table(RECORDED, shown) } else { Vec::new() }
+    if shown.len() == 1 { of_table(RECORDED, shown, &[]) } else { Vec::new() }
 }
 
 /// The plots of every other table whose first column is numbers.
-pub fn plots(shown: &[Shown]) -> Vec<Plot> {
+pub fn plots(shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
         if table.name != WINDOWS && table.name != RECORDED && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
     }
-    names.into_iter().flat_map(|name| of_table(name, shown)).collect()
+    names.into_iter().flat_map(|name| of_table(name, shown, marks)).collect()
 }
 
 fn numbers(column: &Column) -> Option<&[Option<f64>]> {
@@ -42,7 +42,7 @@ fn unit(unit: Option<Unit>) -> &'static str {
     }
 }
 
-fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
+fn of_table(name: &str, shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
     let tables: Vec<(&Shown, &Table)> = shown
         .iter()
         .filter_map(|s| Some((s, s.repetition.observations.tables.iter().find(|t| t.name == name)?)))
@@ -91,6 +91,9 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
     plots
         .into_iter()
         .map(|(_, mut plot)| {
+            let of_shown =
+                |m: &&Marks| m.table == name && tables.iter().any(|(s, _)| s.run.header.name == m.run);
+            plot.marks = marks.iter().filter(of_shown).flat_map(|m| m.marks.clone()).collect();
             if plot.series.len() > tables.len() {
                 plot.title = name.to_owned();
                 plot.y.label = "see the legend".to_owned();

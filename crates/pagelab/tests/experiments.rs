@@ -1,0 +1,132 @@
+//! Every experiment but those on one mapping from the command line to the notebook and back.
+
+mod common;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use common::Lab;
+
+/// Standard output of a run, without a page of plots and progress.
+fn run(lab: &Lab, arguments: &str) -> String {
+    lab.ok(&format!("run --report none --quiet {arguments}"))
+}
+
+/// The same on one line, as the verdict is wrapped.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_is_performed_kept_and_judged_in_a_sentence() {
+    let lab = Lab::new();
+    for (arguments, wanted) in [
+        ("vmtest --sizes 16K..4M:1 --seconds 0.05 --name a", "a: reading a page takes"),
+        ("forkstorm --forks 50 --name b", "b: "),
+        ("faultscale --workers 1,2,3,4 --seconds 0.05 --name c", "c: anonymous faults by threads:"),
+        ("fileread --memory none --sizes 256K,1M,4M --reads 500 --name d", "d: a random read costs"),
+        ("seqread --size 1M --transfers 4K,256K --name e", "e: sequential reads reach"),
+        ("clock --steps 2 --step 50 --name f", "f: time is "),
+        ("command --name g -- sort /etc/passwd", "g: sort takes"),
+    ] {
+        let text = joined(&run(&lab, arguments));
+        assert!(text.contains(wanted), "{arguments}: {text}");
+        assert!(text.contains("Kept in"), "{text}");
+    }
+    // Each is in the notebook with its own table, and its command line is what was asked for.
+    for (name, table) in [
+        ("a", "vmtest"),
+        ("c", "faultscale"),
+        ("d", "fileread"),
+        ("e", "seqread"),
+        ("f", "clock"),
+        ("g", "command"),
+    ] {
+        let json = lab.ok(&format!("export {name} --format json"));
+        assert!(
+            json.contains(&format!("\"name\":\"{table}\""))
+                || json.contains(&format!("\"name\": \"{table}\"")),
+            "{name}"
+        );
+    }
+    assert!(lab.ok("show c").contains("faultscale --work anon --as threads --workers 1,2,3,4"));
+}
+
+#[test]
+fn two_runs_of_one_experiment_compare() {
+    let lab = Lab::new();
+    run(&lab, "forkstorm --forks 60 --profile 0 --repeat 3 --name a");
+    run(&lab, "forkstorm --forks 60 --profile 0 --repeat 3 --name b");
+    let text = lab.ok("compare a b");
+    assert!(text.contains("forks.rate") && text.contains("fork.cost"), "{text}");
+}
+
+#[test]
+fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
+    if !is_root() {
+        println!("skipped: memory limits need root");
+        return;
+    }
+    let lab = Lab::new();
+    // Sorted in memory: sort needs the lines and its index, some 2.5 times the file.
+    let mut file = std::fs::File::create(lab.path("numbers")).unwrap();
+    let mut state = 1_u64;
+    for _ in 0..250_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        writeln!(file, "{:020}", state >> 4).unwrap();
+    }
+    drop(file);
+    let sort = "-- sort --parallel=1 -S 256M numbers -o /dev/null";
+    let text = joined(&run(&lab, &format!("command --sweep-memory 8M..256M --repeat 2 --name s {sort}")));
+    let sentence =
+        text.split("is the least memory at full speed").next().unwrap().rsplit("s: ").next().unwrap();
+    let mebibytes: f64 = sentence.split(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("{text}"));
+    assert!((10.0..64.0).contains(&mebibytes), "sort holds about 20 to 30 MiB: {text}");
+    assert!(text.contains("the knee is between"), "{text}");
+    // A program that needs nothing is at full speed everywhere.
+    let text = joined(&run(&lab, "command --sweep-memory 32M..64M --repeat 2 --name t -- sleep 0.2"));
+    assert!(text.contains("even 32 MiB is enough"), "{text}");
+}
+
+#[test]
+fn a_served_clock_is_a_reference() {
+    let lab = Lab::new();
+    let mut server = lab.command("clock serve 127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let mut output = std::io::BufReader::new(server.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut said).unwrap();
+    let address = said.trim().rsplit(' ').next().unwrap().to_owned();
+    let text = run(&lab, &format!("clock --steps 2 --step 100 --reference {address}"));
+    let _ = server.kill();
+    let _ = server.wait();
+    assert!(text.contains("clock.reference.drift"), "{text}");
+}
+
+#[test]
+fn wrong_parameters_are_usage_errors_and_missing_programs_failures() {
+    let lab = Lab::new();
+    for (arguments, status) in [
+        ("run command", 2),
+        ("run vmtest --sizes 4M..1M", 2),
+        ("run vmtest --mapping public", 2),
+        ("run faultscale --workers 0", 2),
+        ("run fileread --rate -1", 2),
+        ("run command --sweep-memory 64M -- true", 2),
+        ("run command --report none -- /does/not/exist", 3),
+        ("run vmtest --report none --on model:lru", 3),
+    ] {
+        let output = lab.output(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{arguments}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(!output.stderr.is_empty(), "{arguments}: says why");
+    }
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    String::from_utf8_lossy(&id.stdout).trim() == "0"
+}
