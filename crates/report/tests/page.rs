@@ -75,7 +75,6 @@ fn html(runs: &[&Run]) -> String {
         runs: runs.to_vec(),
         comparisons: Vec::new(),
         marks: Vec::new(),
-        marks: Vec::new(),
     })
 }
 
