@@ -3,6 +3,7 @@
 //! Everything from outside is escaped by the template or by [`plot`]'s JSON; a content security policy
 //! lets nothing run or load but the page's own style and script.
 
+mod flame;
 mod latency;
 pub mod plot;
 mod presence;
@@ -200,6 +201,7 @@ fn section(runs: &[&Run], named: bool, marks: &[Marks], number: &mut usize) -> M
                     ({ *number += 1; plot.figure(*number) })
                 }
             }
+            (flame::graphs(&shown))
             @for s in &shown { (tables::named_rows(s, shown.len() > 1)) }
             (tables::metrics(runs))
             (tables::counters(&shown))
