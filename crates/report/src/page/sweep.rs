@@ -5,7 +5,7 @@ use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
 use super::Shown;
-use super::plot::{Axis, Numbers, Plot, Series};
+use super::plot::{Axis, Numbers, Plot, Series, unit_name};
 
 /// The plots of every table whose first column is numbers.
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
@@ -25,15 +25,6 @@ fn numbers(column: &Column) -> Option<&[Option<f64>]> {
     }
 }
 
-fn unit(unit: Option<Unit>) -> &'static str {
-    match unit {
-        Some(Unit::Nanoseconds) => "ns",
-        Some(Unit::Bytes) => "bytes",
-        Some(Unit::Share) => "share",
-        _ => "",
-    }
-}
-
 fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
     let tables: Vec<(&Shown, &Table)> = shown
         .iter()
@@ -49,11 +40,11 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
     for column in columns.iter().filter(|c| numbers(c).is_some_and(|n| n.iter().flatten().next().is_some())) {
         let known = plots.iter().position(|(of, _)| *of == column.unit);
         let at = known.unwrap_or_else(|| {
-            let y = Axis::linear(column.name.clone(), unit(column.unit)).switchable();
-            let x = axis(abscissa.name.clone(), unit(abscissa.unit));
+            let y = Axis::linear(column.name.clone(), unit_name(column.unit)).switchable();
+            let x = axis(abscissa.name.clone(), unit_name(abscissa.unit));
             plots.push((
                 column.unit,
-                Plot::new(format!("{name}: {}", column.name), "one point for each row of the table.", x, y),
+                Plot::new(format!("{name}: {}", column.name), "One point for each row of the table.", x, y),
             ));
             plots.len() - 1
         });

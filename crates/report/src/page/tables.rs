@@ -70,7 +70,10 @@ pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
 /// Where the time went: user, system, waiting.
 pub fn time(shown: &[Shown]) -> Markup {
     let parts = |s: &Shown| {
-        let of = |name: &str| s.repetition.observations.metric(name);
+        let of = |name: &str| {
+            let metric = s.seen().metrics.iter().find(|m| m.name == name)?;
+            metric.value.filter(|_| metric.unit == Unit::Nanoseconds)
+        };
         let (elapsed, user, system) = (of("time.elapsed")?, of("time.user")?, of("time.system")?);
         // The processor's times have a microsecond's resolution: never beyond the whole.
         let user = user.min(elapsed);
@@ -83,19 +86,20 @@ pub fn time(shown: &[Shown]) -> Markup {
         return html! {};
     }
     html! {
-        div.bars role="img" aria-label="Where the time went; the figures are in the table below" {
-            h3 { "Where the time went" }
-            p.legend { span.key.c0 style="color:var(--c0)" { "user" } span.key style="color:var(--c1)" { "system" } span.key.wait { "waiting (the rest of the elapsed time)" } }
-            @for (s, (elapsed, user, system)) in &rows {
-                div.bar {
-                    span.name { (s.name()) }
-                    span.track {
-                        i.user style={"width:" (percent(*user, most))} {}
-                        i.system style={"width:" (percent(*system, most))} {}
-                        i.waiting style={"width:" (percent(elapsed - user - system, most))} {}
+        h3 { "Where the time went" }
+        p.legend { span.key.user { "user" } span.key.system { "system" } span.key.waiting { "waiting (the rest of the elapsed time)" } }
+        @for (s, (elapsed, user, system)) in &rows {
+            @let parts = [("user", *user), ("system", *system), ("waiting", elapsed - user - system)];
+            @let words = parts.map(|(name, part)| format!("{name} {:.0} %", part / elapsed * 100.0)).join(" · ");
+            @let ends = [0.0, *user, user + system];
+            div.bar {
+                span.name { (s.name()) }
+                svg.track role="img" aria-label={(s.name()) ": " (text::duration(*elapsed)) ", " (words)} {
+                    @for ((name, part), from) in parts.iter().zip(ends) {
+                        rect class=(name) x=(percent(from, most)) width=(percent(*part, most)) height="100%" {}
                     }
-                    span.total { (text::duration(*elapsed)) }
                 }
+                span.total { (text::duration(*elapsed)) " " span.soft { (words) } }
             }
         }
     }
@@ -162,7 +166,7 @@ pub fn counters(shown: &[Shown]) -> Markup {
     }
     let growth = |s: &Shown, (source, name): (&str, &str)| {
         let found = s.repetition.observations.counters.iter().find(|c| c.source == source && c.name == name);
-        found.map_or_else(|| text::DASH.to_owned(), |c| text::count((c.after - c.before) as f64))
+        found.map_or_else(|| text::DASH.to_owned(), |c| text::count(c.after as f64 - c.before as f64))
     };
     html! {
         details {
