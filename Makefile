@@ -11,8 +11,9 @@ help: ## this list
 setup: ## install what a build needs (a C compiler; Rust must be there)
 	@scripts/setup build
 
-test-setup: ## install what the tests need besides (Chromium, sqlite3)
+test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels)
 	@scripts/setup test
+	@scripts/kernels
 
 build: setup ## the optimised binary, target/release/pagelab
 	$(CARGO) build --release --locked

@@ -46,6 +46,7 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
     let (paging, populated) = match &run.header.experiment {
         Experiment::Mapanon(paging) => (paging, true),
         Experiment::Mapfile(paging) => (paging, false),
+        Experiment::Record(_) => return Ok(None),
     };
     let (Some(kernel), Some(present)) =
         (median(&run.values("faults.major")), median(&run.values("pages.present")))

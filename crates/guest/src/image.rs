@@ -58,8 +58,9 @@ impl Image {
     /// `…/lib/modules/RELEASE`), else the system's. `None` when there is none.
     pub fn modules(&self) -> Option<PathBuf> {
         let release = self.release.as_ref()?;
-        let beside =
-            self.path.parent().and_then(Path::parent).map(|root| root.join("lib/modules").join(release));
+        // Behind a link is where the package was unpacked.
+        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let beside = real.parent().and_then(Path::parent).map(|root| root.join("lib/modules").join(release));
         let system = Path::new("/lib/modules").join(release);
         beside
             .into_iter()

@@ -21,6 +21,7 @@ pub mod paging;
 pub mod perform;
 pub mod region;
 pub mod rusage;
+pub mod taskstats;
 pub mod wire;
 pub mod worker;
 pub mod working_set;

@@ -57,5 +57,9 @@ pub fn perform(
     match experiment {
         Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
+        Experiment::Record(_) => Err(TargetError::Unsupported {
+            what: "a recording has no load to perform".into(),
+            remedy: "use 'pagelab record'".into(),
+        }),
     }
 }

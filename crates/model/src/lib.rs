@@ -1,9 +1,14 @@
 //! Models of virtual memory, in virtual time: pure, without clock, system call or hidden randomness.
 
+pub mod clocks;
+pub mod locks;
 pub mod mrc;
+pub mod pagecache;
 pub mod paging;
 pub mod policy;
 pub mod replay;
+pub mod rmap;
+pub mod sun4;
 pub mod systems;
 pub mod target;
 

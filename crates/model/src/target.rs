@@ -135,6 +135,12 @@ impl Target for Model {
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
             Experiment::Mapfile(paging) => (paging, false),
+            Experiment::Record(_) => {
+                return Err(TargetError::Unsupported {
+                    what: "a recording has no load to perform".into(),
+                    remedy: "use 'pagelab record'".into(),
+                });
+            }
         };
         if let (Kind::System(_), false) = (&self.kind, populated) {
             return Err(TargetError::Unsupported {
@@ -164,6 +170,8 @@ impl Target for Model {
                 let future = kind.needs_future().then(|| NextUse::of(stream.pages(), &all));
                 let mut policy = kind.build(stream.pages(), frames, future.as_ref());
                 let mut player = PolicyPlayer {
+                    pages: stream.pages(),
+                    populated,
                     policy: policy.as_mut(),
                     costs: self.costs,
                     time: 0,
@@ -223,6 +231,8 @@ trait Player {
 }
 
 struct PolicyPlayer<'a> {
+    pages: u32,
+    populated: bool,
     policy: &'a mut (dyn Policy + 'a),
     costs: Costs,
     time: u64,
@@ -266,7 +276,10 @@ impl Player for PolicyPlayer<'_> {
     }
 
     fn map(&self) -> Option<(PageSet, PageSet)> {
-        None
+        let present: Option<Vec<bool>> = (0..self.pages).map(|page| self.policy.contains(page)).collect();
+        let present = present?;
+        let swapped = PageSet::from_flags(present.iter().map(|&inside| self.populated && !inside));
+        Some((PageSet::from_flags(present), swapped))
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    catalogue, compare, completions, export, import, list, manual, mrc, replay, report, reproduce, run, show,
-    wss,
+    bisect_run, catalogue, compare, completions, doctor, export, fixture, import, iostat, list, manual,
+    memstat, mrc, prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -19,7 +19,7 @@ use crate::terminal::Color;
     propagate_version = true,
     max_term_width = 100,
     before_help = EXAMPLES,
-    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression; 2 wrong usage; 3 could not be performed."
+    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression, 'doctor' a shortage, 'stat' nothing; 2 wrong usage; 3 could not be performed."
 )]
 pub struct Cli {
     /// The notebook: one SQLite file that keeps every run
@@ -66,7 +66,9 @@ pub enum Command {
     Report(report::Arguments),
     /// The published figures beside the models'
     Reproduce(reproduce::Arguments),
-    /// Write runs as JSON, CSV or Parquet
+    /// Judge a kernel for git bisect: good, bad, or does not boot
+    BisectRun(bisect_run::Arguments),
+    /// Write runs as JSON, CSV or Parquet, or serve the kernel's counters
     Export(export::Arguments),
     /// Take the runs of another notebook over
     Import(import::Arguments),
@@ -74,6 +76,24 @@ pub enum Command {
     Replay(replay::Arguments),
     /// Miss ratio against memory, of a recorded trace or a pattern
     Mrc(mrc::Arguments),
+    /// The kernel's counters as module:instance:name:statistic
+    Stat(stat::Arguments),
+    /// Free memory, reclaim and paging by kind, a line an interval
+    Vmstat(vmstat::Arguments),
+    /// What each block device does, and how long its requests take
+    Iostat(iostat::Arguments),
+    /// Where physical memory is, and who shares it
+    Memstat(memstat::Arguments),
+    /// Who waits for memory: microstates of each process or thread
+    Prstat(prstat::Arguments),
+    /// Is memory short, who waits, who holds it; is this machine fit to measure on
+    Doctor(doctor::Arguments),
+    /// Memory by kind, reclaim, pressure and who waits, live on one screen
+    Top(top::Arguments),
+    /// Keep chosen counters over time in the notebook
+    Record(record::Arguments),
+    /// Record the counters' files into a folder
+    Fixture(fixture::Arguments),
     /// The working set over time, of a process, a recorded trace or a pattern
     Wss(wss::Arguments),
     /// The experiments and every parameter

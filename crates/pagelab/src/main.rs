@@ -1,7 +1,7 @@
 //! The command line of pagelab: parses, wires the crates together, prints.
 //!
-//! Exit status: 0 done; 1 `compare --fail-on` found a regression; 2 wrong usage; 3 the experiment
-//! could not be performed, or anything else that failed.
+//! Exit status: 0 done; 1 `compare --fail-on` found a regression, `doctor` a shortage, `stat` nothing;
+//! 2 wrong usage; 3 the experiment could not be performed, or anything else that failed.
 
 mod cli;
 mod commands;
@@ -17,6 +17,7 @@ mod stream;
 mod suite;
 mod summary;
 mod terminal;
+mod ticker;
 mod verdict;
 
 use std::process::ExitCode;

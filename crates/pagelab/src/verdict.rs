@@ -33,6 +33,7 @@ fn median(run: &Run, metric: &str) -> Option<f64> {
 fn paging(run: &Run) -> Option<&Paging> {
     match &run.header.experiment {
         Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => Some(paging),
+        Experiment::Record(_) => None,
     }
 }
 

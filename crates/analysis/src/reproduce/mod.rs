@@ -5,7 +5,12 @@
 //! parameters with their standing, tables and plots.
 
 pub mod claim;
+pub mod dillon_2011;
 pub mod gorman_2002;
+pub mod irlam_1990;
+pub mod mcdougall_2005;
+pub mod mcdougall_2007;
+pub mod morton_2002;
 
 pub use claim::{Claim, Study};
 
@@ -55,11 +60,38 @@ pub struct StudyKind {
 }
 
 /// Every study, oldest first.
-pub const STUDIES: &[StudyKind] = &[StudyKind {
-    name: "gorman-2002",
-    title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
-    make: gorman_2002::study,
-}];
+pub const STUDIES: &[StudyKind] = &[
+    StudyKind {
+        name: "irlam-1990",
+        title: "Sun-4 pmegs: a SPARCstation 1 under vmtest, and what would have helped",
+        make: irlam_1990::study,
+    },
+    StudyKind {
+        name: "morton-2002",
+        title: "reverse maps: the cost of pte_chain at fork, exec and exit, against four others",
+        make: morton_2002::study,
+    },
+    StudyKind {
+        name: "gorman-2002",
+        title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
+        make: gorman_2002::study,
+    },
+    StudyKind {
+        name: "mcdougall-2005",
+        title: "the Solaris page cache: segmap, segkpm, and who pays when files fill memory",
+        make: mcdougall_2005::study,
+    },
+    StudyKind {
+        name: "mcdougall-2007",
+        title: "time in a guest whose virtual processors move between cores",
+        make: mcdougall_2007::study,
+    },
+    StudyKind {
+        name: "dillon-2011",
+        title: "VM locks: DragonFly builds on 48 processors before and after finer locking",
+        make: dillon_2011::study,
+    },
+];
 
 /// The study of this name.
 pub fn named(name: &str) -> Option<&'static StudyKind> {

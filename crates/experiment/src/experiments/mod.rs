@@ -1,12 +1,14 @@
 //! The experiments, one file each. An experiment is its parameters; targets know how to perform it.
 
 pub mod paging;
+pub mod recording;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use paging::{Backing, Paging, Touch};
+pub use recording::Recording;
 
 /// An experiment with all its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +18,8 @@ pub enum Experiment {
     Mapanon(Paging),
     /// References to one mapping of a file.
     Mapfile(Paging),
+    /// The kernel's counters over time (`pagelab record`); no target performs it.
+    Record(Recording),
 }
 
 /// One parameter of an experiment, for `pagelab experiments` and the manual.
@@ -51,6 +55,7 @@ impl Experiment {
         match self {
             Self::Mapanon(paging) => Footprint { anonymous: paging.pages.saturating_mul(page_size), file: 0 },
             Self::Mapfile(paging) => Footprint { anonymous: 0, file: paging.pages.saturating_mul(page_size) },
+            Self::Record(_) => Footprint::default(),
         }
     }
 
@@ -67,6 +72,7 @@ impl Experiment {
         match self {
             Self::Mapanon(_) => "mapanon",
             Self::Mapfile(_) => "mapfile",
+            Self::Record(_) => "record",
         }
     }
 }
@@ -76,6 +82,7 @@ impl fmt::Display for Experiment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mapanon(paging) | Self::Mapfile(paging) => write!(f, "{} {paging}", self.name()),
+            Self::Record(recording) => write!(f, "{} {recording}", self.name()),
         }
     }
 }

@@ -7,10 +7,10 @@
 
 pub(crate) mod cgroup;
 mod guard;
-mod journal;
+pub(crate) mod journal;
 mod settings;
 mod swap;
-mod undo;
+pub(crate) mod undo;
 mod zram;
 
 use std::io;

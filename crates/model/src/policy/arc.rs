@@ -116,6 +116,10 @@ impl Policy for Arc {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(matches!(self.table[page as usize].list, T1 | T2))
+    }
+
     fn resident(&self) -> usize {
         self.t1.len() + self.t2.len()
     }

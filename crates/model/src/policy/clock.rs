@@ -62,6 +62,10 @@ impl Policy for Clock {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.state[page as usize] != ABSENT)
+    }
+
     fn resident(&self) -> usize {
         self.ring.len()
     }

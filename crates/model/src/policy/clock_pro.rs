@@ -207,6 +207,10 @@ impl Policy for ClockPro {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(matches!(self.nodes[page as usize].kind, Kind::Hot | Kind::Cold))
+    }
+
     fn resident(&self) -> usize {
         self.hot + self.cold
     }

@@ -48,6 +48,10 @@ impl Policy for Fifo {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.resident[page as usize])
+    }
+
     fn resident(&self) -> usize {
         self.ring.len()
     }

@@ -165,6 +165,10 @@ impl Policy for Lfu {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.nodes[page as usize].bucket != NONE)
+    }
+
     fn resident(&self) -> usize {
         self.resident
     }

@@ -126,6 +126,10 @@ impl Policy for Lirs {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.in_stack[page as usize].note != ABSENT)
+    }
+
     fn resident(&self) -> usize {
         self.lir + self.queue.len()
     }

@@ -39,6 +39,10 @@ impl Policy for Lru {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.table[page as usize].list != NOWHERE)
+    }
+
     fn resident(&self) -> usize {
         self.queue.len()
     }

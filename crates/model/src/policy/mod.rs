@@ -47,6 +47,12 @@ pub trait Policy {
     /// Pages resident now.
     fn resident(&self) -> usize;
 
+    /// Whether this page is resident; `None` from a policy that keeps no names: OPT knows when what it
+    /// holds is wanted, and the working set forgets by time.
+    fn contains(&self, _page: u32) -> Option<bool> {
+        None
+    }
+
     /// Mean number of resident pages over the references so far, for policies of variable space.
     fn mean_resident(&self) -> Option<f64> {
         None

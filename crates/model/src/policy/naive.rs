@@ -135,6 +135,9 @@ proptest! {
                 misses += u64::from(!hit);
                 if !matches!(kind, PolicyKind::WorkingSet { .. }) {
                     prop_assert!(policy.resident() <= frames as usize, "{}", kind);
+                    if policy.contains(page).is_some() {
+                        prop_assert_eq!(policy.contains(page), Some(true), "{}", kind);
+                    }
                 }
             }
             if !matches!(kind, PolicyKind::WorkingSet { .. }) {

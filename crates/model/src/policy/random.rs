@@ -50,6 +50,10 @@ impl Policy for Random {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.resident[page as usize])
+    }
+
     fn resident(&self) -> usize {
         self.slots.len()
     }

@@ -121,6 +121,10 @@ impl Policy for S3Fifo {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(matches!(self.table[page as usize].list, SMALL | MAIN))
+    }
+
     fn resident(&self) -> usize {
         self.small.len() + self.main.len()
     }

@@ -86,6 +86,10 @@ impl Policy for Sieve {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.state[page as usize] != ABSENT)
+    }
+
     fn resident(&self) -> usize {
         self.queue.len() - self.hand + self.kept
     }

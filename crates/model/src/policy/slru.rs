@@ -81,6 +81,10 @@ impl Policy for Slru {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(self.table[page as usize].list != NOWHERE)
+    }
+
     fn resident(&self) -> usize {
         self.segments.iter().map(Queue::len).sum()
     }

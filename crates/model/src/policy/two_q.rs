@@ -86,6 +86,10 @@ impl Policy for TwoQ {
         super::count(self, references)
     }
 
+    fn contains(&self, page: u32) -> Option<bool> {
+        Some(matches!(self.table[page as usize].list, IN | MAIN))
+    }
+
     fn resident(&self) -> usize {
         self.a1in.len() + self.am.len()
     }

@@ -30,6 +30,10 @@ const TARGETS: &[(&str, &str)] = &[
         "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, set=/sys/FILE=VALUE",
     ),
     (
+        "kernel:PATH,KEY=VALUE…",
+        "a kernel image booted in a throw-away machine (docs/kernels.md), with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, modules=DIR, timeout=SECONDS",
+    ),
+    (
         "model:NAME,KEY=VALUE…",
         "a model in virtual time, with frames=N in place of the memory limit, costs in ns (hit, minor, major, scan, seek, transfer), and the model's own parameters",
     ),

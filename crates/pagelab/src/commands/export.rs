@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
 use pagelab_notebook::export::{self, Format};
 
-use super::Context;
+use super::{Context, serve};
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,12 +28,15 @@ enum Form {
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n"
+    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export --listen 127.0.0.1:9750 vmstat pressure meminfo\n"
 )]
 pub struct Arguments {
-    /// The runs: names, ids, @1 for the newest
-    #[arg(value_name = "RUN", required = true)]
+    /// The runs: names, ids, @1 for the newest. With --listen: selectors as of 'pagelab stat'
+    #[arg(value_name = "RUN", required_unless_present = "listen")]
     runs: Vec<String>,
+    /// Serve the kernel's counters over HTTP in place of runs, in OpenMetrics' form, until Ctrl-C
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["format", "output"])]
+    listen: Option<SocketAddr>,
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
     format: Form,
@@ -43,6 +47,9 @@ pub struct Arguments {
 
 /// Writes the runs.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    if let Some(address) = arguments.listen {
+        return serve::serve(address, &arguments.runs, context);
+    }
     let notebook = Notebook::open_existing(&context.notebook)?;
     let runs = arguments
         .runs

@@ -1,18 +1,30 @@
 //! The commands, one file each: its arguments and what it does.
 
+pub mod bisect_run;
 pub mod catalogue;
 pub mod compare;
 pub mod completions;
+pub mod doctor;
 pub mod export;
+pub mod fixture;
 pub mod import;
+pub mod iostat;
 pub mod list;
 pub mod manual;
+pub mod memstat;
 pub mod mrc;
+pub mod prstat;
+pub mod record;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+mod serve;
 pub mod show;
+pub mod stat;
+pub mod top;
+pub mod vmstat;
+mod watcher;
 pub mod wss;
 
 use std::path::PathBuf;
@@ -50,9 +62,19 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Mrc(arguments) => mrc::run(&arguments, &context),
         Command::Wss(arguments) => wss::run(&arguments, &context),
         Command::Reproduce(arguments) => reproduce::run(&arguments, &context),
+        Command::BisectRun(arguments) => bisect_run::run(&arguments, &context),
         Command::Report(arguments) => report::run(&arguments, &context),
         Command::Export(arguments) => export::run(&arguments, &context),
         Command::Import(arguments) => import::run(&arguments, &context),
+        Command::Stat(arguments) => stat::run(&arguments, &context),
+        Command::Vmstat(arguments) => vmstat::run(&arguments, &context),
+        Command::Iostat(arguments) => iostat::run(&arguments, &context),
+        Command::Memstat(arguments) => memstat::run(&arguments, &context),
+        Command::Prstat(arguments) => prstat::run(&arguments, &context),
+        Command::Doctor(arguments) => doctor::run(&arguments, &context),
+        Command::Top(arguments) => top::run(&arguments, &context),
+        Command::Record(arguments) => record::run(&arguments, &context),
+        Command::Fixture(arguments) => fixture::run(&arguments, &context),
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, &context),

@@ -115,7 +115,7 @@
       for (const curve of this.shown) {
         const xs = this.data.xs[curve.xs], i = nearest(xs, this.at), v = i < 0 ? null : curve.y[i];
         words.push(`${curve.name} ${figure(v, curve.unit)}`);
-        const up = v === null ? NaN : Plot.share(this.y, v);
+        const up = v === null ? null : Plot.share(this.y, v);
         if (curve.on && Number.isFinite(up)) this.cursor.append(el("circle", { cx: `${this.place(xs[i]) * 100}%`, cy: (1 - up) * this.height, r: 4, class: `c${curve.color % 6}` }));
       }
       this.readout.textContent = words.join(" · ");

@@ -1,0 +1,469 @@
+//! Morton 2002: what reverse maps cost a script that forks and execs, and what they are worth.
+
+use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
+use pagelab_model::rmap::mechanism::KINDS;
+use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
+use pagelab_model::rmap::space::Memory;
+use pagelab_model::rmap::{Costs, Kind, Script, Work, run};
+
+use super::claim::{Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance};
+use super::{Options, StudyError, figure, rows};
+
+const NAME: &str = "morton-2002";
+const CALLS: (&str, &str) =
+    ("morton-2002-calls.csv", include_str!("../../../../published/morton-2002-calls.csv"));
+const RUN: (&str, &str) = ("morton-2002-run.csv", include_str!("../../../../published/morton-2002-run.csv"));
+const PROFILE: (&str, &str) =
+    ("morton-2002-profile.csv", include_str!("../../../../published/morton-2002-profile.csv"));
+const WITH: &str = "2.5.27-rmap";
+const WITHOUT: &str = "2.5.27-no-rmap";
+const PROCESSORS: f64 = 4.0;
+
+struct Published {
+    calls: Vec<(String, f64)>,
+    /// Kernel, user s, system s, percent of a processor, elapsed s.
+    runs: Vec<(String, [f64; 4])>,
+    /// Kernel, function, share of the kernel's samples.
+    profile: Vec<(String, String, f64)>,
+}
+
+fn published() -> Result<Published, StudyError> {
+    let calls = rows(CALLS.0, CALLS.1, 2)?
+        .into_iter()
+        .map(|(line, row)| Ok((row[0].to_owned(), figure(CALLS.0, line, row[1])?)))
+        .collect::<Result<_, StudyError>>()?;
+    let runs = rows(RUN.0, RUN.1, 5)?
+        .into_iter()
+        .map(|(line, row)| {
+            let at = |index: usize| figure(RUN.0, line, row[index]);
+            Ok((row[0].to_owned(), [at(1)?, at(2)?, at(3)?, at(4)?]))
+        })
+        .collect::<Result<_, StudyError>>()?;
+    let profile = rows(PROFILE.0, PROFILE.1, 4)?
+        .into_iter()
+        .map(|(line, row)| {
+            Ok((row[0].to_owned(), row[1].to_owned(), figure(PROFILE.0, line, row[3])? / 100.0))
+        })
+        .collect::<Result<_, StudyError>>()?;
+    Ok(Published { calls, runs, profile })
+}
+
+impl Published {
+    fn run(&self, kernel: &'static str) -> Result<[f64; 4], StudyError> {
+        self.runs.iter().find(|(name, _)| name == kernel).map(|(_, run)| *run).ok_or(StudyError::Published {
+            file: RUN.0,
+            line: 0,
+            what: format!("no row of {kernel}"),
+        })
+    }
+
+    fn share(&self, kernel: &str, function: &str) -> Option<f64> {
+        self.profile.iter().find(|(k, f, _)| k == kernel && f == function).map(|&(_, _, share)| share)
+    }
+}
+
+/// The model's count for a published counter, and whether the layouts were set with it.
+fn count(memory: &Memory, name: &str) -> Option<(f64, Split)> {
+    let counts = &memory.counts;
+    let chain = memory.chains.counts();
+    let (fitted, held) = (Split::Fitted, Split::HeldOut);
+    let (count, split) = match name {
+        "forks" => (counts.forks, held),
+        "copy_page_range_calls" => (counts.copy_page_range, fitted),
+        "page_add_rmap" => (counts.adds(), held),
+        "page_add_rmap_nope" => (counts.add_nope, fitted),
+        "page_add_rmap_1st" => (chain.add_first, fitted),
+        "page_add_rmap_2nd" => (chain.add_second, fitted),
+        "page_add_rmap_3rd" => (chain.add_more, held),
+        "page_remove_rmap" => (counts.removes(), held),
+        "page_remove_rmap_1st" => (chain.remove_first, held),
+        "page_remove_rmap_nope" => (counts.remove_nope, held),
+        "add_put_dirty_page" => (counts.add_put_dirty_page, fitted),
+        "add_copy_page_range" => (counts.add_copy_page_range, fitted),
+        "add_do_wp_page" => (counts.add_do_wp_page, fitted),
+        "add_do_anonymous_page" => (counts.add_do_anonymous_page, fitted),
+        "add_do_no_page" => (counts.add_do_no_page, fitted),
+        "remove_zap_pte_range" => (counts.remove_zap_pte_range, held),
+        "remove_do_wp_page" => (counts.remove_do_wp_page, held),
+        "do_no_page" => (counts.do_no_page, held),
+        "do_wp_page" => (counts.do_wp_page, fitted),
+        "pte_chain_locks" => (counts.adds() + counts.removes() - counts.add_nope - counts.remove_nope, held),
+        _ => return None,
+    };
+    Some((count as f64, split))
+}
+
+/// What each kind of reverse map did in a run.
+fn work(memory: &Memory, kind: Kind) -> Work {
+    let (adding, removing) = memory.chains.work();
+    match kind {
+        Kind::None => Work::default(),
+        Kind::Chain => adding + removing,
+        Kind::Object => memory.counted.object,
+        Kind::Lazy => memory.counted.lazy,
+        Kind::Folio => memory.counted.folio,
+    }
+}
+
+/// The study.
+///
+/// # Errors
+/// When the published figures cannot be read.
+pub fn study(options: &Options) -> Result<Study, StudyError> {
+    let published = published()?;
+    let costs = Costs::QUAD_PENTIUM_III;
+    let script = Script::published(5);
+    let (five, ten) = std::thread::scope(|scope| {
+        let five = scope.spawn(|| run(&script, options.seed));
+        let ten = run(&Script::published(10), options.seed);
+        (five.join().unwrap(), ten)
+    });
+    let mut claims = Vec::new();
+    for (name, printed) in &published.calls {
+        if let Some((model, split)) = count(&five, name) {
+            claims.push(Claim::figure(
+                NAME,
+                name.as_str(),
+                "",
+                *printed,
+                model,
+                Tolerance::Share(0.05),
+                split,
+            ));
+        }
+    }
+    identities(&mut claims, &five);
+    times(&mut claims, &published, &ten, &costs)?;
+    contention(&mut claims, &published, &five, &costs)?;
+    let (reclaim, reclaim_plot) = reclaim(&costs);
+    let (even, trade_plot) = trade(&costs);
+    Ok(Study {
+        name: NAME,
+        title: "What a reverse map costs fork, exec and exit, and what reclaim gets for it",
+        source: "Andrew Morton, page_add/remove_rmap costs, linux-mm, 24 July 2002",
+        claims,
+        parameters: parameters(&script, &costs),
+        tables: vec![counts_table(&published, &five), kinds_table(&published, &ten, &costs)?, reclaim, even],
+        plots: vec![reclaim_plot, trade_plot],
+        notes: vec![
+            "The kernel's counters are not atomic on four processors: the sums of the published callers \
+             differ from the published totals by up to 1.8 %. No model can be closer than that to both."
+                .into(),
+            "The time without reverse map is the published one: the model adds what the reverse map costs \
+             to it. Its costs of a cache miss and an atomic operation are assumed, not fitted."
+                .into(),
+            "Locks found taken come out a third of the published number: the estimate takes operations as \
+             spread evenly in time, but forks and exits go over the same pages in the same order."
+                .into(),
+            "page_add_rmap comes out cheaper and page_remove_rmap dearer than in the profile: an element's \
+             first line is charged to whoever walks it, and interrupts' samples fall where locks are dropped."
+                .into(),
+        ],
+    })
+}
+
+fn identities(claims: &mut Vec<Claim>, memory: &Memory) {
+    let counts = &memory.counts;
+    let chain = memory.chains.counts();
+    let mut exact = |what: &str, left: u64, right: u64| {
+        claims.push(Claim::figure(
+            NAME,
+            format!("identity: {what}"),
+            "",
+            left as f64,
+            right as f64,
+            Tolerance::Exact,
+            Split::HeldOut,
+        ));
+    };
+    exact("1st + 3rd + nope = all adds", counts.adds(), chain.add_first + chain.add_more + counts.add_nope);
+    exact(
+        "file and anonymous adds = do_no_page",
+        counts.do_no_page,
+        counts.add_do_no_page + counts.add_do_anonymous_page,
+    );
+    exact("copies of do_wp_page = removes of do_wp_page", counts.add_do_wp_page, counts.remove_do_wp_page);
+}
+
+fn times(
+    claims: &mut Vec<Claim>,
+    published: &Published,
+    ten: &Memory,
+    costs: &Costs,
+) -> Result<(), StudyError> {
+    let (with, without) = (published.run(WITH)?, published.run(WITHOUT)?);
+    let (adding, removing) = ten.chains.work();
+    let (add, remove) = (costs.time(&adding) / 1e9, costs.time(&removing) / 1e9);
+    let system = without[1] + add + remove;
+    let tenth = Tolerance::Share(0.1);
+    let mut claim = |what: &str, unit, printed, model, tolerance, split| {
+        claims.push(Claim::figure(NAME, what, unit, printed, model, tolerance, split));
+    };
+    claim("ten copies: system time without reverse map", "s", without[1], without[1], tenth, Split::Fitted);
+    claim("ten copies: system time with chains", "s", with[1], system, tenth, Split::HeldOut);
+    let extra = Tolerance::Share(0.2);
+    claim(
+        "ten copies: system time of the reverse map",
+        "s",
+        with[1] - without[1],
+        add + remove,
+        extra,
+        Split::HeldOut,
+    );
+    let share = without[2] / 100.0 / PROCESSORS;
+    let elapsed = |system: f64| (without[0] + system) / PROCESSORS / share;
+    claim(
+        "ten copies: elapsed without reverse map",
+        "s",
+        without[3],
+        elapsed(without[1]),
+        tenth,
+        Split::Fitted,
+    );
+    claim("ten copies: elapsed with chains", "s", with[3], elapsed(system), tenth, Split::HeldOut);
+    for (function, model) in [
+        ("page_add_rmap", add / system),
+        ("page_remove_rmap", remove / system),
+        ("do_wp_page", published.share(WITHOUT, "do_wp_page").unwrap_or(f64::NAN) * without[1] / system),
+        ("do_no_page", published.share(WITHOUT, "do_no_page").unwrap_or(f64::NAN) * without[1] / system),
+        (
+            "copy_page_range",
+            published.share(WITHOUT, "copy_page_range").unwrap_or(f64::NAN) * without[1] / system,
+        ),
+        (
+            "zap_pte_range",
+            published.share(WITHOUT, "zap_pte_range").unwrap_or(f64::NAN) * without[1] / system,
+        ),
+    ] {
+        let Some(printed) = published.share(WITH, function) else { continue };
+        let what = format!("ten copies: {function}'s share of the kernel with chains");
+        claim(&what, "%", printed * 100.0, model * 100.0, Tolerance::Share(0.2), Split::HeldOut);
+    }
+    Ok(())
+}
+
+/// The chance that a lock is found taken: another processor is at that moment in an operation, and that
+/// is on the same page.
+fn contention(
+    claims: &mut Vec<Claim>,
+    published: &Published,
+    five: &Memory,
+    costs: &Costs,
+) -> Result<(), StudyError> {
+    let find = |name: &str| published.calls.iter().find(|(n, _)| n == name).map(|&(_, count)| count);
+    let (Some(contended), Some(locks)) = (find("pte_chain_lock_contended"), find("pte_chain_locks")) else {
+        return Ok(());
+    };
+    let without = published.run(WITHOUT)?;
+    let held = costs.time(&work(five, Kind::Chain)) / 1e9;
+    // Half of the ten copies' processor time is that of five.
+    let busy = (without[0] + without[1]) / 2.0 + held;
+    let model = (PROCESSORS - 1.0) * held / busy * five.chains.concentration();
+    claims.push(Claim::figure(
+        NAME,
+        "five copies: locks found taken",
+        "%",
+        100.0 * contended / locks,
+        100.0 * model,
+        Tolerance::Factor(2.0),
+        Split::HeldOut,
+    ));
+    Ok(())
+}
+
+fn counts_table(published: &Published, five: &Memory) -> Table {
+    let mut table = Table::new(
+        "Five copies of the script: calls",
+        "counter",
+        vec![
+            Column::new("published", "", 0),
+            Column::new("model", "", 0),
+            Column::new("model a fork", "", 2),
+            Column::new("distance", "%", 1),
+        ],
+    );
+    for (name, printed) in &published.calls {
+        let model = count(five, name).map(|(count, _)| count);
+        table.row(
+            name.as_str(),
+            [
+                Some(*printed),
+                model,
+                model.map(|m| m / five.counts.forks as f64),
+                model.filter(|_| *printed > 0.0).map(|m| 100.0 * (m / printed - 1.0)),
+            ],
+        );
+    }
+    let chain = five.chains.counts();
+    table
+        .row("elements walked a removal", [None, Some(chain.walked as f64 / chain.walks as f64), None, None]);
+    table
+}
+
+fn kinds_table(published: &Published, ten: &Memory, costs: &Costs) -> Result<Table, StudyError> {
+    let without = published.run(WITHOUT)?;
+    let mut table = Table::new(
+        "Ten copies of the script under each reverse map",
+        "reverse map",
+        vec![
+            Column::new("operations", "", 0),
+            Column::new("atomics", "", 0),
+            Column::new("cache misses", "", 0),
+            Column::new("allocations and frees", "", 0),
+            Column::new("time", "s", 2),
+            Column::new("system time", "s", 1),
+            Column::new("more than without", "%", 1),
+        ],
+    );
+    for kind in KINDS {
+        let work = work(ten, kind);
+        let time = costs.time(&work) / 1e9;
+        table.row(
+            kind.name(),
+            [
+                Some(work.operations as f64),
+                Some(work.atomics as f64),
+                Some(work.misses as f64),
+                Some(work.slab as f64),
+                Some(time),
+                Some(without[1] + time),
+                Some(100.0 * time / without[1]),
+            ],
+        );
+    }
+    Ok(table)
+}
+
+const SHARERS: [u64; 7] = [1, 2, 5, 10, 50, 200, 1000];
+
+fn wanted(sharers: u64) -> Wanted {
+    Wanted { sharers, others: 0, entries: 100_000, batch: 32 }
+}
+
+fn reclaim(costs: &Costs) -> (Table, Plot) {
+    let mut table = Table::new(
+        "Reclaim: finding and clearing all mappings of a page (32 pages wanted, 100,000 entries in all page tables)",
+        "reverse map",
+        SHARERS.map(|sharers| Column::new(format!("{sharers} share"), "µs", 2)).to_vec(),
+    );
+    let mut series = Vec::new();
+    for kind in KINDS {
+        let times = SHARERS.map(|sharers| unmap_time(kind, &wanted(sharers), costs) / 1e3);
+        table.row(kind.name(), times.map(Some));
+        let points = SHARERS.iter().zip(times).map(|(&s, t)| (s as f64, t)).collect();
+        series.push(Series { name: kind.name().into(), published: false, points });
+    }
+    // Children that copied the page since the fork are looked up through the object in vain.
+    for kind in [Kind::Chain, Kind::Object, Kind::Folio] {
+        let times = SHARERS.map(|all| {
+            let wanted = Wanted { sharers: 1, others: all - 1, ..wanted(1) };
+            Some(unmap_time(kind, &wanted, costs) / 1e3)
+        });
+        table.row(format!("{}, all but one have copied it", kind.name()), times);
+    }
+    let plot = Plot {
+        title: "Reclaim: finding all mappings of a page".into(),
+        x: Axis { label: "processes that share it", log: true },
+        y: Axis { label: "µs a page", log: true },
+        series,
+    };
+    (table, plot)
+}
+
+fn trade(costs: &Costs) -> (Table, Plot) {
+    let life = |kind, sharers| costs.time(&entry_life(kind, sharers, 16)) / 1e3;
+    let mut table = Table::new(
+        "The trade: time of an entry's life, and of its share in one reclaim of the page",
+        "reverse map",
+        vec![
+            Column::new("fork to exit, 1 shares", "µs", 2),
+            Column::new("fork to exit, 10 share", "µs", 2),
+            Column::new("reclaim, 1 shares", "µs", 2),
+            Column::new("reclaim, 10 share", "µs", 2),
+            Column::new("reclaims a 100 lives to repay, 10 share", "", 2),
+        ],
+    );
+    for kind in KINDS {
+        let of = |sharers: u64| unmap_time(kind, &wanted(sharers), costs) / 1e3 / sharers as f64;
+        let saved = unmap_time(Kind::None, &wanted(10), costs) / 1e4 - of(10);
+        let repay = (saved > 0.0).then(|| 100.0 * life(kind, 10) / saved);
+        table.row(kind.name(), [Some(life(kind, 1)), Some(life(kind, 10)), Some(of(1)), Some(of(10)), repay]);
+    }
+    let reclaims = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
+    let series = KINDS
+        .iter()
+        .map(|&kind| Series {
+            name: kind.name().into(),
+            published: false,
+            points: reclaims
+                .iter()
+                .map(|&r| (r, life(kind, 10) + r * unmap_time(kind, &wanted(10), costs) / 1e4))
+                .collect(),
+        })
+        .collect();
+    let plot = Plot {
+        title: "The trade: ten processes share a page".into(),
+        x: Axis { label: "reclaims for each life of an entry", log: true },
+        y: Axis { label: "µs an entry, from fork to exit", log: true },
+        series,
+    };
+    (table, plot)
+}
+
+fn parameters(script: &Script, costs: &Costs) -> Vec<Parameter> {
+    let fitted = |on: &str| Standing::Fitted { on: on.to_owned() };
+    let assumed = |why| Standing::Assumed { why };
+    let parameter = |name, value, unit, standing| Parameter { name, value, unit, standing };
+    let calls = "the published counters of five copies";
+    vec![
+        parameter("copies", f64::from(script.instances), "", Standing::Documented { source: "Morton 2002" }),
+        parameter(
+            "iterations",
+            f64::from(script.iterations),
+            "",
+            Standing::Documented { source: "Morton 2002" },
+        ),
+        parameter(
+            "forks an iteration",
+            5.0,
+            "",
+            Standing::Derived { from: "12,477 forks in 5 × 500 iterations" },
+        ),
+        parameter("mappings of the shell", SHELL.segments.len() as f64, "", fitted(calls)),
+        parameter("pages of the shell", 222.0, "", fitted(calls)),
+        parameter("of them its own", f64::from(SHELL_OWN), "", fitted("page_add_rmap_2nd")),
+        parameter(
+            "pages a child writes after a fork",
+            f64::from(script.child_writes),
+            "",
+            fitted("add_do_wp_page"),
+        ),
+        parameter(
+            "pages a parent writes after a fork",
+            f64::from(script.parent_writes),
+            "",
+            fitted("do_wp_page"),
+        ),
+        parameter("cache miss", costs.miss, "ns", assumed("a line over the bus that four Pentium III share")),
+        parameter("atomic operation", costs.atomic, "ns", assumed("some 40 cycles at 700 MHz")),
+        parameter("allocation or free", costs.slab, "ns", assumed("some 60 cycles at 700 MHz")),
+        parameter("call", costs.call, "ns", assumed("some 20 cycles at 700 MHz")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_counter_but_those_of_the_spins_has_a_count_or_is_nought() {
+        let published = published().unwrap();
+        let memory = run(&Script { iterations: 1, ..Script::published(1) }, 1);
+        for (name, printed) in &published.calls {
+            let spins = name.contains("contended") || name.contains("spins");
+            assert!(count(&memory, name).is_some() || *printed == 0.0 || spins, "{name}");
+        }
+        assert!(published.share(WITH, "page_add_rmap").is_some());
+        assert!(published.run(WITHOUT).is_ok());
+    }
+}

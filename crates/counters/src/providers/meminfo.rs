@@ -1,0 +1,33 @@
+//! `meminfo:0:mem:*`: where memory is, in bytes, from /proc/meminfo.
+
+use super::Provider;
+use super::fields::pairs;
+use crate::root::Root;
+use crate::sink::Sink;
+use crate::value::{Kind, Unit};
+
+pub struct MemInfo;
+
+impl Provider for MemInfo {
+    fn module(&self) -> &'static str {
+        "meminfo"
+    }
+
+    fn class(&self) -> &'static str {
+        "vm"
+    }
+
+    fn source(&self) -> &'static str {
+        "/proc/meminfo"
+    }
+
+    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
+        let Some(mut mem) = sink.group(0, "mem") else { return };
+        let Some(text) = root.read("proc/meminfo") else { return };
+        for (name, value) in pairs(&text) {
+            // The numbers of huge pages are the only lines without "kB".
+            let unit = if name.starts_with("HugePages_") { Unit::Count } else { Unit::Bytes };
+            mem.add(name.to_owned(), value, unit, Kind::Gauge);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The providers, one file for each part of the kernel that counts.
+//!
+//! # Adding one
+//! A provider says what its module is called and gives what it finds to the [`Sink`]. The sink knows
+//! what is wanted: ask it before a file is opened, and give it all of a file that was.
+//!
+//! ```
+//! use pagelab_counters::{Provider, Root, Sink, Unit};
+//!
+//! /// Entropy the kernel has gathered: `entropy:0:pool:available`.
+//! struct Entropy;
+//!
+//! impl Provider for Entropy {
+//!     fn module(&self) -> &'static str {
+//!         "entropy"
+//!     }
+//!     fn class(&self) -> &'static str {
+//!         "misc"
+//!     }
+//!     fn source(&self) -> &'static str {
+//!         "/proc/sys/kernel/random/entropy_avail"
+//!     }
+//!     fn read(&self, root: &Root, sink: &mut Sink<'_>) {
+//!         if let Some(mut pool) = sink.group(0, "pool") {
+//!             pool.gauge("available", root.number("proc/sys/kernel/random/entropy_avail"), Unit::Count);
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! Then name it in [`all`] and add its files to a fixture, so that the golden test sees it.
+
+mod buddyinfo;
+mod cgroup;
+mod damon;
+mod diskstats;
+mod fields;
+mod interrupts;
+mod meminfo;
+mod mglru;
+mod pressure;
+mod process;
+mod schedstat;
+mod settings;
+mod slabinfo;
+mod smaps;
+mod stat;
+mod swaps;
+mod system;
+mod vmstat;
+mod zoneinfo;
+mod zram;
+mod zswap;
+
+use crate::root::Root;
+use crate::sink::Sink;
+
+/// A part of the kernel that counts.
+pub trait Provider: Send + Sync {
+    /// The first part of its counters' names.
+    fn module(&self) -> &'static str;
+    /// The family of the module: `vm`, `disk`, `cpu`, `process`, `cgroup` or `misc`.
+    fn class(&self) -> &'static str;
+    /// The files it reads, for the list of modules.
+    fn source(&self) -> &'static str;
+    /// Whether it is so costly to read that a selector must name the module.
+    fn on_demand(&self) -> bool {
+        false
+    }
+    /// Reads what the sink wants. What cannot be read is left out.
+    fn read(&self, root: &Root, sink: &mut Sink<'_>);
+}
+
+/// Every provider there is.
+pub fn all() -> Vec<Box<dyn Provider>> {
+    vec![
+        Box::new(buddyinfo::BuddyInfo),
+        Box::new(cgroup::Cgroup),
+        Box::new(damon::Damon),
+        Box::new(diskstats::DiskStats),
+        Box::new(interrupts::Interrupts),
+        Box::new(meminfo::MemInfo),
+        Box::new(mglru::MgLru),
+        Box::new(pressure::Pressure),
+        Box::new(process::Processes),
+        Box::new(process::Threads),
+        Box::new(schedstat::SchedStat),
+        Box::new(settings::Settings),
+        Box::new(slabinfo::SlabInfo),
+        Box::new(smaps::Smaps),
+        Box::new(stat::Stat),
+        Box::new(swaps::Swaps),
+        Box::new(system::System),
+        Box::new(vmstat::VmStat),
+        Box::new(zoneinfo::ZoneInfo),
+        Box::new(zram::Zram),
+        Box::new(zswap::Zswap),
+    ]
+}

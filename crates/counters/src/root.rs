@@ -1,0 +1,177 @@
+//! The folder that stands for `/`: the live machine, or one that was recorded.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Enough for most files of /proc in one call; the larger ones grow.
+const FIRST_READ: usize = 16 << 10;
+
+/// A machine's /proc and /sys.
+#[derive(Debug)]
+pub struct Root {
+    path: PathBuf,
+    opened: AtomicU64,
+    constants: OnceLock<Constants>,
+    copy_to: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Constants {
+    page_size: u64,
+    tick_ns: u64,
+}
+
+impl Root {
+    /// The machine under `path`: `/`, or a folder that a fixture was recorded into.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), opened: AtomicU64::new(0), constants: OnceLock::new(), copy_to: None }
+    }
+
+    /// As [`Root::new`], and every file read is copied below `folder`: a fixture. What cannot be
+    /// written there is missing from it, as [`Root::read`] of the fixture will show.
+    pub fn copying(path: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
+        Self { copy_to: Some(folder.into()), ..Self::new(path) }
+    }
+
+    /// The running machine.
+    pub fn live() -> Self {
+        Self::new("/")
+    }
+
+    /// Where the machine is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many files were opened through this root so far: what a view costs in opens.
+    pub fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
+    }
+
+    /// A file's text; `relative` has no leading slash (`proc/vmstat`). None where it is absent or
+    /// cannot be read; bytes that are no UTF-8 are replaced.
+    pub fn read(&self, relative: &str) -> Option<String> {
+        let bytes = self.read_bytes(relative)?;
+        Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+
+    /// A file's bytes, as [`Root::read`].
+    pub fn read_bytes(&self, relative: &str) -> Option<Vec<u8>> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let file = File::open(self.path.join(relative)).ok()?;
+        let mut bytes = Vec::with_capacity(FIRST_READ);
+        // Through `take`, the standard library does not ask for the size, which is 0 in /proc.
+        file.take(u64::MAX).read_to_end(&mut bytes).ok()?;
+        if let Some(folder) = &self.copy_to {
+            copy(&folder.join(relative), &bytes);
+        }
+        Some(bytes)
+    }
+
+    /// The first line of a small file, without its end.
+    pub fn line(&self, relative: &str) -> Option<String> {
+        self.read(relative).map(|text| text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+
+    /// A small file that holds one number.
+    pub fn number(&self, relative: &str) -> Option<u64> {
+        self.line(relative)?.parse().ok()
+    }
+
+    /// The names in a folder, in no order; none where it is absent.
+    pub fn list(&self, relative: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.path.join(relative)) else { return Vec::new() };
+        entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect()
+    }
+
+    /// The folders in a folder, without links; none where it is absent.
+    pub fn folders(&self, relative: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.path.join(relative)) else { return Vec::new() };
+        entries
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                entry.file_type().ok()?.is_dir().then(|| entry.file_name().into_string().ok())?
+            })
+            .collect()
+    }
+
+    /// The numbers among the names in a folder: processes, threads.
+    pub fn list_numbers(&self, relative: &str) -> Vec<u64> {
+        self.list(relative).iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    /// The base page's size in bytes, from the auxiliary vector; 4096 where that is absent.
+    pub fn page_size(&self) -> u64 {
+        self.constants().page_size
+    }
+
+    /// The length of a clock tick of /proc in nanoseconds; 10 ms where the vector is absent.
+    pub fn tick_ns(&self) -> u64 {
+        self.constants().tick_ns
+    }
+
+    fn constants(&self) -> Constants {
+        *self
+            .constants
+            .get_or_init(|| Constants::parse(&self.read_bytes("proc/self/auxv").unwrap_or_default()))
+    }
+}
+
+fn copy(file: &Path, bytes: &[u8]) {
+    if let Some(folder) = file.parent() {
+        // A fixture is checked by reading it again, not here.
+        let _ = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(file, bytes));
+    }
+}
+
+impl Constants {
+    /// The auxiliary vector is pairs of words: a type and a value (getauxval(3)).
+    fn parse(auxv: &[u8]) -> Self {
+        const PAGE_SIZE: u64 = 6;
+        const CLOCK_TICKS: u64 = 17;
+        let mut found = Self { page_size: 4096, tick_ns: 10_000_000 };
+        let (pairs, _) = auxv.as_chunks::<16>();
+        for pair in pairs {
+            let (words, _) = pair.as_chunks::<8>();
+            let (kind, value) = (u64::from_ne_bytes(words[0]), u64::from_ne_bytes(words[1]));
+            match kind {
+                PAGE_SIZE if value.is_power_of_two() => found.page_size = value,
+                CLOCK_TICKS if (1..=1_000_000).contains(&value) => found.tick_ns = 1_000_000_000 / value,
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_the_usual_constants() {
+        let root = Root::live();
+        assert!(root.page_size() >= 4096 && root.page_size().is_power_of_two());
+        assert_eq!(root.tick_ns(), 10_000_000, "USER_HZ is 100 on every Linux since 2.6");
+    }
+
+    #[test]
+    fn a_broken_vector_leaves_the_defaults() {
+        let broken = Constants::parse(&[0xff; 37]);
+        assert_eq!((broken.page_size, broken.tick_ns), (4096, 10_000_000));
+    }
+
+    #[test]
+    fn what_is_absent_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        assert_eq!(root.read("proc/vmstat"), None);
+        assert!(root.list("proc").is_empty());
+        std::fs::write(folder.path().join("bytes"), b"1\xff2\n").unwrap();
+        assert_eq!(root.read("bytes").unwrap(), "1\u{fffd}2\n");
+        assert_eq!(root.opened(), 2);
+    }
+}

@@ -1,0 +1,180 @@
+//! The signs of a shortage of memory, each with its thresholds and their reason.
+//!
+//! Scanning alone is none on Linux: a page cache that fills memory is scanned all the time and costs
+//! nobody anything. What tells a shortage is time lost waiting (pressure) and pages that are wanted
+//! again soon after they were evicted (refaults, swap-ins).
+
+use serde::Serialize;
+
+use super::Level;
+use crate::tree::{Snapshot, of_group};
+
+/// One sign.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What was looked at.
+    pub sign: &'static str,
+    /// The figure; None where this kernel does not keep it.
+    pub value: Option<f64>,
+    /// What one of the figure is.
+    pub unit: &'static str,
+    /// From here on strained; None for a figure that only accompanies the others.
+    pub strained: Option<f64>,
+    /// From here on short.
+    pub short: Option<f64>,
+    /// What this sign alone says.
+    pub level: Level,
+    /// What the thresholds rest on.
+    pub reason: &'static str,
+}
+
+/// Fewer refaults a second than this are noise, whatever share of reclaim they are.
+const REFAULTS_NOISE: f64 = 100.0;
+
+/// Every sign between two moments; `rates` is the second's growth per second.
+pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evidence> {
+    let pressure = |who: &str| {
+        // Nanoseconds waited per second, in percent.
+        rates.number("pressure", 0, "memory", &format!("{who}_total")).map(|ns| ns / 1e7)
+    };
+    let vm = |statistic: &str| rates.number("vmstat", 0, "vm", statistic);
+    let sum = |prefix: &str| {
+        let of = |s: &&crate::Sample| s.statistic.starts_with(prefix);
+        let found: Vec<f64> =
+            rates.module("vmstat").iter().filter(of).filter_map(|s| s.value.number()).collect();
+        (!found.is_empty()).then(|| found.iter().sum::<f64>())
+    };
+    let both = |what: &str| vm(&format!("{what}_anon")).zip(vm(&format!("{what}_file"))).map(|(a, f)| a + f);
+    let refaults = both("workingset_refault").or_else(|| vm("workingset_refault"));
+    let steals = both("pgsteal").or_else(|| Some(vm("pgsteal_kswapd")? + vm("pgsteal_direct")?));
+    let scans = both("pgscan").or_else(|| Some(vm("pgscan_kswapd")? + vm("pgscan_direct")?));
+    let returned =
+        refaults.zip(steals).map(|(r, s)| if r < REFAULTS_NOISE || s <= 0.0 { 0.0 } else { 100.0 * r / s });
+    let kills = {
+        let count = |s: &Snapshot| s.number("vmstat", 0, "vm", "oom_kill");
+        count(now).zip(count(before)).map(|(end, start)| end - start)
+    };
+    vec![
+        sign(
+            "tasks waiting for memory",
+            pressure("some"),
+            "% of the time",
+            1.0,
+            10.0,
+            "10 % is lost time that anybody notices; lmkd calls 7 % pressure, systemd-oomd kills at 60 %",
+        ),
+        sign(
+            "all tasks waiting for memory",
+            pressure("full"),
+            "% of the time",
+            0.5,
+            5.0,
+            "nothing at all is done meanwhile, so half of what some tasks may wait",
+        ),
+        sign(
+            "evicted pages wanted again",
+            returned,
+            "% of reclaimed",
+            10.0,
+            50.0,
+            "streaming through files gives a few; when half comes back, reclaim works for nothing",
+        ),
+        figure("refaults", refaults, "pages/s"),
+        sign(
+            "swapped in",
+            vm("pswpin"),
+            "pages/s",
+            10.0,
+            1000.0,
+            "at 0.1 ms a page from a solid-state disk 1000/s is a tenth of a task's time",
+        ),
+        figure("scanned", scans, "pages/s"),
+        figure("reclaimed", steals, "pages/s"),
+        sign(
+            "allocations that had to reclaim",
+            sum("allocstall"),
+            "/s",
+            1.0,
+            100.0,
+            "the background reclaimer should be ahead of them; a short burst is none",
+        ),
+        watermarks(now),
+        sign(
+            "killed for want of memory",
+            kills,
+            "processes",
+            1.0,
+            1.0,
+            "the kernel had nothing left to reclaim",
+        ),
+    ]
+}
+
+fn level(value: f64, strained: f64, short: f64) -> Level {
+    if value >= short {
+        Level::Short
+    } else if value >= strained {
+        Level::Strained
+    } else {
+        Level::Fine
+    }
+}
+
+fn sign(
+    sign: &'static str,
+    value: Option<f64>,
+    unit: &'static str,
+    strained: f64,
+    short: f64,
+    reason: &'static str,
+) -> Evidence {
+    let level = value.map_or(Level::Fine, |v| level(v, strained, short));
+    Evidence { sign, value, unit, strained: Some(strained), short: Some(short), level, reason }
+}
+
+fn figure(sign: &'static str, value: Option<f64>, unit: &'static str) -> Evidence {
+    Evidence {
+        sign,
+        value,
+        unit,
+        strained: None,
+        short: None,
+        level: Level::Fine,
+        reason: "accompanies the others",
+    }
+}
+
+/// A zone smaller than this share of the machine is not looked at: low zones are kept full on purpose.
+const SMALL_ZONE: f64 = 0.05;
+
+/// The fullest zone's free pages as a share of its low watermark: below it the background reclaimer
+/// works, below the minimum every allocation does.
+fn watermarks(now: &Snapshot) -> Evidence {
+    let zones: Vec<[f64; 4]> = now
+        .groups("zoneinfo")
+        .filter_map(|(_, _, group)| {
+            let of = |statistic| of_group(group, statistic);
+            Some([of("free")?, of("min")?, of("low")?, of("managed")?])
+        })
+        .collect();
+    let all: f64 = zones.iter().map(|z| z[3]).sum();
+    let tightest = zones
+        .into_iter()
+        .filter(|[_, _, low, managed]| *low > 0.0 && *managed > all * SMALL_ZONE)
+        .min_by(|a, b| (a[0] / a[2]).total_cmp(&(b[0] / b[2])));
+    let value = tightest.map(|[free, _, low, _]| 100.0 * free / low);
+    let level = match tightest {
+        Some([free, min, _, _]) if free < min => Level::Short,
+        Some([free, _, low, _]) if free < low => Level::Strained,
+        _ => Level::Fine,
+    };
+    Evidence {
+        sign: "free in the fullest zone",
+        value,
+        unit: "% of its low watermark",
+        strained: None,
+        short: None,
+        level,
+        reason: "below 100 the background reclaimer works; below the minimum watermark allocations wait",
+    }
+}

@@ -1,0 +1,13 @@
+//! The page cache of Solaris: how a file is read, and who pays when files fill memory.
+//!
+//! [`path`] has one read through segmap's windows or through segkpm; [`memory`] has free list, cache list
+//! and scanner under a file server beside applications; [`segment`] the start of a program that wants a
+//! large part of memory at once; [`memstat`] the division of memory as `::memstat` prints it.
+
+pub mod memory;
+pub mod memstat;
+pub mod path;
+pub mod segment;
+
+pub use memory::{Load, Rates, Release};
+pub use path::{Costs, Path, Shares};

@@ -1,0 +1,168 @@
+//! `pagelab doctor`: is memory short, who waits, who holds it, what helps; is this machine fit to
+//! measure on.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_counters::views::doctor::{self, Level, Report};
+use pagelab_counters::views::prstat::size;
+use serde_json::json;
+
+use super::Context;
+use super::watcher::{Watcher, accounting};
+use crate::interrupt::Interrupt;
+use crate::output::SCHEMA_VERSION;
+use crate::ticker::{Interval, Schedule, Ticker};
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || echo 'memory is short'\n",
+    after_help = "Looks for two seconds and speaks of these. docs/counters.md tells every threshold and its reason.
+Exit status: 0 fine or strained; 1 memory is short."
+)]
+pub struct Arguments {
+    /// Keep looking, every so many seconds
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", value_parser = clap::value_parser!(Interval))]
+    watch: Option<Interval>,
+    /// End after so many looks
+    #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Switch delay accounting on meanwhile, for the processes that start from then on
+    #[arg(long)]
+    enable_accounting: bool,
+    /// One JSON object a look
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks and answers; status 1 on a shortage in the last look.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let interrupt = Interrupt::listen()?;
+    let _accounting = accounting(arguments.enable_accounting)?;
+    let mut watcher = Watcher::live(doctor::selection(), false);
+    let schedule = match arguments.watch {
+        Some(_) => Schedule { interval: arguments.watch, count: arguments.count },
+        None => Schedule { interval: Some("2".parse().expect("two seconds")), count: Some(1) },
+    };
+    let mut ticker = Ticker::new(schedule, Some(interrupt));
+    let mut before = watcher.look();
+    loop {
+        if !ticker.wait() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let now = watcher.look();
+        let tree = watcher.tree();
+        let shares = tree.read(&doctor::share_selection(&now.counters));
+        let report = doctor::examine(&before, &now, &shares, tree.root().page_size());
+        let mut out = std::io::stdout().lock();
+        if arguments.json {
+            let time = jiff::Timestamp::now().to_string();
+            writeln!(out, "{}", json!({ "schema_version": SCHEMA_VERSION, "time": time, "doctor": report }))?;
+        } else if !context.quiet {
+            if arguments.watch.is_some() {
+                writeln!(out, "{}", jiff::Zoned::now().strftime("%F %T"))?;
+            }
+            write!(out, "{}", text(&report, watcher.why_no_delays().as_deref(), arguments.watch.is_none()))?;
+        }
+        out.flush()?;
+        before = now;
+        if !ticker.more() {
+            return Ok(if report.level == Level::Short { ExitCode::from(1) } else { ExitCode::SUCCESS });
+        }
+    }
+}
+
+/// The answer in words.
+fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
+    let mut out = String::new();
+    let verdict = match report.level {
+        Level::Fine => "Memory is not short",
+        Level::Strained => "Memory is strained",
+        Level::Short => "Memory is SHORT",
+    };
+    let _ = writeln!(out, "{verdict} (looked for {:.1} s).", report.seconds);
+    for e in &report.evidence {
+        let mark = match e.level {
+            Level::Fine => ' ',
+            Level::Strained => '!',
+            Level::Short => '#',
+        };
+        let value = e.value.map_or_else(
+            || "-".to_owned(),
+            |v| if v < 100.0 { format!("{v:.1}") } else { format!("{v:.0}") },
+        );
+        let limits = match (e.strained, e.short) {
+            (Some(strained), Some(short)) => format!("  (strained from {strained}, short from {short})"),
+            _ => String::new(),
+        };
+        let _ = writeln!(out, "{mark} {:<32} {value:>9} {}{limits}", e.sign, e.unit);
+    }
+    for group in &report.limited {
+        let _ = writeln!(
+            out,
+            "  cgroup {} is at {} of {}: {:.0} refaults/s, met its limit {:.0} times/s",
+            group.path,
+            size(Some(group.current)),
+            size(Some(group.max)),
+            group.refaults,
+            group.met
+        );
+    }
+    if report.waiting.is_empty() {
+        let _ = writeln!(out, "Who waits: nobody that can be told.");
+    } else {
+        let _ = writeln!(out, "Who waits:");
+    }
+    for waiting in &report.waiting {
+        let row = &waiting.row;
+        let how = match row.dfl {
+            Some(dfl) => format!("{dfl:.1} % of its time waiting for memory"),
+            None => "not accounted how long".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "  {} ({}){}: {how}, {:.0} major faults/s",
+            row.command,
+            row.pid,
+            waiting.cgroup.as_deref().map(|c| format!(" in {c}")).unwrap_or_default(),
+            row.major_faults
+        );
+    }
+    if let Some(why) = why_no_delays {
+        let _ = writeln!(out, "  ({why})");
+    }
+    let _ = writeln!(out, "Who holds it:");
+    for holder in &report.holding {
+        let parts = [("anonymous", holder.anonymous), ("swapped out", holder.swap)]
+            .into_iter()
+            .filter_map(|(what, bytes)| Some(format!(", {} {what}", size(Some(bytes.filter(|b| *b > 0.0)?)))))
+            .collect::<String>();
+        let _ =
+            writeln!(out, "  {} ({}): {}{parts}", holder.name, holder.pid.unwrap_or(0), size(holder.total));
+    }
+    if !report.relief.is_empty() {
+        let _ = writeln!(out, "What would relieve it:");
+        for advice in &report.relief {
+            let _ = writeln!(out, "  - {advice}");
+        }
+    }
+    if fitness {
+        let unfit = report.fitness.iter().filter(|c| !c.fit).count();
+        let verdict = match unfit {
+            0 => "This machine is fit to measure on.".to_owned(),
+            1 => "To measure on this machine, mind one thing:".to_owned(),
+            n => format!("To measure on this machine, mind {n} things:"),
+        };
+        let _ = writeln!(out, "{verdict}");
+        for check in &report.fitness {
+            let mark = if check.fit { ' ' } else { '!' };
+            let line = format!("{mark} {:<24} {}", check.what, check.found);
+            let remedy = if check.fit { String::new() } else { format!(": {}", check.remedy) };
+            let _ = writeln!(out, "{line}{remedy}");
+        }
+    }
+    out
+}

@@ -1,0 +1,75 @@
+//! `pagelab iostat`: what each block device does, and how long its requests take.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_counters::views::iostat;
+use serde_json::json;
+
+use super::Context;
+use crate::output::SCHEMA_VERSION;
+use crate::ticker::{Machine, Schedule, Ticker};
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:\n  pagelab iostat -xn 1\n  pagelab iostat -x 5 3 --json\n",
+    after_help = "The first print is the average since boot; devices that did nothing are left out. With -x:
+  r/s w/s kr/s kw/s   reads, writes and KiB of each, a second
+  actv                requests in flight on average: growth of their time in flight / interval
+  asvc_t              ms from insertion to end: actv / (r/s + w/s + discards/s + flushes/s)
+  %b                  percent of the time with a request in flight
+  avg-kB              KiB a transfer
+A dash is a figure that Linux does not keep: wait, wsvc_t and %w, because a request's time waiting
+and its time at the device are one figure; actv and asvc_t hold both."
+)]
+pub struct Arguments {
+    /// The extended view
+    #[arg(short = 'x', long)]
+    extended: bool,
+    /// Device names as the kernel's (always so; taken for the habit of -xn)
+    #[arg(short = 'n', long)]
+    names: bool,
+    #[command(flatten)]
+    schedule: Schedule,
+    /// One JSON object a print; sizes in bytes, times in nanoseconds
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+/// Prints the devices once an interval.
+pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
+    let tree = arguments.machine.tree();
+    let selection = iostat::selection();
+    let mut ticker = Ticker::new(arguments.schedule, None);
+    let mut before = None;
+    loop {
+        let now = tree.read(&selection);
+        let rows = iostat::rows(before.as_ref(), &now);
+        let mut out = std::io::stdout().lock();
+        if arguments.json {
+            let object = json!({
+                "schema_version": SCHEMA_VERSION,
+                "time": jiff::Timestamp::now().to_string(),
+                "since_boot": before.is_none(),
+                "devices": rows,
+            });
+            writeln!(out, "{object}")?;
+        } else {
+            let heading = if arguments.extended { iostat::heading() } else { iostat::short_heading() };
+            writeln!(out, "{heading}")?;
+            for row in &rows {
+                writeln!(out, "{}", if arguments.extended { row.line() } else { row.short_line() })?;
+            }
+        }
+        out.flush()?;
+        drop(out);
+        before = Some(now);
+        if !ticker.more() || !ticker.wait() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `pagelab memstat`: where physical memory is, and who shares it.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use pagelab_counters::census::{Census, SHARING};
+use pagelab_counters::views::{memstat, prstat::size};
+use serde_json::json;
+
+use super::Context;
+use crate::output::print_json;
+use crate::ticker::Machine;
+
+/// Whose memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Each process's share
+    Process,
+    /// Each cgroup's charge
+    Cgroup,
+}
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:\n  pagelab memstat\n  pagelab memstat --by process\n  pagelab memstat --by cgroup --json\n",
+    after_help = "As root every physical page is counted by its flags; else the figures are /proc/meminfo's, where a
+dash is what it does not tell (executables are file pages there). The unmapped file cache is what
+can be had at once, unless dirty. 'dirty' counts mapped file pages too. --by process: a page that
+n processes map counts 1/n for each (needs root for others' processes; else resident sets, shared
+pages in full). --by cgroup: what the cgroup and its children are charged."
+)]
+pub struct Arguments {
+    /// Each process's or cgroup's memory
+    #[arg(long, value_enum, value_name = "WHAT")]
+    by: Option<By>,
+    /// From /proc/meminfo even as root
+    #[arg(long, conflicts_with = "by")]
+    quick: bool,
+    /// At most so many processes or cgroups
+    #[arg(short = 'n', long = "rows", value_name = "N", default_value_t = 20)]
+    rows: usize,
+    /// Print JSON; sizes in bytes
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+/// Prints the table.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let tree = arguments.machine.tree();
+    if let Some(by) = arguments.by {
+        let holders = match by {
+            By::Process => memstat::by_process(&tree.read(&memstat::process_selection())),
+            By::Cgroup => memstat::by_cgroup(&tree.read(&memstat::cgroup_selection())),
+        };
+        let shown = &holders[..holders.len().min(arguments.rows)];
+        if arguments.json {
+            return print_json("holders", serde_json::to_value(shown)?);
+        }
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", memstat::holder_heading(by == By::Process))?;
+        for holder in shown {
+            writeln!(out, "{}", holder.line())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let now = tree.read(&memstat::selection());
+    let page_size = tree.root().page_size();
+    let census = if arguments.quick { None } else { Some(Census::take(tree.root())) };
+    let (lines, census) = match census {
+        Some(Ok(census)) => (memstat::exact_lines(&census, &now, page_size), Some(census)),
+        Some(Err(why)) => {
+            if !context.quiet {
+                eprintln!("pagelab: {why}; these are the figures of /proc/meminfo");
+            }
+            (memstat::lines(&now), None)
+        }
+        None => (memstat::lines(&now), None),
+    };
+    if arguments.json {
+        let sharing = census.map(|c| json!({ "up_to_mappings": SHARING, "pages": c.sharing }));
+        return print_json(
+            "memory",
+            json!({ "lines": lines, "exact": sharing.is_some(), "sharing": sharing }),
+        );
+    }
+    if let Some(bytes) = memstat::free_elsewhere(&now, page_size).filter(|_| !context.quiet) {
+        eprintln!(
+            "pagelab: /proc/meminfo counts {} as free that the allocator does not have (a balloon gave it to the host)",
+            size(Some(bytes))
+        );
+    }
+    let mut out = std::io::stdout().lock();
+    write!(out, "{}", memstat::table(&lines, page_size))?;
+    if let Some(census) = census {
+        write!(out, "\n{}", memstat::sharing_table(&census))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,133 @@
+//! `pagelab prstat`: in which state each process or thread spends its time; who waits for memory.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_counters::Root;
+use pagelab_counters::views::prstat::{self, Row};
+use serde_json::json;
+
+use super::Context;
+use super::watcher::{Watcher, accounting};
+use crate::interrupt::Interrupt;
+use crate::output::SCHEMA_VERSION;
+use crate::ticker::{Machine, Schedule, Ticker};
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:\n  pagelab prstat -m 1\n  pagelab prstat -mL 2 5 --rows 40\n  sudo pagelab prstat -m 1 --enable-accounting\n",
+    after_help = "With -m, percent of the time since the last print (of a process: of all its threads' time), the
+tasks that waited longest for memory first:
+  USR SYS   on a CPU, in user mode and in the kernel
+  DFL       waiting for memory: swap-in or thrashing, direct reclaim, compaction, copy on write
+  LAT       runnable, waiting for a CPU
+  SLP       everything else, waiting for locks and block I/O included
+  VCX ICX   voluntary and involuntary context switches
+A dash is a figure that Linux does not keep (TRP, TFL, LCK, SCL, SIG) or does not keep now: DFL
+needs root, sysctl kernel.task_delayacct=1 and a process that started after it was set.
+--enable-accounting sets it for as long as prstat runs. Linux's delays include the CPU time spent
+in them, so a row may sum to more than 100. Without an interval, one print after one second."
+)]
+pub struct Arguments {
+    /// Microstates in place of sizes and faults
+    #[arg(short = 'm', long)]
+    microstates: bool,
+    /// A line for each thread
+    #[arg(short = 'L', long)]
+    threads: bool,
+    /// At most so many lines a print
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 15)]
+    rows: usize,
+    /// Only these processes
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_delimiter = ',')]
+    pids: Vec<u64>,
+    /// Switch delay accounting on while prstat runs
+    #[arg(long)]
+    enable_accounting: bool,
+    #[command(flatten)]
+    schedule: Schedule,
+    /// One JSON object a print; sizes in bytes
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+/// Prints the tasks once an interval.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    // A signal must not leave the switch on.
+    let interrupt = if arguments.enable_accounting { Some(Interrupt::listen()?) } else { None };
+    let _accounting = accounting(arguments.enable_accounting)?;
+    let selection = prstat::selection();
+    let mut watcher = if arguments.machine.is_live() {
+        Watcher::live(selection, arguments.threads)
+    } else {
+        Watcher::recorded(arguments.machine.tree(), selection)
+    };
+    if let Some(why) = watcher.why_no_delays().filter(|_| arguments.microstates && !context.quiet) {
+        eprintln!("pagelab: no DFL: {why}");
+    }
+    let users = users(&Root::new(&arguments.machine.root));
+    let mut ticker = Ticker::new(arguments.schedule, interrupt);
+    let mut before = watcher.look();
+    loop {
+        if !ticker.wait() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let now = watcher.look();
+        let mut rows = prstat::rows(&before, &now, arguments.threads);
+        if !arguments.pids.is_empty() {
+            rows.retain(|row| arguments.pids.contains(&row.pid));
+        }
+        if !arguments.microstates {
+            let used = |row: &Row| (row.usr + row.sys) * row.threads as f64;
+            rows.sort_by(|a, b| used(b).total_cmp(&used(a)));
+        }
+        rows.truncate(arguments.rows);
+        print(arguments, &rows, &users)?;
+        before = now;
+        if !ticker.more() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn print(arguments: &Arguments, rows: &[Row], users: &HashMap<u64, String>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let time = jiff::Timestamp::now().to_string();
+        writeln!(out, "{}", json!({ "schema_version": SCHEMA_VERSION, "time": time, "tasks": rows }))?;
+        return Ok(());
+    }
+    let threads = arguments.threads;
+    let heading = if arguments.microstates {
+        prstat::microstate_heading(threads)
+    } else {
+        prstat::summary_heading(threads)
+    };
+    writeln!(out, "{heading}")?;
+    for row in rows {
+        let user = row.uid.map(|uid| users.get(&uid).cloned().unwrap_or_else(|| uid.to_string()));
+        let user = user.unwrap_or_else(|| "-".to_owned());
+        writeln!(out, "{}", if arguments.microstates { row.microstates(&user) } else { row.summary(&user) })?;
+    }
+    if arguments.schedule.interval.is_some() {
+        writeln!(out)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// User names by number, from /etc/passwd; a directory service is not asked.
+pub fn users(root: &Root) -> HashMap<u64, String> {
+    let passwd = root.read("etc/passwd").unwrap_or_default();
+    let entry = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        Some((fields.nth(1)?.parse().ok()?, name.to_owned()))
+    };
+    passwd.lines().filter_map(entry).collect()
+}

@@ -1,0 +1,156 @@
+//! `pagelab record`: chosen counters over time, kept in the notebook.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use pagelab_counters::views::series::{Column, Series};
+use pagelab_counters::{Kind, Selection, Snapshot, Tree, Unit};
+use pagelab_experiment::experiments::Recording;
+use pagelab_experiment::observation::{self, Counter, Observation, Table, Values};
+use pagelab_experiment::{Experiment, Outcome, RunHeader, Setting, TargetSpec};
+use pagelab_notebook::Notebook;
+
+use super::Context;
+use crate::failure::usage;
+use crate::interrupt::Interrupt;
+use crate::output::say;
+use crate::ticker::{Interval, Schedule, Ticker};
+
+/// What is recorded without a selector: the signs of a shortage and where memory is.
+const DEFAULT: [&str; 5] = [
+    "pressure:0:/^(memory|io)$/:/^(some|full)_total$/",
+    "vmstat:0:vm:/^(pgfault|pgmajfault|pswpin|pswpout|oom_kill)$/",
+    "vmstat:0:vm:/^(pgscan|pgsteal|workingset_refault)_(anon|file)$/",
+    "meminfo:0:mem:/^(MemFree|MemAvailable|AnonPages|Cached|Shmem|Slab|Dirty|SwapFree)$/",
+    "zoneinfo::Normal:/^(free|low|min)$/",
+];
+/// The most looks of one recording: what fits in memory and on a page.
+const MOST: u64 = 1_000_000;
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure 'cgroup:::current' --interval 0.5 --name before\n  pagelab report @1 -o recording.html\n",
+    after_help = "Ends after COUNT looks or with Ctrl-C; what was seen until then is in the notebook. Growing
+counters are kept as growth per second, with their values at the start and the end beside them."
+)]
+pub struct Arguments {
+    /// What to record, as in 'pagelab stat'; the signs of a shortage without it
+    #[arg(value_name = "SELECTOR")]
+    selectors: Vec<String>,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = clap::value_parser!(Interval))]
+    interval: Interval,
+    /// End after so many looks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST))]
+    count: Option<u64>,
+    /// The run's name in the notebook
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// Records until the count is reached or the user ends it.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let selectors: Vec<String> = if arguments.selectors.is_empty() {
+        DEFAULT.map(str::to_owned).to_vec()
+    } else {
+        arguments.selectors.clone()
+    };
+    let selection =
+        Selection::parse(selectors.iter().map(String::as_str)).map_err(|e| usage(e.to_string()))?;
+    let tree = Tree::live();
+    let first = tree.read(&selection);
+    if first.samples().is_empty() {
+        return Err(usage("no counter matches: try the selectors with 'pagelab stat -l'"));
+    }
+    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let mut notebook = Notebook::open(&context.notebook)?;
+    let started = jiff::Timestamp::now().to_string();
+    let interval = u64::try_from(arguments.interval.0.as_nanos()).unwrap_or(u64::MAX);
+    let run = notebook.begin_run(&RunHeader {
+        name: arguments.name.clone().unwrap_or_default(),
+        batch: started.clone(),
+        experiment: Experiment::Record(Recording { selectors, interval }),
+        target: TargetSpec::host(),
+        setting: Setting::default(),
+        started: started.clone(),
+        pagelab: env!("CARGO_PKG_VERSION").to_owned(),
+    })?;
+    let repetition = notebook.begin_repetition(run, 1, &started)?;
+    notebook.record(repetition, &Observation::Environment(pagelab_live::environment::machine()))?;
+
+    let mut series = Series::default();
+    let mut last = first.clone();
+    series.add(first.clone());
+    let count = arguments.count.unwrap_or(MOST);
+    let mut ticker =
+        Ticker::new(Schedule { interval: Some(arguments.interval), count: Some(count) }, Some(interrupt));
+    while ticker.wait() {
+        last = tree.read(&selection);
+        series.add(last.clone());
+        if !ticker.more() {
+            break;
+        }
+    }
+    let looks = series.len();
+    let (times, columns) = series.finish();
+    notebook.record(repetition, &Observation::Table(table(&times, columns)))?;
+    notebook.record(repetition, &Observation::Counters(counters(&first, &last)))?;
+    let outcome = if looks > 0 { Outcome::Done } else { Outcome::Interrupted };
+    notebook.finish_repetition(repetition, &outcome)?;
+    if !context.quiet {
+        let name = notebook.load(run)?.header.name;
+        say!(
+            "{looks} looks in {} as '{name}': draw them with 'pagelab report {name} -o page.html'",
+            context.notebook.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A row for each look; the time in nanoseconds is the abscissa.
+fn table(times: &[u64], columns: Vec<Column>) -> Table {
+    let number = |name: String, unit, values| observation::Column {
+        name,
+        unit: Some(unit),
+        values: Values::Number(values),
+    };
+    let time = times.iter().map(|ns| Some(*ns as f64)).collect();
+    let mut all = vec![number("time".to_owned(), observation::Unit::Nanoseconds, time)];
+    for column in columns {
+        let (unit, by) = unit(column.unit, column.rate);
+        let values = column.values.into_iter().map(|v| v.map(|v| v / by)).collect();
+        all.push(number(column.name, unit, values));
+    }
+    Table { name: "counters".to_owned(), columns: all }
+}
+
+/// The notebook's unit for a figure and what to divide it by: time per time and hundredths are shares.
+fn unit(unit: Unit, rate: bool) -> (observation::Unit, f64) {
+    match (unit, rate) {
+        (Unit::Nanoseconds, true) => (observation::Unit::Share, 1e9),
+        (Unit::Percent, _) => (observation::Unit::Share, 100.0),
+        (_, true) => (observation::Unit::PerSecond, 1.0),
+        (Unit::Nanoseconds, false) => (observation::Unit::Nanoseconds, 1.0),
+        (Unit::Bytes, false) => (observation::Unit::Bytes, 1.0),
+        (Unit::Pages, false) => (observation::Unit::Pages, 1.0),
+        (Unit::Count | Unit::None, false) => (observation::Unit::Count, 1.0),
+    }
+}
+
+/// The growing counters at the start and the end.
+fn counters(first: &Snapshot, last: &Snapshot) -> Vec<Counter> {
+    let whole = |v: f64| v as i64;
+    let growing = last.samples().iter().filter(|s| s.kind == Kind::Counter);
+    growing
+        .filter_map(|s| {
+            let before = first.number(s.module, s.instance, &s.name, &s.statistic)?;
+            Some(Counter {
+                source: format!("{}:{}:{}", s.module, s.instance, s.name),
+                name: s.statistic.to_string(),
+                before: whole(before),
+                after: whole(s.value.number()?),
+            })
+        })
+        .collect()
+}

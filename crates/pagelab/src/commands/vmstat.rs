@@ -1,0 +1,80 @@
+//! `pagelab vmstat`: free memory, reclaim, and page-ins, page-outs and frees by kind.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pagelab_counters::views::vmstat::{self, Row};
+use serde_json::json;
+
+use super::Context;
+use crate::output::SCHEMA_VERSION;
+use crate::ticker::{Machine, Schedule, Ticker};
+
+/// Lines between two headings.
+const PAGE: u64 = 20;
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:\n  pagelab vmstat 1\n  pagelab vmstat 5 12 --json\n",
+    after_help = "The first line is the average since boot. Sizes are in KiB, rates per second:
+  swap  swap that is free (under strict overcommit, what may still be reserved)
+  free  memory that can be had without paging out (MemAvailable)
+  re    pages saved from reclaim by a second reference (pgactivate)
+  mf    minor faults (pgfault - pgmajfault)
+  fr    freed by reclaim (pgsteal_anon + pgsteal_file; cgroups' own reclaim included)
+  sr    pages that reclaim looked at (pgscan_anon + pgscan_file); 'pagelab doctor' tells whether
+        that is a shortage: filling the page cache scans too
+  api apo apf   anonymous memory paged in (pswpin), out (pswpout), freed (pgsteal_anon)
+  fpi fpo fpf   blocks read (pgpgin - pswpin), written (pgpgout - pswpout), file pages freed
+A dash is a figure that Linux does not keep:
+  de            Solaris' anticipated deficit: Linux swaps no whole process in
+  epi epo epf   executables: Linux counts their pages as files'
+  apf fpf       before Linux 5.8, which does not split what reclaim freed"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    schedule: Schedule,
+    /// One JSON object a line; sizes in bytes
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+/// Prints a line an interval.
+pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
+    let tree = arguments.machine.tree();
+    let selection = vmstat::selection();
+    let page_size = tree.root().page_size();
+    let mut ticker = Ticker::new(arguments.schedule, None);
+    let mut before = None;
+    let mut lines = 0;
+    loop {
+        let now = tree.read(&selection);
+        let row = Row::between(before.as_ref(), &now, page_size);
+        let mut out = std::io::stdout().lock();
+        if arguments.json {
+            let object = json!({
+                "schema_version": SCHEMA_VERSION,
+                "time": jiff::Timestamp::now().to_string(),
+                "since_boot": before.is_none(),
+                "vmstat": row,
+            });
+            writeln!(out, "{object}")?;
+        } else {
+            if lines % PAGE == 0 {
+                writeln!(out, "{}", vmstat::heading())?;
+            }
+            writeln!(out, "{}", row.line())?;
+        }
+        out.flush()?;
+        drop(out);
+        lines += 1;
+        before = Some(now);
+        if !ticker.more() || !ticker.wait() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}

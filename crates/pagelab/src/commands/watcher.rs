@@ -1,0 +1,70 @@
+//! Looking at every task at once: its counters and, where the kernel accounts them, its delays. What
+//! `prstat`, `doctor` and `top` share.
+
+use std::collections::HashMap;
+
+use anyhow::{Context as _, Result};
+use pagelab_counters::views::prstat::Moment;
+use pagelab_counters::{Selection, Tree};
+use pagelab_live::taskstats::{Accounting, SWITCH, Taskstats};
+
+/// Switches delay accounting on if asked to; whoever holds it must listen to signals, so that it is put
+/// back.
+pub fn accounting(wanted: bool) -> Result<Option<Accounting>> {
+    let enable = || Accounting::enable().with_context(|| format!("{SWITCH} cannot be set: that needs root"));
+    wanted.then(enable).transpose()
+}
+
+/// Looks at every task.
+pub struct Watcher {
+    tree: Tree,
+    selection: Selection,
+    taskstats: Result<Taskstats, String>,
+    threads: bool,
+}
+
+impl Watcher {
+    /// Watches the running machine: processes, or threads where their delays are wanted apart.
+    pub fn live(selection: Selection, threads: bool) -> Self {
+        let taskstats = Taskstats::open().map_err(|e| e.to_string());
+        Self { tree: Tree::live(), selection, taskstats, threads }
+    }
+
+    /// A recorded machine, which has no delays.
+    pub fn recorded(tree: Tree, selection: Selection) -> Self {
+        let taskstats = Err("a recorded machine has no delay accounting".to_owned());
+        Self { tree, selection, taskstats, threads: false }
+    }
+
+    /// The machine's counters.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Why no task has delays, with the remedy; None where tasks have them.
+    pub fn why_no_delays(&self) -> Option<String> {
+        match &self.taskstats {
+            Err(why) => Some(why.clone()),
+            Ok(_) if Accounting::is_on() == Some(false) => Some(
+                "delay accounting is off: 'sysctl kernel.task_delayacct=1' or --enable-accounting, for processes \
+                 that start from then on"
+                    .to_owned(),
+            ),
+            Ok(_) => None,
+        }
+    }
+
+    /// The tasks now.
+    pub fn look(&mut self) -> Moment {
+        let counters = self.tree.read(&self.selection);
+        let mut delays = HashMap::new();
+        if let Ok(taskstats) = &mut self.taskstats {
+            let module = if self.threads { "thread" } else { "process" };
+            for (task, _, _) in counters.groups(module) {
+                let found = if self.threads { taskstats.thread(task) } else { taskstats.process(task) };
+                delays.extend(found.map(|d| (task, d)));
+            }
+        }
+        Moment { counters, delays }
+    }
+}

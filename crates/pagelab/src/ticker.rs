@@ -1,0 +1,134 @@
+//! `interval [count]`, as every statistics command of Unix takes it, and the machine to look at.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use pagelab_counters::{Root, Tree};
+
+use crate::interrupt::Interrupt;
+
+/// How often a wait looks whether the user wants to end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Seconds between two looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval(pub Duration);
+
+impl FromStr for Interval {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds: f64 = text.parse().map_err(|_| "an interval is a number of seconds".to_owned())?;
+        if !(0.01..=86_400.0).contains(&seconds) {
+            return Err("an interval is from 0.01 to 86400 seconds".to_owned());
+        }
+        Ok(Self(Duration::from_secs_f64(seconds)))
+    }
+}
+
+/// The trailing operands of a view.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct Schedule {
+    /// Seconds between two lines; once without it
+    #[arg(value_name = "INTERVAL")]
+    pub interval: Option<Interval>,
+    /// How many lines; for ever without it
+    #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+}
+
+/// The machine to look at.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Machine {
+    /// The folder of a recorded machine ('pagelab fixture') in place of this one
+    #[arg(long, value_name = "FOLDER", default_value = "/", hide_default_value = true)]
+    pub root: PathBuf,
+}
+
+impl Machine {
+    /// Its counters.
+    pub fn tree(&self) -> Tree {
+        Tree::new(Root::new(&self.root))
+    }
+
+    /// Whether it is the running one.
+    pub fn is_live(&self) -> bool {
+        self.root == std::path::Path::new("/")
+    }
+}
+
+/// Keeps time: looks are an interval apart however long they take.
+pub struct Ticker {
+    interval: Duration,
+    next: Instant,
+    left: Option<u64>,
+    interrupt: Option<Interrupt>,
+}
+
+impl Ticker {
+    /// The schedule's ticks: one only without an interval. With an [`Interrupt`], a signal ends a wait
+    /// early and what was set up can be undone; without, a signal ends the program.
+    pub fn new(schedule: Schedule, interrupt: Option<Interrupt>) -> Self {
+        let left = if schedule.interval.is_none() { Some(1) } else { schedule.count };
+        let interval = schedule.interval.map_or(Duration::from_secs(1), |i| i.0);
+        Self { interval, next: Instant::now(), left, interrupt }
+    }
+
+    /// Whether the user wants to end.
+    pub fn interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(Interrupt::requested)
+    }
+
+    /// Counts one line as printed; whether another is wanted.
+    pub fn more(&mut self) -> bool {
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(1);
+        }
+        self.left != Some(0) && !self.interrupted()
+    }
+
+    /// Waits for the next tick; false when the user wants to end. Ticks that were missed are left out.
+    pub fn wait(&mut self) -> bool {
+        self.next = (self.next + self.interval).max(Instant::now());
+        loop {
+            if self.interrupted() {
+                return false;
+            }
+            let left = self.next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            sleep(if self.interrupt.is_some() { left.min(LOOK) } else { left });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_seconds_within_reason() {
+        assert_eq!("0.5".parse(), Ok(Interval(Duration::from_millis(500))));
+        for wrong in ["0", "-1", "x", "1e9", "nan"] {
+            assert!(wrong.parse::<Interval>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_counted() {
+        let interval = Some(Interval(Duration::from_millis(10)));
+        let mut ticker = Ticker::new(Schedule { interval, count: Some(3) }, None);
+        let start = Instant::now();
+        let mut lines = 1;
+        while ticker.more() {
+            assert!(ticker.wait());
+            lines += 1;
+        }
+        assert_eq!(lines, 3);
+        assert!(start.elapsed() >= Duration::from_millis(20));
+        assert!(!Ticker::new(Schedule::default(), None).more(), "once without an interval");
+    }
+}

@@ -1,0 +1,408 @@
+//! The views of the kernel's counters, on this machine and on a recorded one.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::Lab;
+
+/// Tests that turn the machine's switch of delay accounting take turns.
+static SWITCH: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// A recorded machine.
+fn recorded(machine: &str) -> String {
+    format!("{}/../counters/tests/fixtures/{machine}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn stat_has_the_habits_of_kstat() {
+    let lab = Lab::new();
+    let one = lab.ok("stat -p vmstat:0:vm:pgfault");
+    let (name, value) = one.trim_end().split_once('\t').unwrap();
+    assert_eq!(name, "vmstat:0:vm:pgfault");
+    assert!(value.parse::<u64>().unwrap() > 0);
+    assert_eq!(lab.ok("stat -l vmstat:::pgfault"), "vmstat:0:vm:pgfault\n");
+    assert_eq!(lab.ok("stat -q -m vmstat -s pgfault"), "");
+    assert_eq!(lab.output("stat -q nothing").status.code(), Some(1));
+    assert_eq!(lab.ok("stat -p -m vmstat -s pgm*fault -c vm").lines().count(), 1);
+    assert_eq!(lab.output("stat -m vmstat -c disk").status.code(), Some(1));
+    assert_eq!(lab.ok("stat -l vmstat:::/^pgm?a?j?fault$/ 0.05 2").lines().count(), 4);
+    let human = lab.ok("stat meminfo:::MemTotal");
+    assert!(human.contains("module: meminfo") && human.contains(" bytes"), "{human}");
+    assert!(lab.ok("stat --modules").contains("/proc/PID/smaps_rollup"));
+    for (wrong, says) in [
+        ("stat a:b:c:d:e", "four parts"),
+        ("stat vmstat -m vmstat", "exclude"),
+        ("stat vmstat:::/(/", "regular expression"),
+        ("stat vmstat 0", "from 0.01"),
+        ("stat vmstat 1 0.5", "whole number"),
+    ] {
+        let error = lab.fails(wrong, 2);
+        assert!(error.contains(says), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn stat_as_json_and_as_rates() {
+    let lab = Lab::new();
+    let json = lab.json("stat --json vmstat:::pgfault");
+    let counter = &json["counters"][0];
+    assert_eq!(counter["kind"], "counter");
+    assert_eq!(counter["unit"], "count");
+    assert!(counter["value"].as_u64().unwrap() > 0);
+    let rate = lab.ok("stat -p --rate vmstat:::pgfault 0.2 2");
+    assert_eq!(rate.lines().count(), 2, "{rate}");
+    // Starting pagelab is not counted, reading is: rates stay small numbers, not the total.
+    let faults: f64 = rate.lines().last().unwrap().split('\t').nth(1).unwrap().parse().unwrap();
+    assert!(faults < counter["value"].as_f64().unwrap());
+}
+
+#[test]
+fn views_of_a_recorded_machine_are_stable() {
+    let lab = Lab::new();
+    for machine in ["linux-6.18-cgroup1", "linux-6.12-cgroup2", "linux-4.19"] {
+        let root = recorded(machine);
+        insta::assert_snapshot!(format!("vmstat_{machine}"), lab.ok(&format!("vmstat --root {root}")));
+        insta::assert_snapshot!(format!("iostat_{machine}"), lab.ok(&format!("iostat -xn --root {root}")));
+        let quick = lab.ok(&format!("memstat --quick -q --root {root}"));
+        insta::assert_snapshot!(format!("memstat_{machine}"), quick);
+        let by = ["process", "cgroup"].map(|by| lab.ok(&format!("memstat --by {by} --root {root}"))).concat();
+        insta::assert_snapshot!(format!("holders_{machine}"), by);
+    }
+}
+
+#[test]
+fn vmstat_prints_a_line_an_interval() {
+    let lab = Lab::new();
+    let text = lab.ok("vmstat 0.1 3");
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let json = lab.ok("vmstat --json 0.1 2");
+    let rows: Vec<serde_json::Value> = json.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!((rows[0]["since_boot"].as_bool(), rows[1]["since_boot"].as_bool()), (Some(true), Some(false)));
+    assert!(rows[1]["vmstat"]["free"].as_f64().unwrap() > 1e6);
+    assert!(rows[1]["vmstat"]["epi"].is_null());
+    assert!(lab.fails("top", 2).contains("needs a terminal"));
+    assert!(lab.fails("vmstat x", 2).contains("number of seconds"));
+}
+
+#[test]
+fn a_recorded_machine_can_be_looked_at() {
+    let lab = Lab::new();
+    assert!(lab.ok("fixture machine vmstat meminfo settings").contains("--root"));
+    let name = "meminfo:0:mem:MemTotal";
+    assert_eq!(lab.ok(&format!("stat -p {name}")), lab.ok(&format!("stat -p --root machine {name}")));
+    assert_eq!(lab.output("stat -q --root machine diskstats").status.code(), Some(1));
+    assert!(lab.fails("fixture machine", 3).contains("not empty"));
+}
+
+#[test]
+fn memory_is_counted_page_by_page_or_by_meminfo() {
+    let lab = Lab::new();
+    let quick = lab.json("memstat --quick --json");
+    assert_eq!(quick["memory"]["exact"], false);
+    assert!(lab.ok("memstat --quick").contains("unmapped file cache"));
+    let holders = lab.json("memstat --by process --json");
+    assert!(holders["holders"].as_array().unwrap().len() > 1);
+    if !common::may_confine("memory_is_counted_page_by_page_or_by_meminfo") {
+        return;
+    }
+    let exact = lab.json("memstat --json");
+    if exact["memory"]["exact"] != true {
+        eprintln!("the exact count is skipped: this kernel has no /proc/kpageflags");
+        return;
+    }
+    let bytes = |json: &serde_json::Value, kind: &str| -> f64 {
+        let lines = json["memory"]["lines"].as_array().unwrap();
+        lines.iter().find(|l| l["kind"] == kind).unwrap()["bytes"].as_f64().unwrap()
+    };
+    // The kernel's own account and our count of its pages agree, but for what happened in between.
+    let (ours, kernels) = (bytes(&exact, "kernel: slab"), bytes(&quick, "kernel: slab"));
+    assert!((ours / kernels - 1.0).abs() < 0.25, "slab {ours} against {kernels}");
+    assert!(bytes(&exact, "executables and libraries") > 1e6);
+}
+
+#[test]
+fn microstates_add_up() {
+    let lab = Lab::new();
+    let own = lab.ok("prstat -m -n 400 0.3 1");
+    assert!(own.starts_with("    PID USER"), "{own}");
+    assert!(own.contains("pagelab/1"), "{own}");
+    let json = lab.json("prstat -L --json -n 400 0.3 1");
+    for task in json["tasks"].as_array().unwrap() {
+        let share = |name: &str| task[name].as_f64().unwrap_or(0.0);
+        let sum = share("usr") + share("sys") + share("lat") + share("slp") + share("dfl");
+        // Ticks of a task that ran all the time may be read a moment late.
+        assert!((99.0..=210.0).contains(&sum), "{task}");
+    }
+}
+
+#[test]
+fn the_doctor_answers() {
+    let lab = Lab::new();
+    let output = lab.output("doctor --watch 0.2 --count 1 --json");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let short = json["doctor"]["level"] == "short";
+    assert_eq!(output.status.code(), Some(i32::from(short)));
+    assert!(json["doctor"]["evidence"].as_array().unwrap().len() >= 8);
+    assert!(json["doctor"]["fitness"].as_array().unwrap().iter().any(|c| c["what"] == "cgroups"));
+}
+
+/// A shortage of one cgroup: 64 MiB for a shell that holds 20 MB or more and a `cat` that rereads 64 MiB.
+struct Shortage {
+    cgroup: PathBuf,
+    children: Vec<Child>,
+}
+
+impl Shortage {
+    fn make(lab: &Lab) -> Option<Self> {
+        let v1 = Path::new("/sys/fs/cgroup/memory");
+        let (parent, limit, usage) = if v1.join("memory.limit_in_bytes").exists() {
+            (v1, "memory.limit_in_bytes", "memory.usage_in_bytes")
+        } else {
+            (Path::new("/sys/fs/cgroup"), "memory.max", "memory.current")
+        };
+        let cgroup = parent.join(format!("shortage-test-{}", std::process::id()));
+        std::fs::create_dir(&cgroup).ok()?;
+        let mut shortage = Self { cgroup, children: Vec::new() };
+        std::fs::write(shortage.cgroup.join(limit), "64M").ok()?;
+        let file = lab.path("reread");
+        std::fs::write(&file, vec![7_u8; 64 << 20]).unwrap();
+        // What is cached already is charged to whoever wrote it: clean it and drop it.
+        let shown = file.display();
+        sh(&format!("sync {shown}; dd if={shown} iflag=nocache count=0")).wait().unwrap();
+        let procs = shortage.cgroup.join("cgroup.procs");
+        let file = file.display();
+        let join = format!("echo $$ > {}", procs.display());
+        let hog = format!(
+            "{join}; x=$(head -c 20000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done; echo $x"
+        );
+        // 4096 times over: long enough for whatever looks.
+        let many = format!("F={file}; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do F=\"$F $F\"; done");
+        shortage.children.push(sh(&hog));
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(100));
+            let used = std::fs::read_to_string(shortage.cgroup.join(usage)).ok()?;
+            if used.trim().parse::<u64>().is_ok_and(|bytes| bytes > 20_000_000) {
+                break;
+            }
+        }
+        shortage.children.push(sh(&format!("{join}; {many}; exec cat $F > /dev/null")));
+        Some(shortage)
+    }
+}
+
+fn sh(script: &str) -> Child {
+    Command::new("sh").args(["-c", script]).stderr(Stdio::null()).spawn().unwrap()
+}
+
+impl Drop for Shortage {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // The hog's last sleep ends by itself.
+        for _ in 0..30 {
+            if std::fs::remove_dir(&self.cgroup).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+#[test]
+fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
+    let name = "a_real_shortage_is_named_with_its_victim_and_its_hog";
+    if !common::may_confine(name) {
+        return;
+    }
+    let lab = Lab::new();
+    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let switch = Path::new("/proc/sys/kernel/task_delayacct");
+    let before = std::fs::read_to_string(switch).ok();
+    // Delays are accounted for processes that start while somebody looks.
+    let watching = Running::start(&lab, "prstat -m 60 --enable-accounting");
+    std::thread::sleep(Duration::from_millis(500));
+    let Some(shortage) = Shortage::make(&lab) else {
+        eprintln!("{name}: skipped: there is no memory cgroup to bound a shortage in");
+        return;
+    };
+    std::thread::sleep(Duration::from_millis(500));
+    let output = lab.output("doctor --watch 2 --count 1 --json");
+    let prstat = lab.json("prstat -m --json -n 400 1 1");
+    let vmstat = lab.ok("vmstat --json 1 2");
+    let words = lab.output("doctor");
+    drop(shortage);
+    drop(watching);
+    assert_eq!(std::fs::read_to_string(switch).ok(), before, "the switch was not put back");
+
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let doctor = &json["doctor"];
+    assert_eq!(doctor["level"], "short", "{doctor:#}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(doctor["limited"][0]["path"].as_str().unwrap().contains("shortage-test"), "{doctor:#}");
+    assert_eq!(doctor["holding"][0]["name"], "sh", "{doctor:#}");
+    let evidence = |sign: &str| -> Option<f64> {
+        doctor["evidence"].as_array().unwrap().iter().find(|e| e["sign"] == sign).unwrap()["value"].as_f64()
+    };
+    let line = vmstat.lines().last().unwrap();
+    let row: serde_json::Value = serde_json::from_str(line).unwrap();
+    let scanned = row["vmstat"]["sr"].as_f64().unwrap();
+    assert!(scanned > 1000.0, "{line}");
+    if before.is_none() {
+        eprintln!("{name}: who waits is not checked: this kernel has no delay accounting");
+        return;
+    }
+    let victim = &doctor["waiting"][0];
+    assert_eq!(victim["command"], "cat", "{doctor:#}");
+    let waited = victim["dfl"].as_f64().unwrap();
+    if let Some(pressure) = evidence("tasks waiting for memory") {
+        // The kernel averages pressure over the CPUs that are not idle, so another busy CPU divides it;
+        // others that wait too only add to it.
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        let least = 0.8 * waited / cpus - 3.0;
+        assert!(waited > 1.0 && pressure > least, "cat waited {waited} %, pressure {pressure} %");
+    }
+    let tasks = prstat["tasks"].as_array().unwrap();
+    let cat = tasks.iter().find(|t| t["command"] == "cat").unwrap();
+    assert!(cat["dfl"].as_f64().unwrap() > 1.0, "{cat}");
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains("Memory is SHORT") && words.contains("cat ("), "{words}");
+}
+
+/// A pagelab that runs until it is interrupted, as by Ctrl-C, whatever becomes of the test.
+struct Running(Child);
+
+impl Running {
+    fn start(lab: &Lab, arguments: &str) -> Self {
+        let mut command = lab.command(arguments);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            let _ = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// One scrape, by hand.
+fn get(address: &str, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[test]
+fn the_counters_are_served_to_prometheus() {
+    let lab = Lab::new();
+    let address = "127.0.0.1:19750";
+    let server = Running::start(&lab, &format!("export --listen {address} vmstat pressure diskstats"));
+    let text = (0..50).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        get(address, "/metrics")
+    });
+    let missing = get(address, "/nothing").unwrap();
+    drop(server);
+    let text = text.expect("the server answers within five seconds");
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    assert!(text.contains("application/openmetrics-text"), "{text}");
+    assert!(text.contains("\npagelab_vmstat_pgfault_total "), "{text}");
+    assert!(!text.contains("pagelab_meminfo"), "only what was chosen");
+    assert!(text.contains("# EOF\n"), "{text}");
+    assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
+    assert!(lab.fails("export --listen nowhere", 2).contains("nowhere"));
+}
+
+#[test]
+fn a_real_prometheus_scrapes_the_counters() {
+    let name = "a_real_prometheus_scrapes_the_counters";
+    if Command::new("prometheus")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_err()
+    {
+        eprintln!("{name}: skipped: install the distribution's prometheus to scrape with it");
+        return;
+    }
+    let lab = Lab::new();
+    let _server = Running::start(&lab, "export --listen 127.0.0.1:19751");
+    let config = "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: pagelab\n    static_configs: \
+                  [{targets: ['127.0.0.1:19751']}]\n";
+    std::fs::write(lab.path("prometheus.yml"), config).unwrap();
+    let prometheus = Command::new("prometheus")
+        .args([
+            "--config.file=prometheus.yml",
+            "--storage.tsdb.path=data",
+            "--web.listen-address=127.0.0.1:19752",
+        ])
+        .current_dir(lab.folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _prometheus = Running(prometheus);
+    let address = "127.0.0.1:19752";
+    let faults = (0..200).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        get(address, "/api/v1/query?query=pagelab_vmstat_pgfault_total").filter(|text| text.contains("19751"))
+    });
+    let targets = get(address, "/api/v1/targets").unwrap_or_default();
+    assert!(faults.is_some_and(|text| text.contains("\"status\":\"success\"")), "{targets}");
+    assert!(targets.contains("\"health\":\"up\"") && targets.contains("\"lastError\":\"\""), "{targets}");
+}
+
+#[test]
+fn a_recording_is_kept_and_drawn() {
+    let lab = Lab::new();
+    let said = lab.ok("record --interval 0.1 --count 5 --name quiet");
+    assert!(said.contains("5 looks"), "{said}");
+    assert!(lab.ok("list").contains("quiet"));
+    let run = lab.json("export quiet --format json");
+    let text = run.to_string();
+    assert!(
+        text.contains("pressure:0:memory:some_total/s") || text.contains("meminfo:0:mem:MemFree"),
+        "{text}"
+    );
+    lab.ok("report quiet -o page.html");
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains("meminfo:0:mem:MemFree"));
+    assert!(lab.fails("record nothing", 2).contains("no counter matches"));
+}
+
+#[test]
+fn the_accounting_switch_is_put_back_even_after_a_kill() {
+    let name = "the_accounting_switch_is_put_back_even_after_a_kill";
+    if !common::may_confine(name) {
+        return;
+    }
+    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let on = || std::fs::read_to_string("/proc/sys/kernel/task_delayacct").map(|text| text.trim() != "0");
+    if on().unwrap_or(true) {
+        eprintln!("{name}: skipped: this kernel has no such switch, or it is on already");
+        return;
+    }
+    let lab = Lab::new();
+    let mut killed = Running::start(&lab, "prstat 60 --enable-accounting");
+    assert!((0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        on().unwrap()
+    }));
+    killed.0.kill().unwrap();
+    killed.0.wait().unwrap();
+    assert!(on().unwrap(), "nobody could put it back yet");
+    lab.ok("stat -l vmstat:::pgfault");
+    assert!(!on().unwrap(), "the next start puts it back");
+}

@@ -1,0 +1,181 @@
+//! Real kernels in real machines: `scripts/kernels` fetches them, QEMU boots them.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::Lab;
+use serde_json::Value;
+
+/// Two images, or a line that says why the test is skipped.
+fn kernels(test: &str) -> Option<(PathBuf, PathBuf)> {
+    if std::process::Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
+        eprintln!("{test}: skipped: no qemu-system-x86_64 here (apt-get install qemu-system-x86)");
+        return None;
+    }
+    let folder = format!("{}/../../target/kernels", env!("CARGO_MANIFEST_DIR"));
+    let mut found: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| std::fs::read_dir(entry.path().join("boot")).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-")))
+        .collect();
+    found.sort();
+    match found.as_slice() {
+        [first, second, ..] => Some((first.clone(), second.clone())),
+        _ => {
+            eprintln!("{test}: skipped: fewer than two kernels in target/kernels (run scripts/kernels)");
+            None
+        }
+    }
+}
+
+const SMALL: &str = "run mapanon --pages 4000 --references 8000 --pattern uniform --report none";
+
+fn metric(run: &Value, repetition: usize, name: &str) -> f64 {
+    run["repetitions"][repetition]["metrics"][name]["value"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("no {name} in {run}"))
+}
+
+fn machines() -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        line.starts_with("qemu-system") && line.contains("PL-TEST")
+    })
+    .count()
+}
+
+#[test]
+fn two_kernels_page_under_a_limit() {
+    let Some((a, b)) = kernels("two_kernels_page_under_a_limit") else { return };
+    let lab = Lab::new();
+    let result = lab.json(&format!(
+        "{SMALL} --memory 12M --json --on kernel:{},accel=tcg --on kernel:{},accel=tcg",
+        a.display(),
+        b.display()
+    ));
+    let runs = result["result"]["runs"].as_array().unwrap();
+    let release =
+        |run: &Value| run["repetitions"][0]["environment"]["kernel.release"].as_str().unwrap().to_owned();
+    assert_ne!(release(&runs[0]), release(&runs[1]));
+    for run in runs {
+        assert!(metric(run, 0, "faults.major") > 100.0);
+        // 12 MiB hold 3,072 pages; the cgroup also pays for page tables.
+        assert!((1500.0..3073.0).contains(&metric(run, 0, "pages.present")));
+        let environment = &run["repetitions"][0]["environment"];
+        assert_eq!(
+            (&environment["guest.accel"], &environment["memory.limit"]),
+            (&"tcg".into(), &"12582912".into())
+        );
+    }
+    assert_eq!(machines(), 0);
+}
+
+#[test]
+fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
+    let Some((a, b)) = kernels("instructions_are_the_same_every_time_and_tell_kernels_apart") else {
+        return;
+    };
+    let lab = Lab::new();
+    let same = format!("kernel:{},accel=icount", a.display());
+    let other = format!("kernel:{},accel=icount", b.display());
+    let small = "run mapanon --pages 1000 --references 2000 --memory none --report none --json --repeat 2";
+    let result = lab.json(&format!("{small} --name x --on {same} --on {same} --on {other}"));
+    let runs = result["result"]["runs"].as_array().unwrap();
+    let cost = |run: usize, repetition: usize| metric(&runs[run], repetition, "fault.anonymous");
+    assert_eq!(runs[0]["repetitions"][0]["metrics"]["fault.anonymous"]["unit"], "instructions");
+    for (run, repetition) in [(0, 1), (1, 0), (1, 1)] {
+        let (one, two) = (cost(0, 0), cost(run, repetition));
+        assert!((one / two - 1.0).abs() < 1e-4, "{one} and {two} instructions");
+    }
+    assert!((cost(2, 0) / cost(0, 0) - 1.0).abs() > 1e-3, "another kernel costs the same");
+    // The same kernel against itself shows no difference.
+    let compared = lab.json("compare x-1 x-2 --metric fault.anonymous --json");
+    assert_eq!(compared["comparisons"][0]["metrics"][0]["verdict"], "no difference seen");
+}
+
+#[test]
+fn a_kernel_that_panics_or_is_none_is_a_clear_error() {
+    let Some((a, _)) = kernels("a_kernel_that_panics_or_is_none_is_a_clear_error") else { return };
+    let lab = Lab::new();
+    let error = lab.fails(
+        &format!("{SMALL} --memory none --on kernel:{},accel=tcg,append=rdinit=/nothing", a.display()),
+        3,
+    );
+    assert!(error.contains("panicked") && error.contains("console"), "{error}");
+    let exported: Value = serde_json::from_str(&lab.ok("export @1")).unwrap();
+    let log = &exported["runs"][0]["repetitions"][0]["observations"]["logs"][0];
+    assert!(log[1].as_str().unwrap().contains("Kernel panic"), "the console is kept");
+    let error = lab.fails(&format!("{SMALL} --on kernel:/etc/hostname"), 2);
+    assert!(error.contains("no kernel image"), "{error}");
+    let error = lab.fails(&format!("{SMALL} --on kernel:{},colour=red", a.display()), 2);
+    assert!(error.contains("colour"), "{error}");
+}
+
+#[test]
+fn a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine() {
+    let name = "a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine";
+    let Some((a, _)) = kernels(name) else { return };
+    let lab = Lab::new();
+    // A second is too short for any kernel to boot translated.
+    let start = std::time::Instant::now();
+    let error =
+        lab.fails(&format!("{SMALL} --memory none --on kernel:{},accel=tcg,timeout=1", a.display()), 3);
+    assert!(error.contains("did not boot") || error.contains("silent"), "{error}");
+    assert!(start.elapsed().as_secs() < 30);
+    let mut child = lab
+        .command(&format!("{SMALL} --memory none --on kernel:{},accel=tcg,append=PL-TEST", a.display()))
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(machines(), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(machines(), 0);
+}
+
+#[test]
+fn a_load_that_outgrows_the_guests_limit_is_reported() {
+    let Some((a, _)) = kernels("a_load_that_outgrows_the_guests_limit_is_reported") else { return };
+    let lab = Lab::new();
+    let error =
+        lab.fails(&format!("{SMALL} --memory 8M --swap none --on kernel:{},accel=tcg", a.display()), 3);
+    assert!(error.contains("out of memory"), "{error}");
+}
+
+#[test]
+fn a_kernel_is_judged_for_git_bisect() {
+    let Some((a, b)) = kernels("a_kernel_is_judged_for_git_bisect") else { return };
+    let lab = Lab::new();
+    let (a, b) = (a.display(), b.display());
+    let small = "run mapanon --pages 500 --references 500 --memory none --report none -q";
+    lab.ok(&format!("{small} --name good --on kernel:{a},accel=icount"));
+    let judge = |kernel: &str, more: &str| {
+        let line = format!(
+            "bisect-run --metric fault.anonymous --worse-than good --kernel {kernel} --option accel=icount {more}"
+        );
+        lab.output(&line).status.code()
+    };
+    assert_eq!(judge(&a.to_string(), ""), Some(0));
+    // One of the two is the slower one.
+    let other = judge(&b.to_string(), "");
+    lab.ok(&format!("{small} --name good2 --on kernel:{b},accel=icount"));
+    let back = lab.output(&format!(
+        "bisect-run --metric fault.anonymous --worse-than good2 --kernel {a} --option accel=icount"
+    ));
+    assert_eq!([other, back.status.code()].iter().filter(|code| **code == Some(1)).count(), 1);
+    assert_eq!(judge(&a.to_string(), "--option timeout=1"), Some(125));
+    assert_eq!(
+        lab.output(&format!("bisect-run --metric nothing --worse-than good --kernel {a}")).status.code(),
+        Some(2)
+    );
+}
