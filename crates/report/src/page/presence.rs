@@ -21,7 +21,7 @@ const KEPT: &str = "What was kept: presence by age";
 pub fn panels(shown: &[Shown]) -> Vec<Panel> {
     let mapped: Vec<(&Shown, Vec<&PageSnapshot>)> =
         shown.iter().map(|s| (s, maps(s))).filter(|(_, maps)| !maps.is_empty()).collect();
-    let absent = |title| Panel::Absent(title, "the target showed no page maps".to_owned());
+    let absent = |title| Panel::Absent(title, "the target showed no whole page maps".to_owned());
     if mapped.is_empty() {
         return [REFERENCES, AGE, OVER_TIME, KEPT].map(absent).into();
     }
@@ -44,18 +44,22 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
     let missing = shown.len() - mapped.len();
     if missing > 0 {
         let names: Vec<&str> = shown.iter().filter(|s| maps(s).is_empty()).map(|s| s.name()).collect();
-        panels.push(Panel::Absent("Presence", format!("{} showed no page maps", names.join(", "))));
+        panels.push(Panel::Absent("Presence", format!("{} showed no whole page maps", names.join(", "))));
     }
     plots.into_iter().map(|plot| Panel::Plot(Box::new(plot))).chain(panels).collect()
 }
 
-/// The maps that are whole: every page has its count and its last reference.
+/// The maps that are whole: every page has its count and its last reference. None when the last is not.
 fn maps<'a>(shown: &Shown<'a>) -> Vec<&'a PageSnapshot> {
     let maps = &shown.seen().pages;
     let Some(pages) = maps.last().map(|map| map.pages).filter(|&pages| pages > 0) else { return Vec::new() };
     let whole = |map: &&PageSnapshot| {
         map.pages == pages && map.count.len() == pages as usize && map.last.len() == pages as usize
     };
+    // Without the last one nothing can be said about the end.
+    if maps.last().is_none_or(|map| !whole(&map)) {
+        return Vec::new();
+    }
     maps.iter().filter(whole).collect()
 }
 

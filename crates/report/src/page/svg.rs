@@ -19,6 +19,7 @@ const TALL: f64 = 2_000.0;
 const HEIGHT: usize = 200;
 const PICTURE: usize = 260;
 const STRIP: usize = 16;
+const STRIP_GAP: usize = 6;
 /// About as many ticks as fit a narrow screen.
 const TICKS: usize = 5;
 /// Shapes that tell lines apart besides their colours, on about this many places of a line.
@@ -28,7 +29,8 @@ const SHAPE_PLACES: usize = 7;
 /// The plot, described by `label` to those who do not see it.
 pub fn draw(plot: &Plot, label: &str) -> Markup {
     let height = if plot.heat.is_some() { PICTURE } else { HEIGHT };
-    let foot = height + plot.strips.len() * STRIP;
+    let strips = height + if plot.strips.is_empty() { 0 } else { STRIP_GAP };
+    let foot = strips + plot.strips.len() * STRIP;
     let x = plot.scale_x();
     let several = plot.series.iter().any(|s| s.color != plot.series[0].color);
     html! {
@@ -48,7 +50,7 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
             }
             line.base x1="0" x2="100%" y1=(height) y2=(height) {}
             @for mark in &plot.marks { (mark_text(mark, &x)) }
-            @for (n, s) in plot.strips.iter().enumerate() { (strip(s, &x, height + n * STRIP)) }
+            @for (n, s) in plot.strips.iter().enumerate() { (strip(s, &x, strips + n * STRIP)) }
             g.xticks {
                 @for tick in x.ticks(TICKS, plot.x.unit == "bytes") {
                     @let at = percent(x.share(tick).unwrap_or(0.0));
@@ -68,7 +70,7 @@ pub fn legend(plot: &Plot) -> Markup {
     let named = plot.series.len() > 1 || plot.series.iter().any(|s| !s.name.is_empty());
     let box_of = Scale { low: 0.0, high: 1.0, log: false };
     let sample = |s: &Series| {
-        let mut s = Series { step: false, dots: false, ..s.clone() };
+        let mut s = Series { step: false, ..s.clone() };
         s.x.0 = [0.0, 0.5, 1.0].map(Some).to_vec();
         s.y.0 = [0.5, 0.5, 0.5].map(Some).to_vec();
         s
@@ -81,7 +83,7 @@ pub fn legend(plot: &Plot) -> Markup {
                     button type="button" aria-pressed="true" data-series=(n) {
                         svg.swatch width="26" height="10" viewBox={"0 0 " (WIDE) " " (TALL)} preserveAspectRatio="none" aria-hidden="true" {
                             g class={"series c" (s.color % 6) " d" (s.dash)} {
-                                (line(&sample(s), &box_of, &box_of, several || s.dots))
+                                (line(&sample(s), &box_of, &box_of, several))
                             }
                         }
                         (s.name)
@@ -140,11 +142,17 @@ fn line(s: &Series, x: &Scale, y: &Scale, several: bool) -> Markup {
         }
         pen = *place;
     }
-    let shape = if several { s.color % SHAPES } else { 0 };
+    // Lines with a dot at each value have one in any case; of the others the first colour has none.
+    let shape = match (s.dots, several) {
+        (true, true) => 1 + s.color % (SHAPES - 1),
+        (true, false) => 1,
+        (false, true) => s.color % SHAPES,
+        (false, false) => 0,
+    };
     let every = if s.dots { 1 } else { places.len().div_ceil(SHAPE_PLACES).max(1) };
     let offset = if s.dots { 0 } else { every / 2 + shape * every / 7 };
     let mut dots = String::new();
-    if s.dots || shape > 0 {
+    if shape > 0 {
         for (x, y) in places.iter().skip(offset).step_by(every).flatten() {
             let _ = write!(dots, "M{x} {y}h0");
         }

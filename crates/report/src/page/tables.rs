@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Outcome, Run};
 
@@ -179,10 +180,40 @@ pub fn counters(shown: &[Shown]) -> Markup {
     }
 }
 
+/// How a run was measured: the command, the clock and what it and the harness cost.
+fn measured(run: &Run) -> Markup {
+    let environment = run.repetitions.last().map(|r| &r.observations.environment);
+    let entry = |key: &str| environment.and_then(|e| e.get(key));
+    let setting = run.header.setting.to_string();
+    html! {
+        p.soft {
+            b { (run.header.name) } ": " code { (run.header.experiment) } " on " code { (run.header.target) }
+            @if !setting.is_empty() { " with " code { (setting) } }
+            @if let Some(source) = entry("clock.source") {
+                "; timed by " (source)
+                @if let Some(cost) = entry("clock.cost") { ", " (cost) " ns a reading" }
+            }
+            @if let Some(cost) = entry("harness.cost") { "; the harness adds " (cost) " ns to a reference (measured before the run; not taken off)" }
+            "."
+        }
+    }
+}
+
+/// An entry with the unit that the catalogue gives it.
+fn with_unit(key: &str, value: &str) -> String {
+    let help = ENVIRONMENT.iter().find(|(name, _)| *name == key).map_or("", |(_, help)| help);
+    match (help.split([' ', ',']).next(), value.parse::<f64>()) {
+        (Some("bytes"), Ok(bytes)) => format!("{} ({value} bytes)", text::bytes(bytes)),
+        (Some("ns"), Ok(_)) => format!("{value} ns"),
+        _ => value.to_owned(),
+    }
+}
+
 /// The conditions of all runs side by side, and their remarks.
 pub fn conditions(runs: &[&Run]) -> Markup {
     let of = |run: &Run, key: &str| {
-        run.repetitions.last().and_then(|r| r.observations.environment.get(key).cloned())
+        let entry = run.repetitions.last().and_then(|r| r.observations.environment.get(key));
+        entry.map(|value| with_unit(key, value))
     };
     let keys: BTreeSet<&String> = runs
         .iter()
@@ -201,7 +232,8 @@ pub fn conditions(runs: &[&Run]) -> Markup {
     html! {
         section {
             h2 { "Conditions" }
-            div.scroll { table {
+            @for run in runs { (measured(run)) }
+            div.scroll tabindex="0" { table.conditions {
                 thead { tr { th { "" } @for run in runs { th { (run.header.name) } } } }
                 tbody {
                     tr { td { "target" } @for run in runs { td.text { code { (run.header.target) } } } }
