@@ -218,6 +218,12 @@ press("End"); say("end", box.querySelector(".readout").textContent);
 say("dots", box.querySelectorAll(".cursor circle").length);
 press("+"); say("near", view());
 press("Escape"); say("far", view());
+const place = svg.getBoundingClientRect(), at = (share) => place.left + 64 + share * (place.width - 80);
+const point = (type, share) => svg.dispatchEvent(new PointerEvent(type, { clientX: at(share), bubbles: true, button: 0 }));
+point("pointermove", 0.5); say("middle", box.querySelector(".readout").textContent);
+point("pointerdown", 0.25); point("pointermove", 0.75); point("pointerup", 0.75); say("dragged", view());
+svg.dispatchEvent(new MouseEvent("dblclick", { bubbles: true })); say("whole", view());
+point("pointerleave", 0.5);
 say("silent", box.querySelector(".readout").textContent === "");
 box.querySelector("button.scale").click(); say("scale", box.dataset.scale);
 const line = box.querySelector("button[data-series='0']");
@@ -242,6 +248,8 @@ fn keys_and_buttons_work() {
     );
     assert_eq!(of("dots"), "2");
     assert_eq!(of("near"), "5000 0 5000 2000");
+    assert!(of("middle").starts_with("references made 15,000 · mean "), "{said}");
+    assert_eq!((of("dragged"), of("whole")), ("2500 0 5000 2000", "0 0 10000 2000"), "{said}");
     assert_eq!((of("far"), of("silent")), ("0 0 10000 2000", "true"));
     assert_eq!((of("scale"), of("hidden"), of("theme")), ("linear", "2false", "dark"));
 }

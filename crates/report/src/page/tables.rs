@@ -52,7 +52,7 @@ pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
                     @if several.len() > 1 { (s.name()) ": " }
                     "number " (s.repetition.number) " of " (s.run.repetitions.len())
                 }
-                "); the spread is in the table of figures."
+                "; of an even number the shorter of the middle two); the spread is in the table of figures."
             }
         }
         @for run in runs {
