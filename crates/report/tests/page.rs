@@ -226,6 +226,9 @@ svg.dispatchEvent(new MouseEvent("dblclick", { bubbles: true })); say("whole", v
 point("pointerleave", 0.5);
 say("silent", box.querySelector(".readout").textContent === "");
 box.querySelector("button.scale").click(); say("scale", box.dataset.scale);
+const latency = [...document.querySelectorAll(".plot")].find((p) => p.querySelector("h3").textContent.startsWith("Latency"));
+latency.querySelector("svg.frame").dispatchEvent(new KeyboardEvent("keydown", { key: "Home", bubbles: true }));
+say("first", latency.querySelector(".readout").textContent);
 const line = box.querySelector("button[data-series='0']");
 line.click(); say("hidden", box.querySelectorAll(".s0.off").length + line.getAttribute("aria-pressed"));
 document.getElementById("theme").click(); say("theme", document.documentElement.dataset.theme);
@@ -248,6 +251,10 @@ fn keys_and_buttons_work() {
     );
     assert_eq!(of("dots"), "2");
     assert_eq!(of("near"), "5000 0 5000 2000");
+    assert!(
+        of("first").contains(" · hit ") && !of("first").contains("fault"),
+        "no fault is that quick: {said}"
+    );
     assert!(of("middle").starts_with("references made 15,000 · mean "), "{said}");
     assert_eq!((of("dragged"), of("whole")), ("2500 0 5000 2000", "0 0 10000 2000"), "{said}");
     assert_eq!((of("far"), of("silent")), ("0 0 10000 2000", "true"));

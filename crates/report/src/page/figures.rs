@@ -72,10 +72,14 @@ pub(super) fn table(x: &Axis, curves: &[Curve]) -> Markup {
     let most = (CELLS / (curves.len() + 1)).clamp(20, ROWS);
     let every = all.len().div_ceil(most).max(1);
     let rows = all.iter().enumerate().filter(|(n, _)| n % every == 0 || n + 1 == all.len());
-    // A step's edge has two figures, the second of which may be its end: the first that is one counts.
+    // A step's figure holds until the next one, which may be its end.
     let at = |curve: &Curve, x: f64| {
-        let pairs = curve.x.0.iter().zip(&curve.y.0);
-        pairs.filter(|(at, _)| **at == Some(x)).find_map(|(_, y)| *y)
+        let mut pairs = curve.x.0.iter().zip(&curve.y.0);
+        let found = match curve.step {
+            true => pairs.rfind(|(at, _)| at.is_some_and(|at| at <= x)),
+            false => pairs.find(|(at, _)| **at == Some(x)),
+        };
+        found.and_then(|(_, y)| *y)
     };
     html! {
         @if every > 1 {
@@ -111,10 +115,25 @@ mod tests {
     #[test]
     fn a_long_table_is_thinned_and_says_so() {
         let numbers = Numbers((0..1000).map(|n| Some(f64::from(n))).collect());
-        let curve = Curve { name: "c".into(), color: 0, x: numbers.clone(), y: numbers, unit: "" };
+        let curve =
+            Curve { name: "c".into(), color: 0, x: numbers.clone(), y: numbers, unit: "", step: false };
         let html = table(&Axis::linear("x", ""), &[curve]).into_string();
         assert!(html.contains("One row in 5 of 1,000"), "{html}");
         let rows = html.matches("<tr>").count();
         assert!((150..=202).contains(&rows) && html.contains("<td>999</td>"), "{rows}");
+    }
+
+    #[test]
+    fn a_bin_ends_where_nothing_follows() {
+        let of = |list: &[f64]| Numbers(list.iter().map(|&v| Some(v)).collect());
+        let curve = |name: &str, x, y, step| Curve { name: name.into(), color: 0, x, y, unit: "", step };
+        let bin = curve("bin", of(&[1.0, 3.0, 3.0]), Numbers(vec![Some(7.0), Some(7.0), None]), true);
+        let other = curve("other", of(&[2.0, 3.0, 9.0]), of(&[1.0; 3]), false);
+        let html = table(&Axis::linear("x", ""), &[bin, other]).into_string();
+        assert!(html.contains("<td>2</td><td>7</td><td>1</td>"), "{html}");
+        assert!(
+            html.contains("<td>3</td><td>—</td><td>1</td>") && html.contains("<td>9</td><td>—</td>"),
+            "{html}"
+        );
     }
 }

@@ -40,17 +40,24 @@ fn plots(shown: &[Shown], unit: Unit) -> Option<[Plot; 2]> {
     );
     let mut beyond = Plot::new(
         BEYOND,
-        "All kinds together: the share of references that took longer than the time below.",
+        match shown.len() {
+            1 => {
+                "The share of all references that took longer than the time below: of all kinds, and of each."
+            }
+            _ => "All kinds together: the share of references that took longer than the time below.",
+        },
         x(),
         Axis::log("share of references", "share").switchable(),
     );
     let several = shown.len() > 1;
     for s in shown {
         let mut all: Vec<(u64, u64)> = Vec::new();
+        let mut kinds: Vec<(&str, usize, &Histogram)> = Vec::new();
         for (name, legend, dash) in KINDS {
             let found = s.seen().histogram(name).filter(|h| h.unit == unit && !h.buckets.is_empty());
             let Some(histogram) = found else { continue };
             all.extend(&histogram.buckets);
+            kinds.push((legend, dash, histogram));
             let (x, y) = binned(histogram);
             let (name, color, dash) = match several {
                 true => (format!("{} {legend}", s.name()), s.color, dash),
@@ -58,9 +65,27 @@ fn plots(shown: &[Shown], unit: Unit) -> Option<[Plot; 2]> {
             };
             shape.series.push(Series { name, color, dash, step: true, dots: false, x, y });
         }
-        if let Some((x, y)) = slower(all) {
-            let name = if several { s.name().to_owned() } else { String::new() };
-            beyond.series.push(Series { name, color: s.color, dash: 0, step: true, dots: false, x, y });
+        let total = all.iter().fold(0u64, |sum, b| sum.saturating_add(b.1));
+        let mut curve = |name: &str, color, buckets| {
+            let Some((x, y)) = slower(buckets, total) else { return };
+            beyond.series.push(Series {
+                name: name.to_owned(),
+                color,
+                dash: 0,
+                step: true,
+                dots: false,
+                x,
+                y,
+            });
+        };
+        match several {
+            true => curve(s.name(), s.color, all),
+            false => {
+                for (kind, color, histogram) in kinds {
+                    curve(kind, color, histogram.buckets.clone());
+                }
+                curve("all", KINDS.len(), all);
+            }
         }
     }
     (!shape.series.is_empty()).then_some([shape, beyond])
@@ -92,15 +117,15 @@ fn binned(histogram: &Histogram) -> (Numbers, Numbers) {
     (Numbers(x), Numbers(y))
 }
 
-/// The share above each value, at most 200 points.
-fn slower(mut buckets: Vec<(u64, u64)>) -> Option<(Numbers, Numbers)> {
+/// The share of `total` above each value, about 40 points for each tenfold value.
+fn slower(mut buckets: Vec<(u64, u64)>, total: u64) -> Option<(Numbers, Numbers)> {
     buckets.sort_unstable();
-    let total = buckets.iter().fold(0u64, |sum, b| sum.saturating_add(b.1));
-    if total == 0 {
+    let count = buckets.iter().fold(0u64, |sum, b| sum.saturating_add(b.1));
+    if count == 0 {
         return None;
     }
     let (mut x, mut y) = (Vec::new(), Vec::new());
-    let mut above = total;
+    let mut above = count;
     let mut drawn = 0.0;
     for (value, count) in buckets {
         above = above.saturating_sub(count);
@@ -124,7 +149,7 @@ mod tests {
         fn bins_lose_no_reference(buckets in proptest::collection::btree_map(1u64..1_000_000_000, 1u64..1000, 1..50)) {
             let total: u64 = buckets.values().sum();
             let buckets: Vec<(u64, u64)> = buckets.into_iter().collect();
-            let histogram = Histogram { name: String::new(), unit: Unit::Nanoseconds, min: 0, max: 0, sum: 0, buckets: buckets.clone() };
+            let histogram = Histogram { name: String::new(), unit: Unit::Nanoseconds, min: 0, max: 0, sum: 0, buckets: buckets.to_vec() };
             let (x, y) = binned(&histogram);
             // Every bin but the repeated one at the end of each run of bins.
             let mut sum = 0.0;
@@ -134,7 +159,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(sum as u64, total);
-            let (x, y) = slower(buckets).unwrap();
+            let (x, y) = slower(buckets, total).unwrap();
             prop_assert!(x.0.is_sorted() && y.0.iter().flatten().all(|&v| v > 0.0 && v < 1.0));
         }
     }

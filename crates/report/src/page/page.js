@@ -59,6 +59,13 @@
     return best;
   };
 
+  // The figure of a curve at x: a step holds until the next; of other lines the nearest, within their ends.
+  const under = (curve, xs, x) => {
+    if (curve.step) return xs.findLastIndex((v) => v !== null && v <= x);
+    const known = xs.filter((v) => v !== null);
+    return known.length === 0 || x < known[0] || x > known[known.length - 1] ? -1 : nearest(xs, x);
+  };
+
   class Plot {
     constructor(box) {
       this.box = box;
@@ -113,10 +120,11 @@
       this.cursor.append(el("line", { x1: x, x2: x, y1: 0, y2: this.foot }));
       const words = [`${this.data.x.label} ${figure(this.at, this.data.x.unit)}`];
       for (const curve of this.shown) {
-        const xs = this.data.xs[curve.xs], i = nearest(xs, this.at), v = i < 0 ? null : curve.y[i];
+        const xs = this.data.xs[curve.xs], i = under(curve, xs, this.at), v = i < 0 ? null : curve.y[i];
+        if (curve.step && v === null) continue;
         words.push(`${curve.name} ${figure(v, curve.unit)}`);
         const up = v === null ? null : Plot.share(this.y, v);
-        if (curve.on && Number.isFinite(up)) this.cursor.append(el("circle", { cx: `${this.place(xs[i]) * 100}%`, cy: (1 - up) * this.height, r: 4, class: `c${curve.color % 6}` }));
+        if (curve.on && Number.isFinite(up)) this.cursor.append(el("circle", { cx: `${this.place(curve.step ? this.at : xs[i]) * 100}%`, cy: (1 - up) * this.height, r: 4, class: `c${curve.color % 6}` }));
       }
       this.readout.textContent = words.join(" · ");
     }

@@ -171,6 +171,8 @@ pub(super) struct Curve {
     pub y: Numbers,
     /// How its figures are written, as [`Axis::unit`].
     pub unit: &'static str,
+    /// Whether a figure holds until the next one, as a histogram's does.
+    pub step: bool,
 }
 
 /// What the script needs: the scales, and the figures to read out.
@@ -196,6 +198,7 @@ struct CurveData<'a> {
     name: &'a str,
     color: usize,
     unit: &'a str,
+    step: bool,
     /// Whether its ordinate is the plot's, so that a dot can be set on it.
     on: bool,
     xs: usize,
@@ -242,6 +245,7 @@ impl Plot {
             x: s.x.clone(),
             y: s.y.clone(),
             unit: self.y.unit,
+            step: s.step,
         };
         let mut curves: Vec<Curve> = self.series.iter().map(line).collect();
         let Some(heat) = &self.heat else { return curves };
@@ -252,6 +256,7 @@ impl Plot {
             x: x.clone(),
             y: Numbers(layer.shares.iter().map(|&share| Some(share)).collect()),
             unit: "share",
+            step: false,
         }));
         curves
     }
@@ -290,7 +295,7 @@ impl Plot {
                     xs.len() - 1
                 });
                 let (color, unit, on) = (curve.color, curve.unit, n < self.series.len());
-                CurveData { name: &curve.name, color, unit, on, xs: known, y: &curve.y }
+                CurveData { name: &curve.name, color, unit, step: curve.step, on, xs: known, y: &curve.y }
             })
             .collect();
         Data {
