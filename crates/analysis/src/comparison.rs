@@ -241,6 +241,10 @@ fn warnings(baseline: &Run, other: &Run, lines: &[Line]) -> Vec<String> {
         };
         let (steal, load, processors) = (entry("steal.share"), entry("load.1min"), entry("cpu.count"));
         let name = &run.header.name;
+        let clock = run.done().find_map(|r| r.observations.environment.get("clock.verdict"));
+        if let Some(reason) = clock.and_then(|word| word.strip_prefix("suspect: ")) {
+            list.push(format!("{name}: {reason}"));
+        }
         if steal > STEAL {
             list.push(format!(
                 "{name}: up to {:.1} % of the processors' time was stolen by other guests",

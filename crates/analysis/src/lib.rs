@@ -2,7 +2,13 @@
 //! Pure functions; nothing here prints.
 
 pub mod comparison;
+pub mod knee;
+pub mod latency;
+pub mod least_memory;
+mod linear;
 pub mod rank;
 pub mod regret;
 pub mod reproduce;
+pub mod scaling;
 pub mod stats;
+pub mod vmtest;

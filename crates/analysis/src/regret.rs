@@ -37,8 +37,8 @@ impl Regret {
     }
 }
 
-/// The regret of a run of `mapanon` or `mapfile`; `None` when it measured no major faults or no
-/// presence, or had none.
+/// The regret of a run of `mapanon` or `mapfile`; `None` of other experiments, and when it
+/// measured no major faults or no presence, or had none.
 ///
 /// # Errors
 /// When the stream is a trace that can no longer be read.
@@ -46,7 +46,7 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
     let (paging, populated) = match &run.header.experiment {
         Experiment::Mapanon(paging) => (paging, true),
         Experiment::Mapfile(paging) => (paging, false),
-        Experiment::Record(_) => return Ok(None),
+        _ => return Ok(None),
     };
     let (Some(kernel), Some(present)) =
         (median(&run.values("faults.major")), median(&run.values("pages.present")))

@@ -49,6 +49,49 @@ definitions! {
     "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";
     "switches.voluntary", Count, Lower, "voluntary context switches";
     "switches.involuntary", Count, Lower, "involuntary context switches";
+    "speed.first", PerSecond, Higher, "vmtest: page reads a second at the smallest size";
+    "speed.last", PerSecond, Higher, "vmtest: page reads a second at the greatest size";
+    "clock.true", Count, Higher, "clock: 1 when no rule found time untrue, else 0 (suspect)";
+    "clock.step.worst", Nanoseconds, Lower, "clock: the greatest difference between two clocks over one step";
+    "clock.drift.worst", Ratio, Lower, "clock: the greatest drift of a clock against the raw monotonic one, 1e-6 = 1 ppm";
+    "clock.skew.worst", Nanoseconds, Lower, "clock: the greatest skew of the time stamp counter that is proven between two processors";
+    "clock.skew.bound", Nanoseconds, Lower, "clock: the skew that cannot be excluded between two processors, at most";
+    "clock.jumps", Count, Lower, "clock: steps of a clock backwards or forwards during the test";
+    "clock.reference.drift", Ratio, Neither, "clock: drift of this machine against the reference, 1e-6 = 1 ppm";
+    "clock.reference.error", Ratio, Lower, "clock: what that drift may be wrong by";
+    "clock.steal", Share, Lower, "clock: the share of the processors' time stolen during the test";
+    "state.user", Share, Neither, "share of all threads' wall time on a processor in user mode";
+    "state.system", Share, Lower, "share of all threads' wall time on a processor in the kernel";
+    "state.run-queue", Share, Lower, "share of all threads' wall time waiting for a processor";
+    "state.fault", Share, Lower, "share of all threads' wall time waiting for input: major faults, swap-in, reads";
+    "state.swap-in", Share, Lower, "of that, waiting for swap-in";
+    "state.thrashing", Share, Lower, "of that, waiting for pages that had been in memory a short while ago";
+    "state.reclaim", Share, Lower, "share of all threads' wall time inside direct reclaim";
+    "state.compaction", Share, Lower, "share of all threads' wall time inside direct compaction";
+    "state.sleep", Share, Neither, "share of all threads' wall time asleep of their own accord, user locks included";
+    "state.lock", Share, Lower, "share of all threads' wall time waiting for locks of the kernel";
+    "refaults", Pages, Lower, "pages read again that had been in memory a short while ago";
+    "memory.peak", Bytes, Lower, "most resident memory of all processes at any look, or of one process ever";
+    "memory.charged.peak", Bytes, Lower, "most memory charged to the limit, page cache included";
+    "memory.working-set.peak", Bytes, Lower, "most memory of the first process referenced between two looks";
+    "command.status", Count, Neither, "the program's exit status";
+    "forks.rate", PerSecond, Higher, "forkstorm: forks a second, all copies together";
+    "fork.cost", Nanoseconds, Lower, "forkstorm: time of a fork as its caller saw it";
+    "fork.system", Nanoseconds, Lower, "forkstorm: processor time in the kernel for each fork, with all that follows it";
+    "exit.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exit and the wait for it";
+    "exec.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exec, start, exit and the wait for it";
+    "page-tables.peak", Bytes, Lower, "forkstorm: most page-table memory of the machine beyond what it had before";
+    "profile.samples", Count, Neither, "samples of the profile, in the kernel or not";
+    "profile.kernel", Share, Neither, "share of the samples in the kernel";
+    "throughput.first", PerSecond, Higher, "faultscale: operations a second of the fewest workers";
+    "throughput.best", PerSecond, Higher, "faultscale: operations a second of the best number of workers";
+    "throughput.best.workers", Count, Neither, "faultscale: that number";
+    "throughput.last", PerSecond, Higher, "faultscale: operations a second of the most workers";
+    "read.cpu.small", Nanoseconds, Lower, "fileread: processor time of a read from a file that is small in memory";
+    "read.cpu.large", Nanoseconds, Lower, "fileread: processor time of a read from a file that is large in memory";
+    "read.cpu.beyond", Nanoseconds, Lower, "fileread: processor time of a read from a file larger than the limit";
+    "bandwidth.buffered", PerSecond, Higher, "seqread: bytes a second through the page cache, at the best transfer size";
+    "bandwidth.direct", PerSecond, Higher, "seqread: bytes a second around the page cache, at the best transfer size";
     "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
 }
 
@@ -99,8 +142,14 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("guest.append", "words added to the guest's command line"),
     ("clock.source", "what times the references: tsc or clock_gettime"),
     ("clock.kernel", "the kernel's clock source"),
+    ("clock.verdict", "whether time was true before the suite: true, or suspect and why"),
     ("clock.cost", "ns for one reading"),
     ("harness.cost", "ns that the harness adds to a reference, measured before the run"),
+    ("cache.l1d", "bytes of a processor's first-level data cache"),
+    ("cache.l2", "bytes of the second-level cache that a processor uses"),
+    ("cache.l3", "bytes of the third-level cache that a processor uses"),
+    ("tlb.l1d", "entries of the first-level data TLB for base pages"),
+    ("tlb.l2", "entries of the second-level TLB for base pages"),
     ("load.1min", "load average at the start"),
     ("steal.share", "share of the processors' time stolen during the run"),
     ("governor", "frequency governor, where one shows"),

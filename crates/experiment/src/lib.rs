@@ -15,6 +15,7 @@ pub mod packed;
 pub mod record;
 pub mod setting;
 pub mod size;
+pub mod sizes;
 pub mod target;
 
 pub use experiments::Experiment;
@@ -22,4 +23,5 @@ pub use observation::{Observation, Observations};
 pub use record::{Outcome, Repetition, Run, RunHeader};
 pub use setting::Setting;
 pub use size::Size;
+pub use sizes::Sizes;
 pub use target::{Recorder, RecorderError, Target, TargetError, TargetSpec};

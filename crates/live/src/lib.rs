@@ -9,19 +9,30 @@
 //! This crate times and counts; it computes no statistics.
 
 pub mod clock;
+pub mod clocktest;
+pub mod command;
 pub mod confine;
 pub mod environment;
+pub mod family;
+pub mod faultscale;
+pub mod fileread;
+pub mod forkstorm;
+pub mod geometry;
 pub mod host;
 pub mod init;
 pub mod kernel;
 pub mod lifetime;
 pub mod message;
+pub mod microstates;
+pub mod observe;
 pub mod pagemap;
 pub mod paging;
+pub mod perf;
 pub mod perform;
 pub mod region;
 pub mod rusage;
 pub mod taskstats;
+pub mod vmtest;
 pub mod wire;
 pub mod worker;
 pub mod working_set;

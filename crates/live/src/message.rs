@@ -27,6 +27,8 @@ pub enum Message {
 pub enum Failure {
     /// See [`TargetError::Unsupported`].
     Unsupported(String, String),
+    /// See [`TargetError::OutOfMemory`].
+    OutOfMemory(u64),
     /// Any other, as a sentence.
     Other(String),
 }
@@ -35,6 +37,7 @@ impl From<TargetError> for Failure {
     fn from(error: TargetError) -> Self {
         match error {
             TargetError::Unsupported { what, remedy } => Self::Unsupported(what, remedy),
+            TargetError::OutOfMemory { limit } => Self::OutOfMemory(limit),
             other => Self::Other(other.to_string()),
         }
     }
@@ -44,6 +47,7 @@ impl From<Failure> for TargetError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Unsupported(what, remedy) => Self::Unsupported { what, remedy },
+            Failure::OutOfMemory(limit) => Self::OutOfMemory { limit },
             Failure::Other(text) => Self::Failed(text),
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confine::cgroup;
 use crate::environment::Entries;
-use crate::paging;
+use crate::{clocktest, command, faultscale, fileread, forkstorm, paging, vmtest};
 
 /// Where in the system an experiment is performed. Everything absent: the whole machine, as in a
 /// guest.
@@ -57,6 +57,13 @@ pub fn perform(
     match experiment {
         Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
+        Experiment::Vmtest(parameters) => vmtest::perform(parameters, place, recorder),
+        Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
+        Experiment::Command(parameters) => command::perform(parameters, place, recorder),
+        Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, place, recorder),
+        Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
+        Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
+        Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),
         Experiment::Record(_) => Err(TargetError::Unsupported {
             what: "a recording has no load to perform".into(),
             remedy: "use 'pagelab record'".into(),

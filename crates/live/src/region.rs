@@ -69,6 +69,46 @@ impl Region {
         Self::new(base.cast(), pages)
     }
 
+    /// Maps `pages` pages of anonymous memory that forked children share.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or the size does not fit the address space.
+    pub fn shared(pages: usize) -> io::Result<Self> {
+        let length = length(pages)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, MapFlags::SHARED)? };
+        Self::new(base.cast(), pages)
+    }
+
+    /// Maps private anonymous memory of `pages` base pages from the huge pages that the administrator
+    /// set aside; the kernel rounds up to whole huge pages of its default size.
+    ///
+    /// # Errors
+    /// When there are too few.
+    pub fn huge(pages: usize, huge_page: usize) -> io::Result<Self> {
+        let length = length(pages)?.next_multiple_of(huge_page);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, flags)? };
+        Self::new(base.cast(), length / page_size())
+    }
+
+    /// Maps `pages` pages of `file` from page `first` on, shared, for reading.
+    ///
+    /// # Errors
+    /// When the file is too short or the kernel refuses.
+    pub fn part(file: &File, first: usize, pages: usize) -> io::Result<Self> {
+        let (offset, length) = (first as u64 * page_size() as u64, length(pages)?);
+        if file.metadata()?.len() < offset + length as u64 {
+            return Err(io::Error::other("the file is shorter than the mapping"));
+        }
+        // SAFETY: as in `file`.
+        let base = unsafe { mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, offset)? };
+        Self::new(base.cast(), pages)
+    }
+
     fn new(base: *mut u8, pages: usize) -> io::Result<Self> {
         let base = NonNull::new(base).ok_or_else(|| io::Error::other("mapped at address 0"))?;
         Ok(Self { base, pages, page_size: page_size() })

@@ -1,4 +1,4 @@
-//! What the calling thread has consumed: getrusage(2) with `RUSAGE_THREAD`.
+//! What the calling thread, or its ended children, have consumed: getrusage(2).
 
 use std::mem::MaybeUninit;
 use std::ops::{AddAssign, Sub};
@@ -26,13 +26,37 @@ pub struct Usage {
 /// The calling thread's consumption so far.
 #[inline]
 pub fn thread() -> Usage {
+    usage(&raw_usage(libc::RUSAGE_THREAD))
+}
+
+/// The consumption of all threads of the calling process, those that ended included.
+pub fn process() -> Usage {
+    usage(&raw_usage(libc::RUSAGE_SELF))
+}
+
+/// The consumption of all children that ended and were waited for, and of theirs.
+pub fn children() -> Usage {
+    usage(&raw_usage(libc::RUSAGE_CHILDREN))
+}
+
+/// The greatest resident set of any one of those children, bytes.
+pub fn children_peak() -> u64 {
+    raw_usage(libc::RUSAGE_CHILDREN).ru_maxrss as u64 * 1024
+}
+
+#[inline]
+fn raw_usage(who: libc::c_int) -> libc::rusage {
     let mut raw = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `raw` is a writable rusage. Should the call fail (it cannot with these arguments) the
     // zeroes stay, which are a valid rusage.
-    let raw = unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, raw.as_mut_ptr());
+    unsafe {
+        libc::getrusage(who, raw.as_mut_ptr());
         raw.assume_init()
-    };
+    }
+}
+
+#[inline]
+fn usage(raw: &libc::rusage) -> Usage {
     let time = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
     Usage {
         minor: raw.ru_minflt as u64,

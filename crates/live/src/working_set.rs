@@ -44,18 +44,34 @@ impl Process {
     /// # Errors
     /// When the process has ended.
     pub fn watch(&self, interval: Duration) -> io::Result<Interval> {
-        let clearing = Instant::now();
-        fs::write(self.folder.join("clear_refs"), "1")?;
-        let clearing = clearing.elapsed();
+        let clearing = self.clear()?;
         std::thread::sleep(interval);
-        let reading = Instant::now();
+        let seen = self.look()?;
+        Ok(Interval { cost: clearing + seen.cost, ..seen })
+    }
+
+    /// Begins an interval; the time that took.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn clear(&self) -> io::Result<Duration> {
+        let begun = Instant::now();
+        fs::write(self.folder.join("clear_refs"), "1")?;
+        Ok(begun.elapsed())
+    }
+
+    /// What was referenced since [`Process::clear`].
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn look(&self) -> io::Result<Interval> {
+        let begun = Instant::now();
         let text = fs::read_to_string(self.folder.join("smaps_rollup"))?;
-        let cost = clearing + reading.elapsed();
         let gone = || io::Error::other("the kernel no longer says what the process references");
         Ok(Interval {
             referenced: bytes(&text, "Referenced:").ok_or_else(gone)?,
             resident: bytes(&text, "Rss:").ok_or_else(gone)?,
-            cost,
+            cost: begun.elapsed(),
         })
     }
 }

@@ -135,10 +135,14 @@ impl Target for Model {
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
             Experiment::Mapfile(paging) => (paging, false),
-            Experiment::Record(_) => {
+            other => {
                 return Err(TargetError::Unsupported {
-                    what: "a recording has no load to perform".into(),
-                    remedy: "use 'pagelab record'".into(),
+                    what: format!(
+                        "model:{} models references to one mapping, not {}",
+                        self.name,
+                        other.name()
+                    ),
+                    remedy: "use mapanon or mapfile, or perform it on host".into(),
                 });
             }
         };

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bisect_run, catalogue, compare, completions, doctor, export, fixture, import, iostat, list, manual,
-    memstat, mrc, prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
+    bisect_run, catalogue, clock, compare, completions, doctor, export, fixture, import, iostat, list,
+    manual, memstat, mrc, prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -96,6 +96,8 @@ pub enum Command {
     Fixture(fixture::Arguments),
     /// The working set over time, of a process, a recorded trace or a pattern
     Wss(wss::Arguments),
+    /// This machine's clock for another's 'run clock --reference'
+    Clock(clock::Arguments),
     /// The experiments and every parameter
     Experiments(catalogue::Arguments),
     /// The targets

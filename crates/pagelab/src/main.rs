@@ -9,13 +9,16 @@ mod comparison;
 mod costs;
 mod failure;
 mod interrupt;
+mod lines;
 mod output;
 mod page;
 mod performance;
 mod progress;
+mod recording;
 mod stream;
 mod suite;
 mod summary;
+mod sweep;
 mod terminal;
 mod ticker;
 mod verdict;
@@ -34,6 +37,10 @@ fn main() -> ExitCode {
     // The load runs in a process of its own, which is this program again.
     if std::env::args_os().nth(1).is_some_and(|a| a == "__worker") {
         return pagelab_live::worker_main();
+    }
+    // What a storm of forks executes.
+    if std::env::args_os().nth(1).is_some_and(|a| a == pagelab_live::forkstorm::NOTHING) {
+        return ExitCode::SUCCESS;
     }
     match commands::dispatch(cli::Cli::parse()) {
         Ok(code) => code,

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use pagelab_experiment::Run;
-use pagelab_report::Section;
-use pagelab_report::plot::{Axis, Numbers, Plot, Series};
+use pagelab_report::plot::{Axis, Mark, Numbers, Plot, Series};
+use pagelab_report::text::bytes;
+use pagelab_report::{Marks, Section};
 
 /// Draws `runs` with the verdict's `lines` into `file`: a neighbour first, then renamed, so that a
 /// full disk leaves an older page as it was.
@@ -18,6 +19,7 @@ pub fn write(runs: &[&Run], lines: &[String], file: &Path) -> Result<()> {
         verdict: lines.to_vec(),
         runs: runs.to_vec(),
         comparisons: crate::comparison::tables(runs),
+        marks: runs.iter().filter_map(|run| knees(run)).collect(),
     });
     put(&html, file)
 }
@@ -52,6 +54,21 @@ pub fn misses(title: &str, caption: &str, points: &[(String, u32, Option<f64>)])
         plot.series[at].y.0.push(*ratio);
     }
     plot
+}
+
+/// The knees of a vmtest, for the plots of its sizes.
+fn knees(run: &Run) -> Option<Marks> {
+    let curve = pagelab_analysis::vmtest::of_run(run)?;
+    let marks = curve.knees.iter().map(|knee| Mark {
+        x: knee.at,
+        low: Some(knee.interval.0),
+        high: Some(knee.interval.1),
+        label: match &knee.cause {
+            Some((cause, _)) => format!("{}: {}", bytes(knee.at), cause.words()),
+            None => bytes(knee.at),
+        },
+    });
+    Some(Marks { run: run.header.name.clone(), table: "vmtest".to_owned(), marks: marks.collect() })
 }
 
 fn put(html: &str, file: &Path) -> Result<()> {

@@ -18,6 +18,7 @@ use crate::commands::Context;
 use crate::failure::{Failure, usage};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
+use crate::recording::Background;
 
 /// One run to be made.
 pub struct Plan {
@@ -26,9 +27,15 @@ pub struct Plan {
     target: TargetSpec,
     setting: Setting,
     performer: Box<dyn Target>,
+    clock: Option<String>,
 }
 
 impl Plan {
+    /// Notes with every repetition what the machine's clock was found to be (`clock.verdict`).
+    pub fn mark(&mut self, clock: &str) {
+        self.clock = Some(clock.to_owned());
+    }
+
     /// A run of `experiment` on `target`, whose own options come before those of `setting`.
     ///
     /// # Errors
@@ -51,7 +58,7 @@ impl Plan {
             }
             (TargetKind::Kernel(path), _) => Box::new(Guest::new(Path::new(path), &own).map_err(wrong)?),
         };
-        Ok(Self { name, experiment, target: target.clone(), setting, performer })
+        Ok(Self { name, experiment, target: target.clone(), setting, performer, clock: None })
     }
 }
 
@@ -129,8 +136,19 @@ fn repetition(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let id = notebook.begin_repetition(run, number, &jiff::Timestamp::now().to_string())?;
+    let background = match plan.target.kind {
+        TargetKind::Host => Background::start(),
+        _ => None,
+    };
     let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };
+    if let Some(clock) = &plan.clock {
+        let marked = [("clock.verdict".to_owned(), clock.clone())].into();
+        recorder.observe(Observation::Environment(marked)).map_err(TargetError::from)?;
+    }
     let result = plan.performer.perform(&plan.experiment, &plan.setting, &mut recorder);
+    if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
+        notebook.record(id, &Observation::Table(table))?;
+    }
     let outcome = match &result {
         Ok(()) => Outcome::Done,
         Err(TargetError::Interrupted) => Outcome::Interrupted,

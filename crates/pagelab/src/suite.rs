@@ -1,13 +1,15 @@
 //! The standard suite: what `pagelab run` performs when no experiment is named: each part
-//! [`REPEAT`] times, about a minute on a slow disk.
+//! [`REPEAT`] times, about a minute and a half in all on a slow disk.
 //!
 //! Three looks at anonymous memory and one at a file, all inside a limit of 64 MiB: a mapping
 //! that fits (what a reference costs), the same references where a third does not fit, in random
 //! order (what paging costs, and what the kernel keeps) and in order; and a file larger than the
-//! limit.
+//! limit. Then every other experiment in a short form; the clock goes before them all, too.
 
-use pagelab_experiment::experiments::{Paging, Touch};
-use pagelab_experiment::{Experiment, Size};
+use pagelab_experiment::experiments::{
+    Access, Clock, Command, Faultscale, Fileread, Forkstorm, Paging, Seqread, Touch, Vmtest,
+};
+use pagelab_experiment::{Experiment, Size, Sizes};
 use pagelab_reference::Pattern;
 
 /// The limit of the suite.
@@ -37,11 +39,61 @@ pub fn parts() -> Vec<Part> {
         Part { name: FITS, experiment: Experiment::Mapanon(paging(12_288, 1_000_000, Pattern::Uniform)) },
         Part {
             name: RANDOM,
-            experiment: Experiment::Mapanon(paging(24_576, 200_000, Pattern::SmoothSinRandom)),
+            experiment: Experiment::Mapanon(paging(24_576, 100_000, Pattern::SmoothSinRandom)),
         },
         Part { name: SWEEP, experiment: Experiment::Mapanon(paging(24_576, 2_000_000, Pattern::SmoothSin)) },
-        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 5_000, Pattern::Zipf(0.8))) },
+        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 2_500, Pattern::Zipf(0.8))) },
+        Part { name: "clock", experiment: clock() },
+        Part {
+            name: "vmtest",
+            experiment: Experiment::Vmtest(Vmtest {
+                sizes: Sizes::Range { from: Size::Bytes(16 << 10), to: Size::Bytes(96 << 20), each: 1 },
+                seconds: 0.15,
+                ..Vmtest::default()
+            }),
+        },
+        Part {
+            name: "forkstorm",
+            experiment: Experiment::Forkstorm(Forkstorm { forks: 400, ..Forkstorm::default() }),
+        },
+        Part {
+            name: "faultscale",
+            experiment: Experiment::Faultscale(Faultscale {
+                workers: vec![1, 2, 4, 8],
+                seconds: 0.15,
+                ..Faultscale::default()
+            }),
+        },
+        Part {
+            name: "fileread",
+            experiment: Experiment::Fileread(Fileread {
+                access: vec![Access::Pread, Access::Nowait],
+                sizes: Sizes::List([8 << 20, 32 << 20, 96 << 20].map(Size::Bytes).to_vec()),
+                reads: 4000,
+                seconds: 0.5,
+                ..Fileread::default()
+            }),
+        },
+        Part {
+            name: "seqread",
+            experiment: Experiment::Seqread(Seqread {
+                size: Size::Bytes(8 << 20),
+                transfers: Sizes::List([4096, 65536, 1 << 20].map(Size::Bytes).to_vec()),
+                seconds: 0.3,
+            }),
+        },
+        Part { name: "command", experiment: Experiment::Command(sort()) },
     ]
+}
+
+/// The clock's short form.
+pub fn clock() -> Experiment {
+    Experiment::Clock(Clock::short())
+}
+
+/// A program that every system has: it sorts two hundred thousand numbers.
+fn sort() -> Command {
+    Command::new(["sh", "-c", "seq 200000 | sort -r"].map(str::to_owned).to_vec())
 }
 
 /// A mapping that fits into the limit.

@@ -12,11 +12,24 @@ const MUCH_READ_AHEAD: f64 = 262_144.0;
 
 /// The sentences for `runs`: first what each says by itself, then what they say together.
 pub fn verdict(runs: &[&Run]) -> Vec<String> {
-    let mut lines: Vec<String> = runs.iter().filter_map(|run| of_run(run)).collect();
+    let mut lines: Vec<String> =
+        runs.iter().filter_map(|run| of_run(run).or_else(|| crate::lines::of_run(run))).collect();
     lines.extend(past_the_limit(runs));
     lines.extend(runs.iter().filter_map(|run| avoidable(run)));
     lines.extend(warnings(runs));
     lines
+}
+
+/// What the clock's run says in a word for the environment of others.
+pub fn of_clock(runs: &[Run]) -> String {
+    let notes = runs.iter().flat_map(|run| run.done()).flat_map(|r| &r.observations.notes);
+    let reasons: Vec<&str> = notes.filter(|n| n.level == Level::Warning).map(|n| n.text.as_str()).collect();
+    let measured = runs.iter().any(|run| !run.values("clock.true").is_empty());
+    match (measured, reasons.first()) {
+        (false, _) => "not measured".to_owned(),
+        (true, None) => "true".to_owned(),
+        (true, Some(reason)) => format!("suspect: {reason}"),
+    }
 }
 
 /// The same with its unit: time, or instructions where the run counted them.
@@ -33,7 +46,7 @@ fn median(run: &Run, metric: &str) -> Option<f64> {
 fn paging(run: &Run) -> Option<&Paging> {
     match &run.header.experiment {
         Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => Some(paging),
-        Experiment::Record(_) => None,
+        _ => None,
     }
 }
 

@@ -1,14 +1,26 @@
 //! The experiments, one file each. An experiment is its parameters; targets know how to perform it.
 
+pub mod clock;
+pub mod command;
+pub mod faultscale;
+pub mod fileread;
+pub mod forkstorm;
 pub mod paging;
 pub mod recording;
+pub mod vmtest;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use clock::Clock;
+pub use command::Command;
+pub use faultscale::{Faultscale, Work, Workers};
+pub use fileread::{Access, Fileread, Seqread};
+pub use forkstorm::{Child, Forkstorm};
 pub use paging::{Backing, Paging, Touch};
 pub use recording::Recording;
+pub use vmtest::{Mapping, PagesOf, Vmtest};
 
 /// An experiment with all its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +30,20 @@ pub enum Experiment {
     Mapanon(Paging),
     /// References to one mapping of a file.
     Mapfile(Paging),
+    /// Throughput against active virtual memory (Irlam).
+    Vmtest(Vmtest),
+    /// Fork, exec and exit (Morton).
+    Forkstorm(Forkstorm),
+    /// Memory management against the number of workers (Dillon).
+    Faultscale(Faultscale),
+    /// Random reads of files (McDougall).
+    Fileread(Fileread),
+    /// Sequential reads against the transfer size (McDougall).
+    Seqread(Seqread),
+    /// Whether time is true (McDougall).
+    Clock(Clock),
+    /// A program of the user's.
+    Command(Command),
     /// The kernel's counters over time (`pagelab record`); no target performs it.
     Record(Recording),
 }
@@ -55,6 +81,13 @@ impl Experiment {
         match self {
             Self::Mapanon(paging) => Footprint { anonymous: paging.pages.saturating_mul(page_size), file: 0 },
             Self::Mapfile(paging) => Footprint { anonymous: 0, file: paging.pages.saturating_mul(page_size) },
+            Self::Vmtest(vmtest) => vmtest.footprint(page_size),
+            Self::Forkstorm(forkstorm) => forkstorm.footprint(page_size),
+            Self::Faultscale(faultscale) => faultscale.footprint(page_size),
+            Self::Fileread(fileread) => fileread.footprint(page_size),
+            Self::Seqread(seqread) => seqread.footprint(page_size),
+            Self::Clock(_) => Footprint::default(),
+            Self::Command(command) => command.footprint(page_size),
             Self::Record(_) => Footprint::default(),
         }
     }
@@ -64,6 +97,13 @@ impl Experiment {
         &[
             ("mapanon", "references to one anonymous mapping (Gorman 2002)", paging::PARAMETERS),
             ("mapfile", "references to one mapping of a file", paging::PARAMETERS),
+            ("vmtest", "throughput against active virtual memory (Irlam 1990)", vmtest::PARAMETERS),
+            ("forkstorm", "fork, exec and exit as fast as they go (Morton 2002)", forkstorm::PARAMETERS),
+            ("faultscale", "memory management against workers (Dillon 2011)", faultscale::PARAMETERS),
+            ("fileread", "random reads of files (McDougall 2005)", fileread::PARAMETERS),
+            ("seqread", "sequential reads against the transfer size (McDougall 2005)", fileread::SEQUENTIAL),
+            ("clock", "whether time is true on this machine (McDougall 2007)", clock::PARAMETERS),
+            ("command", "any program of yours: command -- PROGRAM ARGUMENTS", command::PARAMETERS),
         ]
     }
 
@@ -72,6 +112,13 @@ impl Experiment {
         match self {
             Self::Mapanon(_) => "mapanon",
             Self::Mapfile(_) => "mapfile",
+            Self::Vmtest(_) => "vmtest",
+            Self::Forkstorm(_) => "forkstorm",
+            Self::Faultscale(_) => "faultscale",
+            Self::Fileread(_) => "fileread",
+            Self::Seqread(_) => "seqread",
+            Self::Clock(_) => "clock",
+            Self::Command(_) => "command",
             Self::Record(_) => "record",
         }
     }
@@ -82,6 +129,13 @@ impl fmt::Display for Experiment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mapanon(paging) | Self::Mapfile(paging) => write!(f, "{} {paging}", self.name()),
+            Self::Vmtest(vmtest) => write!(f, "vmtest {vmtest}"),
+            Self::Forkstorm(forkstorm) => write!(f, "forkstorm {forkstorm}"),
+            Self::Faultscale(faultscale) => write!(f, "faultscale {faultscale}"),
+            Self::Fileread(fileread) => write!(f, "fileread {fileread}"),
+            Self::Seqread(seqread) => write!(f, "seqread {seqread}"),
+            Self::Clock(clock) => write!(f, "clock {clock}"),
+            Self::Command(command) => write!(f, "command {command}"),
             Self::Record(recording) => write!(f, "{} {recording}", self.name()),
         }
     }

@@ -2,9 +2,11 @@
 
 pub mod bisect_run;
 pub mod catalogue;
+pub mod clock;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod experiments;
 pub mod export;
 pub mod fixture;
 pub mod import;
@@ -75,6 +77,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Top(arguments) => top::run(&arguments, &context),
         Command::Record(arguments) => record::run(&arguments, &context),
         Command::Fixture(arguments) => fixture::run(&arguments, &context),
+        Command::Clock(arguments) => clock::run(&arguments),
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, &context),

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use pagelab_counters::views::series::{Column, Series};
-use pagelab_counters::{Kind, Selection, Snapshot, Tree, Unit};
+use pagelab_counters::views::series::Series;
+use pagelab_counters::{Selection, Tree};
 use pagelab_experiment::experiments::Recording;
-use pagelab_experiment::observation::{self, Counter, Observation, Table, Values};
+use pagelab_experiment::observation::Observation;
 use pagelab_experiment::{Experiment, Outcome, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
 
@@ -14,16 +14,9 @@ use super::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::say;
+use crate::recording;
 use crate::ticker::{Interval, Schedule, Ticker};
 
-/// What is recorded without a selector: the signs of a shortage and where memory is.
-const DEFAULT: [&str; 5] = [
-    "pressure:0:/^(memory|io)$/:/^(some|full)_total$/",
-    "vmstat:0:vm:/^(pgfault|pgmajfault|pswpin|pswpout|oom_kill)$/",
-    "vmstat:0:vm:/^(pgscan|pgsteal|workingset_refault)_(anon|file)$/",
-    "meminfo:0:mem:/^(MemFree|MemAvailable|AnonPages|Cached|Shmem|Slab|Dirty|SwapFree)$/",
-    "zoneinfo::Normal:/^(free|low|min)$/",
-];
 /// The most looks of one recording: what fits in memory and on a page.
 const MOST: u64 = 1_000_000;
 
@@ -52,7 +45,7 @@ pub struct Arguments {
 /// Records until the count is reached or the user ends it.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let selectors: Vec<String> = if arguments.selectors.is_empty() {
-        DEFAULT.map(str::to_owned).to_vec()
+        recording::DEFAULT.map(str::to_owned).to_vec()
     } else {
         arguments.selectors.clone()
     };
@@ -94,8 +87,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     let looks = series.len();
     let (times, columns) = series.finish();
-    notebook.record(repetition, &Observation::Table(table(&times, columns)))?;
-    notebook.record(repetition, &Observation::Counters(counters(&first, &last)))?;
+    notebook.record(repetition, &Observation::Table(recording::table(&times, columns)))?;
+    notebook.record(repetition, &Observation::Counters(recording::counters(&first, &last)))?;
     let outcome = if looks > 0 { Outcome::Done } else { Outcome::Interrupted };
     notebook.finish_repetition(repetition, &outcome)?;
     if !context.quiet {
@@ -106,51 +99,4 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A row for each look; the time in nanoseconds is the abscissa.
-fn table(times: &[u64], columns: Vec<Column>) -> Table {
-    let number = |name: String, unit, values| observation::Column {
-        name,
-        unit: Some(unit),
-        values: Values::Number(values),
-    };
-    let time = times.iter().map(|ns| Some(*ns as f64)).collect();
-    let mut all = vec![number("time".to_owned(), observation::Unit::Nanoseconds, time)];
-    for column in columns {
-        let (unit, by) = unit(column.unit, column.rate);
-        let values = column.values.into_iter().map(|v| v.map(|v| v / by)).collect();
-        all.push(number(column.name, unit, values));
-    }
-    Table { name: "counters".to_owned(), columns: all }
-}
-
-/// The notebook's unit for a figure and what to divide it by: time per time and hundredths are shares.
-fn unit(unit: Unit, rate: bool) -> (observation::Unit, f64) {
-    match (unit, rate) {
-        (Unit::Nanoseconds, true) => (observation::Unit::Share, 1e9),
-        (Unit::Percent, _) => (observation::Unit::Share, 100.0),
-        (_, true) => (observation::Unit::PerSecond, 1.0),
-        (Unit::Nanoseconds, false) => (observation::Unit::Nanoseconds, 1.0),
-        (Unit::Bytes, false) => (observation::Unit::Bytes, 1.0),
-        (Unit::Pages, false) => (observation::Unit::Pages, 1.0),
-        (Unit::Count | Unit::None, false) => (observation::Unit::Count, 1.0),
-    }
-}
-
-/// The growing counters at the start and the end.
-fn counters(first: &Snapshot, last: &Snapshot) -> Vec<Counter> {
-    let whole = |v: f64| v as i64;
-    let growing = last.samples().iter().filter(|s| s.kind == Kind::Counter);
-    growing
-        .filter_map(|s| {
-            let before = first.number(s.module, s.instance, &s.name, &s.statistic)?;
-            Some(Counter {
-                source: format!("{}:{}:{}", s.module, s.instance, s.name),
-                name: s.statistic.to_string(),
-                before: whole(before),
-                after: whole(s.value.number()?),
-            })
-        })
-        .collect()
 }

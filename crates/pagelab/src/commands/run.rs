@@ -4,17 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::setting::{Swap, Thp};
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, Run, Setting, Size, TargetSpec};
+use pagelab_experiment::{Run, Setting, Size, TargetSpec};
 use pagelab_notebook::Notebook;
-use pagelab_reference::Pattern;
 
 use super::Context;
+use super::experiments::ExperimentArguments;
 use crate::failure::usage;
 use crate::performance::{self, Plan};
-use crate::{costs, page, suite, summary, verdict};
+use crate::{costs, page, suite, summary, sweep, verdict};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -24,6 +23,8 @@ use crate::{costs, page, suite, summary, verdict};
   pagelab run mapanon --repeat 8 --on host,swap=file --on host,swap=zram
   pagelab run mapfile --touch write --name dirty-pages
   pagelab run mapanon --on host --on model:linux-lru --on model:lru --on model:opt
+  pagelab run vmtest --repeat 3
+  pagelab run command --sweep-memory 32M..1G -- sort big.txt
 ")]
 pub struct Arguments {
     #[command(flatten)]
@@ -88,54 +89,6 @@ fn limit(text: &str) -> Result<Limit, String> {
     }
 }
 
-#[derive(clap::Subcommand, Debug)]
-enum ExperimentArguments {
-    /// References to one anonymous mapping, each timed (Gorman 2002)
-    Mapanon(PagingArguments),
-    /// References to one mapping of a file, each timed
-    Mapfile(PagingArguments),
-}
-
-/// The parameters of mapanon and mapfile.
-#[derive(clap::Args, Debug)]
-struct PagingArguments {
-    /// The mapping's size in pages
-    #[arg(long, value_name = "N", default_value_t = Paging::default().pages, value_parser = clap::value_parser!(u64).range(1..))]
-    pages: u64,
-    /// The number of references
-    #[arg(long, value_name = "N", default_value_t = Paging::default().references, value_parser = clap::value_parser!(u64).range(1..))]
-    references: u64,
-    /// The order of references (see: pagelab patterns)
-    #[arg(long, value_name = "PATTERN", default_value_t = Paging::default().pattern)]
-    pattern: Pattern,
-    /// What a reference does: reads its whole page, reads a word, or writes a word
-    #[arg(long, value_name = "page|word|write", default_value_t = Paging::default().touch)]
-    touch: Touch,
-    /// The seed of the pattern
-    #[arg(long, value_name = "N", default_value_t = Paging::default().seed)]
-    seed: u64,
-    /// Touch every page twice, from the last down, before the references start
-    #[arg(long)]
-    warm: bool,
-}
-
-impl ExperimentArguments {
-    fn experiment(&self) -> Experiment {
-        let paging = |a: &PagingArguments| Paging {
-            pages: a.pages,
-            references: a.references,
-            pattern: a.pattern.clone(),
-            touch: a.touch,
-            seed: a.seed,
-            warm: a.warm,
-        };
-        match self {
-            Self::Mapanon(arguments) => Experiment::Mapanon(paging(arguments)),
-            Self::Mapfile(arguments) => Experiment::Mapfile(paging(arguments)),
-        }
-    }
-}
-
 impl Conditions {
     fn setting(&self) -> Result<Setting> {
         let memory = match self.memory {
@@ -180,7 +133,20 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let setting = conditions.setting()?;
     let targets = conditions.targets(context)?;
     let name = conditions.name.as_deref();
-    let repeat = conditions.repeat.unwrap_or(if arguments.experiment.is_some() { 1 } else { suite::REPEAT });
+    let range = arguments.experiment.as_ref().and_then(ExperimentArguments::sweep);
+    let repeat = conditions.repeat.unwrap_or(match (&arguments.experiment, range) {
+        (_, Some(_)) => sweep::REPEAT,
+        (Some(_), None) => 1,
+        (None, None) => suite::REPEAT,
+    });
+    if let (Some(experiment), Some(range)) = (&arguments.experiment, range) {
+        let [target] = targets.as_slice() else {
+            return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
+        };
+        let experiment = experiment.experiment(&setting);
+        let (done, lines) = sweep::sweep(&experiment, range, name, target, &setting, repeat, context)?;
+        return finish(done, lines, conditions, context);
+    }
     let mut plans = Vec::new();
     match &arguments.experiment {
         Some(experiment) => {
@@ -189,7 +155,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     name.map(
                         |name| if targets.len() > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() },
                     );
-                plans.push(Plan::new(name, experiment.experiment(), target, &setting)?);
+                plans.push(Plan::new(name, experiment.experiment(&setting), target, &setting)?);
             }
         }
         None => {
@@ -204,9 +170,26 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             }
         }
     }
+    if arguments.experiment.is_none() {
+        // A machine whose time is not true measures nothing: every run of the suite says so.
+        let mut clock = [Plan::new(None, suite::clock(), &TargetSpec::host(), &Setting::default())?];
+        let timed = performance::perform(&mut clock, 1, context)?;
+        let word = verdict::of_clock(&timed.runs);
+        plans.iter_mut().for_each(|plan| plan.mark(&word));
+    }
     let done = performance::perform(&mut plans, repeat, context)?;
+    finish(done, Vec::new(), conditions, context)
+}
+
+/// Prints the verdict, `lines` first, and draws the page.
+fn finish(
+    done: performance::Performed,
+    mut lines: Vec<String>,
+    conditions: &Conditions,
+    context: &Context,
+) -> Result<ExitCode> {
     let runs: Vec<&Run> = done.runs.iter().collect();
-    let lines = verdict::verdict(&runs);
+    lines.extend(verdict::verdict(&runs));
     let drawn = if conditions.report.as_os_str() == "none" {
         None
     } else {

@@ -34,6 +34,18 @@ pub struct PageInput<'a> {
     pub runs: Vec<&'a Run>,
     /// Finished comparisons.
     pub comparisons: Vec<TextTable>,
+    /// Marks in the plots of a run's tables, such as knees.
+    pub marks: Vec<Marks>,
+}
+
+/// Marks on the abscissa of a run's table.
+pub struct Marks {
+    /// The run's name.
+    pub run: String,
+    /// The table's name.
+    pub table: String,
+    /// What to mark.
+    pub marks: Vec<plot::Mark>,
 }
 
 /// A table of finished texts: a comparison, a study's claims.
@@ -110,7 +122,7 @@ pub fn page(input: &PageInput) -> String {
             section.verdict aria-label="Verdict" { ul { @for line in &input.verdict { li { (line) } } } }
         }
         @for group in &groups {
-            (section(group, groups.len() > 1, &mut number))
+            (section(group, groups.len() > 1, &input.marks, &mut number))
         }
         @for comparison in &input.comparisons { (tables::text(comparison)) }
         (tables::conditions(&input.runs))
@@ -178,17 +190,18 @@ fn groups<'a>(runs: &[&'a Run]) -> Vec<Vec<&'a Run>> {
     groups
 }
 
-fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
+fn section(runs: &[&Run], named: bool, marks: &[Marks], number: &mut usize) -> Markup {
     let targets: Vec<String> = runs.iter().map(|run| run.header.target.to_string()).collect();
     let distinct = runs.len() > 1 && (1..targets.len()).all(|n| !targets[..n].contains(&targets[n]));
     let label = |n: usize| if distinct { targets[n].clone() } else { runs[n].header.name.clone() };
     let shown: Vec<Shown> =
         runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect();
     let mut panels: Vec<Panel> =
-        sweep::plots(&shown).into_iter().map(|plot| Panel::Plot(Box::new(plot))).collect();
+        sweep::plots(&shown, marks).into_iter().map(|plot| Panel::Plot(Box::new(plot))).collect();
     panels.extend(windows::panels(&shown));
     panels.extend(latency::panels(&shown));
     panels.extend(presence::panels(&shown));
+    panels.extend(sweep::recorded(&shown).into_iter().map(|plot| Panel::Plot(Box::new(plot))));
     let drawn = panels.iter().any(|panel| matches!(panel, Panel::Plot(_)));
     // Only the references to a mapping have all of these; of other experiments none is missed.
     if !drawn || !matches!(runs[0].header.experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_)) {
@@ -212,6 +225,7 @@ fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
                     }
                 }
             }
+            @for s in &shown { (tables::named_rows(s, shown.len() > 1)) }
             (tables::metrics(runs))
             (tables::counters(&shown))
         }

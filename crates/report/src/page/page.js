@@ -38,7 +38,11 @@
 
   // Round figures between low and high: as in scale.rs.
   const ticks = (low, high, log, binary) => {
-    if (log) {
+    if (log && binary) {
+      const from = Math.ceil(Math.log2(low)), to = Math.floor(Math.log2(high)), every = Math.max(1, Math.ceil((to - from + 1) / TICKS));
+      const list = Array.from({ length: Math.max(0, Math.ceil((to - from + 1) / every)) }, (_, n) => 2 ** (from + n * every));
+      if (list.length > 1) return list;
+    } else if (log) {
       const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high)), list = [];
       const every = Math.max(1, Math.ceil((to - from) / TICKS));
       for (let e = Math.ceil(from / every) * every; e <= to; e += every) {

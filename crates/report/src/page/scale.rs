@@ -50,9 +50,16 @@ impl Scale {
     }
 
     /// About `count` round figures within the scale: 1, 2 or 5 times a power of ten (of two with `binary`);
-    /// on a logarithmic scale whole decades, or 1, 2 and 5 of each where there are few.
+    /// on a logarithmic scale powers of two with `binary`, else whole decades, or 1, 2 and 5 of each where there are few.
     pub fn ticks(&self, count: usize, binary: bool) -> Vec<f64> {
-        if self.log {
+        if self.log && binary {
+            let (from, to) = (self.low.log2().ceil() as i32, self.high.log2().floor() as i32);
+            let every = ((to - from + 1).max(0) as usize).div_ceil(count.max(1)).max(1);
+            let ticks: Vec<f64> = (from..=to).step_by(every).map(|e| 2f64.powi(e)).collect();
+            if ticks.len() > 1 {
+                return ticks;
+            }
+        } else if self.log {
             let (from, to) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
             let every = (to - from).unsigned_abs().div_ceil(count.clamp(1, 100) as u32).max(1) as i32;
             let within = if to - from <= 2 { &[1.0, 2.0, 5.0][..] } else { &[1.0] };
@@ -93,6 +100,10 @@ mod tests {
         assert_eq!(ticks(0.0, 400_000.0, false), [0.0, 1e5, 2e5, 3e5, 4e5]);
         assert_eq!(ticks(-3.0, 3.0, false), [-2.0, 0.0, 2.0]);
         assert_eq!(ticks(90.0, 2.0e7, true), [1e2, 1e4, 1e6]);
+        assert_eq!(
+            Scale { low: 1000.0, high: 9000.0, log: true }.ticks(5, true),
+            [1024.0, 2048.0, 4096.0, 8192.0]
+        );
         assert_eq!(ticks(3.0, 60.0, true), [5.0, 10.0, 20.0, 50.0]);
         assert_eq!(ticks(2.1, 4.4, true), [2.5, 3.0, 3.5, 4.0]);
         assert_eq!(

@@ -49,7 +49,7 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
                 }
             }
             line.base x1="0" x2="100%" y1=(height) y2=(height) {}
-            @for mark in &plot.marks { (mark_text(mark, &x)) }
+            @for (n, mark) in plot.marks.iter().enumerate() { (mark_text(mark, n, &x)) }
             @for (n, s) in plot.strips.iter().enumerate() { (strip(s, &x, strips + n * STRIP)) }
             g.xticks {
                 @for tick in x.ticks(TICKS, plot.x.unit == "bytes") {
@@ -235,10 +235,11 @@ fn mark_line(mark: &Mark, x: &Scale) -> Markup {
     }
 }
 
-fn mark_text(mark: &Mark, x: &Scale) -> Markup {
+/// Neighbouring marks have their words below one another.
+fn mark_text(mark: &Mark, number: usize, x: &Scale) -> Markup {
     let Some(share) = x.share(mark.x) else { return html! {} };
     html! {
-        text.kneetext.left[share > 0.6] data-at=(format!("{share:.4}")) x=(percent(share)) y="12" dx=(if share > 0.6 { "-6" } else { "6" }) { (mark.label) }
+        text.kneetext.left[share > 0.6] data-at=(format!("{share:.4}")) x=(percent(share)) y=(12 + number % 6 * 15) dx=(if share > 0.6 { "-6" } else { "6" }) { (mark.label) }
     }
 }
 

@@ -4,18 +4,26 @@
 use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
-use super::Shown;
-use super::plot::{Axis, Numbers, Plot, Series, unit_name};
+use super::plot::{Axis, Mark, Numbers, Plot, Series, unit_name};
+use super::{Marks, Shown};
 
-/// The plots of every table whose first column is numbers.
-pub fn plots(shown: &[Shown]) -> Vec<Plot> {
+/// The table of counters recorded over time beside a repetition.
+const RECORDED: &str = "counters";
+
+/// The plots of the counters recorded over time. So many lines can be read for one run alone.
+pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
+    if shown.len() == 1 { of_table(RECORDED, shown, &[]) } else { Vec::new() }
+}
+
+/// The plots of every other table whose first column is numbers.
+pub fn plots(shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
-        if table.name != WINDOWS && !names.contains(&table.name.as_str()) {
+        if table.name != WINDOWS && table.name != RECORDED && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
     }
-    names.into_iter().flat_map(|name| of_table(name, shown)).collect()
+    names.into_iter().flat_map(|name| of_table(name, shown, marks)).collect()
 }
 
 fn numbers(column: &Column) -> Option<&[Option<f64>]> {
@@ -29,7 +37,7 @@ fn abscissae(table: &Table) -> Option<&[Option<f64>]> {
     numbers(table.columns.first()?)
 }
 
-fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
+fn of_table(name: &str, shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
     let tables: Vec<(&Shown, &Table)> =
         shown.iter().filter_map(|s| Some((s, s.seen().table(name)?))).collect();
     let abscissa = tables.iter().find_map(|(_, t)| t.columns.first().filter(|c| numbers(c).is_some()));
@@ -77,7 +85,9 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
             plot.y.label = unit_words(column.unit).to_owned();
         }
     }
-    plots.into_iter().map(|(_, plot, _)| plot).collect()
+    let marked = |m: &&Marks| m.table == name && tables.iter().any(|(s, _)| s.run.header.name == m.run);
+    let marks: Vec<Mark> = marks.iter().filter(marked).flat_map(|m| m.marks.clone()).collect();
+    plots.into_iter().map(|(_, plot, _)| Plot { marks: marks.clone(), ..plot }).collect()
 }
 
 /// What an axis is called that several columns share.
@@ -135,7 +145,10 @@ mod tests {
             run(&[("size", Unit::Bytes), ("mean", Unit::Nanoseconds), ("rate", Unit::PerSecond)]),
             run(&[("size", Unit::Bytes), ("worst", Unit::Nanoseconds), ("mean", Unit::Nanoseconds)]),
         ];
-        let plots = plots(&shown(&runs));
+        let mark = Mark { x: 10.0, low: None, high: None, label: "knee".into() };
+        let marks = |run: &str| Marks { run: run.into(), table: "sizes".into(), marks: vec![mark.clone()] };
+        let plots = plots(&shown(&runs), &[marks("x"), marks("another")]);
+        assert!(plots.iter().all(|p| p.marks.len() == 1));
         let names: Vec<Vec<(&str, usize, usize)>> = plots
             .iter()
             .map(|p| p.series.iter().map(|s| (s.name.as_str(), s.color, s.dash)).collect())

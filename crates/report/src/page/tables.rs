@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use pagelab_experiment::catalogue::ENVIRONMENT;
-use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::observation::{Level, Unit, Values};
 use pagelab_experiment::{Outcome, Run};
 
 use super::{Shown, TextTable};
@@ -146,6 +146,41 @@ pub fn metrics(runs: &[&Run]) -> Markup {
             } }
             tbody { @for (name, unit) in &names { tr { th { (name) } @for run in runs { (cell(run, name, *unit)) } } } }
         } }
+    }
+}
+
+/// Rows of a table that are shown.
+const ROWS: usize = 25;
+
+/// The tables whose rows have names: a profile, the locks waited for, cases.
+pub fn named_rows(shown: &Shown, several: bool) -> Markup {
+    let tables = shown.repetition.observations.tables.iter().filter_map(|table| {
+        match &table.columns.first()?.values {
+            Values::Text(names) if !names.is_empty() => Some((table, names)),
+            _ => None,
+        }
+    });
+    html! {
+        @for (table, names) in tables {
+            h3 { (table.name) @if several { ": " (shown.name()) } }
+            div.scroll { table {
+                thead { tr { @for column in &table.columns { th { (column.name) } } } }
+                tbody {
+                    @for (row, name) in names.iter().enumerate().take(ROWS) {
+                        tr {
+                            th { (name) }
+                            @for column in &table.columns[1..] {
+                                td { @match &column.values {
+                                    Values::Number(numbers) => (text::value(numbers.get(row).copied().flatten(), column.unit.unwrap_or(Unit::Count))),
+                                    Values::Text(texts) => (texts.get(row).map_or("", String::as_str)),
+                                } }
+                            }
+                        }
+                    }
+                }
+            } }
+            @if names.len() > ROWS { p.soft { "The first " (ROWS) " of " (names.len()) " rows; the notebook has all." } }
+        }
     }
 }
 

@@ -1,0 +1,222 @@
+//! The knees of `vmtest`: where they are, and what is there.
+//!
+//! The curve is the time of a read against the active virtual memory, both as logarithms, so that a
+//! knee is where the cost begins to grow (or to level off) in proportion. [`crate::knee`] finds the
+//! knees and their intervals; each is then named by what the machine has there:
+//!
+//! - a TLB's reach, entries × page size;
+//! - the size of a first- or second-level cache: a read touches one line in each page, always at the
+//!   same place in it, so only that part of the sets is used, and a cache holds as many such lines as
+//!   it has pages' worth of bytes. A third-level cache spreads its lines over all sets by a hash, and
+//!   holds one line for each of 64 times as many bytes (with pages of 4 KiB and lines of 64 bytes);
+//! - the segment of one process, from which on there are several processes;
+//! - the memory limit, where major faults begin with the knee.
+//!
+//! A name needs its size within the knee's interval, widened by one step of the sweep to either side
+//! (a knee is not known better than the sweep looks), and the counters to agree: no major faults below
+//! a hardware knee, major faults past the limit's. What nothing explains stays without a name.
+
+use pagelab_experiment::observation::{Observations, Table};
+use pagelab_experiment::{Experiment, Run};
+
+use crate::knee::{self, Fit};
+
+/// Knees looked for, at most.
+const MOST: usize = 5;
+/// Major faults for each thousand reads from which on memory is said to be short.
+const FAULTING: f64 = 1.0;
+
+/// Bytes of a cache line on every machine that has a third-level cache to speak of.
+const LINE: f64 = 64.0;
+
+/// What is at a knee.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The reach of the first-level data TLB.
+    FirstTlb,
+    /// The reach of the second-level TLB.
+    SecondTlb,
+    /// The cache of this level.
+    Cache(u8),
+    /// From here on there are several processes.
+    Processes,
+    /// The memory limit.
+    Limit,
+}
+
+impl Cause {
+    /// As a reader's words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::FirstTlb => "first-level TLB reach".into(),
+            Self::SecondTlb => "second-level TLB reach".into(),
+            Self::Cache(level) => format!("level-{level} cache"),
+            Self::Processes => "more than one process".into(),
+            Self::Limit => "memory limit".into(),
+        }
+    }
+}
+
+/// A knee of the curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knee {
+    /// Active virtual memory there, bytes.
+    pub at: f64,
+    /// The 95 % interval, bytes.
+    pub interval: (f64, f64),
+    /// Growth of the time of a read for each doubling of memory, before and after: 1 = none, 2 = it
+    /// doubles too.
+    pub growth: (f64, f64),
+    /// What is there, and at how many bytes; `None`: nothing known explains it.
+    pub cause: Option<(Cause, f64)>,
+}
+
+/// The curve and its knees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Active virtual memory in bytes, and the time of a read there in ns: the smallest of the
+    /// repetitions, as Irlam gives it.
+    pub points: Vec<(f64, f64)>,
+    /// The knees, ascending.
+    pub knees: Vec<Knee>,
+}
+
+impl Curve {
+    /// The first knee past which reads are dearer because memory is short.
+    pub fn limit(&self) -> Option<&Knee> {
+        self.knees.iter().find(|knee| matches!(knee.cause, Some((Cause::Limit, _))))
+    }
+}
+
+/// The curve of a run of `vmtest`; `None` of another experiment or with too few sizes.
+pub fn of_run(run: &Run) -> Option<Curve> {
+    let Experiment::Vmtest(parameters) = &run.header.experiment else { return None };
+    let done: Vec<&Observations> = run
+        .repetitions
+        .iter()
+        .filter(|r| r.outcome == pagelab_experiment::Outcome::Done)
+        .map(|r| &r.observations)
+        .collect();
+    let first = done.first()?;
+    let tables: Vec<&Table> = done.iter().filter_map(|seen| seen.table("vmtest")).collect();
+    let number = |name: &str| first.environment.get(name).and_then(|v| v.parse::<f64>().ok());
+    let page = number("page.size").unwrap_or(4096.0);
+    let geometry: Vec<(Cause, f64)> = [
+        (Cause::FirstTlb, number("tlb.l1d").map(|entries| entries * page)),
+        (Cause::SecondTlb, number("tlb.l2").map(|entries| entries * page)),
+        (Cause::Cache(1), number("cache.l1d")),
+        (Cause::Cache(2), number("cache.l2")),
+        (Cause::Cache(3), number("cache.l3").map(|bytes| bytes / LINE * page)),
+        (Cause::Processes, Some(parameters.process_size.bytes(page as u64) as f64)),
+        (Cause::Limit, number("memory.limit")),
+    ]
+    .into_iter()
+    .filter_map(|(cause, at)| Some((cause, at?)))
+    .collect();
+    of_tables(&tables, &geometry)
+}
+
+/// The curve of the tables `vmtest` of several repetitions: what disturbs a run makes it slower.
+fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
+    let sizes = tables.first()?.numbers("size")?.to_vec();
+    let across = |name: &str, row: usize| -> Option<f64> {
+        let values = tables.iter().filter_map(|t| *t.numbers(name)?.get(row)?);
+        values.min_by(f64::total_cmp)
+    };
+    let rows: Vec<(f64, f64, f64)> = (0..sizes.len())
+        .filter_map(|row| {
+            let (size, time) = (sizes[row]?, across("access.mean", row)?);
+            let faulting = across("faults.major", row)? * 1000.0 / across("reads", row)?;
+            (size > 0.0 && time > 0.0).then_some((size, time, faulting))
+        })
+        .collect();
+    let x: Vec<f64> = rows.iter().map(|r| r.0.log2()).collect();
+    let y: Vec<f64> = rows.iter().map(|r| r.1.log2()).collect();
+    let fit = knee::knees(&x, &y, MOST)?;
+    let knees = fit.knees.iter().map(|found| named(found, &fit, &rows, geometry)).collect();
+    Some(Curve { points: rows.iter().map(|r| (r.0, r.1)).collect(), knees })
+}
+
+fn named(found: &knee::Knee, fit: &Fit, rows: &[(f64, f64, f64)], geometry: &[(Cause, f64)]) -> Knee {
+    // The step of the sweep about the knee.
+    let above = rows.partition_point(|r| r.0.log2() <= found.at).clamp(1, rows.len() - 1);
+    let step = rows[above].0.log2() - rows[above - 1].0.log2();
+    let (low, high) = (found.interval.0 - step, found.interval.1 + step);
+    let next = fit.knees.iter().map(|k| k.at).find(|&at| at > found.at).unwrap_or(f64::INFINITY);
+    let faulting_before = rows.iter().filter(|r| r.0.log2() < found.at - step / 2.0).any(|r| r.2 >= FAULTING);
+    let faulting_after = rows
+        .iter()
+        .filter(|r| r.0.log2() > found.at && r.0.log2() <= next.max(found.at + 2.0 * step))
+        .any(|r| r.2 >= FAULTING);
+    let dearer = found.slopes.1 > found.slopes.0;
+    let fits = |cause: &Cause| match cause {
+        Cause::Limit => dearer && faulting_after && !faulting_before,
+        Cause::Processes => !faulting_after && !faulting_before,
+        _ => dearer && !faulting_after && !faulting_before,
+    };
+    let near = geometry.iter().filter(|(cause, at)| (low..=high).contains(&at.log2()) && fits(cause));
+    let cause = near.min_by(|a, b| (a.1.log2() - found.at).abs().total_cmp(&(b.1.log2() - found.at).abs()));
+    Knee {
+        at: found.at.exp2(),
+        interval: (found.interval.0.exp2(), found.interval.1.exp2()),
+        growth: (found.slopes.0.exp2(), found.slopes.1.exp2()),
+        cause: cause.cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::observation::{Column, Unit, Values};
+
+    /// A machine of known geometry: 2 ns in the first-level TLB's reach of 256 KiB, growing to a
+    /// plateau, and a cliff past 64 MiB with major faults.
+    fn table(limit: f64) -> Table {
+        let sizes: Vec<f64> = (0..23).map(|n| 65536.0 * 2f64.powf(f64::from(n) / 2.0)).collect();
+        let time = |size: f64| {
+            let tlb: f64 = if size > 262_144.0 { (size / 262_144.0).log2().min(4.0) } else { 0.0 };
+            let swap = if size > limit { 10.0 + 3.0 * (size / limit).log2() } else { 0.0 };
+            (1.0 + tlb + swap).exp2()
+        };
+        let column = |name: &str, values: Vec<f64>| Column {
+            name: name.into(),
+            unit: Some(Unit::Count),
+            values: Values::Number(values.into_iter().map(Some).collect()),
+        };
+        Table {
+            name: "vmtest".into(),
+            columns: vec![
+                column("size", sizes.clone()),
+                column("access.mean", sizes.iter().map(|&s| time(s)).collect()),
+                column("faults.major", sizes.iter().map(|&s| if s > limit { 500.0 } else { 0.0 }).collect()),
+                column("reads", vec![10_000.0; sizes.len()]),
+            ],
+        }
+    }
+
+    #[test]
+    fn knees_are_named_by_what_is_there_or_not_at_all() {
+        let limit = f64::from(60 << 20);
+        let geometry =
+            [(Cause::FirstTlb, 262_144.0), (Cause::Cache(2), f64::from(1 << 20)), (Cause::Limit, limit)];
+        let curve = of_tables(&[&table(limit)], &geometry).unwrap();
+        let named: Vec<&Cause> = curve.knees.iter().filter_map(|k| k.cause.as_ref().map(|c| &c.0)).collect();
+        assert_eq!(named, [&Cause::FirstTlb, &Cause::Limit], "{:#?}", curve.knees);
+        let at = curve.limit().unwrap();
+        assert!((at.at / limit).log2().abs() < 0.6, "{at:?}");
+        // The plateau's beginning at 4 MiB is a knee without a cause.
+        assert!(
+            curve.knees.iter().any(|k| k.cause.is_none() && (k.at / f64::from(4 << 20)).log2().abs() < 0.5)
+        );
+        let unknown = of_tables(&[&table(limit)], &[]).unwrap();
+        assert!(unknown.knees.iter().all(|k| k.cause.is_none()));
+    }
+
+    #[test]
+    fn a_limit_without_faults_is_no_cause() {
+        let mut quiet = table(f64::from(60 << 20));
+        quiet.columns[2].values = Values::Number(vec![Some(0.0); 23]);
+        let curve = of_tables(&[&quiet], &[(Cause::Limit, f64::from(60 << 20))]).unwrap();
+        assert!(curve.limit().is_none());
+    }
+}

@@ -1,0 +1,154 @@
+//! When time is called suspect.
+//!
+//! 1. A clock went backwards.
+//! 2. Over one step two clocks differ by more than 500 parts per million (the most that a time daemon
+//!    bends a clock: adjtimex(2)) and 100 µs, and what one set of readings took: a jump. The RTC, in
+//!    whole seconds, is left out.
+//! 3. A sleep ended early, by more than 500 parts per million and 100 µs, or lasted longer than one
+//!    and a half steps and half a second: time jumped for all clocks at once, or the machine stood
+//!    still. (McDougall's guest slept one second and was told 177.)
+//! 4. Two processors' time stamp counters are proven to differ by more than a microsecond, and the
+//!    kernel's clock source is that counter.
+//! 5. Against another machine's clock this one's drifts by more than 500 parts per million, beyond
+//!    what the network leaves uncertain.
+
+use super::Found;
+use super::sources::{SOURCES, Source};
+
+/// The greatest bend of a clock by a daemon, as a share.
+const BEND: f64 = 500e-6;
+/// What readings may differ by for reasons of their own, ns.
+const SLACK: f64 = 100_000.0;
+/// How late a sleep may end: this many steps, and so many ns more.
+const LATE: (f64, f64) = (1.5, 500e6);
+/// The greatest skew that does no harm, ns.
+const SKEW: f64 = 1000.0;
+
+/// What the rules say.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    /// Why time is suspect, a sentence each; empty: it is true as far as can be seen.
+    pub(crate) reasons: Vec<String>,
+    /// Steps of a clock that rules 1 to 3 call jumps.
+    pub(crate) jumps: u64,
+    /// The greatest difference of two clocks over one step, ns.
+    pub(crate) worst_step: Option<f64>,
+}
+
+pub(crate) fn of(found: &Found) -> Verdict {
+    let mut verdict = Verdict { reasons: Vec::new(), jumps: 0, worst_step: None };
+    for (source, &times) in SOURCES.iter().zip(&found.backwards) {
+        if times > 0 {
+            verdict.jumps += times;
+            verdict.reasons.push(format!("the clock {} went backwards {times} times", source.name()));
+        }
+    }
+    let asked = found.step as f64;
+    for (n, step) in found.steps.iter().enumerate() {
+        let clocks = || {
+            SOURCES.iter().zip(step).filter(|(s, _)| **s != Source::Rtc).filter_map(|(s, v)| Some((s, (*v)?)))
+        };
+        let shortest = clocks().min_by(|a, b| a.1.total_cmp(&b.1));
+        let longest = clocks().max_by(|a, b| a.1.total_cmp(&b.1));
+        let (Some(shortest), Some(longest)) = (shortest, longest) else { continue };
+        let apart = longest.1 - shortest.1;
+        verdict.worst_step = Some(verdict.worst_step.unwrap_or(0.0).max(apart));
+        if apart > BEND * shortest.1.abs() + SLACK + found.width {
+            verdict.jumps += 1;
+            verdict.reasons.push(format!(
+                "in step {} the clock {} passed {:.3} ms and the clock {} {:.3} ms",
+                n + 1,
+                shortest.0.name(),
+                shortest.1 / 1e6,
+                longest.0.name(),
+                longest.1 / 1e6,
+            ));
+        }
+        if shortest.1 < asked * (1.0 - BEND) - SLACK || longest.1 > asked * LATE.0 + LATE.1 {
+            verdict.jumps += 1;
+            verdict.reasons.push(format!(
+                "a sleep of {:.0} ms took {:.3} ms by the clock {}",
+                asked / 1e6,
+                longest.1 / 1e6,
+                longest.0.name(),
+            ));
+        }
+    }
+    let by_counter = crate::clock::kernel_source().as_deref() == Some("tsc");
+    for pair in found.pairs.iter().filter(|_| by_counter) {
+        if let Some(skew) = pair.proven().filter(|&skew| skew > SKEW) {
+            verdict.reasons.push(format!(
+                "the time stamp counters of processors {} and {} are at least {:.1} µs apart; boot with clocksource=hpet or tsc=unstable",
+                pair.cpus.0,
+                pair.cpus.1,
+                skew / 1000.0,
+            ));
+        }
+    }
+    if let Some((drift, error)) = found.reference.filter(|(drift, error)| drift.abs() > BEND + error) {
+        verdict.reasons.push(format!(
+            "against the other machine's clock this one's drifts by {:.0} ppm (± {:.0})",
+            drift * 1e6,
+            error * 1e6,
+        ));
+    }
+    verdict
+}
+
+/// What could not be looked at, a sentence each.
+pub(crate) fn absent(found: &Found) -> Vec<String> {
+    let mut all = Vec::new();
+    let has = |source: Source| found.steps.iter().any(|s| s[source as usize].is_some());
+    if !has(Source::Tsc) {
+        all.push("this processor has no time stamp counter that could be compared".into());
+    }
+    if !has(Source::Rtc) {
+        all.push("this machine shows no RTC (/sys/class/rtc/rtc0)".into());
+    }
+    if found.pairs.iter().any(|p| p.ahead.is_none()) {
+        all.push("some processors were too busy to compare their time stamp counters; repeat when the machine is idle".into());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::skew::Pair;
+    use super::*;
+
+    fn steps(all: &[f64]) -> Found {
+        let steps = all.iter().map(|&ns| vec![Some(ns), Some(ns), Some(ns), Some(ns), Some(ns), None]);
+        Found { step: 1_000_000_000, steps: steps.collect(), backwards: vec![0; 6], ..Found::default() }
+    }
+
+    /// McDougall's table: a SPARC whose time is true, a guest whose time is not, and one whose two
+    /// clocks part in one step.
+    #[test]
+    fn mcdougalls_machines() {
+        assert!(of(&steps(&[1_009_354e3, 1_009_801e3, 1_010_484e3, 1_009_315e3])).reasons.is_empty());
+        let guest = of(&steps(&[1_000_665e3, 1_007_738e3, 177_169_798e3]));
+        assert_eq!((guest.reasons.len(), guest.jumps), (1, 1), "{guest:?}");
+        let mut parted = steps(&[1_004_468e3]);
+        parted.steps[0][Source::Raw as usize] = Some(989_472e3);
+        assert!(of(&parted).reasons.len() >= 2, "{:?}", of(&parted));
+    }
+
+    #[test]
+    fn every_other_rule() {
+        let good = steps(&[1e9]);
+        let mut found = Found { backwards: vec![0, 3, 0, 0, 0, 0], ..good.clone() };
+        assert!(of(&found).reasons[0].contains("monotonic went backwards 3"));
+        found = Found { reference: Some((600e-6, 50e-6)), ..good.clone() };
+        assert_eq!(of(&found).reasons.len(), 1);
+        found = Found { reference: Some((600e-6, 200e-6)), ..good.clone() };
+        assert!(of(&found).reasons.is_empty());
+        // A daemon's bend is no jump, and a busy machine's late waking none.
+        let mut bent = steps(&[1e9]);
+        bent.steps[0][0] = Some(1e9 * (1.0 + 499e-6));
+        assert!(of(&bent).reasons.is_empty());
+        assert!(of(&steps(&[1.4e9])).reasons.is_empty());
+        assert_eq!(of(&steps(&[0.9e9])).reasons.len(), 1);
+        found = Found { pairs: vec![Pair { cpus: (0, 1), ahead: Some((-50.0, 900.0)) }], ..good };
+        assert!(of(&found).reasons.is_empty());
+    }
+}

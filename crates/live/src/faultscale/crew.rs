@@ -1,0 +1,158 @@
+//! A crew of workers that begin and end together.
+
+use std::fs::File;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
+
+use pagelab_experiment::experiments::{Faultscale, Workers};
+use pagelab_experiment::{Recorder, TargetError};
+
+use super::Point;
+use super::work::Worker;
+use crate::clock::{Clock, Monotonic};
+use crate::family::{Board, Family};
+use crate::observe::failed;
+use crate::perform::Place;
+use crate::rusage::{self, Usage};
+
+/// Cells: workers ready, whether to go, whether to stop, workers that were refused; then for each
+/// worker the operations and when it ended, and for each process its consumption.
+const READY: usize = 0;
+const GO: usize = 1;
+const STOP: usize = 2;
+const REFUSED: usize = 3;
+const COMMON: usize = 8;
+const EACH: usize = 8;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Makes a crew, lets it work for `time`, and calls `look` many times a second.
+pub(super) fn crew(
+    faultscale: &Faultscale,
+    workers: u32,
+    file: Option<&File>,
+    time: Duration,
+    place: &Place,
+    recorder: &mut dyn Recorder,
+    mut look: impl FnMut(),
+) -> Result<Point, TargetError> {
+    let count = workers as usize;
+    let board = Board::new(COMMON + 2 * EACH * count).map_err(failed("making shared memory"))?;
+    let mut family = Family::default();
+    let (processes, threads) = match faultscale.as_ {
+        Workers::Threads => (1, count),
+        Workers::Processes => (count, 1),
+    };
+    for process in 0..processes {
+        let work = || host(faultscale, file, &board, process, threads, count);
+        family.fork(work).map_err(failed(&format!("forking process {} of {processes}", process + 1)))?;
+    }
+    let refused =
+        || TargetError::Failed(format!("the kernel refused the memory or threads of {workers} workers"));
+    let wait = |family: &mut Family, look: &mut dyn FnMut(), done: &dyn Fn() -> bool| {
+        while !done() {
+            std::thread::sleep(LOOK);
+            look();
+            if board[REFUSED].load(Relaxed) > 0 {
+                return Err(refused());
+            }
+            family.poll().map_err(|lost| lost.error(place))?;
+            if recorder.interrupted() {
+                return Err(TargetError::Interrupted);
+            }
+        }
+        Ok(())
+    };
+    wait(&mut family, &mut look, &|| board[READY].load(Acquire) == count as u64)?;
+    let (start, deadline) = (Monotonic.now(), Instant::now() + time);
+    board[GO].store(1, Release);
+    wait(&mut family, &mut look, &|| Instant::now() >= deadline)?;
+    board[STOP].store(1, Release);
+    while family.poll().map_err(|lost| lost.error(place))? > 0 {
+        std::thread::sleep(LOOK);
+        look();
+        if board[REFUSED].load(Relaxed) > 0 {
+            return Err(refused());
+        }
+    }
+    let cell = |index: usize, n: usize| board[COMMON + index * EACH + n].load(Relaxed);
+    let operations = (0..count).map(|worker| cell(worker, 0)).sum::<u64>() as f64;
+    let ended = (0..count).map(|worker| cell(worker, 1)).max().unwrap_or(start);
+    let mut used = Usage::default();
+    for process in count..count + processes {
+        used += Usage {
+            minor: cell(process, 0),
+            major: cell(process, 1),
+            user: cell(process, 2),
+            system: cell(process, 3),
+            ..Usage::default()
+        };
+    }
+    let elapsed = Duration::from_nanos(ended.saturating_sub(start).max(1));
+    Ok(Point { workers, operations, elapsed, used })
+}
+
+/// One process with its threads; the exit status.
+fn host(
+    faultscale: &Faultscale,
+    file: Option<&File>,
+    board: &[AtomicU64],
+    process: usize,
+    threads: usize,
+    count: usize,
+) -> i32 {
+    let refused = || {
+        board[REFUSED].fetch_add(1, AcqRel);
+        false
+    };
+    let work = |index: usize| -> bool {
+        let Some(worker) = Worker::new(faultscale.work, faultscale.pages.max(1) as usize, file) else {
+            return refused();
+        };
+        board[READY].fetch_add(1, AcqRel);
+        while board[GO].load(Acquire) == 0 {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        let stop = || board[STOP].load(Relaxed) != 0;
+        let mut operations = 0;
+        while !stop() {
+            match worker.turn(stop) {
+                Some(made) => operations += made,
+                None => return refused(),
+            }
+        }
+        board[COMMON + index * EACH].store(operations, Relaxed);
+        board[COMMON + index * EACH + 1].store(Monotonic.now(), Relaxed);
+        true
+    };
+    // The threads' stacks and the preparation are not counted: their faults are few beside the work's.
+    let before = (rusage::process(), rusage::children());
+    let well = if threads == 1 {
+        work(process)
+    } else {
+        std::thread::scope(|scope| {
+            let all: Vec<_> = (0..threads)
+                .map(|index| {
+                    let work = &work;
+                    let thread = std::thread::Builder::new().spawn_scoped(scope, move || work(index));
+                    if thread.is_err() {
+                        refused();
+                    }
+                    thread
+                })
+                .collect();
+            all.into_iter().all(|thread| thread.is_ok_and(|thread| thread.join().unwrap_or(false)))
+        })
+    };
+    if !well {
+        return 2;
+    }
+    let mut used = rusage::process() - before.0;
+    used += rusage::children() - before.1;
+    for (n, value) in [used.minor, used.major, used.user, used.system].into_iter().enumerate() {
+        board[COMMON + (count + process) * EACH + n].store(value, Relaxed);
+    }
+    0
+}

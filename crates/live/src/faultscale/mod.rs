@@ -1,0 +1,204 @@
+//! `faultscale` on the running kernel: memory management against the number of workers (Dillon 2011).
+//!
+//! For each number of workers a crew is made: threads of one fresh process, or processes. All begin
+//! at once, work until they are told to stop, and say what they did ([`work`]). Then the same crew's
+//! like works again for a fifth of a second while the kernel's lock events are taken ([`locks`]), so
+//! that the taking does not disturb the timing. `build` compiles instead ([`build`]).
+
+mod build;
+mod crew;
+mod locks;
+mod work;
+
+use std::fs::File;
+use std::time::Duration;
+
+use pagelab_experiment::experiments::{Faultscale, Work};
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Observation, Recorder, TargetError};
+
+use self::crew::crew;
+use self::locks::Waits;
+use crate::environment::{self, Steal};
+use crate::kernel::Counters;
+use crate::microstates::{Microstates, Whose};
+use crate::observe::{Sheet, failed, metric, note};
+use crate::perf;
+use crate::perform::Place;
+use crate::region;
+use crate::rusage::Usage;
+
+/// How long lock events are taken for each number of workers.
+const TAKING: Duration = Duration::from_millis(200);
+/// Rows of the table of locks for each number of workers.
+const LOCKS: usize = 12;
+
+/// What so many workers did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point {
+    pub(crate) workers: u32,
+    pub(crate) operations: f64,
+    pub(crate) elapsed: Duration,
+    pub(crate) used: Usage,
+}
+
+impl Point {
+    /// Operations a second.
+    fn throughput(&self) -> f64 {
+        self.operations / self.elapsed.as_secs_f64()
+    }
+}
+
+/// Performs the sweep over workers; see the module's comment.
+///
+/// # Errors
+/// When the kernel refuses memory, threads or processes, or a compiler is missing.
+pub fn perform(
+    faultscale: &Faultscale,
+    place: &Place,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    let mut facts = environment::machine();
+    facts.extend(place.environment.clone());
+    recorder.observe(Observation::Environment(facts))?;
+    let file = file(faultscale, place)?;
+    place.join()?;
+    if let Some(file) = &file {
+        cached(file).map_err(failed("reading the file into the cache"))?;
+    }
+    let mut counters = Counters::open(place.memory_stat.as_deref());
+    let mut steal = Steal::start();
+    let mut states = Microstates::start();
+    counters.before();
+    let mut points = Vec::new();
+    let mut waits = Vec::new();
+    let mut refused = None;
+    for (n, &workers) in faultscale.workers.iter().enumerate() {
+        recorder.progress("workers", n as u64, faultscale.workers.len() as u64);
+        let workers = workers.clamp(1, 4096);
+        let point = match faultscale.work {
+            Work::Build => build::build(faultscale, workers, place, recorder)?,
+            _ => {
+                let time = Duration::from_secs_f64(faultscale.seconds.clamp(0.01, 3600.0));
+                crew(faultscale, workers, file.as_ref(), time, place, recorder, || states.poll())?
+            }
+        };
+        points.push(point);
+        match locks::Taking::start() {
+            Ok(mut taking) => {
+                let again = match faultscale.work {
+                    Work::Build => build::sample(faultscale, workers, place, recorder, || taking.poll())?,
+                    _ => crew(faultscale, workers, file.as_ref(), TAKING, place, recorder, || taking.poll())?,
+                };
+                waits.push(taking.finish(workers, again.elapsed));
+            }
+            Err(error) => refused = Some(error),
+        }
+        states.poll();
+    }
+    let counted = counters.after();
+    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
+    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+    recorder.observe(Observation::Counters(counted))?;
+    if let Some(error) = refused {
+        note(recorder, Level::Info, format!("lock waiting is not known ({error}): {}", perf::REMEDY))?;
+    }
+    report(&points, &waits, recorder)?;
+    let lock = waits.last().map(Waits::share);
+    states.report(Whose::Descendants, lock, recorder)
+}
+
+fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    let mut sheet = Sheet::new(
+        "faultscale",
+        &[
+            ("workers", Unit::Count),
+            ("throughput", Unit::PerSecond),
+            ("time.elapsed", Unit::Nanoseconds),
+            ("time.user", Unit::Nanoseconds),
+            ("time.system", Unit::Nanoseconds),
+            ("faults.minor", Unit::Count),
+            ("lock.wait", Unit::Share),
+        ],
+    );
+    for point in points {
+        let wait = waits.iter().find(|w| w.workers == point.workers).map(Waits::share);
+        sheet.row([
+            Some(f64::from(point.workers)),
+            Some(point.throughput()),
+            Some(point.elapsed.as_nanos() as f64),
+            Some(point.used.user as f64),
+            Some(point.used.system as f64),
+            Some(point.used.minor as f64),
+            wait,
+        ]);
+    }
+    sheet.record(recorder)?;
+    if !waits.is_empty() {
+        let mut sheet = Sheet::new(
+            "locks",
+            &[
+                ("workers", Unit::Count),
+                ("waits", Unit::Count),
+                ("time", Unit::Nanoseconds),
+                ("share", Unit::Share),
+            ],
+        )
+        .with_texts("lock");
+        for wait in waits {
+            for (name, count, time) in wait.rows.iter().take(LOCKS) {
+                sheet.named(
+                    name,
+                    [
+                        Some(f64::from(wait.workers)),
+                        Some(*count as f64),
+                        Some(*time as f64),
+                        Some(*time as f64 / wait.wall),
+                    ],
+                );
+            }
+        }
+        sheet.record(recorder)?;
+    }
+    let sum = |of: fn(&Point) -> f64| Some(points.iter().map(of).sum::<f64>());
+    let best = points.iter().max_by(|a, b| a.throughput().total_cmp(&b.throughput()));
+    for (name, value) in [
+        ("time.elapsed", sum(|p| p.elapsed.as_nanos() as f64)),
+        ("time.user", sum(|p| p.used.user as f64)),
+        ("time.system", sum(|p| p.used.system as f64)),
+        ("faults.minor", sum(|p| p.used.minor as f64)),
+        ("throughput.first", points.first().map(Point::throughput)),
+        ("throughput.best", best.map(Point::throughput)),
+        ("throughput.best.workers", best.map(|p| f64::from(p.workers))),
+        ("throughput.last", points.last().map(Point::throughput)),
+    ] {
+        metric(recorder, name, value)?;
+    }
+    Ok(())
+}
+
+/// The file that all workers map, where they map one.
+fn file(faultscale: &Faultscale, place: &Place) -> Result<Option<File>, TargetError> {
+    if faultscale.work != Work::File {
+        return Ok(None);
+    }
+    let path = place.scratch.as_ref().ok_or_else(|| TargetError::Unsupported {
+        what: "faultscale has no file to map".into(),
+        remedy: "give the target a folder for scratch files".into(),
+    })?;
+    let written = region::write_file(path, faultscale.pages.max(1) as usize, |_, _| {});
+    written.map(Some).map_err(failed(&format!("writing {}", path.display())))
+}
+
+/// Reads the whole file, so that it is cached on this process's account.
+fn cached(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    loop {
+        match file.read_at(&mut buffer, at)? {
+            0 => return Ok(()),
+            read => at += read as u64,
+        }
+    }
+}

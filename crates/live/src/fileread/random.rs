@@ -1,0 +1,331 @@
+//! `fileread`: random reads of a file that is small in memory, large in memory, larger than memory.
+//!
+//! One file as large as the largest case is written. For each size and way to read, its first bytes
+//! are dropped from the cache, read once in order (so that what fits is cached), and then read at
+//! random. The processor time is the thread's own, exact; a read through a mapping copies the bytes as
+//! pread(2) does. Without `--rate` the reads follow each other and a latency is a read's own; with it
+//! each is due at its time and its latency counts from there, however late it was begun.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use pagelab_experiment::experiments::{Access, Fileread};
+use pagelab_experiment::observation::{Counter, Level, Unit};
+use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_reference::rng::Rng;
+use rustix::fs::{Advice, fadvise};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::cache::{self, Cached};
+use crate::clock::{Clock, Monotonic};
+use crate::environment::{self, Steal};
+use crate::kernel::Counters;
+use crate::microstates::{Microstates, Whose};
+use crate::observe::{Sheet, failed, metric, note};
+use crate::perform::Place;
+use crate::region::{Region, page_size};
+use crate::rusage::{self, Usage};
+
+/// Not in every libc: the read must not wait.
+const RWF_NOWAIT: libc::c_int = 8;
+/// The names of the sizes, ascending; of more than three the last is beyond and the others large.
+const NAMES: [&str; 3] = ["small", "large", "beyond"];
+
+const COLUMNS: &[(&str, Unit)] = &[
+    ("size", Unit::Bytes),
+    ("reads", Unit::Count),
+    ("cpu.each", Unit::Nanoseconds),
+    ("access.mean", Unit::Nanoseconds),
+    ("access.p50", Unit::Nanoseconds),
+    ("access.p99", Unit::Nanoseconds),
+    ("time.user", Unit::Nanoseconds),
+    ("time.system", Unit::Nanoseconds),
+    ("calls", Unit::Count),
+    ("hits", Unit::Share),
+    ("faults.minor", Unit::Count),
+    ("faults.major", Unit::Count),
+    ("io.read", Unit::Bytes),
+    ("cached.before", Unit::Bytes),
+    ("cached.after", Unit::Bytes),
+    ("recently-evicted", Unit::Bytes),
+    ("refaults", Unit::Pages),
+];
+
+/// One case's figures.
+struct Seen {
+    reads: u64,
+    elapsed: u64,
+    cpu: u64,
+    used: Usage,
+    calls: u64,
+    /// Reads that RWF_NOWAIT found in the cache.
+    hits: Option<u64>,
+    latency: Histogram<u64>,
+    before: Option<Cached>,
+    after: Option<Cached>,
+    refaults: Option<f64>,
+}
+
+/// Performs every case.
+///
+/// # Errors
+/// When the file cannot be written or read.
+pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    let mut facts = environment::machine();
+    facts.extend(place.environment.clone());
+    recorder.observe(Observation::Environment(facts))?;
+    let page = page_size() as u64;
+    let read = fileread.read.bytes(page).max(1);
+    let sizes = fileread.sizes.bytes(page);
+    let file = super::write(sizes.last().copied().unwrap_or(page).max(read), place, recorder)?;
+    place.join()?;
+    let mut steal = Steal::start();
+    let states = Microstates::start();
+    let mut sheet = Sheet::new("fileread", COLUMNS).with_texts("case");
+    let mut headline: Vec<(&str, f64)> = Vec::new();
+    let mut sums = Usage::default();
+    let total = (sizes.len() * fileread.access.len()) as u64;
+    let mut done = 0;
+    for (index, &size) in sizes.iter().enumerate() {
+        let name = match index {
+            0 => NAMES[0],
+            n if n + 1 == sizes.len() => NAMES[2],
+            _ => NAMES[1],
+        };
+        for &access in &fileread.access {
+            recorder.progress("cases", done, total);
+            done += 1;
+            let case = Case { fileread, file: &file, size: size.max(read), read, access, place };
+            let Some(seen) = case.perform(recorder)? else {
+                note(
+                    recorder,
+                    Level::Info,
+                    "preadv2 with RWF_NOWAIT is refused by this file system or kernel (4.14 and later): hits are not told apart",
+                )?;
+                continue;
+            };
+            let cpu = seen.cpu as f64 / seen.reads as f64;
+            if access == Access::Pread || fileread.access.len() == 1 {
+                headline.push((name, cpu));
+            }
+            sums += seen.used;
+            row(&mut sheet, &format!("{name} {access}"), size, &seen);
+        }
+    }
+    sheet.record(recorder)?;
+    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
+    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+    for (name, metric_name) in NAMES.iter().zip(["read.cpu.small", "read.cpu.large", "read.cpu.beyond"]) {
+        let value = headline.iter().find(|(case, _)| case == name).map(|(_, cpu)| *cpu);
+        metric(recorder, metric_name, value)?;
+    }
+    for (name, value) in [
+        ("time.user", sums.user),
+        ("time.system", sums.system),
+        ("faults.minor", sums.minor),
+        ("faults.major", sums.major),
+        ("io.read", sums.read),
+    ] {
+        metric(recorder, name, Some(value as f64))?;
+    }
+    states.report(Whose::Everybody, None, recorder)
+}
+
+fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &Seen) {
+    let bytes = |pages: u64| (pages * page_size() as u64) as f64;
+    let reads = seen.reads as f64;
+    sheet.named(
+        name,
+        [
+            Some(size as f64),
+            Some(reads),
+            Some(seen.cpu as f64 / reads),
+            Some(seen.elapsed as f64 / reads),
+            Some(seen.latency.value_at_quantile(0.5) as f64),
+            Some(seen.latency.value_at_quantile(0.99) as f64),
+            Some(seen.used.user as f64),
+            Some(seen.used.system as f64),
+            Some(seen.calls as f64),
+            seen.hits.map(|hits| hits as f64 / reads),
+            Some(seen.used.minor as f64),
+            Some(seen.used.major as f64),
+            Some(seen.used.read as f64),
+            seen.before.map(|c| bytes(c.pages)),
+            seen.after.map(|c| bytes(c.pages)),
+            seen.after.and_then(|c| c.recently_evicted).map(bytes),
+            seen.refaults,
+        ],
+    );
+}
+
+struct Case<'a> {
+    fileread: &'a Fileread,
+    file: &'a File,
+    size: u64,
+    read: u64,
+    access: Access,
+    place: &'a Place,
+}
+
+impl Case<'_> {
+    /// `None` when this way to read is refused here.
+    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<Seen>, TargetError> {
+        self.warm(recorder)?;
+        let region = match self.access {
+            Access::Mmap => {
+                let pages = (self.size as usize).div_ceil(page_size());
+                Some(Region::part(self.file, 0, pages).map_err(failed("mapping the file"))?)
+            }
+            _ => None,
+        };
+        let mut buffer = vec![0_u8; self.read as usize];
+        let places = (self.size / self.read).max(1);
+        let mut rng = Rng::new(self.fileread.seed);
+        let mut latency = Histogram::<u64>::new(3).map_err(|e| TargetError::Failed(e.to_string()))?;
+        let mut counters = Counters::open(self.place.memory_stat.as_deref());
+        let before = cache::of(self.file, self.size);
+        counters.before();
+        let deadline = Instant::now() + Duration::from_secs_f64(self.fileread.seconds.clamp(0.01, 3600.0));
+        let interval = self.fileread.rate.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
+        let (used, cpu, begun) = (rusage::thread_up_to_date(), cpu_time(), Monotonic.now());
+        let (mut reads, mut calls, mut hits) = (0, 0, 0);
+        while reads < self.fileread.reads.max(1) {
+            let due = match interval {
+                None => Monotonic.now(),
+                Some(interval) => wait(begun + (reads as f64 * interval) as u64),
+            };
+            let at = rng.below(places) * self.read;
+            match self.once(at, &mut buffer, region.as_ref()) {
+                Ok(once) => {
+                    calls += once.calls;
+                    hits += u64::from(once.hit);
+                }
+                Err(error)
+                    if self.access == Access::Nowait && error.raw_os_error() == Some(libc::EOPNOTSUPP) =>
+                {
+                    return Ok(None);
+                }
+                Err(error) => return Err(failed("reading the file")(error)),
+            }
+            latency.saturating_record(Monotonic.now() - due);
+            reads += 1;
+            if reads % 64 == 0 {
+                if Instant::now() > deadline {
+                    break;
+                }
+                if recorder.interrupted() {
+                    return Err(TargetError::Interrupted);
+                }
+            }
+        }
+        let elapsed = Monotonic.now() - begun;
+        let (cpu, used) = (cpu_time() - cpu, rusage::thread_up_to_date() - used);
+        Ok(Some(Seen {
+            reads,
+            elapsed,
+            cpu,
+            used,
+            calls,
+            hits: (self.access == Access::Nowait).then_some(hits),
+            latency,
+            before,
+            after: cache::of(self.file, self.size),
+            refaults: refaults(&counters.after()),
+        }))
+    }
+
+    /// The first bytes out of the cache, and read once in order.
+    fn warm(&self, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+        use std::os::unix::fs::FileExt;
+        fadvise(self.file, 0, None, Advice::DontNeed)
+            .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
+        let mut buffer = vec![0; 1 << 20];
+        let mut at = 0;
+        while at < self.size {
+            let wanted = buffer.len().min((self.size - at) as usize);
+            match self.file.read_at(&mut buffer[..wanted], at).map_err(failed("reading the file"))? {
+                0 => break,
+                read => at += read as u64,
+            }
+            if recorder.interrupted() {
+                return Err(TargetError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    fn once(&self, at: u64, buffer: &mut [u8], region: Option<&Region>) -> std::io::Result<Once> {
+        use std::os::unix::fs::FileExt;
+        match (self.access, region) {
+            (Access::Mmap, Some(region)) => {
+                // SAFETY: `at` and the bytes after it lie in the mapping, which covers the file's
+                // first bytes; nobody writes the scratch file now.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        region.base().add(at as usize),
+                        buffer.as_mut_ptr(),
+                        buffer.len(),
+                    );
+                }
+                std::hint::black_box(&buffer[0]);
+                Ok(Once { calls: 0, hit: false })
+            }
+            (Access::Nowait, _) => {
+                let vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+                // SAFETY: one vector over the buffer, both alive.
+                let read = unsafe {
+                    libc::preadv2(self.file.as_raw_fd(), &raw const vector, 1, at as libc::off_t, RWF_NOWAIT)
+                };
+                match usize::try_from(read) {
+                    Ok(read) if read == buffer.len() => return Ok(Once { calls: 1, hit: true }),
+                    Ok(_) => {}
+                    Err(_) => {
+                        let error = std::io::Error::last_os_error();
+                        if error.kind() != std::io::ErrorKind::WouldBlock {
+                            return Err(error);
+                        }
+                    }
+                }
+                self.file.read_exact_at(buffer, at)?;
+                Ok(Once { calls: 2, hit: false })
+            }
+            _ => {
+                self.file.read_exact_at(buffer, at)?;
+                Ok(Once { calls: 1, hit: false })
+            }
+        }
+    }
+}
+
+struct Once {
+    calls: u64,
+    hit: bool,
+}
+
+/// Sleeps, and at the end spins, until the monotonic clock shows `due`; that.
+fn wait(due: u64) -> u64 {
+    loop {
+        let left = due.saturating_sub(Monotonic.now());
+        match left {
+            0 => return due,
+            _ if left > 200_000 => std::thread::sleep(Duration::from_nanos(left - 100_000)),
+            _ => std::hint::spin_loop(),
+        }
+    }
+}
+
+/// The thread's processor time, ns.
+fn cpu_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn refaults(counters: &[Counter]) -> Option<f64> {
+    let of = |source: &str| {
+        let own = counters.iter().filter(|c| c.source == source && c.name == "workingset_refault_file");
+        own.map(|c| (c.after - c.before) as f64).reduce(|a, b| a + b)
+    };
+    of("memory.stat").or_else(|| of("vmstat"))
+}

@@ -1,0 +1,170 @@
+//! `seqread`: sequential bandwidth against the transfer size, through the cache and around it.
+//!
+//! The file is dropped from the cache before each row, so every byte comes from the device. What the
+//! device saw comes from its own counters: they count everybody's reads, so the machine should do
+//! nothing else.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::{Duration, Instant};
+
+use pagelab_experiment::experiments::Seqread;
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Observation, Recorder, TargetError};
+use rustix::fs::{Advice, fadvise};
+
+use super::device::{Counted, Device};
+use crate::environment::{self, Steal};
+use crate::microstates::{Microstates, Whose};
+use crate::observe::{Sheet, failed, metric, note};
+use crate::perform::Place;
+use crate::region::{Region, page_size};
+use crate::rusage::{self, Usage};
+
+const COLUMNS: &[(&str, Unit)] = &[
+    ("transfer", Unit::Bytes),
+    ("bandwidth", Unit::PerSecond),
+    ("bytes", Unit::Bytes),
+    ("time.elapsed", Unit::Nanoseconds),
+    ("time.user", Unit::Nanoseconds),
+    ("time.system", Unit::Nanoseconds),
+    ("device.reads", Unit::Count),
+    ("device.transfer", Unit::Bytes),
+    ("device.service", Unit::Nanoseconds),
+    ("device.wait", Unit::Nanoseconds),
+    ("device.busy", Unit::Share),
+];
+
+/// What one row saw.
+struct Seen {
+    bytes: u64,
+    elapsed: Duration,
+    used: Usage,
+    device: Option<Counted>,
+}
+
+/// Performs the sweep over transfer sizes, buffered and direct.
+///
+/// # Errors
+/// When the file cannot be written or read.
+pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    let mut facts = environment::machine();
+    facts.extend(place.environment.clone());
+    recorder.observe(Observation::Environment(facts))?;
+    let page = page_size() as u64;
+    let transfers = seqread.transfers.bytes(page);
+    let most = transfers.last().copied().unwrap_or(page);
+    let buffered = super::write(seqread.size.bytes(page).max(page), place, recorder)?;
+    let path = place.scratch.as_ref().expect("the file was written there");
+    let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path);
+    place.join()?;
+    let device = Device::of(&buffered);
+    // Aligned to a page, as O_DIRECT wants it.
+    let buffer = Region::anonymous(most as usize / page_size()).map_err(failed("mapping the buffer"))?;
+    buffer.populate(|_, _| {});
+    let mut steal = Steal::start();
+    let states = Microstates::start();
+    let mut sheet = Sheet::new("seqread", COLUMNS).with_texts("mode");
+    let mut sums = Usage::default();
+    let mut best = [None::<f64>; 2];
+    let modes = [("buffered", Ok(&buffered)), ("direct", direct.as_ref())];
+    for (mode, (name, file)) in modes.into_iter().enumerate() {
+        for (n, &transfer) in transfers.iter().enumerate() {
+            recorder.progress("transfers", (mode * transfers.len() + n) as u64, 2 * transfers.len() as u64);
+            let Ok(file) = file else { continue };
+            let seen = read(seqread, file, &buffered, &buffer, transfer, device.as_ref(), recorder)?;
+            sums += seen.used;
+            let bandwidth = seen.bytes as f64 / seen.elapsed.as_secs_f64();
+            best[mode] = Some(best[mode].unwrap_or(0.0).max(bandwidth));
+            row(&mut sheet, name, transfer, &seen, bandwidth);
+        }
+    }
+    sheet.record(recorder)?;
+    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
+    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+    metric(recorder, "bandwidth.buffered", best[0])?;
+    metric(recorder, "bandwidth.direct", best[1])?;
+    metric(recorder, "time.user", Some(sums.user as f64))?;
+    metric(recorder, "time.system", Some(sums.system as f64))?;
+    metric(recorder, "io.read", Some(sums.read as f64))?;
+    if let Err(error) = direct {
+        note(
+            recorder,
+            Level::Info,
+            format!(
+                "O_DIRECT is refused by this file system ({error}); name a folder on another with PAGELAB_SCRATCH_DIR"
+            ),
+        )?;
+    }
+    if device.is_none() {
+        note(
+            recorder,
+            Level::Info,
+            "the file's device has no counters of its own; name a folder on a disk with PAGELAB_SCRATCH_DIR",
+        )?;
+    }
+    states.report(Whose::Everybody, None, recorder)
+}
+
+fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64) {
+    let each = |of: fn(&Counted) -> f64| seen.device.filter(|d| d.reads > 0).map(|d| of(&d) / d.reads as f64);
+    let elapsed = seen.elapsed.as_nanos() as f64;
+    sheet.named(
+        mode,
+        [
+            Some(transfer as f64),
+            Some(bandwidth),
+            Some(seen.bytes as f64),
+            Some(elapsed),
+            Some(seen.used.user as f64),
+            Some(seen.used.system as f64),
+            seen.device.map(|d| d.reads as f64),
+            each(|d| d.bytes as f64),
+            each(|d| d.busy as f64 * 1e6),
+            each(|d| d.waiting as f64 * 1e6),
+            seen.device.map(|d| (d.busy as f64 * 1e6 / elapsed).min(1.0)),
+        ],
+    );
+}
+
+/// Reads the file once from its start, or until the time is up.
+fn read(
+    seqread: &Seqread,
+    file: &File,
+    cached: &File,
+    buffer: &Region,
+    transfer: u64,
+    device: Option<&Device>,
+    recorder: &mut dyn Recorder,
+) -> Result<Seen, TargetError> {
+    fadvise(cached, 0, None, Advice::DontNeed)
+        .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
+    // SAFETY: the buffer's mapping is longer than any transfer, and nobody else uses it meanwhile.
+    let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.base(), transfer as usize) };
+    let limit = Duration::from_secs_f64(seqread.seconds.clamp(0.01, 3600.0));
+    let before = device.and_then(Device::read);
+    let (used, begun) = (rusage::thread_up_to_date(), Instant::now());
+    let mut bytes = 0;
+    let mut number = 0_u64;
+    loop {
+        match file.read_at(buffer, bytes) {
+            Ok(0) => break,
+            Ok(read) => bytes += read as u64,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(&format!("reading {transfer} bytes at {bytes}"))(error)),
+        }
+        number += 1;
+        if number.is_multiple_of(16) || transfer >= 1 << 20 {
+            if begun.elapsed() > limit {
+                break;
+            }
+            if recorder.interrupted() {
+                return Err(TargetError::Interrupted);
+            }
+        }
+    }
+    let elapsed = begun.elapsed();
+    let used = rusage::thread_up_to_date() - used;
+    let device = device.and_then(Device::read).zip(before).map(|(after, before)| after.since(&before));
+    Ok(Seen { bytes, elapsed, used, device })
+}

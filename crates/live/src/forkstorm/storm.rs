@@ -1,0 +1,250 @@
+//! The storm itself, built in or as the published script.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child as Process, Command, Stdio};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
+
+use pagelab_experiment::experiments::{Child, Forkstorm};
+use pagelab_experiment::{Recorder, TargetError};
+
+use super::{LOOK, NOTHING};
+use crate::clock::{Clock, Monotonic};
+use crate::family::{Board, Family};
+use crate::lifetime::die_with_parent;
+use crate::observe::failed;
+use crate::perform::Place;
+use crate::region::{HugePages, Region, page_size};
+use crate::rusage::{self, Usage};
+
+/// Forks of one iteration of the script: a subshell, `cat`, `wc`, the command substitution, `expr`.
+const SCRIPT_FORKS: f64 = 5.0;
+
+/// What a storm did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) elapsed: Duration,
+    pub(super) forks: f64,
+    /// Of all copies and their children.
+    pub(super) used: Usage,
+    /// In fork(2), as the parents saw it, ns in all; `None` of a script.
+    pub(super) fork_time: Option<f64>,
+    /// From fork's return to the child's end as wait(2) gave it, ns in all; `None` of a script.
+    pub(super) end_time: Option<f64>,
+    /// Most page-table memory of the machine beyond what it had before, bytes.
+    pub(super) page_tables: Option<f64>,
+}
+
+/// Cells of the board: how many copies are ready; whether to go; then for each copy the nanoseconds
+/// in fork and from there to the child's end, and forks made.
+const READY: usize = 0;
+const GO: usize = 1;
+const COMMON: usize = 8;
+const EACH: usize = 8;
+
+/// Makes a storm of `forks` forks of each copy, and calls `look` many times a second.
+pub(super) fn storm(
+    forkstorm: &Forkstorm,
+    forks: u32,
+    place: &Place,
+    phase: &'static str,
+    recorder: &mut dyn Recorder,
+    mut look: impl FnMut(u64),
+) -> Result<Seen, TargetError> {
+    let copies = forkstorm.copies.clamp(1, 4096) as usize;
+    if let Some(file) = &forkstorm.script {
+        return script(file, forks, copies, phase, recorder, look);
+    }
+    let board = Board::new(COMMON + copies * EACH).map_err(failed("making shared memory"))?;
+    let mut family = Family::default();
+    for index in 0..copies {
+        let work = || copy(forkstorm, forks, &board, index);
+        family.fork(work).map_err(failed(&format!("forking copy {} of {copies}", index + 1)))?;
+    }
+    while board[READY].load(Acquire) < copies as u64 {
+        std::thread::sleep(Duration::from_millis(1));
+        family.poll().map_err(|lost| lost.error(place))?;
+        if recorder.interrupted() {
+            return Err(TargetError::Interrupted);
+        }
+    }
+    let tables_before = page_tables();
+    let used = rusage::children();
+    let begun = Instant::now();
+    board[GO].store(1, Release);
+    let mut peak: Option<f64> = None;
+    let total = u64::from(forks) * copies as u64;
+    while family.poll().map_err(|lost| lost.error(place))? > 0 {
+        std::thread::sleep(LOOK);
+        let done = (0..copies).map(|index| board[COMMON + index * EACH + 2].load(Relaxed)).sum::<u64>();
+        recorder.progress(phase, done.min(total), total);
+        look(done);
+        let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
+        peak = peak.into_iter().chain(grown).reduce(f64::max);
+        if recorder.interrupted() {
+            return Err(TargetError::Interrupted);
+        }
+    }
+    let ended = (0..copies).map(|index| board[COMMON + index * EACH + 3].load(Relaxed)).max().unwrap_or(0);
+    let cell = |n: usize| {
+        (0..copies).map(|index| board[COMMON + index * EACH + n].load(Relaxed)).sum::<u64>() as f64
+    };
+    let started = board[GO + 1].load(Relaxed);
+    let elapsed = match ended.checked_sub(started).filter(|_| started > 0) {
+        Some(ns) => Duration::from_nanos(ns),
+        None => begun.elapsed(),
+    };
+    Ok(Seen {
+        elapsed,
+        forks: cell(2),
+        used: rusage::children() - used,
+        fork_time: Some(cell(0)),
+        end_time: Some(cell(1)),
+        page_tables: peak,
+    })
+}
+
+/// One copy: the exit status.
+fn copy(forkstorm: &Forkstorm, forks: u32, board: &Board, index: usize) -> i32 {
+    let cell = |n: usize| &board[COMMON + index * EACH + n];
+    let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return 2 };
+    let _ = region.advise(HugePages::Forbidden);
+    region.populate(|_, _| {});
+    let touch = forkstorm.touch.min(forkstorm.pages) as usize;
+    board[READY].fetch_add(1, Release);
+    while board[GO].load(Acquire) == 0 {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    let started = Monotonic.now();
+    // The first to start says when.
+    let _ = board[GO + 1].compare_exchange(0, started, Release, Relaxed);
+    for _ in 0..forks {
+        let before = Monotonic.now();
+        // SAFETY: this process has one thread.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            for page in 0..touch {
+                // SAFETY: a page of the region, private to this process.
+                unsafe { region.base().add(page * page_size()).write_volatile(1) };
+            }
+            if forkstorm.child == Child::Exec {
+                execute();
+            }
+            // SAFETY: ends the child without running the parent's destructors.
+            unsafe { libc::_exit(i32::from(forkstorm.child == Child::Exec)) };
+        }
+        let forked = Monotonic.now();
+        if child < 0 {
+            return 3;
+        }
+        let mut status = 0;
+        // SAFETY: `status` is writable, the child is ours.
+        if unsafe { libc::waitpid(child, &mut status, 0) } != child || status != 0 {
+            return 4;
+        }
+        let ended = Monotonic.now();
+        cell(0).fetch_add(forked - before, Relaxed);
+        cell(1).fetch_add(ended - forked, Relaxed);
+        cell(2).fetch_add(1, Relaxed);
+        cell(3).store(ended, Relaxed);
+    }
+    0
+}
+
+/// Becomes this program again, which then exits at once; returns only when refused.
+fn execute() {
+    let path = c"/proc/self/exe";
+    let name = c"pagelab";
+    let nothing = std::ffi::CString::new(NOTHING).expect("no zero within");
+    let arguments = [name.as_ptr(), nothing.as_ptr(), std::ptr::null()];
+    // SAFETY: a list of strings that ends with a null pointer, alive until the call returns or not.
+    unsafe { libc::execv(path.as_ptr(), arguments.as_ptr()) };
+}
+
+/// Bytes of page tables in the whole machine.
+fn page_tables() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("PageTables:"))?;
+    Some(line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok()? * 1024.0)
+}
+
+/// The published script: `$1` iterations over the file `$2`.
+const SCRIPT: &str = r#"i=0
+while test $i -lt "$1"
+do
+	( cat "$2" | wc -l )
+	i=$(expr $i + 1)
+done"#;
+
+/// The copies of the script; ended when dropped.
+struct Shells(Vec<Process>);
+
+impl Drop for Shells {
+    fn drop(&mut self) {
+        for shell in &mut self.0 {
+            // The shell leads a group of its own, so its pipeline ends with it.
+            if let (Ok(None), Ok(group)) = (shell.try_wait(), i32::try_from(shell.id())) {
+                // SAFETY: no pointers; the group is the shell's, which has not been waited for.
+                unsafe { libc::kill(-group, libc::SIGKILL) };
+            }
+            let _ = shell.wait();
+        }
+    }
+}
+
+fn script(
+    file: &Path,
+    iterations: u32,
+    copies: usize,
+    phase: &'static str,
+    recorder: &mut dyn Recorder,
+    mut look: impl FnMut(u64),
+) -> Result<Seen, TargetError> {
+    use std::os::unix::process::CommandExt;
+    std::fs::File::open(file).map_err(failed(&format!("opening {}", file.display())))?;
+    let used = rusage::children();
+    let tables_before = page_tables();
+    let begun = Instant::now();
+    let start = || -> io::Result<Process> {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", SCRIPT, "sh"]).arg(iterations.to_string()).arg(file);
+        shell.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        die_with_parent(&mut shell);
+        shell.spawn()
+    };
+    let mut shells = Shells(Vec::new());
+    for _ in 0..copies {
+        shells.0.push(start().map_err(failed("starting /bin/sh"))?);
+    }
+    let mut peak: Option<f64> = None;
+    let mut running = copies;
+    while running > 0 {
+        recorder.progress(phase, (copies - running) as u64, copies as u64);
+        std::thread::sleep(LOOK);
+        look(0);
+        let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
+        peak = peak.into_iter().chain(grown).reduce(f64::max);
+        running = 0;
+        for shell in &mut shells.0 {
+            match shell.try_wait().map_err(failed("waiting for a shell"))? {
+                None => running += 1,
+                Some(status) if !status.success() => {
+                    return Err(TargetError::Failed(format!("the script ended with {status}")));
+                }
+                Some(_) => {}
+            }
+        }
+        if recorder.interrupted() {
+            return Err(TargetError::Interrupted);
+        }
+    }
+    Ok(Seen {
+        elapsed: begun.elapsed(),
+        forks: f64::from(iterations) * copies as f64 * SCRIPT_FORKS,
+        used: rusage::children() - used,
+        fork_time: None,
+        end_time: None,
+        page_tables: peak,
+    })
+}

@@ -1,0 +1,253 @@
+//! Where the time of an experiment's threads went: shares of the wall time of all of them together,
+//! as Solaris' microstate accounting has them (`prstat -m`).
+//!
+//! The kernel sends the statistics of every task that ends ([`netlink`]); those that descend from the
+//! calling process count, each from its start to its end, and the calling thread where it does the
+//! work itself. The descendants are known by their parents: the calling process becomes the reaper of
+//! orphans, so no descendant escapes to init.
+//!
+//! | share | from | what it is |
+//! |---|---|---|
+//! | `state.user`, `state.system` | exact processor time, parted as the ticks sampled it | on a processor |
+//! | `state.run-queue` | cpu delay | runnable, waiting for a processor |
+//! | `state.fault` | the greater of block I/O and swap-in delay, which overlap | waiting for input: major faults, swap-in, reads |
+//! | `state.swap-in` | swap-in delay | of that, swap-in |
+//! | `state.thrashing` | thrashing delay | of that, for pages that had been in memory a short while ago |
+//! | `state.reclaim`, `state.compaction` | delays of both | inside direct reclaim and compaction, processor time included |
+//! | `state.sleep` | what is left | sleeping of its own accord, locks of user mode included |
+//! | `state.lock` | not accounted per task by any Linux; `faultscale` has it from tracepoints | waiting for locks of the kernel |
+//!
+//! Block I/O, swap-in, thrashing, reclaim and compaction need `kernel.task_delayacct` = 1 before the
+//! tasks start; everything here needs CAP_NET_ADMIN.
+
+mod netlink;
+mod stats;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Recorder, TargetError};
+
+use self::netlink::Netlink;
+use self::stats::Stats;
+use crate::observe::{metric, note};
+
+/// Watches the calling process and its descendants from its start on.
+#[derive(Debug)]
+pub struct Microstates {
+    listening: Result<Listening, String>,
+}
+
+#[derive(Debug)]
+struct Listening {
+    exits: Netlink,
+    ended: Vec<Stats>,
+    asking: Netlink,
+    own: Option<Stats>,
+}
+
+/// Whose time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The descendants' alone: the calling thread only waits for them.
+    Descendants,
+    /// The calling thread's too.
+    Everybody,
+}
+
+impl Microstates {
+    /// Begins. Without the rights or the kernel's help it only remembers why.
+    pub fn start() -> Self {
+        // SAFETY: no pointers. Refused by kernels before 3.4, where orphans are then not counted.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        let listening = || {
+            let mut asking = Netlink::open()?;
+            let exits = Netlink::listen()?;
+            let own = asking.thread(thread_id()).ok();
+            Ok(Listening { exits, ended: Vec::new(), asking, own })
+        };
+        Self { listening: listening().map_err(|e: std::io::Error| e.to_string()) }
+    }
+
+    /// Takes what the kernel has queued; to be called now and then while many tasks end.
+    pub fn poll(&mut self) {
+        if let Ok(Listening { exits, ended, .. }) = &mut self.listening {
+            exits.drain(ended);
+        }
+    }
+
+    /// Processor time in user mode and in the kernel of the descendants that ended, ns: exact in sum,
+    /// and parted as the ticks sampled all of them together. (getrusage(2) parts each process by
+    /// itself, and gives one too short for a tick to user mode whole.) `None` where not known.
+    pub fn processor_time(&mut self) -> Option<(f64, f64)> {
+        self.poll();
+        let (total, _, _) = self.total(Whose::Descendants);
+        let total = total?;
+        let sampled = (total.user + total.system) as f64;
+        let part = |ticks: u64| total.on_cpu as f64 * ticks as f64 / sampled;
+        (sampled > 0.0).then(|| (part(total.user), part(total.system)))
+    }
+
+    /// Records the shares. Whoever still runs is not counted. `lock` is the share waiting for locks
+    /// of the kernel, where the experiment knows it.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    pub fn report(
+        mut self,
+        whose: Whose,
+        lock: Option<f64>,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), TargetError> {
+        self.poll();
+        let (total, whole, why) = self.total(whose);
+        let switched = fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|t| t.trim() != "0");
+        let delays = switched && whole;
+        for (name, value) in shares(total.as_ref(), delays) {
+            metric(recorder, name, value)?;
+        }
+        metric(recorder, "state.lock", lock)?;
+        if let Some(why) = why {
+            note(recorder, Level::Info, format!("where the time went is not known: {why}"))?;
+        } else if !whole {
+            note(recorder, Level::Info, "delay accounting was switched on while tasks ran; repeat the run")?;
+        } else if !delays {
+            note(
+                recorder,
+                Level::Info,
+                "waits for input, reclaim and compaction are not accounted: --set /proc/sys/kernel/task_delayacct=1 gives them",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The sum, whether every task's delays can be, or why there is none.
+    fn total(&mut self, whose: Whose) -> (Option<Stats>, bool, Option<String>) {
+        let listening = match &mut self.listening {
+            Ok(listening) => listening,
+            Err(why) => {
+                return (
+                    None,
+                    true,
+                    Some(format!(
+                        "{why}; task statistics need root (CAP_NET_ADMIN) and a kernel with CONFIG_TASKSTATS"
+                    )),
+                );
+            }
+        };
+        if listening.exits.overflowed {
+            return (None, true, Some("more tasks ended than the kernel could report; use fewer".into()));
+        }
+        let mut all = descendants(&listening.ended, std::process::id());
+        if whose == Whose::Everybody {
+            let now = listening.asking.thread(thread_id()).ok();
+            all.extend(now.zip(listening.own).map(|(now, before)| now.since(&before)));
+        }
+        let whole = all.iter().all(Stats::plausible);
+        let total = all.into_iter().reduce(|a, b| a.plus(&b));
+        let why = total.is_none().then(|| "no thread of the experiment has ended".to_owned());
+        (total, whole, why)
+    }
+}
+
+fn thread_id() -> u32 {
+    u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
+}
+
+/// The tasks whose line of parents leads to `root`. A thread has its process's parent; the threads of
+/// `root` itself (its id is no task's parent but its children's) are left out.
+fn descendants(ended: &[Stats], root: u32) -> Vec<Stats> {
+    let parents: HashMap<u32, u32> = ended.iter().map(|task| (task.pid, task.parent)).collect();
+    let mut known: HashSet<u32> = HashSet::from([root]);
+    let leads = |task: &Stats, known: &mut HashSet<u32>| {
+        let (mut line, mut at) = (vec![task.pid], task.parent);
+        // A reused id could make a circle.
+        for _ in 0..64 {
+            if known.contains(&at) {
+                known.extend(line);
+                return true;
+            }
+            line.push(at);
+            match parents.get(&at) {
+                Some(&parent) => at = parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    ended.iter().filter(|task| leads(task, &mut known)).copied().collect()
+}
+
+/// The shares by their metric's name. `delays`: whether the kernel accounted them.
+fn shares(total: Option<&Stats>, delays: bool) -> [(&'static str, Option<f64>); 9] {
+    let share = |part: Option<u64>| {
+        let total = total.filter(|t| t.elapsed > 0)?;
+        Some(part? as f64 / total.elapsed as f64)
+    };
+    let of = |part: fn(&Stats) -> u64| share(total.map(part));
+    let delay = |part: fn(&Stats) -> Option<u64>| share(total.and_then(part).filter(|_| delays));
+    // The ticks part the exact time; a task too short for a tick is not parted.
+    let sampled = total.map(|t| t.user + t.system).filter(|&sum| sum > 0);
+    let part = |ticks: fn(&Stats) -> u64| {
+        let (total, sampled) = (total?, sampled?);
+        share(Some((total.on_cpu as f64 * ticks(total) as f64 / sampled as f64) as u64))
+    };
+    let fault = delay(|t| Some(t.block_io.max(t.swap_in).max(t.thrashing.unwrap_or(0))));
+    let sleep = total.and_then(|_| {
+        let awake = of(|t| t.on_cpu)? + of(|t| t.runnable)? + fault?;
+        Some((1.0 - awake).max(0.0))
+    });
+    [
+        ("state.user", part(|t| t.user)),
+        ("state.system", part(|t| t.system)),
+        ("state.run-queue", of(|t| t.runnable)),
+        ("state.fault", fault),
+        ("state.swap-in", delay(|t| Some(t.swap_in))),
+        ("state.thrashing", delay(|t| t.thrashing)),
+        ("state.reclaim", delay(|t| Some(t.reclaim))),
+        ("state.compaction", delay(|t| t.compaction)),
+        ("state.sleep", sleep),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(pid: u32, parent: u32) -> Stats {
+        Stats {
+            pid,
+            parent,
+            elapsed: 100,
+            user: 30,
+            system: 10,
+            on_cpu: 40,
+            runnable: 20,
+            ..Stats::default()
+        }
+    }
+
+    #[test]
+    fn descendants_are_found_whatever_the_order() {
+        let ended = [task(12, 11), task(30, 2), task(11, 10), task(13, 12), task(10, 1), task(31, 30)];
+        let found: Vec<u32> = descendants(&ended, 10).iter().map(|t| t.pid).collect();
+        assert_eq!(found, [12, 11, 13]);
+        assert!(descendants(&[task(5, 6), task(6, 5)], 10).is_empty(), "a circle");
+    }
+
+    #[test]
+    fn shares_are_of_wall_time_and_add_up() {
+        let total = Stats { block_io: 15, swap_in: 10, thrashing: Some(5), ..task(1, 2) };
+        let shares = shares(Some(&total), true);
+        let share = |name: &str| shares.iter().find(|(n, _)| *n == name).unwrap().1;
+        assert_eq!(share("state.user"), Some(0.3));
+        assert_eq!(share("state.system"), Some(0.1));
+        assert_eq!(share("state.fault"), Some(0.15));
+        assert!((share("state.sleep").unwrap() - 0.25).abs() < 1e-12);
+        assert_eq!(share("state.compaction"), None, "an old kernel has none");
+        let without = super::shares(Some(&total), false);
+        assert!(without.iter().filter(|(_, v)| v.is_some()).count() == 3, "{without:?}");
+        assert!(super::shares(None, true).iter().all(|(_, v)| v.is_none()));
+    }
+}

@@ -1,0 +1,92 @@
+//! Kernel events: tracepoints counted, and samples of where the kernel is, through perf_event_open(2).
+//!
+//! Works without a hardware counter: tracepoints and the software clock `cpu-clock` are enough.
+//! Needs CAP_PERFMON or root (or `kernel.perf_event_paranoid` below 0 for what is not one's own).
+
+pub mod counting;
+pub mod profile;
+mod ring;
+pub mod symbols;
+mod tracefs;
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+pub use counting::Counting;
+pub use profile::{Profile, Sampling};
+
+/// `struct perf_event_attr` (include/uapi/linux/perf_event.h), its first version and the fields that
+/// are used here: 64 bytes, which every kernel since 2.6.32 takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period_or_frequency: u64,
+    sample: u64,
+    read: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint: u32,
+    address: u64,
+}
+
+const SOFTWARE: u32 = 1;
+const TRACEPOINT: u32 = 2;
+const CPU_CLOCK: u64 = 0;
+
+const SAMPLE_IP: u64 = 1;
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_CALLCHAIN: u64 = 1 << 5;
+const SAMPLE_RAW: u64 = 1 << 10;
+
+const FLAG_DISABLED: u64 = 1;
+const FLAG_INHERIT: u64 = 1 << 1;
+const FLAG_FREQUENCY: u64 = 1 << 10;
+const FLAG_TASK: u64 = 1 << 13;
+const FLAG_EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
+
+const IOCTL_ENABLE: libc::c_ulong = 0x2400;
+const IOCTL_DISABLE: libc::c_ulong = 0x2401;
+
+/// An open event.
+#[derive(Debug)]
+struct Event(OwnedFd);
+
+impl Event {
+    /// Opens it for the process `pid` (0: the caller; −1: any) on the processor `cpu` (−1: any).
+    fn open(attributes: Attributes, pid: i32, cpu: i32) -> io::Result<Self> {
+        const CLOEXEC: libc::c_ulong = 8;
+        let attributes = Attributes { size: size_of::<Attributes>() as u32, ..attributes };
+        // SAFETY: the structure is as long as it says and outlives the call.
+        let raw =
+            unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, pid, cpu, -1, CLOEXEC) };
+        let raw = i32::try_from(raw).map_err(io::Error::other)?;
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new descriptor that nobody else has.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(raw) }))
+    }
+
+    fn control(&self, request: libc::c_ulong) {
+        // SAFETY: no pointers. Neither request fails on an open event.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), request, 0) };
+    }
+}
+
+/// The processors online.
+fn cpus() -> Vec<i32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<i32>().ok()?..=last.parse::<i32>().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+/// What to do when events are refused.
+pub const REMEDY: &str =
+    "kernel events need root or CAP_PERFMON, and kernel.perf_event_paranoid at -1 for other users";

@@ -1,0 +1,59 @@
+//! The kernel's functions by address: /proc/kallsyms.
+
+use std::fs;
+
+/// Functions, ascending by address.
+#[derive(Clone, Debug)]
+pub struct Symbols(Vec<(u64, String)>);
+
+impl Symbols {
+    /// Reads them; `None` where the kernel hides the addresses (kernel.kptr_restrict) or has none.
+    pub fn read() -> Option<Self> {
+        let symbols = Self::parse(&fs::read_to_string("/proc/kallsyms").ok()?);
+        (!symbols.0.is_empty()).then_some(symbols)
+    }
+
+    /// `ADDRESS TYPE NAME [MODULE]`, functions alone, the hidden (address 0) left out.
+    fn parse(text: &str) -> Self {
+        let line = |line: &str| {
+            let mut words = line.split_ascii_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok().filter(|&a| a != 0)?;
+            let kind = words.next()?;
+            matches!(kind, "t" | "T" | "w" | "W").then_some(())?;
+            Some((address, words.next()?.to_owned()))
+        };
+        let mut all: Vec<_> = text.lines().filter_map(line).collect();
+        all.sort();
+        all.dedup_by_key(|(address, _)| *address);
+        Self(all)
+    }
+
+    /// The function that holds `address`.
+    pub fn name(&self, address: u64) -> &str {
+        match self.0.partition_point(|&(start, _)| start <= address) {
+            0 => "[unknown]",
+            after => &self.0[after - 1].1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_address_belongs_to_the_function_before_it() {
+        let symbols = Symbols::parse("0000000000000030 T c\n10 t a [m]\n0000000000000020 D data\n20 W b\n");
+        assert_eq!((symbols.name(0x10), symbols.name(0x1f), symbols.name(0x2f)), ("a", "a", "b"));
+        assert_eq!((symbols.name(0x0f), symbols.name(u64::MAX)), ("[unknown]", "c"));
+        assert!(Symbols::parse("0000000000000000 T a\n").0.is_empty(), "hidden");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: String, address: u64) {
+            let _ = Symbols::parse(&text).name(address);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! `vmtest` on the running kernel: throughput against active virtual memory (Irlam 1990).
+//!
+//! For each size, in this order: the processes are forked and make their segments; when all are
+//! ready the counters are read and all begin at once. Each reads the first byte of every page of its
+//! segment in turn, until it has made its passes or the time is up, and notes what it consumed. The
+//! parent sleeps, and wakes `switch-rate` times a second to ask who has ended, as Irlam's does.
+//!
+//! Each read waits for the one before it, as on a machine that executes in order.
+//!
+//! A process whose segment is smaller than `process-size` makes as many more passes, so that each
+//! makes the same number of reads. A size that took less than a quarter of a second is timed again,
+//! five times at most, and the fastest kept (Irlam gives the smallest of his times too).
+//!
+//! Parent and children are kept to `cpus` processors: with one, as on Irlam's machine, the reads a
+//! second at two sizes compare whatever the number of processes.
+
+mod process;
+
+use std::fs::File;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::{Duration, Instant};
+
+use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Observation, Recorder, TargetError};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use self::process::{END, Order, Slot};
+use crate::clock::{Clock, Monotonic};
+use crate::environment::{self, Steal};
+use crate::family::{Board, Family};
+use crate::geometry;
+use crate::kernel::{Counters, SwapTraffic};
+use crate::microstates::{Microstates, Whose};
+use crate::observe::{Sheet, failed, metric, note};
+use crate::perform::Place;
+use crate::region::{self, Region, page_size};
+use crate::rusage::Usage;
+
+/// A size is timed again while it took less than this in all, and not more often than this.
+const SHORT: Duration = Duration::from_millis(250);
+const TIMES: u64 = 5;
+
+/// The columns of the table `vmtest`, one row for each size.
+const COLUMNS: &[(&str, Unit)] = &[
+    ("size", Unit::Bytes),
+    ("processes", Unit::Count),
+    ("relative.speed", Unit::Ratio),
+    ("time.elapsed", Unit::Nanoseconds),
+    ("time.user", Unit::Nanoseconds),
+    ("time.system", Unit::Nanoseconds),
+    ("faults.minor", Unit::Count),
+    ("faults.major", Unit::Count),
+    ("swap.in", Unit::Pages),
+    ("reads", Unit::Count),
+    ("access.mean", Unit::Nanoseconds),
+];
+
+/// What was seen at one size.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    processes: usize,
+    elapsed: u64,
+    reads: u64,
+    used: Usage,
+    swap_in: Option<u64>,
+}
+
+impl Point {
+    /// Reads a second.
+    fn speed(&self) -> f64 {
+        self.reads as f64 * 1e9 / self.elapsed as f64
+    }
+}
+
+/// Performs the sweep; see the module's comment.
+///
+/// # Errors
+/// When the kernel refuses memory or processes, or kills one inside the limit.
+pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    let mut facts = environment::machine();
+    facts.extend(geometry::machine());
+    facts.extend(place.environment.clone());
+    recorder.observe(Observation::Environment(facts))?;
+    let sizes = vmtest.sizes.bytes(page_size() as u64);
+    let file = file(vmtest, &sizes, place, recorder)?;
+    place.join()?;
+    let _processors = Kept::to(vmtest.cpus as usize)?;
+    let mut sweep =
+        Sweep { vmtest, place, file: file.as_ref(), swap: SwapTraffic::open(place.memory_stat.as_deref()) };
+    let mut counters = Counters::open(place.memory_stat.as_deref());
+    let mut steal = Steal::start();
+    let mut states = Microstates::start();
+    counters.before();
+    let mut points = Vec::with_capacity(sizes.len());
+    for (n, &size) in sizes.iter().enumerate() {
+        recorder.progress("sizes", n as u64, sizes.len() as u64);
+        points.push(sweep.point(size, recorder)?);
+        states.poll();
+    }
+    let counted = counters.after();
+    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
+    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+    recorder.observe(Observation::Counters(counted))?;
+    if sweep.swap.as_ref().is_some_and(|s| s.whole_machine) {
+        note(
+            recorder,
+            Level::Info,
+            "swap-ins are the whole machine's: this kernel does not count them for one cgroup",
+        )?;
+    }
+    report(vmtest, &sizes, &points, recorder)?;
+    states.report(Whose::Descendants, None, recorder)
+}
+
+fn report(
+    vmtest: &Vmtest,
+    sizes: &[u64],
+    points: &[Point],
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    let mut sheet = Sheet::new("vmtest", COLUMNS);
+    let first = points.first().map_or(f64::NAN, Point::speed);
+    for (&size, point) in sizes.iter().zip(points) {
+        let number = |v: u64| Some(v as f64);
+        let at_work = point.processes.min(vmtest.cpus as usize) as f64;
+        sheet.row([
+            number(size),
+            number(point.processes as u64),
+            Some(point.speed() / first),
+            number(point.elapsed),
+            number(point.used.user),
+            number(point.used.system),
+            number(point.used.minor),
+            number(point.used.major),
+            point.swap_in.map(|v| v as f64),
+            number(point.reads),
+            Some(at_work * point.elapsed as f64 / point.reads as f64),
+        ]);
+    }
+    sheet.record(recorder)?;
+    let sum = |of: fn(&Point) -> u64| Some(points.iter().map(of).sum::<u64>() as f64);
+    let swapped: Option<u64> = points.iter().map(|p| p.swap_in).sum();
+    for (name, value) in [
+        ("time.elapsed", sum(|p| p.elapsed)),
+        ("time.user", sum(|p| p.used.user)),
+        ("time.system", sum(|p| p.used.system)),
+        ("faults.minor", sum(|p| p.used.minor)),
+        ("faults.major", sum(|p| p.used.major)),
+        ("swap.in", swapped.map(|v| v as f64)),
+        ("speed.first", points.first().map(Point::speed)),
+        ("speed.last", points.last().map(Point::speed)),
+    ] {
+        metric(recorder, name, value)?;
+    }
+    Ok(())
+}
+
+/// The file whose parts the processes map, on disk and out of the cache; `None` where they map none.
+fn file(
+    vmtest: &Vmtest,
+    sizes: &[u64],
+    place: &Place,
+    recorder: &mut dyn Recorder,
+) -> Result<Option<File>, TargetError> {
+    if vmtest.mapping != Mapping::File {
+        return Ok(None);
+    }
+    let path = place.scratch.as_ref().ok_or_else(|| TargetError::Unsupported {
+        what: "vmtest has no file to map".into(),
+        remedy: "give the target a folder for scratch files".into(),
+    })?;
+    let pages = sizes.last().map_or(0, |bytes| *bytes as usize / page_size());
+    let doing = format!("writing {pages} pages to {}", path.display());
+    let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
+    written.map(Some).map_err(failed(&doing))
+}
+
+struct Sweep<'a> {
+    vmtest: &'a Vmtest,
+    place: &'a Place,
+    file: Option<&'a File>,
+    swap: Option<SwapTraffic>,
+}
+
+impl Sweep<'_> {
+    /// Processes and pages of each at this size: whole segments, or one smaller segment.
+    fn processes(&self, size: u64) -> (usize, usize) {
+        let page = page_size() as u64;
+        let segment = (self.vmtest.process_size.bytes(page) / page).max(1);
+        let pages = size / page;
+        if pages <= segment {
+            (1, pages.max(1) as usize)
+        } else {
+            ((pages / segment) as usize, segment as usize)
+        }
+    }
+
+    fn point(&mut self, size: u64, recorder: &mut dyn Recorder) -> Result<Point, TargetError> {
+        let (processes, pages) = self.processes(size);
+        let segment = (self.vmtest.process_size.bytes(page_size() as u64) as usize / page_size()).max(pages);
+        let order = Order {
+            reads: self.vmtest.passes.saturating_mul(segment as u64).max(pages as u64),
+            mapping: self.vmtest.mapping,
+            pages_of: self.vmtest.pages_of,
+            pages,
+        };
+        let board = Board::new(process::cells(processes)).map_err(failed("making shared memory"))?;
+        let common = match self.vmtest.mapping {
+            Mapping::Shared => Some(self.shared(pages)?),
+            _ => None,
+        };
+        let mut family = Family::default();
+        for index in 0..processes {
+            let work = || order.perform(index, &board, common.as_ref(), self.file);
+            family.fork(work).map_err(failed(&format!("forking process {} of {processes}", index + 1)))?;
+        }
+        let made = self
+            .wait(&mut family, recorder, None, || board[process::READY].load(Acquire) == processes as u64);
+        if board[process::REFUSED].load(Acquire) > 0 {
+            return Err(TargetError::Unsupported {
+                what: format!(
+                    "the kernel refused a segment of {pages} pages of kind {}",
+                    self.vmtest.pages_of
+                ),
+                remedy: "use --pages-of 4k, or set huge pages aside: --set /proc/sys/vm/nr_hugepages=N"
+                    .into(),
+            });
+        }
+        made?;
+        let mut best: Option<Point> = None;
+        let begun = Instant::now();
+        for round in 1..=TIMES {
+            let point = self.round(round, processes, &board, &mut family, recorder)?;
+            if best.is_none_or(|best| point.speed() > best.speed()) {
+                best = Some(point);
+            }
+            if begun.elapsed() > SHORT {
+                break;
+            }
+        }
+        board[process::GO].store(END, Release);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while family.poll().map_err(|lost| lost.error(self.place))? > 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(best.expect("at least one round"))
+    }
+
+    /// The segment that all processes share, every page written.
+    fn shared(&self, pages: usize) -> Result<Region, TargetError> {
+        if self.vmtest.pages_of == PagesOf::Hugetlb {
+            return Err(TargetError::Unsupported {
+                what: "a shared segment is not made of hugetlb pages".into(),
+                remedy: "use --mapping private".into(),
+            });
+        }
+        let region = Region::shared(pages).map_err(failed("mapping the shared segment"))?;
+        let _ = region.advise(process::advice(self.vmtest.pages_of));
+        region.populate(|_, _| {});
+        Ok(region)
+    }
+
+    /// One timing of all processes at once.
+    fn round(
+        &mut self,
+        round: u64,
+        processes: usize,
+        board: &Board,
+        family: &mut Family,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Point, TargetError> {
+        board[process::DONE].store(0, Release);
+        board[process::STOP].store(0, Release);
+        let swap_before = self.swap.as_mut().and_then(SwapTraffic::read);
+        let start = Monotonic.now();
+        board[process::GO].store(round, Release);
+        let limit = Duration::from_secs_f64(self.vmtest.seconds.clamp(0.001, 3600.0));
+        self.wait(family, recorder, Some((board, limit)), || {
+            board[process::DONE].load(Acquire) == processes as u64
+        })?;
+        let swap_after = self.swap.as_mut().and_then(SwapTraffic::read);
+        let mut point = Point {
+            processes,
+            elapsed: 1,
+            reads: 0,
+            used: Usage::default(),
+            swap_in: swap_before.zip(swap_after).map(|(a, b)| b.0.saturating_sub(a.0)),
+        };
+        for index in 0..processes {
+            let slot = Slot::read(board, index);
+            point.reads += slot.reads;
+            point.used += slot.used;
+            point.elapsed = point.elapsed.max(slot.ended.saturating_sub(start));
+        }
+        Ok(point)
+    }
+
+    /// Sleeps until `done`, waking `switch-rate` times a second; tells the processes to stop when
+    /// their time is up.
+    fn wait(
+        &self,
+        family: &mut Family,
+        recorder: &mut dyn Recorder,
+        limit: Option<(&Board, Duration)>,
+        done: impl Fn() -> bool,
+    ) -> Result<(), TargetError> {
+        let nap = Duration::from_secs(1) / self.vmtest.switch_rate.clamp(1, 100_000);
+        let begun = Instant::now();
+        while !done() {
+            // A waking less often than ten times a second would not see the user's wish to end.
+            std::thread::sleep(nap.min(Duration::from_millis(100)));
+            family.poll().map_err(|lost| lost.error(self.place))?;
+            if recorder.interrupted() {
+                return Err(TargetError::Interrupted);
+            }
+            if let Some((board, limit)) = limit
+                && begun.elapsed() >= limit
+            {
+                board[process::STOP].store(1, Release);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The calling thread kept to some processors; back where it was when dropped.
+struct Kept(CpuSet);
+
+impl Kept {
+    fn to(count: usize) -> Result<Self, TargetError> {
+        let error = |e: rustix::io::Errno| failed("choosing processors")(e.into());
+        let before = sched_getaffinity(None).map_err(error)?;
+        let mut chosen = CpuSet::new();
+        let allowed = (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu));
+        allowed.take(count.max(1)).for_each(|cpu| chosen.set(cpu));
+        sched_setaffinity(None, &chosen).map_err(error)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}

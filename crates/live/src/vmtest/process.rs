@@ -1,0 +1,185 @@
+//! What one process of `vmtest` does, and the shared cells over which it is told and tells.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::Duration;
+
+use pagelab_experiment::experiments::{Mapping, PagesOf};
+
+use crate::clock::{Clock, Monotonic};
+use crate::family::Board;
+use crate::region::{HugePages, Region, page_size};
+use crate::rusage::{self, Usage};
+
+/// Cells common to all: how many have made their segments; the round that is on; whether to stop it;
+/// how many have ended it.
+pub const READY: usize = 0;
+pub const GO: usize = 1;
+pub const STOP: usize = 2;
+pub const DONE: usize = 3;
+/// How many were refused their segment.
+pub const REFUSED: usize = 4;
+/// The round after the last: the process ends.
+pub const END: u64 = u64::MAX;
+
+const COMMON: usize = 8;
+/// Cells of each process, a cache line.
+const EACH: usize = 8;
+/// Reads between two looks at [`STOP`].
+const BLOCK: usize = 64;
+
+/// The cells for so many processes.
+pub fn cells(processes: usize) -> usize {
+    COMMON + processes * EACH
+}
+
+/// What a process has to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// Reads in a round, at most.
+    pub reads: u64,
+    /// What its segment is.
+    pub mapping: Mapping,
+    /// Of which pages.
+    pub pages_of: PagesOf,
+    /// Its size in base pages.
+    pub pages: usize,
+}
+
+/// What a process did in a round.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// Reads made.
+    pub reads: u64,
+    /// When the last was done, monotonic ns.
+    pub ended: u64,
+    /// What they consumed.
+    pub used: Usage,
+}
+
+impl Slot {
+    /// That of process `index`, after [`DONE`] counted it.
+    pub fn read(board: &Board, index: usize) -> Self {
+        let cell = |n: usize| board[COMMON + index * EACH + n].load(Relaxed);
+        let used =
+            Usage { minor: cell(2), major: cell(3), user: cell(4), system: cell(5), ..Usage::default() };
+        Self { reads: cell(0), ended: cell(1), used }
+    }
+
+    fn write(self, board: &Board, index: usize) {
+        let Usage { minor, major, user, system, .. } = self.used;
+        for (n, value) in [self.reads, self.ended, minor, major, user, system].into_iter().enumerate() {
+            board[COMMON + index * EACH + n].store(value, Relaxed);
+        }
+    }
+}
+
+/// What the kernel is told about huge pages.
+pub fn advice(pages_of: PagesOf) -> HugePages {
+    match pages_of {
+        PagesOf::Base => HugePages::Forbidden,
+        PagesOf::Thp => HugePages::Wanted,
+        PagesOf::Hugetlb => HugePages::System,
+    }
+}
+
+impl Order {
+    /// Does it, round after round; the exit status.
+    pub fn perform(&self, index: usize, board: &Board, common: Option<&Region>, file: Option<&File>) -> i32 {
+        let own = match common {
+            Some(_) => None,
+            None => match self.segment(index, file) {
+                Ok(region) => Some(region),
+                Err(_) => {
+                    board[REFUSED].fetch_add(1, AcqRel);
+                    return 2;
+                }
+            },
+        };
+        let Some(segment) = own.as_ref().or(common) else { return 2 };
+        let stop = || board[STOP].load(Relaxed) != 0;
+        // Every page once: a page of a file is read, one of another process is mapped here too.
+        read(segment, self.pages, self.pages as u64, || false);
+        board[READY].fetch_add(1, AcqRel);
+        let mut round = 0;
+        loop {
+            let next = board[GO].load(Acquire);
+            if next == END {
+                return 0;
+            }
+            if next == round {
+                std::thread::sleep(Duration::from_micros(200));
+                continue;
+            }
+            round = next;
+            let before = rusage::thread_up_to_date();
+            let reads = read(segment, self.pages, self.reads, stop);
+            let ended = Monotonic.now();
+            Slot { reads, ended, used: rusage::thread_up_to_date() - before }.write(board, index);
+            board[DONE].fetch_add(1, Release);
+        }
+    }
+
+    /// A segment of this process's own; one that can be written is.
+    fn segment(&self, index: usize, file: Option<&File>) -> io::Result<Region> {
+        match (self.mapping, file) {
+            (Mapping::File, Some(file)) => Region::part(file, index * self.pages, self.pages),
+            _ => {
+                let region = match self.pages_of {
+                    PagesOf::Hugetlb => Region::huge(self.pages, huge_page_size())?,
+                    _ => Region::anonymous(self.pages)?,
+                };
+                // Refused by kernels without huge pages, where it is not needed.
+                let _ = region.advise(advice(self.pages_of));
+                region.populate(|_, _| {});
+                Ok(region)
+            }
+        }
+    }
+}
+
+/// The default size of a huge page, bytes.
+fn huge_page_size() -> usize {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("Hugepagesize:"));
+    let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok());
+    kib.map_or(2 << 20, |kib| kib * 1024)
+}
+
+/// Reads the first byte of every page in turn, `most` reads at most; the reads made.
+///
+/// Each read's address depends on the byte read before (by adding 0 in a way that the compiler cannot
+/// see through), so the reads follow one another as on a machine that executes in order, and a
+/// processor that would have many under way at once shows what one costs.
+fn read(segment: &Region, pages: usize, most: u64, stop: impl Fn() -> bool) -> u64 {
+    let (base, step) = (segment.base(), page_size());
+    let mut made = 0;
+    let mut carry = 0_usize;
+    while made < most {
+        let mut page = 0;
+        while page < pages {
+            let end = (page + BLOCK).min(pages);
+            while page < end {
+                // SAFETY: `page` is below the segment's pages, which are mapped and readable; `carry`
+                // is 0, for a byte shifted by eight is.
+                let byte = unsafe { base.add(page * step + carry).read_volatile() };
+                carry = hidden(usize::from(byte)) >> 8;
+                page += 1;
+            }
+            if stop() {
+                return made + page as u64;
+            }
+        }
+        made += pages as u64;
+    }
+    made
+}
+
+/// `value`, of which the compiler no longer knows anything; costs no instruction.
+#[inline(always)]
+fn hidden(mut value: usize) -> usize {
+    // SAFETY: the text is a comment: no instruction is executed.
+    unsafe { std::arch::asm!("/* {0} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags)) };
+    value
+}

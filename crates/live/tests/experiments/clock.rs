@@ -1,0 +1,56 @@
+//! `clock`: true on this machine, and found out where it is not.
+
+use std::net::TcpListener;
+
+use pagelab_experiment::experiments::Clock;
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Experiment, Setting};
+use pagelab_live::clocktest::reference::serve;
+
+use crate::{Test, column, figure, has_column, perform};
+
+pub const TESTS: &[Test] = &[
+    ("clock_steps_agree", steps_agree),
+    ("clock_is_held_against_a_reference", is_held_against_a_reference),
+    ("clock_without_its_reference_is_an_error", without_its_reference_is_an_error),
+];
+
+fn steps_agree() {
+    let seen = perform(Experiment::Clock(Clock::short()), &Setting::default()).unwrap();
+    has_column(&seen, "clock", "realtime", Unit::Nanoseconds);
+    let raw = column(&seen, "clock", "raw");
+    assert_eq!(raw.len(), 4);
+    assert!(raw.iter().all(|&ns| (100e6..600e6).contains(&ns)), "{raw:?}");
+    for clock in ["realtime", "monotonic", "boot"] {
+        for (a, b) in column(&seen, "clock", clock).iter().zip(&raw) {
+            assert!((a - b).abs() < 1e6, "{clock}: {a} against {b}");
+        }
+    }
+    let untrue: Vec<_> = seen.notes.iter().filter(|n| n.level == Level::Warning).collect();
+    assert_eq!(figure(&seen, "clock.true") == 1.0, untrue.is_empty(), "{untrue:?}");
+    assert!(figure(&seen, "clock.step.worst") < 1e6);
+    assert!(figure(&seen, "clock.drift.worst") < 600e-6);
+    let costs = seen.table("clocks").unwrap().numbers("cost").unwrap();
+    assert!(costs[0].unwrap() > 1.0 && costs[0].unwrap() < 50_000.0);
+    if cfg!(target_arch = "x86_64") && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
+        let (least, most) = (column(&seen, "clock.skew", "least"), column(&seen, "clock.skew", "most"));
+        assert!(least.iter().zip(&most).all(|(a, b)| a <= b), "{least:?} {most:?}");
+        assert!(figure(&seen, "clock.skew.bound") >= figure(&seen, "clock.skew.worst"));
+    }
+}
+
+fn is_held_against_a_reference() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let reference = Some(listener.local_addr().unwrap().to_string());
+    std::thread::spawn(move || serve(&listener));
+    let clock = Clock { steps: 2, step: 200, reference };
+    let seen = perform(Experiment::Clock(clock), &Setting::default()).unwrap();
+    // It is the same clock, so the drift is no more than what the network leaves uncertain.
+    assert!(figure(&seen, "clock.reference.drift").abs() <= figure(&seen, "clock.reference.error"));
+}
+
+fn without_its_reference_is_an_error() {
+    let clock = Clock { reference: Some("127.0.0.1:1".into()), ..Clock::short() };
+    let error = perform(Experiment::Clock(clock), &Setting::default()).unwrap_err().to_string();
+    assert!(error.contains("127.0.0.1:1"), "{error}");
+}

@@ -1,0 +1,84 @@
+//! `command`: a program watched, limited, failing.
+
+use pagelab_experiment::experiments::Command;
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{Experiment, Setting, TargetError};
+
+use crate::{Test, bounded, column, figure, has_column, limit, perform};
+
+pub const TESTS: &[Test] = &[
+    ("command_is_watched", is_watched),
+    ("command_under_a_limit_swaps", under_a_limit_swaps),
+    ("command_failing_is_said", failing_is_said),
+    ("command_killed_inside_its_limit", killed_inside_its_limit),
+];
+
+fn shell(text: &str) -> Experiment {
+    let program = ["sh", "-c", text].map(str::to_owned).to_vec();
+    Experiment::Command(Command { sample: 5, ..Command::new(program) })
+}
+
+/// Fills a variable of a shell with so many MiB, again and again.
+fn fills(mebibytes: u32, times: u32) -> String {
+    format!("for i in $(seq {times}); do x=$(head -c {mebibytes}M /dev/zero | tr '\\0' x); done; sleep 0.2")
+}
+
+/// With delay accounting, where this user may switch it on.
+fn accounted() -> Setting {
+    let mut setting = Setting::default();
+    let switch = "/proc/sys/kernel/task_delayacct";
+    if rustix::process::geteuid().is_root() && std::path::Path::new(switch).exists() {
+        setting.set.insert(switch.into(), "1".into());
+    }
+    setting
+}
+
+fn is_watched() {
+    let seen = perform(shell(&fills(8, 2)), &accounted()).unwrap();
+    assert!(figure(&seen, "time.elapsed") > 200e6, "it slept a fifth of a second");
+    assert!(figure(&seen, "memory.peak") > 8e6);
+    assert!(figure(&seen, "faults.minor") > 2000.0);
+    assert_eq!(figure(&seen, "command.status"), 0.0);
+    has_column(&seen, "command", "memory.resident", Unit::Bytes);
+    let time = column(&seen, "command", "time");
+    assert!(time.len() > 10 && time.windows(2).all(|w| w[0] < w[1]), "{time:?}");
+    assert!(column(&seen, "command", "memory.resident").iter().any(|&bytes| bytes > 1e6));
+    // Without the kernel's delay accounting neither is known.
+    if seen.metric("state.fault").is_some() {
+        let shares = ["state.user", "state.system", "state.run-queue", "state.sleep", "state.fault"];
+        let shares = shares.map(|name| seen.metric(name));
+        let sum: f64 = shares.iter().flatten().sum();
+        assert!((0.9..1.1).contains(&sum), "the shares are of everything: {shares:?}");
+        assert!(figure(&seen, "state.sleep") > 0.2);
+    }
+}
+
+fn under_a_limit_swaps() {
+    if !bounded() {
+        return;
+    }
+    let seen = perform(shell(&fills(24, 2)), &limit(16 << 20)).unwrap();
+    assert!(figure(&seen, "swap.out") > 100.0);
+    assert!(figure(&seen, "memory.charged.peak") <= f64::from(16 << 20));
+    assert!(figure(&seen, "faults.major") > 10.0);
+    assert!(column(&seen, "command", "memory.swapped").iter().any(|&bytes| bytes > 0.0));
+}
+
+fn failing_is_said() {
+    let seen = perform(shell("exit 3"), &Setting::default()).unwrap();
+    assert_eq!(figure(&seen, "command.status"), 3.0);
+    assert!(seen.notes.iter().any(|n| n.level == Level::Warning && n.text.contains("exit status: 3")));
+    let absent = Experiment::Command(Command::new(vec!["/does/not/exist".into()]));
+    let error = perform(absent, &Setting::default()).unwrap_err().to_string();
+    assert!(error.contains("/does/not/exist"), "{error}");
+}
+
+fn killed_inside_its_limit() {
+    if !bounded() {
+        return;
+    }
+    let setting = Setting { swap: Some(Swap::None), ..limit(16 << 20) };
+    let result = perform(shell("head -c 64M /dev/zero | tail -c 60M"), &setting).map(|_| ());
+    assert!(matches!(result, Err(TargetError::OutOfMemory { limit }) if limit == 16 << 20), "{result:?}");
+}

@@ -1,0 +1,78 @@
+//! `faultscale`: every kind of work, as threads and as processes.
+
+use pagelab_experiment::experiments::{Faultscale, Work, Workers};
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Experiment, Setting};
+
+use crate::{Test, column, figure, has_column, perform};
+
+pub const TESTS: &[Test] = &[
+    ("faultscale_faults_are_counted", faults_are_counted),
+    ("faultscale_every_work", every_work),
+    ("faultscale_builds", builds),
+    ("faultscale_locks", locks),
+];
+
+fn small() -> Faultscale {
+    Faultscale { workers: vec![1, 2], seconds: 0.15, pages: 256, ..Faultscale::default() }
+}
+
+fn faults_are_counted() {
+    for as_ in [Workers::Threads, Workers::Processes] {
+        let seen =
+            perform(Experiment::Faultscale(Faultscale { as_, ..small() }), &Setting::default()).unwrap();
+        assert_eq!(column(&seen, "faultscale", "workers"), [1.0, 2.0]);
+        let throughput = column(&seen, "faultscale", "throughput");
+        assert!(throughput.iter().all(|&t| t > 1000.0), "{throughput:?}");
+        let elapsed = column(&seen, "faultscale", "time.elapsed");
+        let faults = column(&seen, "faultscale", "faults.minor");
+        for ((rate, ns), faults) in throughput.iter().zip(&elapsed).zip(&faults) {
+            let operations = rate * ns / 1e9;
+            assert!((faults / operations - 1.0).abs() < 0.1, "a fault is a fault: {faults} for {operations}");
+        }
+        has_column(&seen, "faultscale", "time.system", Unit::Nanoseconds);
+        assert!(figure(&seen, "throughput.best") >= figure(&seen, "throughput.first"));
+    }
+}
+
+fn every_work() {
+    for work in [Work::File, Work::Map, Work::Fork] {
+        for as_ in [Workers::Threads, Workers::Processes] {
+            let faultscale = Faultscale { work, as_, ..small() };
+            let seen = perform(Experiment::Faultscale(faultscale), &Setting::default()).unwrap();
+            let throughput = column(&seen, "faultscale", "throughput");
+            assert!(throughput.iter().all(|&t| t > 20.0), "{work} {as_}: {throughput:?}");
+            if work == Work::File {
+                let faults = column(&seen, "faultscale", "faults.minor")[0];
+                let pages = throughput[0] * column(&seen, "faultscale", "time.elapsed")[0] / 1e9;
+                assert!(faults > pages / 40.0 && faults < pages * 1.1, "{faults} faults for {pages} pages");
+            }
+        }
+    }
+}
+
+fn builds() {
+    let faultscale = Faultscale { work: Work::Build, sources: 2, copies: 2, ..small() };
+    match perform(Experiment::Faultscale(faultscale), &Setting::default()) {
+        Ok(seen) => assert!(column(&seen, "faultscale", "throughput").iter().all(|&t| t > 0.1)),
+        Err(error) if error.to_string().contains("no cc") => println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    }
+    let cmd = |text: &str| Faultscale { work: Work::Build, cmd: Some(text.into()), ..small() };
+    let seen = perform(Experiment::Faultscale(cmd("test {jobs} -le 2")), &Setting::default()).unwrap();
+    assert_eq!(column(&seen, "faultscale", "workers"), [1.0, 2.0]);
+    assert!(perform(Experiment::Faultscale(cmd("exit {jobs}")), &Setting::default()).is_err());
+}
+
+fn locks() {
+    let faultscale = Faultscale { work: Work::Map, workers: vec![4], ..small() };
+    let seen = perform(Experiment::Faultscale(faultscale), &Setting::default()).unwrap();
+    match seen.table("locks") {
+        // Four threads that map and unmap in one address space wait for one another.
+        Some(table) => {
+            assert!(table.numbers("waits").unwrap().iter().flatten().sum::<f64>() > 0.0);
+            assert!(figure(&seen, "state.lock") > 0.0);
+        }
+        None => assert!(seen.notes.iter().any(|n| n.text.contains("lock waiting")), "said why not"),
+    }
+}

@@ -1,0 +1,75 @@
+//! `fileread` and `seqread`: hits where the file fits, misses where it does not.
+
+use pagelab_experiment::experiments::{Access, Fileread, Seqread};
+use pagelab_experiment::observation::{Unit, Values};
+use pagelab_experiment::{Experiment, Observations, Setting};
+
+use crate::{Test, bounded, column, figure, has_column, limit, perform};
+
+pub const TESTS: &[Test] = &[
+    ("fileread_tells_hits_from_misses", tells_hits_from_misses),
+    ("fileread_keeps_to_its_rate", keeps_to_its_rate),
+    ("seqread_reads_it_all", reads_it_all),
+];
+
+/// The value of a column in the row of this case.
+fn of(seen: &Observations, case: &str, name: &str) -> Option<f64> {
+    let table = seen.table("fileread").unwrap();
+    let Values::Text(cases) = &table.columns[0].values else { panic!("cases first") };
+    let row = cases.iter().position(|c| c == case).unwrap_or_else(|| panic!("no {case} in {cases:?}"));
+    table.numbers(name).unwrap()[row]
+}
+
+fn tells_hits_from_misses() {
+    if !bounded() {
+        return;
+    }
+    let fileread =
+        Fileread { reads: 2000, seconds: 2.0, sizes: "2M,8M,48M".parse().unwrap(), ..Fileread::default() };
+    let seen = perform(Experiment::Fileread(fileread), &limit(24 << 20)).unwrap();
+    assert_eq!(of(&seen, "small nowait", "hits"), Some(1.0), "all of it is cached");
+    assert_eq!(of(&seen, "small nowait", "calls"), Some(2000.0));
+    assert_eq!(of(&seen, "small mmap", "calls"), Some(0.0));
+    assert_eq!(of(&seen, "small pread", "cached.before"), Some(f64::from(2 << 20)));
+    let beyond = of(&seen, "beyond nowait", "hits").unwrap();
+    assert!(beyond < 0.9, "half does not fit: {beyond}");
+    assert!(of(&seen, "beyond pread", "cached.after").unwrap() <= f64::from(24 << 20));
+    assert!(of(&seen, "beyond mmap", "faults.major").unwrap() > 10.0);
+    assert!(of(&seen, "beyond pread", "refaults").unwrap() > 0.0);
+    let (small, beyond) = (figure(&seen, "read.cpu.small"), figure(&seen, "read.cpu.beyond"));
+    assert!(small > 100.0 && beyond > small, "{small} {beyond}");
+}
+
+fn keeps_to_its_rate() {
+    let fileread = Fileread {
+        access: vec![Access::Pread],
+        reads: 200,
+        rate: Some(1000.0),
+        sizes: "1M".parse().unwrap(),
+        ..Fileread::default()
+    };
+    let seen = perform(Experiment::Fileread(fileread), &Setting::default()).unwrap();
+    let mean = of(&seen, "small pread", "access.mean").unwrap();
+    assert!((0.9e6..1.5e6).contains(&mean), "a read a millisecond: {mean}");
+}
+
+fn reads_it_all() {
+    let seqread = Seqread {
+        size: "4M".parse().unwrap(),
+        transfers: "4K,64K,1M".parse().unwrap(),
+        ..Seqread::default()
+    };
+    let seen = perform(Experiment::Seqread(seqread), &Setting::default()).unwrap();
+    let bytes = column(&seen, "seqread", "bytes");
+    assert!(bytes.iter().all(|&b| b == f64::from(4 << 20)), "{bytes:?}");
+    has_column(&seen, "seqread", "bandwidth", Unit::PerSecond);
+    assert!(figure(&seen, "bandwidth.buffered") > 1e6);
+    if seen.metric("bandwidth.direct").is_some() {
+        assert_eq!(bytes.len(), 6);
+        // What goes around the cache reaches the device in transfers no larger than asked for.
+        let device = seen.table("seqread").unwrap().numbers("device.transfer").unwrap();
+        if let Some(first) = device[3] {
+            assert!(first <= 64.0 * 1024.0, "{device:?}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! `forkstorm`: the counts are those of what was done.
+
+use std::io::Write;
+
+use pagelab_experiment::experiments::{Child, Forkstorm};
+use pagelab_experiment::observation::Values;
+use pagelab_experiment::{Experiment, Observations, Setting};
+
+use crate::{Test, bounded, figure, limit, perform};
+
+pub const TESTS: &[Test] = &[
+    ("forkstorm_counts_its_forks", counts_its_forks),
+    ("forkstorm_executes", executes),
+    ("forkstorm_runs_the_published_script", runs_the_published_script),
+    ("forkstorm_under_a_limit", under_a_limit),
+];
+
+fn small() -> Forkstorm {
+    Forkstorm { forks: 200, pages: 64, touch: 16, ..Forkstorm::default() }
+}
+
+/// The count of a tracepoint for each fork; `None` where this kernel or user does not count.
+fn each_fork(seen: &Observations, tracepoint: &str) -> Option<f64> {
+    let table = seen.table("operations")?;
+    let Values::Text(names) = &table.columns[0].values else { panic!("names first") };
+    let row = names.iter().position(|name| name == tracepoint)?;
+    table.numbers("each.fork")?[row]
+}
+
+fn counts_its_forks() {
+    let seen = perform(Experiment::Forkstorm(small()), &Setting::default()).unwrap();
+    let rate = figure(&seen, "forks.rate");
+    assert!((100.0..200_000.0).contains(&rate), "{rate}");
+    assert!((rate * figure(&seen, "time.elapsed") / 1e9 - 400.0).abs() < 1.0, "two copies, 200 forks each");
+    // Each child writes 16 pages, and each write copies one.
+    assert!(figure(&seen, "faults.minor") >= 400.0 * 16.0);
+    let (fork, exit) = (figure(&seen, "fork.cost"), figure(&seen, "exit.cost"));
+    assert!(fork > 5e3 && fork < 50e6 && exit > 5e3, "{fork} {exit}");
+    assert_eq!(seen.metric("exec.cost"), None);
+    if let Some(faults) = each_fork(&seen, "exceptions:page_fault_user") {
+        assert!((16.0..200.0).contains(&faults), "{faults} faults a fork");
+        assert_eq!(each_fork(&seen, "sched:sched_process_fork"), Some(1.0));
+        assert!(each_fork(&seen, "kmem:mm_page_alloc").unwrap() >= 16.0);
+    }
+    if let Some(table) = seen.table("profile") {
+        let samples: f64 = table.numbers("samples").unwrap().iter().flatten().sum();
+        assert!(samples > 5.0, "{samples}");
+        let Values::Text(names) = &table.columns[0].values else { panic!("names first") };
+        assert!(names.iter().all(|name| !name.is_empty()));
+        let (_, folded) = seen.logs.iter().find(|(name, _)| name == "folded").unwrap();
+        assert!(folded.contains("do_syscall_64;") || !cfg!(target_arch = "x86_64"), "{folded}");
+    } else {
+        assert!(seen.notes.iter().any(|n| n.text.contains("profile")), "said why not");
+    }
+}
+
+fn executes() {
+    let storm = Forkstorm { child: Child::Exec, forks: 50, profile: 0, ..small() };
+    let seen = perform(Experiment::Forkstorm(storm), &Setting::default()).unwrap();
+    assert!(figure(&seen, "exec.cost") > 100e3, "an exec costs more than a tenth of a millisecond");
+    assert_eq!(seen.metric("exit.cost"), None);
+    if let Some(execs) = each_fork(&seen, "sched:sched_process_exec") {
+        // The two copies themselves were forked and execute nothing.
+        assert!((execs - 20.0 / 22.0).abs() < 1e-9, "{execs}");
+    }
+}
+
+fn runs_the_published_script() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"one\ntwo\n").unwrap();
+    let storm = Forkstorm { script: Some(file.path().into()), forks: 10, profile: 0, ..Forkstorm::default() };
+    let seen = perform(Experiment::Forkstorm(storm), &Setting::default()).unwrap();
+    assert!(figure(&seen, "forks.rate") > 10.0);
+    assert!(figure(&seen, "faults.minor") > 1000.0);
+    if let (Some(execs), Some(fork)) =
+        (each_fork(&seen, "sched:sched_process_exec"), each_fork(&seen, "sched:sched_process_fork"))
+    {
+        assert_eq!(fork, 1.0);
+        // Three execs for five forks, and the shells themselves.
+        assert!((0.5..0.9).contains(&execs), "{execs}");
+    }
+    let absent = Forkstorm { script: Some("/does/not/exist".into()), ..Forkstorm::default() };
+    assert!(perform(Experiment::Forkstorm(absent), &Setting::default()).is_err());
+}
+
+fn under_a_limit() {
+    if !bounded() {
+        return;
+    }
+    let storm = Forkstorm { forks: 100, profile: 0, ..small() };
+    perform(Experiment::Forkstorm(storm), &limit(32 << 20)).unwrap();
+}

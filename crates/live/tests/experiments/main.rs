@@ -1,0 +1,129 @@
+//! Every experiment but those on one mapping, end to end on the running kernel: a worker process, a
+//! memory limit where one can be had, real loads. Its own main, because a worker process is this
+//! program again. One test alone: `cargo test -p pagelab-live --test experiments -- NAME`.
+
+mod clock;
+mod command;
+mod faultscale;
+mod fileread;
+mod forkstorm;
+mod vmtest;
+
+use std::io::Write;
+use std::panic;
+use std::process::ExitCode;
+
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{
+    Experiment, Observation, Observations, Recorder, RecorderError, Setting, Size, Target, TargetError,
+};
+use pagelab_live::{Host, worker};
+
+/// A test: its name, and what it does.
+type Test = (&'static str, fn());
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some(worker::ARGUMENT) => return pagelab_live::worker_main(),
+        Some(pagelab_live::forkstorm::NOTHING) => return ExitCode::SUCCESS,
+        _ => {}
+    }
+    let filter: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let mut failed = false;
+    for (name, test) in
+        [clock::TESTS, command::TESTS, faultscale::TESTS, fileread::TESTS, forkstorm::TESTS, vmtest::TESTS]
+            .concat()
+    {
+        if !filter.is_empty() && !filter.iter().any(|f| name.contains(f.as_str())) {
+            continue;
+        }
+        print!("test {name} ... ");
+        let _ = std::io::stdout().flush();
+        let ok = panic::catch_unwind(test).is_ok();
+        println!("{}", if ok { "ok" } else { "FAILED" });
+        failed |= !ok;
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Keeps everything in memory.
+#[derive(Default)]
+struct Memory {
+    seen: Observations,
+    /// Wants to end as soon as this phase is on.
+    interrupt_in: Option<&'static str>,
+    phase: String,
+}
+
+impl Recorder for Memory {
+    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        self.seen.add(observation);
+        Ok(())
+    }
+
+    fn progress(&mut self, phase: &str, done: u64, total: u64) {
+        assert!(done <= total, "{phase} {done} of {total}");
+        phase.clone_into(&mut self.phase);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt_in == Some(self.phase.as_str())
+    }
+}
+
+/// What an experiment on the host shows.
+fn perform(experiment: Experiment, setting: &Setting) -> Result<Observations, TargetError> {
+    let mut memory = Memory::default();
+    Host::new().perform(&experiment, setting, &mut memory)?;
+    for entry in memory.seen.environment.keys() {
+        let known = pagelab_experiment::catalogue::ENVIRONMENT.iter().any(|(name, _)| name == entry);
+        assert!(known, "{entry} is not in the catalogue");
+    }
+    for table in &memory.seen.tables {
+        let lengths: Vec<usize> = table.columns.iter().map(|c| rows(&c.values)).collect();
+        assert!(lengths.windows(2).all(|w| w[0] == w[1]), "{}: {lengths:?}", table.name);
+    }
+    Ok(memory.seen)
+}
+
+fn rows(values: &pagelab_experiment::observation::Values) -> usize {
+    match values {
+        pagelab_experiment::observation::Values::Number(numbers) => numbers.len(),
+        pagelab_experiment::observation::Values::Text(texts) => texts.len(),
+    }
+}
+
+/// A column of a table, with every value there.
+fn column(seen: &Observations, table: &str, name: &str) -> Vec<f64> {
+    let numbers = seen.table(table).unwrap_or_else(|| panic!("no table {table}")).numbers(name);
+    let numbers = numbers.unwrap_or_else(|| panic!("no column {name}"));
+    numbers
+        .iter()
+        .map(|v| v.unwrap_or_else(|| panic!("{table}.{name} is not measured: {numbers:?}")))
+        .collect()
+}
+
+/// The figure of this name, which must have been measured.
+fn figure(seen: &Observations, name: &str) -> f64 {
+    seen.metric(name).unwrap_or_else(|| panic!("{name} is not measured"))
+}
+
+fn limit(bytes: u64) -> Setting {
+    Setting { memory: Some(Size::Bytes(bytes)), ..Setting::default() }
+}
+
+/// Whether loads can be bounded here; says so where they cannot.
+fn bounded() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("skipped: memory limits and swap need root");
+    }
+    root
+}
+
+/// That a table has this column in this unit.
+fn has_column(seen: &Observations, table: &str, name: &str, unit: Unit) {
+    let columns = &seen.table(table).unwrap().columns;
+    assert!(columns.iter().any(|c| c.name == name && c.unit == Some(unit)), "{table}.{name}");
+}

@@ -1,0 +1,74 @@
+//! `vmtest`: flat inside memory, a knee at the limit.
+
+use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Experiment, Setting, Target, TargetError};
+use pagelab_live::Host;
+
+use crate::{Memory, Test, bounded, column, figure, has_column, limit, perform};
+
+pub const TESTS: &[Test] = &[
+    ("vmtest_shared_is_the_published_program", shared_is_the_published_program),
+    ("vmtest_past_the_limit_swaps", past_the_limit_swaps),
+    ("vmtest_parts_of_a_file", parts_of_a_file),
+    ("vmtest_huge_pages", huge_pages),
+    ("vmtest_ends_when_asked", ends_when_asked),
+];
+
+fn sweep(sizes: &str) -> Vmtest {
+    Vmtest { sizes: sizes.parse().unwrap(), passes: 200, seconds: 0.5, ..Vmtest::default() }
+}
+
+fn shared_is_the_published_program() {
+    let vmtest = Vmtest { mapping: Mapping::Shared, ..sweep("256K,2M,4M,16M") };
+    let seen = perform(Experiment::Vmtest(vmtest), &Setting::default()).unwrap();
+    assert_eq!(column(&seen, "vmtest", "size"), [262144.0, 2097152.0, 4194304.0, 16777216.0]);
+    assert_eq!(column(&seen, "vmtest", "processes"), [1.0, 1.0, 2.0, 8.0]);
+    // 200 passes over 512 pages, of however small a segment.
+    assert_eq!(column(&seen, "vmtest", "reads"), [102400.0, 102400.0, 204800.0, 819200.0]);
+    has_column(&seen, "vmtest", "relative.speed", Unit::Ratio);
+    let (elapsed, user) = (column(&seen, "vmtest", "time.elapsed"), column(&seen, "vmtest", "time.user"));
+    assert!(elapsed.iter().all(|&ns| ns > 1e3) && user.iter().all(|&ns| ns >= 0.0));
+    assert_eq!(column(&seen, "vmtest", "relative.speed")[0], 1.0);
+    assert_eq!(column(&seen, "vmtest", "faults.major"), [0.0; 4], "everything is in memory");
+    assert!(figure(&seen, "speed.first") > 1e5);
+    assert!(seen.counters.iter().any(|c| c.name == "pgfault"));
+}
+
+fn past_the_limit_swaps() {
+    if !bounded() {
+        return;
+    }
+    let seen = perform(Experiment::Vmtest(sweep("4M,8M,40M")), &limit(24 << 20)).unwrap();
+    let major = column(&seen, "vmtest", "faults.major");
+    assert_eq!(major[..2], [0.0, 0.0], "{major:?}");
+    assert!(major[2] > 100.0, "{major:?}");
+    assert!(column(&seen, "vmtest", "swap.in")[2] > 100.0);
+    let speed = column(&seen, "vmtest", "relative.speed");
+    assert!(speed[2] < speed[1] / 10.0, "past the limit it is slow: {speed:?}");
+}
+
+fn parts_of_a_file() {
+    let vmtest = Vmtest { mapping: Mapping::File, ..sweep("1M,8M") };
+    let seen = perform(Experiment::Vmtest(vmtest), &Setting::default()).unwrap();
+    assert_eq!(column(&seen, "vmtest", "processes"), [1.0, 4.0]);
+    assert!(figure(&seen, "speed.last") > 1e5, "cached pages are read at the speed of memory");
+}
+
+fn huge_pages() {
+    let vmtest = Vmtest { pages_of: PagesOf::Thp, ..sweep("4M") };
+    perform(Experiment::Vmtest(vmtest.clone()), &Setting::default()).unwrap();
+    // Without pages set aside hugetlb is an error that says so, never a crash.
+    let vmtest = Vmtest { pages_of: PagesOf::Hugetlb, ..vmtest };
+    if let Err(error) = perform(Experiment::Vmtest(vmtest), &Setting::default()) {
+        assert!(error.to_string().contains("huge"), "{error}");
+    }
+}
+
+fn ends_when_asked() {
+    let mut memory = Memory { interrupt_in: Some("sizes"), ..Memory::default() };
+    let vmtest =
+        Vmtest { seconds: 60.0, passes: u64::MAX / 4096, sizes: "2M".parse().unwrap(), ..Vmtest::default() };
+    let result = Host::new().perform(&Experiment::Vmtest(vmtest), &Setting::default(), &mut memory);
+    assert!(matches!(result, Err(TargetError::Interrupted)), "{result:?}");
+}

@@ -1,0 +1,36 @@
+//! `pagelab clock serve`: this machine's clock for `pagelab run clock --reference` on another.
+
+use std::net::TcpListener;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use pagelab_live::clocktest::reference::serve;
+
+use crate::output::say;
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// Answer with this machine's time whoever asks, until interrupted
+    Serve {
+        /// The address to listen on; who can reach it can read this machine's uptime and time
+        #[arg(value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7071")]
+        address: String,
+    },
+}
+
+/// Serves until interrupted.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let Action::Serve { address } = &arguments.action;
+    let listener =
+        TcpListener::bind(address).with_context(|| format!("the address {address} cannot be listened on"))?;
+    say!("serving the clock at {}", listener.local_addr()?);
+    serve(&listener).context("no further connection can be accepted")?;
+    Ok(ExitCode::SUCCESS)
+}

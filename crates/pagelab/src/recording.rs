@@ -1,0 +1,111 @@
+//! Counters over time as observations: of `pagelab record`, and beside every repetition on the host.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pagelab_counters::views::series::{Column, Series};
+use pagelab_counters::{Kind, Selection, Snapshot, Tree, Unit};
+use pagelab_experiment::observation::{self, Counter, Table, Values};
+
+/// What is recorded without a selector: the signs of a shortage and where memory is.
+pub const DEFAULT: [&str; 5] = [
+    "pressure:0:/^(memory|io)$/:/^(some|full)_total$/",
+    "vmstat:0:vm:/^(pgfault|pgmajfault|pswpin|pswpout|oom_kill)$/",
+    "vmstat:0:vm:/^(pgscan|pgsteal|workingset_refault)_(anon|file)$/",
+    "meminfo:0:mem:/^(MemFree|MemAvailable|AnonPages|Cached|Shmem|Slab|Dirty|SwapFree)$/",
+    "zoneinfo::Normal:/^(free|low|min)$/",
+];
+
+/// Between two looks beside a repetition.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// A repetition with fewer looks has no table: the sums beside it say as much.
+const LEAST: usize = 4;
+
+/// The default counters recorded in a thread of its own: four looks a second.
+pub struct Background {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Series>,
+}
+
+impl Background {
+    /// Begins.
+    pub fn start() -> Option<Self> {
+        let selection = Selection::parse(DEFAULT.into_iter()).ok()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let tree = Tree::live();
+            let mut series = Series::default();
+            series.add(tree.read(&selection));
+            loop {
+                std::thread::park_timeout(INTERVAL);
+                if asked.load(Ordering::Relaxed) {
+                    return series;
+                }
+                series.add(tree.read(&selection));
+            }
+        });
+        Some(Self { stop, thread })
+    }
+
+    /// Ends; the table, if it was long enough for one.
+    pub fn finish(self) -> Option<Table> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        let series = self.thread.join().ok()?;
+        if series.len() < LEAST {
+            return None;
+        }
+        let (times, columns) = series.finish();
+        Some(table(&times, columns))
+    }
+}
+
+/// A row for each look; the time in nanoseconds is the abscissa.
+pub fn table(times: &[u64], columns: Vec<Column>) -> Table {
+    let number = |name: String, unit, values| observation::Column {
+        name,
+        unit: Some(unit),
+        values: Values::Number(values),
+    };
+    let time = times.iter().map(|ns| Some(*ns as f64)).collect();
+    let mut all = vec![number("time".to_owned(), observation::Unit::Nanoseconds, time)];
+    for column in columns {
+        let (unit, by) = unit(column.unit, column.rate);
+        let values = column.values.into_iter().map(|v| v.map(|v| v / by)).collect();
+        all.push(number(column.name, unit, values));
+    }
+    Table { name: "counters".to_owned(), columns: all }
+}
+
+/// The notebook's unit for a figure and what to divide it by: time per time and hundredths are shares.
+fn unit(unit: Unit, rate: bool) -> (observation::Unit, f64) {
+    match (unit, rate) {
+        (Unit::Nanoseconds, true) => (observation::Unit::Share, 1e9),
+        (Unit::Percent, _) => (observation::Unit::Share, 100.0),
+        (_, true) => (observation::Unit::PerSecond, 1.0),
+        (Unit::Nanoseconds, false) => (observation::Unit::Nanoseconds, 1.0),
+        (Unit::Bytes, false) => (observation::Unit::Bytes, 1.0),
+        (Unit::Pages, false) => (observation::Unit::Pages, 1.0),
+        (Unit::Count | Unit::None, false) => (observation::Unit::Count, 1.0),
+    }
+}
+
+/// The growing counters at the start and the end.
+pub fn counters(first: &Snapshot, last: &Snapshot) -> Vec<Counter> {
+    let whole = |v: f64| v as i64;
+    let growing = last.samples().iter().filter(|s| s.kind == Kind::Counter);
+    growing
+        .filter_map(|s| {
+            let before = first.number(s.module, s.instance, &s.name, &s.statistic)?;
+            Some(Counter {
+                source: format!("{}:{}:{}", s.module, s.instance, s.name),
+                name: s.statistic.to_string(),
+                before: whole(before),
+                after: whole(s.value.number()?),
+            })
+        })
+        .collect()
+}

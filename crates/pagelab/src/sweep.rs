@@ -1,0 +1,114 @@
+//! `pagelab run command --sweep-memory LO..HI`: one run for each memory limit that the bisection asks
+//! for, and the least limit at which the program still runs at full speed.
+
+use anyhow::{Result, anyhow};
+use pagelab_analysis::least_memory::{Knee, Next, Point, next};
+use pagelab_experiment::{Experiment, Outcome, Run, Setting, Size, TargetSpec};
+use pagelab_report::text::{bytes, duration};
+
+use crate::commands::Context;
+use crate::failure::usage;
+use crate::performance::{self, Performed, Plan};
+
+/// Repetitions under each limit unless told otherwise: a median needs three.
+pub const REPEAT: u32 = 3;
+
+/// The page size of the granularity.
+const PAGE: u64 = 4096;
+
+/// Performs the search between `least` and `most`; the runs, and what they say.
+///
+/// # Errors
+/// When the program cannot be run at all, or the notebook not be written.
+pub fn sweep(
+    experiment: &Experiment,
+    (least, most): (Size, Size),
+    name: Option<&str>,
+    target: &TargetSpec,
+    setting: &Setting,
+    repeat: u32,
+    context: &Context,
+) -> Result<(Performed, Vec<String>)> {
+    let (least, most) = (least.bytes(PAGE) / PAGE * PAGE, most.bytes(PAGE) / PAGE * PAGE);
+    let mut points: Vec<Point> = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
+    loop {
+        let asked = next(&points, least, most, PAGE).ok_or_else(|| match points.is_empty() {
+            true => usage(format!("--sweep-memory: {least} to {most} bytes is no range of at least a page")),
+            false => anyhow!(
+                "the program is killed for want of memory under {}: give --sweep-memory a greatest size that suffices",
+                bytes(most as f64)
+            ),
+        })?;
+        let memory = match asked {
+            Next::Found(knee) => {
+                let lines = vec![sentence(&knee, &points, name.unwrap_or("command"))];
+                return Ok((Performed { runs, failure: None }, lines));
+            }
+            Next::Measure(memory) => memory,
+        };
+        let size = Size::Bytes(memory);
+        let setting = Setting { memory: Some(size), ..setting.clone() };
+        let point_name = name.map(|name| format!("{name}-{}", bytes(memory as f64).replace(' ', "")));
+        let mut plans = [Plan::new(point_name, experiment.clone(), target, &setting)?];
+        let done = performance::perform(&mut plans, repeat, context)?;
+        let killed = done.runs.iter().flat_map(|r| &r.repetitions).any(|r| out_of_memory(&r.outcome));
+        if let (Some(error), false) = (done.failure, killed) {
+            runs.extend(done.runs);
+            return Ok((Performed { runs, failure: Some(error) }, Vec::new()));
+        }
+        let times = if killed {
+            Vec::new()
+        } else {
+            done.runs.iter().flat_map(|r| r.values("time.elapsed")).collect()
+        };
+        points.push(Point { memory, times });
+        runs.extend(done.runs);
+    }
+}
+
+/// Whether a repetition ended because the kernel killed the program inside the limit.
+fn out_of_memory(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(reason) if reason.contains("(out of memory)"))
+}
+
+fn sentence(knee: &Knee, points: &[Point], name: &str) -> String {
+    let size = |memory: u64| bytes(memory as f64);
+    let measured = points.len();
+    let Some(too_little) = knee.too_little else {
+        return format!(
+            "{name}: even {} is enough for full speed ({}); sweep from less to find the knee.",
+            size(knee.enough),
+            duration(knee.full)
+        );
+    };
+    let below = points.iter().find(|p| p.memory == too_little).map(Point::time);
+    let below = match below {
+        Some(time) if time.is_finite() => format!("takes {} already", duration(time)),
+        _ => "is killed for want of memory".to_owned(),
+    };
+    format!(
+        "{name}: {} is the least memory at full speed ({}, and up to {} counts as that): the knee is between {} and {}, where it {below}; {measured} limits measured.",
+        size(knee.enough),
+        duration(knee.full),
+        duration(knee.allowed),
+        size(too_little),
+        size(knee.enough),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_names_both_ends() {
+        let knee = Knee { enough: 64 << 20, too_little: Some(61 << 20), full: 1e9, allowed: 1.05e9 };
+        let points = [Point { memory: 61 << 20, times: vec![] }];
+        let text = sentence(&knee, &points, "sort");
+        assert!(text.contains("between 61 MiB and 64 MiB") && text.contains("is killed"), "{text}");
+        assert!(
+            sentence(&Knee { too_little: None, ..knee }, &points, "sort").contains("even 64 MiB is enough")
+        );
+    }
+}
