@@ -27,19 +27,22 @@ pub(super) fn perform(
         ("realtime", Unit::Nanoseconds),
         ("monotonic", Unit::Nanoseconds),
     ]);
-    let (mut jumps, mut worst) = (0, 0.0f64);
+    let (mut jumps, mut worst, mut wall, mut counter) = (0, 0.0f64, 0.0, 0.0);
     for (n, step) in guest.steps(clock.steps, 1).iter().enumerate() {
         sheet.row(&[n as f64 + 1.0, step.wall * 1e9, step.counter * 1e9]);
         jumps += suspicions(step, 1.0, 0.0).len();
         worst = worst.max((step.wall - step.counter).abs() * 1e9);
+        wall += step.wall;
+        counter += step.counter;
     }
     recorder.observe(sheet.table("clock"))?;
     for (figure, value) in [
-        ("clock.true", f64::from(u8::from(jumps == 0))),
-        ("clock.step.worst", worst),
-        ("clock.jumps", jumps as f64),
+        ("clock.true", Some(f64::from(u8::from(jumps == 0)))),
+        ("clock.step.worst", Some(worst)),
+        ("clock.drift.worst", (counter > 0.0).then(|| (wall / counter - 1.0).abs())),
+        ("clock.jumps", Some(jumps as f64)),
     ] {
-        recorder.observe(Observation::Metric(metric(figure, Some(value))))?;
+        recorder.observe(Observation::Metric(metric(figure, value)))?;
     }
     Ok(())
 }

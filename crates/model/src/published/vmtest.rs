@@ -7,7 +7,7 @@ use pagelab_experiment::{Observation, Recorder, TargetError};
 
 use super::PAGE;
 use super::sheet::{Sheet, note, unsupported};
-use crate::sun4::{Outcome, Sun4, VmTest};
+use crate::sun4::{Costs, Outcome, Sun4, VmTest};
 
 /// The sweep of sizes.
 pub(super) fn perform(
@@ -23,6 +23,9 @@ pub(super) fn perform(
             "use --mapping shared or private, --pages-of 4k, --cpus 1".into(),
         ));
     }
+    // The live experiment's time begins when all processes are ready.
+    let costs = Costs { test: 0, test_faults: 0, child: 0, child_faults: 0, ..system.costs };
+    let system = Sun4 { costs, ..*system };
     let sizes = vmtest.sizes.bytes(PAGE);
     let mut columns = Sheet::new(&[
         ("size", Unit::Bytes),
