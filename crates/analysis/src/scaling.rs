@@ -6,8 +6,9 @@
 //! N. J. Gunther, "Guerrilla Capacity Planning", 2007, chapters 4 to 6.
 //!
 //! The fit uses that N/X is linear in 1/λ, σ/λ and κ/λ: weighted least squares of N/X, each weighted
-//! by its own inverse, which to first order minimises the relative errors of X. The three may not be
-//! negative; of all ways to hold some at 0 the feasible one with the least residuals is the minimum.
+//! by its own inverse, which to first order minimises the relative errors of X. None may be negative and
+//! σ not above 1; of all ways to hold σ and κ at an end the feasible one with the least residuals is
+//! the minimum.
 //! Intervals: 95 %, from refitting with resampled residuals (Efron and Tibshirani, 1993, chapter 9).
 
 use pagelab_reference::rng::Rng;
@@ -144,24 +145,39 @@ fn ends(values: &mut [f64]) -> Option<(f64, f64)> {
     Some((at(0.025), at(0.975)))
 }
 
-/// The non-negative minimum: the best of the feasible solutions with some of the three at 0.
+/// What a solution holds the contention to.
+#[derive(Clone, Copy, PartialEq)]
+enum Contention {
+    None,
+    Free,
+    All,
+}
+
+/// The minimum with σ from 0 to 1 and κ not negative: the best of the feasible solutions with each
+/// free or at an end.
 fn solve(points: &[(f64, f64)]) -> Option<Law> {
     let ones = vec![1.0; points.len()];
-    let solutions = [[true, true], [true, false], [false, true], [false, false]].iter().filter_map(|free| {
+    let choices = [Contention::Free, Contention::None, Contention::All]
+        .into_iter()
+        .flat_map(|contention| [(contention, true), (contention, false)]);
+    let solutions = choices.filter_map(|(held, coherent)| {
         let row = |&(n, x): &(f64, f64)| {
-            let weight = x / n;
-            let columns = [(true, 1.0), (free[0], n - 1.0), (free[1], n * (n - 1.0))];
-            columns.iter().filter(|(used, _)| *used).map(|(_, c)| c * weight).collect::<Vec<_>>()
+            let first = if held == Contention::All { n } else { 1.0 };
+            let second = (held == Contention::Free).then_some(n - 1.0);
+            let third = coherent.then_some(n * (n - 1.0));
+            [Some(first), second, third].into_iter().flatten().map(|c| c * x / n).collect::<Vec<_>>()
         };
         let solution = least_squares(&points.iter().map(row).collect::<Vec<_>>(), &ones)?;
         let mut values = solution.coefficients.iter().copied();
-        let inverse = values.next()?;
-        let mut next = |used: bool| if used { values.next() } else { Some(0.0) };
-        let (contention, coherency) = (next(free[0])?, next(free[1])?);
-        let feasible = inverse > 0.0 && contention >= 0.0 && coherency >= 0.0;
-        let law =
-            Law { single: 1.0 / inverse, contention: contention / inverse, coherency: coherency / inverse };
-        feasible.then_some((solution.rss, law))
+        let inverse = values.next().filter(|&inverse| inverse > 0.0)?;
+        let contention = match held {
+            Contention::None => 0.0,
+            Contention::Free => values.next()? / inverse,
+            Contention::All => 1.0,
+        };
+        let coherency = if coherent { values.next()? / inverse } else { 0.0 };
+        let feasible = (0.0..=1.0).contains(&contention) && coherency >= 0.0;
+        feasible.then_some((solution.rss, Law { single: 1.0 / inverse, contention, coherency }))
     });
     solutions.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, law)| law)
 }
@@ -234,6 +250,7 @@ mod tests {
                 for e in [fit.single, fit.contention, fit.coherency] {
                     prop_assert!(e.interval.0 <= e.value && e.value <= e.interval.1 && e.value >= 0.0);
                 }
+                prop_assert!(fit.contention.interval.1 <= 1.0);
             }
         }
     }

@@ -125,13 +125,19 @@ fn faultscale(run: &Run, parameters: &Faultscale) -> Option<String> {
             throughput.extend(x.filter(|_| n.is_some()));
         }
     }
+    let of = |number: f64| {
+        let pairs = workers.iter().zip(&throughput).filter(|(n, _)| **n == number);
+        stats::median(&pairs.map(|(_, x)| *x).collect::<Vec<_>>())
+    };
+    let by_number = parameters.workers.iter().filter_map(|&n| Some((n, of(f64::from(n))?)));
+    let best = by_number.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut text = format!(
-        "{what} by {}: {} of {} worker, {} of the best number, {}; {} of {}",
+        "{what} by {}: {} with {}, most with {} ({}), {} with {}",
         parameters.as_,
         shown(run, "throughput.first", Unit::PerSecond),
         parameters.workers.first()?,
-        shown(run, "throughput.best", Unit::PerSecond),
-        shown(run, "throughput.best.workers", Unit::Count),
+        best.0,
+        value(Some(best.1), Unit::PerSecond),
         shown(run, "throughput.last", Unit::PerSecond),
         parameters.workers.last()?,
     );
@@ -145,9 +151,9 @@ fn faultscale(run: &Run, parameters: &Faultscale) -> Option<String> {
             percent(contention.interval.1)
         );
         text += &match fit.best {
-            None => ", no best number".to_owned(),
+            None => ", no best number predicted".to_owned(),
             Some(best) => format!(
-                ", best with {:.0} workers ({:.0} … {})",
+                ", predicted best number {:.0} ({:.0} … {})",
                 best.workers,
                 best.least,
                 best.most.map_or("any".to_owned(), |most| format!("{most:.0}"))
@@ -155,7 +161,7 @@ fn faultscale(run: &Run, parameters: &Faultscale) -> Option<String> {
         };
     }
     if let (Some(wait), Some(locks)) = (median(run, "state.lock"), table(run, "locks")) {
-        text += &format!("; {} of the last workers' time waits for locks", value(Some(wait), Unit::Share));
+        text += &format!("; with the most, {} of their time waits for locks", value(Some(wait), Unit::Share));
         let numbers = |name: &str| locks.numbers(name).unwrap_or_default().to_vec();
         let most = *parameters.workers.last()? as f64;
         let last = numbers("workers").iter().position(|w| *w == Some(most));

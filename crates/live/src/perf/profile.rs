@@ -123,7 +123,10 @@ impl Sampling {
                 SAMPLE => samples.extend(sample(record)),
                 // pid, ppid, tid, ptid, time
                 FORK => {
-                    if let (Some(pid), Some(parent)) = (word32(record, 0), word32(record, 4)) {
+                    // A new thread's record names its process as its own parent.
+                    if let (Some(pid), Some(parent)) = (word32(record, 0), word32(record, 4))
+                        && pid != parent
+                    {
                         family.insert(pid, parent);
                     }
                 }
@@ -146,9 +149,8 @@ impl Sampling {
                     return true;
                 }
                 match self.family.get(&at) {
-                    // A new thread's record has its process as its own parent's.
-                    Some(&parent) if parent != at => at = parent,
-                    _ => return false,
+                    Some(&parent) => at = parent,
+                    None => return false,
                 }
                 line.push(at);
             }
