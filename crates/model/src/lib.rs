@@ -6,10 +6,12 @@ pub mod mrc;
 pub mod pagecache;
 pub mod paging;
 pub mod policy;
+pub mod published;
 pub mod replay;
 pub mod rmap;
 pub mod sun4;
 pub mod systems;
 pub mod target;
+pub mod tlb;
 
 pub use target::Model;

@@ -20,6 +20,7 @@ use crate::paging::machine::Tally;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
 use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
+use crate::published::{PUBLISHED, Published};
 use crate::systems::SystemKind;
 
 /// The page size of every model, in bytes.
@@ -35,6 +36,7 @@ const SNAPSHOTS: usize = 16;
 enum Kind {
     Policy(PolicyKind),
     System(&'static SystemKind),
+    Published(&'static Published),
 }
 
 /// A model as a target.
@@ -59,6 +61,17 @@ impl Model {
     /// # Errors
     /// When there is no such model, option or value.
     pub fn new(name: &str, options: &[(String, String)]) -> Result<Self, ModelError> {
+        if let Some(system) = Published::named(name) {
+            return match options.first() {
+                Some((key, _)) => Err(ModelError(format!("model:{name} has no option '{key}'"))),
+                None => Ok(Self {
+                    name: name.to_owned(),
+                    kind: Kind::Published(system),
+                    frames: None,
+                    costs: Costs::TODAY,
+                }),
+            };
+        }
         let mut frames = None;
         let mut costs = Costs::TODAY;
         let system = SystemKind::named(name);
@@ -100,7 +113,11 @@ impl Model {
                     false => format!("{name}{separator}{}", parameters.join(",")),
                 };
                 Kind::Policy(text.parse().map_err(|e| {
-                    let systems: Vec<_> = crate::systems::SYSTEMS.iter().map(|s| s.name).collect();
+                    let systems: Vec<_> = crate::systems::SYSTEMS
+                        .iter()
+                        .map(|s| s.name)
+                        .chain(PUBLISHED.iter().map(|s| s.name))
+                        .collect();
                     ModelError(format!("{e}; or one of the systems: {}", systems.join(", ")))
                 })?)
             }
@@ -132,6 +149,9 @@ impl Target for Model {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), TargetError> {
+        if let Kind::Published(system) = &self.kind {
+            return system.perform(experiment, setting, recorder);
+        }
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
             Experiment::Mapfile(paging) => (paging, false),
@@ -167,6 +187,7 @@ impl Target for Model {
             ),
         }))?;
         match &self.kind {
+            Kind::Published(system) => system.perform(experiment, setting, recorder),
             Kind::Policy(kind) => {
                 // The populating sweep is part of what OPT must foresee.
                 let opening = paging.opening(stream.pages(), populated);

@@ -32,7 +32,7 @@ pub struct Background {
 impl Background {
     /// Begins.
     pub fn start() -> Option<Self> {
-        let selection = Selection::parse(DEFAULT.into_iter()).ok()?;
+        let selection = Selection::parse(DEFAULT).ok()?;
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {

@@ -233,7 +233,15 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
         return;
     };
     std::thread::sleep(Duration::from_millis(500));
-    let output = lab.output("doctor --watch 2 --count 1 --json");
+    // Other load on the machine thins the shortage out for a while: look again then.
+    let look = || lab.output("doctor --watch 2 --count 1 --json");
+    let mut output = look();
+    for _ in 0..5 {
+        if output.status.code() == Some(1) {
+            break;
+        }
+        output = look();
+    }
     let prstat = lab.json("prstat -m --json -n 400 1 1");
     let vmstat = lab.ok("vmstat --json 1 2");
     let words = lab.output("doctor");

@@ -35,3 +35,24 @@ fn the_claims_are_what_they_were() {
     }
     insta::assert_snapshot!("claims", lines);
 }
+
+/// Each published system performs the experiment of its study, with the live experiment's figures.
+#[test]
+fn the_published_systems_are_targets() {
+    let lab = Lab::new();
+    let runs = [
+        "vmtest --on model:sun4c-sunos403 --sizes 2M,32M --mapping shared --passes 200 --seconds 3600",
+        "forkstorm --on model:linux-2.5.27-rmap --script any --copies 2 --forks 10",
+        "faultscale --on model:dragonfly-2011-token --workers 1,8,48",
+        "fileread --on model:solaris8-segmap --access pread --sizes 4M,32M,128M",
+        "clock --on model:guest-clock-core --steps 3",
+    ];
+    for run in runs {
+        let said = lab.ok(&format!("run {run}"));
+        assert!(said.contains("on model:"), "{said}");
+    }
+    let targets = lab.ok("targets");
+    assert!(targets.contains("model:sun4c-sunos403") && targets.contains("model:solaris10-segkpm"));
+    let refused = lab.fails("run mapanon --on model:sun4c-sunos403", 3);
+    assert!(refused.contains("use vmtest"), "{refused}");
+}

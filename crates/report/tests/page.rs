@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use pagelab_experiment::experiments::Paging;
-use pagelab_experiment::observation::{Better, Level, Metric, Note, Observations, Unit};
+use pagelab_experiment::observation::{
+    Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
+};
 use pagelab_experiment::{
     Experiment, Observation, Outcome, Recorder, RecorderError, Repetition, Run, RunHeader, Setting, Target,
     TargetSpec,
@@ -81,10 +83,11 @@ fn html(runs: &[&Run]) -> String {
 #[test]
 fn a_full_run_stays_below_400_kilobytes() {
     let full = run("full", "linux-lru", Paging::default());
-    let random =
-        run("random", "lru", Paging { pattern: "smooth-sin-random".parse().unwrap(), ..Paging::default() });
-    for runs in [vec![&full], vec![&full, &random]] {
+    let paging = Paging { pattern: "smooth-sin-random".parse().unwrap(), ..Paging::default() };
+    let random = run("random", "linux-lru", paging);
+    for runs in [vec![&full], vec![&random], vec![&full, &random]] {
         let size = html(&runs).len();
+        println!("{} runs: {size} bytes", runs.len());
         assert!(size < 400_000, "{} runs: {size} bytes", runs.len());
     }
 }
@@ -115,10 +118,20 @@ fn every_plot_has_its_data_and_a_table() {
     assert_eq!(data.len(), plots);
     for text in data {
         let plot: serde_json::Value = serde_json::from_str(text).unwrap();
-        for series in plot["series"].as_array().unwrap() {
-            assert_eq!(series["x"].as_array().unwrap().len(), series["y"].as_array().unwrap().len());
+        let curves = plot["curves"].as_array().unwrap();
+        assert!(!curves.is_empty());
+        for curve in curves {
+            let x = &plot["xs"][curve["xs"].as_u64().unwrap() as usize];
+            assert_eq!(x.as_array().unwrap().len(), curve["y"].as_array().unwrap().len());
         }
     }
+    // Drawn without the script, each with its words, and a table of a fitting length.
+    assert_eq!(page.matches("<svg class=\"frame\" role=\"img\" tabindex=\"0\" aria-label=").count(), plots);
+    for table in page.split("<summary>Figures</summary>").skip(1) {
+        let rows = table.split("</table>").next().unwrap().matches("<tr>").count();
+        assert!((2..=202).contains(&rows), "{rows} rows");
+    }
+    assert!(!page.contains("NaN") && !page.contains(" style=\""));
 }
 
 #[test]
@@ -165,39 +178,190 @@ proptest! {
     }
 }
 
-#[test]
-fn the_script_runs_in_a_browser() {
+/// What a browser makes of a page: the document after its scripts ran, and the log; `None` without one.
+fn browse(test: &str, html: &str) -> Option<(String, String)> {
     let browser = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok());
     let Some(browser) = browser else {
-        eprintln!("the_script_runs_in_a_browser: skipped: no Chromium here (apt-get install chromium)");
-        return;
+        eprintln!("{test}: skipped: no Chromium here (apt-get install chromium)");
+        return None;
     };
-    let run = small();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
-    std::fs::write(&file, html(&[&run])).unwrap();
+    std::fs::write(&file, html).unwrap();
     let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--enable-logging=stderr",
-            "--virtual-time-budget=4000",
-            "--dump-dom",
-        ])
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
+        .args(["--virtual-time-budget=4000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg(format!("file://{}", file.display()))
         .output()
         .unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout);
-    let log = String::from_utf8_lossy(&output.stderr);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some((text(&output.stdout), text(&output.stderr)))
+}
+
+#[test]
+fn the_script_runs_in_a_browser() {
+    let Some((dom, log)) = browse("the_script_runs_in_a_browser", &html(&[&small()])) else { return };
     assert!(dom.contains("data-ready=\"true\""), "{log}");
-    assert!(!log.contains("Uncaught") && !log.contains("Content Security Policy"), "{log}");
-    let plots = dom.matches("class=\"plot\"").count();
-    assert!(plots >= 8 && dom.matches("role=\"img\" aria-label").count() >= plots, "{plots} plots");
+    assert!(!log.contains("CONSOLE") && !log.contains("Content Security Policy"), "{log}");
     assert!(!dom.contains("NaN"), "a coordinate is no number");
+}
+
+/// Presses keys and buttons, and writes down what came of it.
+const READER: &str = r#"<script>
+const box = document.querySelector(".plot"), svg = box.querySelector("svg.frame"), said = [];
+const say = (what, value) => said.push(what + "=" + value);
+const press = (key) => svg.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const view = () => box.querySelector(".zooms").getAttribute("viewBox");
+press("End"); say("end", box.querySelector(".readout").textContent);
+say("dots", box.querySelectorAll(".cursor circle").length);
+press("+"); say("near", view());
+press("Escape"); say("far", view());
+const place = svg.getBoundingClientRect(), at = (share) => place.left + 64 + share * (place.width - 80);
+const point = (type, share) => svg.dispatchEvent(new PointerEvent(type, { clientX: at(share), bubbles: true, button: 0 }));
+point("pointermove", 0.5); say("middle", box.querySelector(".readout").textContent);
+point("pointerdown", 0.25); point("pointermove", 0.75); point("pointerup", 0.75); say("dragged", view());
+svg.dispatchEvent(new MouseEvent("dblclick", { bubbles: true })); say("whole", view());
+point("pointerleave", 0.5);
+say("silent", box.querySelector(".readout").textContent === "");
+box.querySelector("button.scale").click(); say("scale", box.dataset.scale);
+const latency = [...document.querySelectorAll(".plot")].find((p) => p.querySelector("h3").textContent.startsWith("Latency"));
+latency.querySelector("svg.frame").dispatchEvent(new KeyboardEvent("keydown", { key: "Home", bubbles: true }));
+say("first", latency.querySelector(".readout").textContent);
+const line = box.querySelector("button[data-series='0']");
+line.click(); say("hidden", box.querySelectorAll(".s0.off").length + line.getAttribute("aria-pressed"));
+document.getElementById("theme").click(); say("theme", document.documentElement.dataset.theme);
+document.body.append(Object.assign(document.createElement("pre"), { textContent: said.join("|") }));
+</script></body>"#;
+
+#[test]
+fn keys_and_buttons_work() {
+    // The reader's script is none of the page's: its policy would not let it run.
+    let page = html(&[&small()]).replace("Content-Security-Policy", "x-none").replace("</body>", READER);
+    let Some((dom, log)) = browse("keys_and_buttons_work", &page) else { return };
+    let said = dom.split("<pre>").nth(1).unwrap_or_else(|| panic!("{log}")).split("</pre>").next().unwrap();
+    let of = |what: &str| {
+        let found = said.split('|').find_map(|part| part.strip_prefix(&format!("{what}=")));
+        found.unwrap_or_else(|| panic!("no {what} in {said}"))
+    };
+    assert!(
+        of("end").starts_with("references made 30,000 · mean ") && of("end").contains(" · worst "),
+        "{said}"
+    );
+    assert_eq!(of("dots"), "2");
+    assert_eq!(of("near"), "5000 0 5000 2000");
+    assert!(
+        of("first").contains(" · hit ") && !of("first").contains("fault"),
+        "no fault is that quick: {said}"
+    );
+    assert!(of("middle").starts_with("references made 15,000 · mean "), "{said}");
+    assert_eq!((of("dragged"), of("whole")), ("2500 0 5000 2000", "0 0 10000 2000"), "{said}");
+    assert_eq!((of("far"), of("silent")), ("0 0 10000 2000", "true"));
+    assert_eq!((of("scale"), of("hidden"), of("theme")), ("linear", "2false", "dark"));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let mut run = small();
+    let seen = &mut run.repetitions[0].observations;
+    seen.pages.clear();
+    let Values::Number(column) = &mut seen.tables[0].columns[6].values else { panic!("swap.in") };
+    column.fill(Some(0.0));
+    let Values::Number(column) = &mut seen.tables[0].columns[7].values else { panic!("swap.out") };
+    column.fill(Some(0.0));
+    let Values::Number(column) = &mut seen.tables[0].columns[8].values else { panic!("pages.present") };
+    column.fill(None);
+    let page = html(&[&run]);
+    for line in [
+        "<b>Swap traffic over the run</b> is not drawn: no page went to swap or came from it.",
+        "<b>Pages present over the run</b> is not drawn: not measured.",
+        "<b>Pages over time</b> is not drawn: the target showed no whole page maps.",
+    ] {
+        assert!(page.contains(line), "{line}");
+    }
+}
+
+#[test]
+fn instructions_and_time_share_no_axis() {
+    let (time, mut counted) = (small(), small());
+    counted.header.name = "counted".into();
+    let seen = &mut counted.repetitions[0].observations;
+    for unit in seen
+        .histograms
+        .iter_mut()
+        .map(|h| &mut h.unit)
+        .chain(seen.tables[0].columns.iter_mut().filter_map(|c| c.unit.as_mut()))
+        .chain(seen.metrics.iter_mut().map(|m| &mut m.unit))
+        .filter(|unit| **unit == Unit::Nanoseconds)
+    {
+        *unit = Unit::Instructions;
+    }
+    let page = html(&[&time, &counted]);
+    assert_eq!(page.matches("<h3>Access time over the run</h3>").count(), 2);
+    assert_eq!(page.matches("<h3>Latency of each kind of reference</h3>").count(), 2);
+    assert_eq!(
+        page.matches("<div class=\"bar\">").count(),
+        1,
+        "instructions are no time that went somewhere"
+    );
+}
+
+#[test]
+fn broken_observations_are_drawn_as_far_as_they_go() {
+    let mut run = small();
+    let seen = &mut run.repetitions[0].observations;
+    seen.pages[3].last.truncate(5);
+    seen.pages[4].pages = 7;
+    seen.pages[5].present = PageSet::from_runs(vec![u32::MAX, u32::MAX]);
+    seen.counters.push(Counter { source: "x".into(), name: "y".into(), before: i64::MIN, after: i64::MAX });
+    seen.histograms[0].buckets = vec![(u64::MAX, u64::MAX), (0, u64::MAX), (5, 1)];
+    seen.tables[0].columns[2].values = Values::Number(vec![Some(f64::INFINITY), Some(-1.0), Some(f64::MAX)]);
+    seen.tables[0].columns.swap(3, 0);
+    let mut other = run.clone();
+    other.repetitions[0].observations.pages.last_mut().unwrap().count.clear();
+    let page = html(&[&run, &other]);
+    assert!(page.contains("showed no whole page maps") && !page.contains("NaN"));
+}
+
+#[test]
+fn the_median_repetition_is_one_that_was_timed() {
+    let mut run = small();
+    let again = run.repetitions[0].clone();
+    run.repetitions.extend([again.clone(), again]);
+    for (n, elapsed) in [(0, None), (1, Some(5.0)), (2, Some(4.0))] {
+        run.repetitions[n].number = n as u32 + 1;
+        let metrics = &mut run.repetitions[n].observations.metrics;
+        metrics.iter_mut().find(|m| m.name == "time.elapsed").unwrap().value = elapsed;
+    }
+    assert!(html(&[&run]).contains("number 3 of 3"));
+}
+
+/// The words of a page without what is drawn: one line for each piece of text.
+fn words(page: &str) -> String {
+    let mut text = page.to_owned();
+    for (from, to) in [
+        ("<script", "</script>"),
+        ("<style", "</style>"),
+        ("<svg class=\"frame\"", "<div class=\"readout\""),
+        ("<details", "</details>"),
+    ] {
+        while let Some(start) = text.find(from) {
+            let end = text[start..].find(to).map_or(text.len(), |n| start + n + to.len());
+            text.replace_range(start..end, "<x>");
+        }
+    }
+    let pieces = text.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, words)| words.trim());
+    pieces.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_words_of_a_small_page() {
+    let paging = Paging { pages: 400, references: 3000, ..Paging::default() };
+    let mut run = run("small", "linux-lru", paging);
+    run.repetitions[0].observations.notes.push(Note { level: Level::Warning, text: "a warning".into() });
+    insta::assert_snapshot!(words(&html(&[&run])));
 }
 
 #[test]

@@ -21,8 +21,8 @@ const WINDOWS: u32 = 512;
 const READS: u64 = 200_000;
 /// Processors of that machine, and what an unmap costs with more of them.
 const PROCESSORS: u32 = 2;
-const CROSS_CALL: f64 = 2.0;
-const INTERRUPTED: f64 = 3.0;
+const CROSS_CALL: f64 = Costs::SOLARIS_8.cross_call;
+const INTERRUPTED: f64 = Costs::SOLARIS_8.interrupted;
 
 const GB: u64 = 1 << 30;
 const PAGE: u64 = 8192;
@@ -452,7 +452,7 @@ mod tests {
     fn costs_are_differences_of_cells() {
         let cells = published().unwrap();
         let (old, new) = (costs(&cells, 0), costs(&cells, 1));
-        assert_eq!((old.call, new.call, new.reclaim, old.input), (89.0, 83.0, 15.0, 55.0));
+        assert_eq!((old, new), (Costs::SOLARIS_8, Costs::SOLARIS_10));
         let missed = Shares { window: 0.0, cached: 0.0 };
         assert_eq!(old.read(Path::Segmap, &missed, PROCESSORS).own, 236.0);
         assert_eq!(new.read(Path::Kpm, &missed, PROCESSORS).own, 153.0);

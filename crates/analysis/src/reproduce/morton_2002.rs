@@ -4,7 +4,7 @@ use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
 use pagelab_model::rmap::mechanism::KINDS;
 use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
 use pagelab_model::rmap::space::Memory;
-use pagelab_model::rmap::{Costs, Kind, Script, Work, run};
+use pagelab_model::rmap::{Costs, Kind, Script, run};
 
 use super::claim::{Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance};
 use super::{Options, StudyError, figure, rows};
@@ -91,18 +91,6 @@ fn count(memory: &Memory, name: &str) -> Option<(f64, Split)> {
         _ => return None,
     };
     Some((count as f64, split))
-}
-
-/// What each kind of reverse map did in a run.
-fn work(memory: &Memory, kind: Kind) -> Work {
-    let (adding, removing) = memory.chains.work();
-    match kind {
-        Kind::None => Work::default(),
-        Kind::Chain => adding + removing,
-        Kind::Object => memory.counted.object,
-        Kind::Lazy => memory.counted.lazy,
-        Kind::Folio => memory.counted.folio,
-    }
 }
 
 /// The study.
@@ -255,7 +243,7 @@ fn contention(
         return Ok(());
     };
     let without = published.run(WITHOUT)?;
-    let held = costs.time(&work(five, Kind::Chain)) / 1e9;
+    let held = costs.time(&five.work(Kind::Chain)) / 1e9;
     // Half of the ten copies' processor time is that of five.
     let busy = (without[0] + without[1]) / 2.0 + held;
     let model = (PROCESSORS - 1.0) * held / busy * five.chains.concentration();
@@ -316,7 +304,7 @@ fn kinds_table(published: &Published, ten: &Memory, costs: &Costs) -> Result<Tab
         ],
     );
     for kind in KINDS {
-        let work = work(ten, kind);
+        let work = ten.work(kind);
         let time = costs.time(&work) / 1e9;
         table.row(
             kind.name(),

@@ -55,6 +55,13 @@ pub struct Read {
 }
 
 impl Costs {
+    /// Solaris 8: differences of the published cells; cross-calls assumed, with two processors in the test.
+    pub const SOLARIS_8: Self =
+        Self { call: 89.0, reclaim: 15.0, map: 75.0, cross_call: 2.0, interrupted: 3.0, input: 55.0 };
+
+    /// Solaris 10: the same but for the call.
+    pub const SOLARIS_10: Self = Self { call: 83.0, ..Self::SOLARIS_8 };
+
     /// The mean cost of a read on a machine of `processors` processors.
     pub fn read(&self, path: Path, shares: &Shares, processors: u32) -> Read {
         let others = f64::from(processors.saturating_sub(1));

@@ -1,7 +1,7 @@
 //! Address spaces and their page tables: fork, exec, exit and the kinds of faults.
 
 use super::layout::{FILES, Object, Program};
-use super::mechanism::{Chains, Counted, FOLIO, Mapper, Page};
+use super::mechanism::{Chains, Counted, FOLIO, Kind, Mapper, Page, Work};
 
 /// The page of zeroes, which no reverse map notes.
 const ZEROES: Page = Page::MAX;
@@ -86,6 +86,18 @@ impl Memory {
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
         self.counted = Counted::default();
+    }
+
+    /// What this kind of reverse map did.
+    pub fn work(&self, kind: Kind) -> Work {
+        let (adding, removing) = self.chains.work();
+        match kind {
+            Kind::None => Work::default(),
+            Kind::Chain => adding + removing,
+            Kind::Object => self.counted.object,
+            Kind::Lazy => self.counted.lazy,
+            Kind::Folio => self.counted.folio,
+        }
     }
 
     /// A process with nothing mapped.

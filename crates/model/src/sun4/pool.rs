@@ -92,7 +92,6 @@ pub struct Pool {
     contexts: Vec<Option<(Space, u64)>>,
     counts: Counts,
     clock: u64,
-    choice: Vec<usize>,
 }
 
 impl Pool {
@@ -122,7 +121,6 @@ impl Pool {
             contexts: vec![None; contexts as usize],
             counts: Counts::default(),
             clock: 0,
-            choice: Vec::new(),
         }
     }
 
@@ -275,7 +273,11 @@ impl Pool {
         self.copies[victim.space][victim.segment] = victim.valid;
     }
 
-    fn choose(&mut self, rng: &mut Rng) -> usize {
+    fn without_context(&self, index: usize) -> bool {
+        self.pmegs[index].as_ref().is_some_and(|pmeg| self.context_of[pmeg.space].is_none())
+    }
+
+    fn choose(&self, rng: &mut Rng) -> usize {
         let all = self.pmegs.len();
         let by = |key: fn(&Pmeg) -> u64| {
             (0..all).min_by_key(|&i| self.pmegs[i].as_ref().map_or(0, key)).unwrap_or(0)
@@ -285,14 +287,17 @@ impl Pool {
             Victim::Fifo => by(|pmeg| pmeg.loaded),
             Victim::Lru => by(|pmeg| pmeg.used),
             Victim::Contextless => {
-                let without = |index: &usize| {
-                    self.pmegs[*index].as_ref().is_some_and(|pmeg| self.context_of[pmeg.space].is_none())
-                };
-                self.choice.clear();
-                self.choice.extend((0..all).filter(without));
-                match self.choice.len() as u64 {
+                // A random pmeg until one fits; if few do, among all that do.
+                for _ in 0..8 {
+                    let index = rng.below(all as u64) as usize;
+                    if self.without_context(index) {
+                        return index;
+                    }
+                }
+                let fit: Vec<usize> = (0..all).filter(|&index| self.without_context(index)).collect();
+                match fit.len() as u64 {
                     0 => rng.below(all as u64) as usize,
-                    count => self.choice[rng.below(count) as usize],
+                    count => fit[rng.below(count) as usize],
                 }
             }
         }

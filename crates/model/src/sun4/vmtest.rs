@@ -27,7 +27,9 @@ pub struct Costs {
     pub switch: u64,
     /// System time of bringing back a process that was swapped out, without disk.
     pub swap_in: u64,
-    /// Faults of starting and ending a child, outside the segment.
+    /// System time of starting and ending a child, without its faults.
+    pub child: u64,
+    /// Its faults outside the segment.
     pub child_faults: u64,
     /// System time of starting and ending the test, without its faults.
     pub test: u64,
@@ -42,10 +44,11 @@ impl Costs {
         fault: 273_000,
         fault_user: 20_300,
         reload: 150_000,
-        switch: 500_000,
+        switch: 150_000,
         swap_in: 10_000_000,
+        child: 30_000_000,
         child_faults: 86,
-        test: 490_000_000,
+        test: 440_000_000,
         test_faults: 600,
     };
 }
@@ -76,7 +79,7 @@ pub struct Sun4 {
 }
 
 /// The workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VmTest {
     /// Children.
     pub children: u32,
@@ -86,12 +89,14 @@ pub struct VmTest {
     pub passes: u32,
     /// Ticks between two polls of the parent.
     pub poll: u64,
+    /// Seconds after which the children stop, done or not.
+    pub seconds: Option<f64>,
 }
 
 impl VmTest {
     /// The published test with `megabytes` of virtual memory.
     pub fn published(megabytes: u32) -> Self {
-        Self { children: megabytes / 2, bytes: 2 << 20, passes: 5000, poll: 6 }
+        Self { children: megabytes / 2, bytes: 2 << 20, passes: 5000, poll: 6, seconds: None }
     }
 }
 
@@ -104,6 +109,8 @@ pub struct Outcome {
     pub user: f64,
     /// Seconds in the kernel.
     pub system: f64,
+    /// Pages read.
+    pub reads: u64,
     /// Translation faults, reloads of whole pmegs included.
     pub faults: u64,
     /// Processes brought back after they were swapped out.
@@ -121,8 +128,6 @@ const STACK: usize = 1;
 const TEXT: usize = 2;
 const LIBRARY: [usize; 2] = [3, 4];
 const DATA: usize = 5;
-/// Where the swept segment begins: after the header and the first pages of a program.
-const FIRST_BYTE: u64 = 16 << 10;
 const DAEMON_PERIOD: u64 = 30_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
@@ -155,6 +160,7 @@ struct Run<'a> {
     user: u64,
     kernel: u64,
     pages: u64,
+    reads: u64,
     other_faults: u64,
     swap_ins: u64,
     switches: u64,
@@ -167,7 +173,7 @@ impl Sun4 {
     pub fn sunos403(machine: Machine) -> Self {
         Self {
             machine,
-            locked: 29,
+            locked: 37,
             victim: Victim::Contextless,
             contexts: Contexts::Random,
             scheduler: Scheduler::RoundRobin,
@@ -189,6 +195,7 @@ impl Sun4 {
             elapsed: seconds(run.now),
             user: seconds(run.user),
             system: seconds(run.kernel),
+            reads: run.reads,
             faults: counts.faults + counts.reloads + run.other_faults,
             swap_ins: run.swap_ins,
             switches: run.switches,
@@ -209,7 +216,8 @@ impl<'a> Run<'a> {
             system.contexts,
             system.copies,
         );
-        let segments = DATA + ((FIRST_BYTE + test.bytes).div_ceil(SEGMENT)) as usize;
+        // The swept segment begins on a pmeg's boundary.
+        let segments = DATA + test.bytes.div_ceil(SEGMENT) as usize;
         let shared = system.shared.then(|| pool.space(segments));
         let pages = test.bytes / u64::from(machine.page);
         let roles = [Role::Parent, Role::Daemon].into_iter().chain((0..test.children).map(|_| Role::Child));
@@ -239,6 +247,7 @@ impl<'a> Run<'a> {
             user: 0,
             kernel: 0,
             pages,
+            reads: 0,
             other_faults: 0,
             swap_ins: 0,
             switches: 0,
@@ -258,7 +267,11 @@ impl<'a> Run<'a> {
         }
         let mut last = None;
         let mut next_second = SECOND;
+        let end = self.test.seconds.map_or(u64::MAX, |seconds| self.now + (seconds.max(0.0) * 1e9) as u64);
         loop {
+            if self.now >= end && self.remaining > 0 {
+                self.stop();
+            }
             let next_event = self.wake_up(&mut next_second);
             let Some(process) = self.queue.take() else {
                 self.now = next_event;
@@ -269,7 +282,7 @@ impl<'a> Run<'a> {
                 self.switch_to(process);
                 last = Some(process);
             }
-            let until = next_event.min(begun + QUANTUM).max(self.now + 1);
+            let until = next_event.min(begun + QUANTUM).min(end).max(self.now + 1);
             let again = match self.processes[process].role {
                 Role::Child => self.run_child(process, until),
                 Role::Parent => {
@@ -291,6 +304,14 @@ impl<'a> Run<'a> {
             if again {
                 self.queue.ready(process, false);
             }
+        }
+    }
+
+    /// The time is up: no child has anything left to read.
+    fn stop(&mut self) {
+        self.remaining = 0;
+        for process in self.processes.iter_mut().filter(|process| process.role == Role::Child) {
+            process.left = 0;
         }
     }
 
@@ -333,6 +354,7 @@ impl<'a> Run<'a> {
         match self.processes[process].role {
             Role::Child => {
                 if !std::mem::replace(&mut self.processes[process].started, true) {
+                    self.charge(self.system.costs.child, 0);
                     self.charge_faults(self.system.costs.child_faults);
                     if libraries {
                         for segment in LIBRARY {
@@ -365,13 +387,19 @@ impl<'a> Run<'a> {
     /// Sweeps until `until` or the end; true if there is more to do.
     fn run_child(&mut self, index: usize, until: u64) -> bool {
         let entries = u64::from(self.system.machine.entries);
-        let first = FIRST_BYTE / u64::from(self.system.machine.page);
         let costs = self.system.costs;
         let (space, data) = (self.processes[index].space, self.processes[index].data);
         let (mut position, mut left) = (self.processes[index].position, self.processes[index].left);
+        let sweep = self.pages * costs.read;
         while left > 0 && self.now < until {
-            let page = first + position;
-            let (segment, entry) = (DATA + (page / entries) as usize, (page % entries) as u32);
+            // Whole sweeps at once, when every page is there.
+            let sweeps = (left / self.pages).min((until - self.now) / sweep);
+            if position == 0 && sweeps > 0 && self.all_present(data, entries) {
+                self.charge(0, sweeps * sweep);
+                left -= sweeps * self.pages;
+                continue;
+            }
+            let (segment, entry) = (DATA + (position / entries) as usize, (position % entries) as u32);
             let most = (self.pages - position).min(left).min((until - self.now).div_ceil(costs.read));
             let mut run = u64::from(self.pool.present(data, segment, entry, most.min(64) as u32));
             if run == 0 {
@@ -391,13 +419,23 @@ impl<'a> Run<'a> {
             left -= run;
             position = (position + run) % self.pages;
         }
+        self.reads += self.processes[index].left - left;
         self.processes[index].position = position;
         self.processes[index].left = left;
-        if left == 0 {
+        // Who was stopped is no longer counted.
+        if left == 0 && self.remaining > 0 {
             self.pool.release(space);
             self.remaining -= 1;
         }
         left > 0
+    }
+
+    /// Whether every page of the swept segment is there.
+    fn all_present(&self, data: Space, entries: u64) -> bool {
+        (0..self.pages).step_by(entries as usize).all(|page| {
+            let wanted = entries.min(self.pages - page) as u32;
+            self.pool.present(data, DATA + (page / entries) as usize, 0, wanted) == wanted
+        })
     }
 
     fn touch(&mut self, space: Space, segment: usize, entry: u32) {

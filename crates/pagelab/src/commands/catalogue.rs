@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_experiment::Experiment;
 use pagelab_model::policy::PolicyKind;
+use pagelab_model::published::PUBLISHED;
 use pagelab_model::systems::SYSTEMS;
 use pagelab_reference::Pattern;
 use pagelab_report::text;
@@ -70,6 +71,7 @@ pub fn targets(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let models = SYSTEMS
         .iter()
         .map(|system| (system.name, system.help))
+        .chain(PUBLISHED.iter().map(|system| (system.name, system.help)))
         .chain(PolicyKind::catalogue().iter().copied());
     let mut list: Vec<(String, &str)> =
         TARGETS.iter().map(|(form, help)| ((*form).to_owned(), *help)).collect();

@@ -2,8 +2,8 @@
 
 use pagelab_experiment::observation::{Histogram, Unit};
 
-use super::Shown;
-use super::plot::{Axis, Numbers, Plot, Series};
+use super::plot::{Axis, Numbers, Plot, Series, unit_name};
+use super::{Panel, Shown};
 
 /// Bins for each tenfold time.
 const BINS: f64 = 20.0;
@@ -11,49 +11,84 @@ const BINS: f64 = 20.0;
 const KINDS: [(&str, &str, usize); 3] =
     [("access.hit", "hit", 0), ("access.minor", "minor fault", 1), ("access.major", "major fault", 2)];
 
-/// The two plots; none without histograms.
-pub fn plots(shown: &[Shown]) -> Vec<Plot> {
+const SHAPE: &str = "Latency of each kind of reference";
+const BEYOND: &str = "References slower than a time";
+
+/// The two plots for each unit that was measured in; without histograms, what is missing.
+pub fn panels(shown: &[Shown]) -> Vec<Panel> {
+    let of = |unit: Unit| plots(shown, unit).into_iter().flatten();
+    let panels: Vec<Panel> =
+        of(Unit::Nanoseconds).chain(of(Unit::Instructions)).map(|plot| Panel::Plot(Box::new(plot))).collect();
+    if panels.is_empty() {
+        let why = "no reference was timed on its own";
+        return [SHAPE, BEYOND].map(|title| Panel::Absent(title, why.to_owned())).into();
+    }
+    panels
+}
+
+fn plots(shown: &[Shown], unit: Unit) -> Option<[Plot; 2]> {
+    let x = || {
+        let label =
+            if unit == Unit::Instructions { "instructions of a reference" } else { "time of a reference" };
+        Axis::log(label, unit_name(Some(unit)))
+    };
     let mut shape = Plot::new(
-        "Latency of each kind of reference",
-        "20 bins for each tenfold time; the kinds are told apart by the kernel's fault counters, not by time.",
-        Axis::log("time of a reference", "ns"),
+        SHAPE,
+        "20 bins for each tenfold time. The kernel's fault counters tell the kinds apart, not the time.",
+        x(),
         Axis::log("references in a bin", "").switchable(),
     );
     let mut beyond = Plot::new(
-        "References slower than a time",
-        "all kinds together: the share of references that took longer than the time below.",
-        Axis::log("time of a reference", "ns"),
+        BEYOND,
+        match shown.len() {
+            1 => {
+                "The share of all references that took longer than the time below: of all kinds, and of each."
+            }
+            _ => "All kinds together: the share of references that took longer than the time below.",
+        },
+        x(),
         Axis::log("share of references", "share").switchable(),
     );
+    let several = shown.len() > 1;
     for s in shown {
         let mut all: Vec<(u64, u64)> = Vec::new();
+        let mut kinds: Vec<(&str, usize, &Histogram)> = Vec::new();
         for (name, legend, dash) in KINDS {
-            let found = s.repetition.observations.histograms.iter().find(|h| h.name == name);
-            let Some(histogram) =
-                found.filter(|h| h.unit == Unit::Nanoseconds || h.unit == Unit::Instructions)
-            else {
-                continue;
-            };
+            let found = s.seen().histogram(name).filter(|h| h.unit == unit && !h.buckets.is_empty());
+            let Some(histogram) = found else { continue };
             all.extend(&histogram.buckets);
+            kinds.push((legend, dash, histogram));
             let (x, y) = binned(histogram);
-            let name = if shown.len() > 1 { format!("{} {legend}", s.name()) } else { legend.to_owned() };
-            let color = if shown.len() > 1 { s.color } else { dash };
-            shape.series.push(Series {
-                name,
+            let (name, color, dash) = match several {
+                true => (format!("{} {legend}", s.name()), s.color, dash),
+                false => (legend.to_owned(), dash, 0),
+            };
+            shape.series.push(Series { name, color, dash, step: true, dots: false, x, y });
+        }
+        let total = all.iter().fold(0u64, |sum, b| sum.saturating_add(b.1));
+        let mut curve = |name: &str, color, buckets| {
+            let Some((x, y)) = slower(buckets, total) else { return };
+            beyond.series.push(Series {
+                name: name.to_owned(),
                 color,
-                dash: if shown.len() > 1 { dash } else { 0 },
+                dash: 0,
                 step: true,
                 dots: false,
                 x,
                 y,
             });
-        }
-        if let Some((x, y)) = slower(all) {
-            let name = if shown.len() > 1 { s.name().to_owned() } else { String::new() };
-            beyond.series.push(Series { name, color: s.color, dash: 0, step: true, dots: false, x, y });
+        };
+        match several {
+            true => curve(s.name(), s.color, all),
+            false => {
+                for (kind, color, histogram) in kinds {
+                    curve(kind, color, histogram.buckets.clone());
+                }
+                curve("all", KINDS.len(), all);
+            }
         }
     }
-    if shape.series.is_empty() { Vec::new() } else { vec![shape, beyond] }
+    (!shape.series.is_empty()).then_some([shape, beyond])
 }
 
 /// The histogram in bins of equal width on a logarithmic axis: where each begins, and its count; a bin
@@ -63,7 +98,7 @@ fn binned(histogram: &Histogram) -> (Numbers, Numbers) {
     let mut counts: Vec<(i64, u64)> = Vec::new();
     for &(value, count) in &histogram.buckets {
         match counts.last_mut() {
-            Some((last, sum)) if *last == bin(value) => *sum += count,
+            Some((last, sum)) if *last == bin(value) => *sum = sum.saturating_add(count),
             _ => counts.push((bin(value), count)),
         }
     }
@@ -82,18 +117,18 @@ fn binned(histogram: &Histogram) -> (Numbers, Numbers) {
     (Numbers(x), Numbers(y))
 }
 
-/// The share above each value, at most 200 points.
-fn slower(mut buckets: Vec<(u64, u64)>) -> Option<(Numbers, Numbers)> {
+/// The share of `total` above each value, about 40 points for each tenfold value.
+fn slower(mut buckets: Vec<(u64, u64)>, total: u64) -> Option<(Numbers, Numbers)> {
     buckets.sort_unstable();
-    let total: u64 = buckets.iter().map(|b| b.1).sum();
-    if total == 0 {
+    let count = buckets.iter().fold(0u64, |sum, b| sum.saturating_add(b.1));
+    if count == 0 {
         return None;
     }
     let (mut x, mut y) = (Vec::new(), Vec::new());
-    let mut above = total;
+    let mut above = count;
     let mut drawn = 0.0;
     for (value, count) in buckets {
-        above -= count;
+        above = above.saturating_sub(count);
         let place = (value.max(1) as f64).log10() * 40.0;
         if place - drawn >= 1.0 || above == 0 {
             x.push(Some(value.max(1) as f64));
@@ -114,7 +149,7 @@ mod tests {
         fn bins_lose_no_reference(buckets in proptest::collection::btree_map(1u64..1_000_000_000, 1u64..1000, 1..50)) {
             let total: u64 = buckets.values().sum();
             let buckets: Vec<(u64, u64)> = buckets.into_iter().collect();
-            let histogram = Histogram { name: String::new(), unit: Unit::Nanoseconds, min: 0, max: 0, sum: 0, buckets: buckets.clone() };
+            let histogram = Histogram { name: String::new(), unit: Unit::Nanoseconds, min: 0, max: 0, sum: 0, buckets: buckets.to_vec() };
             let (x, y) = binned(&histogram);
             // Every bin but the repeated one at the end of each run of bins.
             let mut sum = 0.0;
@@ -124,7 +159,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(sum as u64, total);
-            let (x, y) = slower(buckets).unwrap();
+            let (x, y) = slower(buckets, total).unwrap();
             prop_assert!(x.0.is_sorted() && y.0.iter().flatten().all(|&v| v > 0.0 && v < 1.0));
         }
     }

@@ -3,10 +3,13 @@
 //! Everything from outside is escaped by the template or by [`plot`]'s JSON; a content security policy
 //! lets nothing run or load but the page's own style and script.
 
+mod figures;
 mod flame;
 mod latency;
 pub mod plot;
 mod presence;
+mod scale;
+mod svg;
 mod sweep;
 mod tables;
 mod windows;
@@ -14,7 +17,7 @@ mod windows;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pagelab_experiment::{Repetition, Run};
+use pagelab_experiment::{Experiment, Observations, Repetition, Run};
 use sha2::{Digest, Sha256};
 
 use self::plot::Plot;
@@ -63,7 +66,8 @@ pub struct TextTable {
 /// A run with the repetition that its plots show.
 pub(crate) struct Shown<'a> {
     run: &'a Run,
-    /// The repetition whose elapsed time is the median.
+    /// The repetition whose elapsed time is the median (of an even number the lower one); the first
+    /// where no time was measured.
     repetition: &'a Repetition,
     /// The number of its colour.
     color: usize,
@@ -73,16 +77,28 @@ pub(crate) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(run: &'a Run, color: usize, label: String) -> Option<Self> {
-        let mut done: Vec<&Repetition> = run.done().collect();
-        let elapsed = |r: &Repetition| r.observations.metric("time.elapsed").unwrap_or(0.0);
-        done.sort_by(|a, b| elapsed(a).total_cmp(&elapsed(b)));
-        let repetition = *done.get(done.len().saturating_sub(1) / 2)?;
+        let elapsed = |r: &&Repetition| r.observations.metric("time.elapsed");
+        let mut timed: Vec<&Repetition> = run.done().filter(|r| elapsed(r).is_some()).collect();
+        timed.sort_by(|a, b| f64::total_cmp(&elapsed(a).unwrap_or(0.0), &elapsed(b).unwrap_or(0.0)));
+        let median = timed.get(timed.len().saturating_sub(1) / 2).copied();
+        let repetition = median.or_else(|| run.done().next())?;
         Some(Self { run, repetition, color, label })
     }
 
     fn name(&self) -> &str {
         &self.label
     }
+
+    fn seen(&self) -> &'a Observations {
+        &self.repetition.observations
+    }
+}
+
+/// A plot, or what is missing for it.
+pub(crate) enum Panel {
+    Plot(Box<Plot>),
+    /// The plot's title, and why there is none.
+    Absent(&'static str, String),
 }
 
 /// A part of a [`document`].
@@ -136,7 +152,8 @@ pub fn document(title: &str, sections: &[Section]) -> String {
 /// The page around `body`.
 fn shell(title: &str, body: &Markup) -> String {
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
         hash(SCRIPT)
     );
     html! {
@@ -154,7 +171,7 @@ fn shell(title: &str, body: &Markup) -> String {
                     h1 { (title) }
                     button #theme type="button" { "light / dark" }
                 }
-                (body)
+                main { (body) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -180,12 +197,17 @@ fn section(runs: &[&Run], named: bool, marks: &[Marks], number: &mut usize) -> M
     let label = |n: usize| if distinct { targets[n].clone() } else { runs[n].header.name.clone() };
     let shown: Vec<Shown> =
         runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect();
-    let mut plots: Vec<Plot> = Vec::new();
-    plots.extend(sweep::plots(&shown, marks));
-    plots.extend(windows::plots(&shown));
-    plots.extend(latency::plots(&shown));
-    plots.extend(presence::plots(&shown));
-    plots.extend(sweep::recorded(&shown));
+    let mut panels: Vec<Panel> =
+        sweep::plots(&shown, marks).into_iter().map(|plot| Panel::Plot(Box::new(plot))).collect();
+    panels.extend(windows::panels(&shown));
+    panels.extend(latency::panels(&shown));
+    panels.extend(presence::panels(&shown));
+    panels.extend(sweep::recorded(&shown).into_iter().map(|plot| Panel::Plot(Box::new(plot))));
+    let drawn = panels.iter().any(|panel| matches!(panel, Panel::Plot(_)));
+    // Only the references to a mapping have all of these; of other experiments none is missed.
+    if !drawn || !matches!(runs[0].header.experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_)) {
+        panels.retain(|panel| matches!(panel, Panel::Plot(_)));
+    }
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     html! {
         section {
@@ -193,12 +215,15 @@ fn section(runs: &[&Run], named: bool, marks: &[Marks], number: &mut usize) -> M
             p.soft { code { "pagelab run " (runs[0].header.experiment) } }
             (tables::drawn(runs, &shown))
             (tables::time(&shown))
-            @if plots.is_empty() {
+            @if !drawn {
                 p.soft { "Nothing to plot: no repetition was wholly performed, or it saw no series." }
             }
             div.plots {
-                @for plot in &plots {
-                    ({ *number += 1; plot.figure(*number) })
+                @for panel in &panels {
+                    @match panel {
+                        Panel::Plot(plot) => ({ *number += 1; plot.figure(*number) }),
+                        Panel::Absent(title, why) => p.absent { b { (title) } " is not drawn: " (why) "." },
+                    }
                 }
             }
             (flame::graphs(&shown))

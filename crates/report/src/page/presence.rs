@@ -2,8 +2,8 @@
 
 use pagelab_experiment::observation::{PageSet, PageSnapshot};
 
-use super::Shown;
 use super::plot::{Axis, Heat, Layer, Numbers, Plot, Series, Strip, digit};
+use super::{Panel, Shown};
 
 /// Bins of pages along an axis.
 const COLUMNS: usize = 256;
@@ -12,26 +12,55 @@ const ROWS: usize = 128;
 /// Classes of pages by age or count.
 const CLASSES: usize = 40;
 
-/// The plots of each run; none without page maps.
-pub fn plots(shown: &[Shown]) -> Vec<Plot> {
-    let mut plots = Vec::new();
-    for s in shown {
-        let maps = &s.repetition.observations.pages;
-        let Some(last) = maps.last().filter(|map| map.pages > 0 && map.count.len() == map.pages as usize)
-        else {
-            continue;
-        };
-        let of = if shown.len() > 1 { format!(": {}", s.name()) } else { String::new() };
-        plots.push(references_and_presence(last, &of, s.color));
-        plots.push(age_and_presence(last, &of, s.color));
-        if maps.len() > 1 {
-            plots.push(over_time(maps, &of));
-        }
+const REFERENCES: &str = "Pages present and swapped against references";
+const AGE: &str = "Page age and presence";
+const OVER_TIME: &str = "Pages over time";
+const KEPT: &str = "What was kept: presence by age";
+
+/// The plots of each run beside those of the others; without page maps, what is missing.
+pub fn panels(shown: &[Shown]) -> Vec<Panel> {
+    let mapped: Vec<(&Shown, Vec<&PageSnapshot>)> =
+        shown.iter().map(|s| (s, maps(s))).filter(|(_, maps)| !maps.is_empty()).collect();
+    let absent = |title| Panel::Absent(title, "the target showed no whole page maps".to_owned());
+    if mapped.is_empty() {
+        return [REFERENCES, AGE, OVER_TIME, KEPT].map(absent).into();
     }
-    if let Some(plot) = kept(shown) {
-        plots.push(plot);
+    let of = |s: &Shown| if shown.len() > 1 { format!(": {}", s.name()) } else { String::new() };
+    let last = |maps: &[&PageSnapshot]| maps.last().copied().cloned();
+    let mut plots: Vec<Plot> = Vec::new();
+    for (s, maps) in &mapped {
+        plots.extend(last(maps).map(|map| references_and_presence(&map, &of(s), s.color)));
     }
-    plots
+    for (s, maps) in &mapped {
+        plots.extend(last(maps).map(|map| age_and_presence(&map, &of(s), s.color)));
+    }
+    let mut panels: Vec<Panel> = Vec::new();
+    let series = mapped.iter().filter(|(_, maps)| maps.len() > 1);
+    plots.extend(series.map(|(s, maps)| over_time(maps, &of(s))));
+    if mapped.iter().all(|(_, maps)| maps.len() < 2) {
+        panels.push(Panel::Absent(OVER_TIME, "there is but one page map".to_owned()));
+    }
+    plots.push(kept(&mapped, shown.len() > 1));
+    let missing = shown.len() - mapped.len();
+    if missing > 0 {
+        let names: Vec<&str> = shown.iter().filter(|s| maps(s).is_empty()).map(|s| s.name()).collect();
+        panels.push(Panel::Absent("Presence", format!("{} showed no whole page maps", names.join(", "))));
+    }
+    plots.into_iter().map(|plot| Panel::Plot(Box::new(plot))).chain(panels).collect()
+}
+
+/// The maps that are whole: every page has its count and its last reference. None when the last is not.
+fn maps<'a>(shown: &Shown<'a>) -> Vec<&'a PageSnapshot> {
+    let maps = &shown.seen().pages;
+    let Some(pages) = maps.last().map(|map| map.pages).filter(|&pages| pages > 0) else { return Vec::new() };
+    let whole = |map: &&PageSnapshot| {
+        map.pages == pages && map.count.len() == pages as usize && map.last.len() == pages as usize
+    };
+    // Without the last one nothing can be said about the end.
+    if maps.last().is_none_or(|map| !whole(&map)) {
+        return Vec::new();
+    }
+    maps.iter().filter(whole).collect()
 }
 
 /// How many pages a bin of the map's axis stands for.
@@ -44,29 +73,17 @@ fn bounds(n: usize, bins: usize, pages: u32) -> (usize, usize) {
     (n * pages as usize / bins, (n + 1) * pages as usize / bins)
 }
 
-/// The mean of `values` in each bin, at the bin's middle.
-fn means(values: impl Fn(usize) -> f64, pages: u32) -> (Numbers, Numbers) {
+/// The mean of `values` in each bin, at the bin's middle; pages without a value are left out.
+fn means(values: impl Fn(usize) -> Option<f64>, pages: u32) -> (Numbers, Numbers) {
     let bins = bins(pages);
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for n in 0..bins {
         let (from, to) = bounds(n, bins, pages);
+        let known: Vec<f64> = (from..to).filter_map(&values).collect();
         x.push(Some((from + to - 1) as f64 / 2.0));
-        y.push(Some((from..to).map(&values).sum::<f64>() / (to - from) as f64));
+        y.push((!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64));
     }
     (Numbers(x), Numbers(y))
-}
-
-fn flags(set: &PageSet, pages: u32) -> Vec<bool> {
-    let mut flags = vec![false; pages as usize];
-    let mut at = 0usize;
-    for (n, &run) in set.runs().iter().enumerate() {
-        let end = (at + run as usize).min(flags.len());
-        if n % 2 == 1 {
-            flags[at..end].fill(true);
-        }
-        at = end;
-    }
-    flags
 }
 
 /// The share of the set in each of `bins` parts, as digits.
@@ -87,7 +104,7 @@ fn strips(map: &PageSnapshot) -> Vec<Strip> {
         name,
         style,
         x,
-        cells: digits(&flags(set, map.pages), bins(map.pages)),
+        cells: digits(&set.flags(map.pages), bins(map.pages)),
     };
     let mut strips = vec![strip("present", "present", &map.present)];
     if !map.swapped.is_empty() {
@@ -102,93 +119,102 @@ fn line(color: usize, (x, y): (Numbers, Numbers)) -> Series {
 
 fn stands_for(map: &PageSnapshot) -> String {
     let each = (map.pages as usize).div_ceil(bins(map.pages));
-    if each > 1 { format!("a point stands for {each} neighbouring pages; ") } else { String::new() }
+    if each > 1 { format!("A point is the mean of about {each} neighbouring pages. ") } else { String::new() }
 }
 
 fn references_and_presence(map: &PageSnapshot, of: &str, color: usize) -> Plot {
     let mut plot = Plot::new(
-        format!("Pages present and swapped against references{of}"),
-        format!("{}below, which of them were in memory and which in swap at the end.", stands_for(map)),
+        format!("{REFERENCES}{of}"),
+        format!("{}Below: which were in memory and which in swap at the end.", stands_for(map)),
         Axis::linear("page of the mapping", ""),
         Axis::linear("references to a page", ""),
     );
-    plot.series.push(line(color, means(|page| f64::from(map.count[page]), map.pages)));
+    plot.series.push(line(color, means(|page| Some(f64::from(map.count[page])), map.pages)));
     plot.strips = strips(map);
     plot
 }
 
 fn age_and_presence(map: &PageSnapshot, of: &str, color: usize) -> Plot {
     let mut plot = Plot::new(
-        format!("Page age and presence{of}"),
-        format!("{}age is the number of references since the page's last, at the end.", stands_for(map)),
+        format!("{AGE}{of}"),
+        format!(
+            "{}Age: references made since the page's last one, at the end; a page never referenced has none.",
+            stands_for(map)
+        ),
         Axis::linear("page of the mapping", ""),
         Axis::linear("age in references", ""),
     );
     plot.series.push(line(
         color,
-        means(|page| map.reference.saturating_sub(u64::from(map.last[page])) as f64, map.pages),
+        means(
+            |page| {
+                let last = u64::from(map.last[page]);
+                (last > 0).then(|| map.reference.saturating_sub(last) as f64)
+            },
+            map.pages,
+        ),
     ));
     plot.strips = strips(map);
     plot
 }
 
 /// Which pages were referenced in the time before each map, and which were present at it.
-fn over_time(maps: &[PageSnapshot], of: &str) -> Plot {
+fn over_time(maps: &[&PageSnapshot], of: &str) -> Plot {
     let pages = maps[0].pages;
     let rows = ROWS.min(pages as usize);
     let mut plot = Plot::new(
-        format!("Pages over time{of}"),
+        format!("{OVER_TIME}{of}"),
         format!(
-            "green: pages referenced since the map before; blue: pages present at it. {} maps, {rows} rows.",
-            maps.len()
+            "{} maps. A column shows the references since the map before it and the presence at its end; one row in {rows} stands for about {} pages.",
+            maps.len(),
+            (pages as usize).div_ceil(rows)
         ),
         Axis::linear("references made", ""),
         Axis::linear("page of the mapping", ""),
     );
-    let mut seen = Vec::new();
-    let mut present = Vec::new();
+    let layer = |name, style| Layer { name, style, columns: Vec::new(), shares: Vec::new() };
+    let mut layers = vec![
+        layer("present", "present"),
+        layer("referenced and present", "seen"),
+        layer("referenced, gone again", "swapped"),
+    ];
     let mut edges = vec![maps[0].reference as f64];
     for pair in maps.windows(2) {
         let [before, after] = pair else { continue };
-        if after.count.len() != before.count.len() || after.reference <= before.reference {
+        if after.reference <= before.reference {
             continue;
         }
-        let referenced: Vec<bool> = after.count.iter().zip(&before.count).map(|(a, b)| a > b).collect();
-        seen.push(digits(&referenced, rows));
-        present.push(digits(&flags(&after.present, pages), rows));
+        let present = after.present.flags(pages);
+        let kinds =
+            (0..pages as usize).map(|page| match (after.count[page] > before.count[page], present[page]) {
+                (false, true) => Some(0),
+                (true, true) => Some(1),
+                (true, false) => Some(2),
+                (false, false) => None,
+            });
+        let kinds: Vec<Option<usize>> = kinds.collect();
+        for (n, layer) in layers.iter_mut().enumerate() {
+            let set: Vec<bool> = kinds.iter().map(|kind| *kind == Some(n)).collect();
+            layer.columns.push(digits(&set, rows));
+            layer.shares.push(set.iter().filter(|&&inside| inside).count() as f64 / f64::from(pages));
+        }
         edges.push(after.reference as f64);
     }
-    plot.heat = Some(Heat {
-        x: edges,
-        rows,
-        pages,
-        layers: vec![
-            Layer { name: "present", style: "present", columns: present },
-            Layer { name: "referenced", style: "seen", columns: seen },
-        ],
-    });
+    plot.heat = Some(Heat { x: edges, rows, pages, layers });
     plot
 }
 
 /// What was kept: the share of pages present, by how recently they were referenced.
-fn kept(shown: &[Shown]) -> Option<Plot> {
+fn kept(mapped: &[(&Shown, Vec<&PageSnapshot>)], several: bool) -> Plot {
     let mut plot = Plot::new(
-        "What was kept: presence by age",
-        "pages sorted by their last reference, the most recent left, in 40 classes of equal size; least recently used replacement would keep the left ones and no others.",
+        KEPT,
+        "Pages sorted by their last reference, the most recent left, in 40 classes of equal size. Least recently used replacement would keep the left ones and no others.",
         Axis::linear("pages more recently referenced", "share"),
         Axis::linear("share of the class in memory", "share"),
     );
-    for s in shown {
-        let Some(map) = s
-            .repetition
-            .observations
-            .pages
-            .last()
-            .filter(|m| m.pages > 0 && m.last.len() == m.pages as usize)
-        else {
-            continue;
-        };
-        let present = flags(&map.present, map.pages);
+    for (s, maps) in mapped {
+        let Some(map) = maps.last() else { continue };
+        let present = map.present.flags(map.pages);
         let mut order: Vec<usize> = (0..map.pages as usize).collect();
         order.sort_by_key(|&page| std::cmp::Reverse(map.last[page]));
         let classes = CLASSES.min(order.len());
@@ -199,10 +225,10 @@ fn kept(shown: &[Shown]) -> Option<Plot> {
             x.push(Some((n as f64 + 0.5) / classes as f64));
             y.push(Some(inside as f64 / (to - from) as f64));
         }
-        let name = if shown.len() > 1 { s.name().to_owned() } else { String::new() };
+        let name = if several { s.name().to_owned() } else { String::new() };
         plot.series.push(Series { name, dots: true, ..line(s.color, (Numbers(x), Numbers(y))) });
     }
-    (!plot.series.is_empty()).then_some(plot)
+    plot
 }
 
 #[cfg(test)]
@@ -221,10 +247,5 @@ mod tests {
             }
         }
 
-        #[test]
-        fn flags_are_the_set(list in proptest::collection::vec(any::<bool>(), 1..300)) {
-            let set = PageSet::from_flags(list.iter().copied());
-            prop_assert_eq!(flags(&set, list.len() as u32), list);
-        }
     }
 }

@@ -4,7 +4,7 @@
 use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
-use super::plot::{Axis, Numbers, Plot, Series};
+use super::plot::{Axis, Mark, Numbers, Plot, Series, unit_name};
 use super::{Marks, Shown};
 
 /// The table of counters recorded over time beside a repetition.
@@ -33,72 +33,130 @@ fn numbers(column: &Column) -> Option<&[Option<f64>]> {
     }
 }
 
-fn unit(unit: Option<Unit>) -> &'static str {
-    match unit {
-        Some(Unit::Nanoseconds) => "ns",
-        Some(Unit::Bytes) => "bytes",
-        Some(Unit::Share) => "share",
-        _ => "",
-    }
+fn abscissae(table: &Table) -> Option<&[Option<f64>]> {
+    numbers(table.columns.first()?)
 }
 
 fn of_table(name: &str, shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
-    let tables: Vec<(&Shown, &Table)> = shown
-        .iter()
-        .filter_map(|s| Some((s, s.repetition.observations.tables.iter().find(|t| t.name == name)?)))
-        .collect();
-    let Some((_, first)) = tables.first() else { return Vec::new() };
-    let Some((abscissa, columns)) = first.columns.split_first() else { return Vec::new() };
-    let Some(values) = numbers(abscissa) else { return Vec::new() };
-    let spread = values.iter().flatten().copied().filter(|&v| v > 0.0);
-    let (low, high) = spread.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+    let tables: Vec<(&Shown, &Table)> =
+        shown.iter().filter_map(|s| Some((s, s.seen().table(name)?))).collect();
+    let abscissa = tables.iter().find_map(|(_, t)| t.columns.first().filter(|c| numbers(c).is_some()));
+    let Some(abscissa) = abscissa else { return Vec::new() };
+    let values =
+        tables.iter().filter_map(|(_, t)| abscissae(t)).flatten().flatten().copied().filter(|&v| v > 0.0);
+    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
     let axis = if high > 50.0 * low { Axis::log } else { Axis::linear };
-    let mut plots: Vec<(Option<Unit>, Plot)> = Vec::new();
-    for column in columns.iter().filter(|c| numbers(c).is_some_and(|n| n.iter().flatten().next().is_some())) {
-        let known = plots.iter().position(|(of, _)| *of == column.unit);
-        let at = known.unwrap_or_else(|| {
-            let y = Axis::linear(column.name.clone(), unit(column.unit)).switchable();
-            let x = axis(abscissa.name.clone(), unit(abscissa.unit));
-            plots.push((
-                column.unit,
-                Plot::new(format!("{name}: {}", column.name), "one point for each row of the table.", x, y),
-            ));
+    // The columns of all runs, in order, each once.
+    let mut columns: Vec<&Column> = Vec::new();
+    for column in tables.iter().flat_map(|(_, t)| t.columns.iter().skip(1)) {
+        let measured = numbers(column).is_some_and(|n| n.iter().flatten().next().is_some());
+        if measured && !columns.iter().any(|c| c.name == column.name) {
+            columns.push(column);
+        }
+    }
+    // For each unit a plot, and the number of its columns so far.
+    let mut plots: Vec<(Option<Unit>, Plot, usize)> = Vec::new();
+    for column in columns {
+        let at = plots.iter().position(|(unit, ..)| *unit == column.unit).unwrap_or_else(|| {
+            let y = Axis::linear(column.name.clone(), unit_name(column.unit)).switchable();
+            let x = axis(abscissa.name.clone(), unit_name(abscissa.unit));
+            let title = format!("{name}: {}", column.name);
+            plots.push((column.unit, Plot::new(title, "One point for each row of the table.", x, y), 0));
             plots.len() - 1
         });
-        let plot = &mut plots[at].1;
-        let quantity = plot.series.len() / tables.len().max(1);
+        let (_, plot, quantity) = &mut plots[at];
         for (s, table) in &tables {
-            let pair = table
-                .columns
-                .first()
-                .and_then(numbers)
-                .zip(table.columns.iter().find(|c| c.name == column.name).and_then(numbers));
-            let Some((x, y)) = pair else { continue };
-            let name =
-                if tables.len() > 1 { format!("{} {}", s.name(), column.name) } else { column.name.clone() };
-            let (color, dash) = if tables.len() > 1 { (s.color, quantity % 4) } else { (quantity, 0) };
+            let y = table.columns.iter().find(|c| c.name == column.name && c.unit == column.unit);
+            let Some((x, y)) = abscissae(table).zip(y.and_then(numbers)) else { continue };
+            let several = tables.len() > 1;
             plot.series.push(Series {
-                name,
-                color,
-                dash,
+                name: if several { format!("{} {}", s.name(), column.name) } else { column.name.clone() },
+                color: if several { s.color } else { *quantity },
+                dash: if several { *quantity % 4 } else { 0 },
                 step: false,
                 dots: true,
                 x: Numbers(x.to_vec()),
                 y: Numbers(y.to_vec()),
             });
         }
+        *quantity += 1;
+        if *quantity > 1 {
+            name.clone_into(&mut plot.title);
+            plot.y.label = unit_words(column.unit).to_owned();
+        }
     }
-    plots
-        .into_iter()
-        .map(|(_, mut plot)| {
-            let of_shown =
-                |m: &&Marks| m.table == name && tables.iter().any(|(s, _)| s.run.header.name == m.run);
-            plot.marks = marks.iter().filter(of_shown).flat_map(|m| m.marks.clone()).collect();
-            if plot.series.len() > tables.len() {
-                plot.title = name.to_owned();
-                plot.y.label = "see the legend".to_owned();
-            }
-            plot
-        })
-        .collect()
+    let marked = |m: &&Marks| m.table == name && tables.iter().any(|(s, _)| s.run.header.name == m.run);
+    let marks: Vec<Mark> = marks.iter().filter(marked).flat_map(|m| m.marks.clone()).collect();
+    plots.into_iter().map(|(_, plot, _)| Plot { marks: marks.clone(), ..plot }).collect()
+}
+
+/// What an axis is called that several columns share.
+fn unit_words(unit: Option<Unit>) -> &'static str {
+    match unit {
+        Some(Unit::Nanoseconds) => "time",
+        Some(Unit::Pages) => "pages",
+        Some(Unit::Bytes) => "bytes",
+        Some(Unit::Share) => "share",
+        Some(Unit::PerSecond) => "per second",
+        Some(Unit::Instructions) => "instructions",
+        Some(Unit::Ratio) => "ratio",
+        Some(Unit::Count) | None => "count",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::{Outcome, Repetition, Run};
+
+    fn shown(runs: &[Run]) -> Vec<Shown<'_>> {
+        runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, n.to_string())).collect()
+    }
+
+    fn run(columns: &[(&str, Unit)]) -> Run {
+        let column = |&(name, unit): &(&str, Unit)| Column {
+            name: name.into(),
+            unit: Some(unit),
+            values: Values::Number(vec![Some(1.0), None, Some(100.0)]),
+        };
+        let table = Table { name: "sizes".into(), columns: columns.iter().map(column).collect() };
+        let mut repetition = Repetition {
+            number: 1,
+            started: String::new(),
+            outcome: Outcome::Done,
+            observations: Default::default(),
+        };
+        repetition.observations.tables.push(table);
+        let header = serde_json::json!({
+            "name": "x", "batch": "", "target": "host", "setting": {}, "started": "", "pagelab": "",
+            "experiment": { "experiment": "mapanon", "pages": 1, "references": 1, "pattern": "linear",
+                            "touch": "page", "seed": 1, "warm": false },
+        });
+        Run {
+            id: 1,
+            header: serde_json::from_value(header).expect("a header"),
+            repetitions: vec![repetition],
+        }
+    }
+
+    #[test]
+    fn columns_of_one_unit_share_a_plot_and_no_run_is_left_out() {
+        let runs = [
+            run(&[("size", Unit::Bytes), ("mean", Unit::Nanoseconds), ("rate", Unit::PerSecond)]),
+            run(&[("size", Unit::Bytes), ("worst", Unit::Nanoseconds), ("mean", Unit::Nanoseconds)]),
+        ];
+        let mark = Mark { x: 10.0, low: None, high: None, label: "knee".into() };
+        let marks = |run: &str| Marks { run: run.into(), table: "sizes".into(), marks: vec![mark.clone()] };
+        let plots = plots(&shown(&runs), &[marks("x"), marks("another")]);
+        assert!(plots.iter().all(|p| p.marks.len() == 1));
+        let names: Vec<Vec<(&str, usize, usize)>> = plots
+            .iter()
+            .map(|p| p.series.iter().map(|s| (s.name.as_str(), s.color, s.dash)).collect())
+            .collect();
+        assert_eq!(names[0], [("0 mean", 0, 0), ("1 mean", 1, 0), ("1 worst", 1, 1)]);
+        assert_eq!(names[1], [("0 rate", 0, 0)]);
+        assert_eq!((plots[0].title.as_str(), plots[0].y.label.as_str()), ("sizes", "time"));
+        assert_eq!(plots[1].title, "sizes: rate");
+        assert!(plots[0].x.log, "from 1 to 100");
+    }
 }

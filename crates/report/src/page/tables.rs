@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit, Values};
 use pagelab_experiment::{Outcome, Run};
 
@@ -51,7 +52,7 @@ pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
                     @if several.len() > 1 { (s.name()) ": " }
                     "number " (s.repetition.number) " of " (s.run.repetitions.len())
                 }
-                "); the spread is in the table of figures."
+                "; of an even number the shorter of the middle two); the spread is in the table of figures."
             }
         }
         @for run in runs {
@@ -70,7 +71,10 @@ pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
 /// Where the time went: user, system, waiting.
 pub fn time(shown: &[Shown]) -> Markup {
     let parts = |s: &Shown| {
-        let of = |name: &str| s.repetition.observations.metric(name);
+        let of = |name: &str| {
+            let metric = s.seen().metrics.iter().find(|m| m.name == name)?;
+            metric.value.filter(|_| metric.unit == Unit::Nanoseconds)
+        };
         let (elapsed, user, system) = (of("time.elapsed")?, of("time.user")?, of("time.system")?);
         // The processor's times have a microsecond's resolution: never beyond the whole.
         let user = user.min(elapsed);
@@ -83,19 +87,20 @@ pub fn time(shown: &[Shown]) -> Markup {
         return html! {};
     }
     html! {
-        div.bars role="img" aria-label="Where the time went; the figures are in the table below" {
-            h3 { "Where the time went" }
-            p.legend { span.key.c0 style="color:var(--c0)" { "user" } span.key style="color:var(--c1)" { "system" } span.key.wait { "waiting (the rest of the elapsed time)" } }
-            @for (s, (elapsed, user, system)) in &rows {
-                div.bar {
-                    span.name { (s.name()) }
-                    span.track {
-                        i.user style={"width:" (percent(*user, most))} {}
-                        i.system style={"width:" (percent(*system, most))} {}
-                        i.waiting style={"width:" (percent(elapsed - user - system, most))} {}
+        h3 { "Where the time went" }
+        p.legend { span.key.user { "user" } span.key.system { "system" } span.key.waiting { "waiting (the rest of the elapsed time)" } }
+        @for (s, (elapsed, user, system)) in &rows {
+            @let parts = [("user", *user), ("system", *system), ("waiting", elapsed - user - system)];
+            @let words = parts.map(|(name, part)| format!("{name} {:.0} %", part / elapsed * 100.0)).join(" · ");
+            @let ends = [0.0, *user, user + system];
+            div.bar {
+                span.name { (s.name()) }
+                svg.track role="img" aria-label={(s.name()) ": " (text::duration(*elapsed)) ", " (words)} {
+                    @for ((name, part), from) in parts.iter().zip(ends) {
+                        rect class=(name) x=(percent(from, most)) width=(percent(*part, most)) height="100%" {}
                     }
-                    span.total { (text::duration(*elapsed)) }
                 }
+                span.total { (text::duration(*elapsed)) " " span.soft { (words) } }
             }
         }
     }
@@ -197,7 +202,7 @@ pub fn counters(shown: &[Shown]) -> Markup {
     }
     let growth = |s: &Shown, (source, name): (&str, &str)| {
         let found = s.repetition.observations.counters.iter().find(|c| c.source == source && c.name == name);
-        found.map_or_else(|| text::DASH.to_owned(), |c| text::count((c.after - c.before) as f64))
+        found.map_or_else(|| text::DASH.to_owned(), |c| text::count(c.after as f64 - c.before as f64))
     };
     html! {
         details {
@@ -210,10 +215,40 @@ pub fn counters(shown: &[Shown]) -> Markup {
     }
 }
 
+/// How a run was measured: the command, the clock and what it and the harness cost.
+fn measured(run: &Run) -> Markup {
+    let environment = run.repetitions.last().map(|r| &r.observations.environment);
+    let entry = |key: &str| environment.and_then(|e| e.get(key));
+    let setting = run.header.setting.to_string();
+    html! {
+        p.soft {
+            b { (run.header.name) } ": " code { (run.header.experiment) } " on " code { (run.header.target) }
+            @if !setting.is_empty() { " with " code { (setting) } }
+            @if let Some(source) = entry("clock.source") {
+                "; timed by " (source)
+                @if let Some(cost) = entry("clock.cost") { ", " (cost) " ns a reading" }
+            }
+            @if let Some(cost) = entry("harness.cost") { "; the harness adds " (cost) " ns to a reference (measured before the run; not taken off)" }
+            "."
+        }
+    }
+}
+
+/// An entry with the unit that the catalogue gives it.
+fn with_unit(key: &str, value: &str) -> String {
+    let help = ENVIRONMENT.iter().find(|(name, _)| *name == key).map_or("", |(_, help)| help);
+    match (help.split([' ', ',']).next(), value.parse::<f64>()) {
+        (Some("bytes"), Ok(bytes)) => format!("{} ({value} bytes)", text::bytes(bytes)),
+        (Some("ns"), Ok(_)) => format!("{value} ns"),
+        _ => value.to_owned(),
+    }
+}
+
 /// The conditions of all runs side by side, and their remarks.
 pub fn conditions(runs: &[&Run]) -> Markup {
     let of = |run: &Run, key: &str| {
-        run.repetitions.last().and_then(|r| r.observations.environment.get(key).cloned())
+        let entry = run.repetitions.last().and_then(|r| r.observations.environment.get(key));
+        entry.map(|value| with_unit(key, value))
     };
     let keys: BTreeSet<&String> = runs
         .iter()
@@ -232,7 +267,8 @@ pub fn conditions(runs: &[&Run]) -> Markup {
     html! {
         section {
             h2 { "Conditions" }
-            div.scroll { table {
+            @for run in runs { (measured(run)) }
+            div.scroll tabindex="0" { table.conditions {
                 thead { tr { th { "" } @for run in runs { th { (run.header.name) } } } }
                 tbody {
                     tr { td { "target" } @for run in runs { td.text { code { (run.header.target) } } } }

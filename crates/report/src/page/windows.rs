@@ -1,93 +1,165 @@
 //! Over the run: access times, faults, swap traffic, pages present (VM Regress's time graphs).
 
 use pagelab_experiment::catalogue::WINDOWS;
-use pagelab_experiment::observation::{Table, Values};
+use pagelab_experiment::observation::Table;
 
-use super::Shown;
-use super::plot::{Axis, Numbers, Plot, Series};
+use super::plot::{Axis, Numbers, Plot, Series, unit_name};
+use super::{Panel, Shown};
 
-/// A quantity of a window: the column, its name in the legend, the dash.
-type Quantity = (&'static str, &'static str, usize);
+/// Most points of a line; more windows than these are drawn several to a point.
+const POINTS: usize = 600;
 
-/// The plots that the runs have data for.
-pub fn plots(shown: &[Shown]) -> Vec<Plot> {
-    let each = shown.iter().filter_map(|s| references_in_a_window(s)).max_by(f64::total_cmp);
-    let Some(each) = each else { return Vec::new() };
-    let points = format!("a point stands for {} references", each.round());
-    let x = || Axis::linear("references made", "");
-    let time = format!("{points}: their mean, and the worst of them (dotted).");
-    let counts = format!("{points}.");
-    let list = [
-        Plot::new("Access time over the run", time, x(), Axis::log("time of a reference", "ns").switchable()),
-        Plot::new(
-            "Faults over the run",
-            format!("{points}: major (solid) and minor (dotted) faults among them."),
-            x(),
-            Axis::linear("faults in a window", "").switchable(),
-        ),
-        Plot::new(
-            "Swap traffic over the run",
-            format!("{points}: pages read from swap (solid) and written to it (dotted)."),
-            x(),
-            Axis::linear("pages in a window", "").switchable(),
-        ),
-        Plot::new(
-            "Pages present over the run",
-            counts,
-            x(),
-            Axis::linear("pages of the mapping in memory", ""),
-        ),
-    ];
-    let quantities: [&[Quantity]; 4] = [
-        &[("access.mean", "mean", 0), ("access.max", "worst", 1)],
-        &[("faults.major", "major", 0), ("faults.minor", "minor", 1)],
-        &[("swap.in", "in", 0), ("swap.out", "out", 1)],
-        &[("pages.present", "present", 0)],
-    ];
-    let mut plots = Vec::new();
-    for (mut plot, quantities) in list.into_iter().zip(quantities) {
-        for s in shown {
-            for quantity in quantities {
-                plot.series.extend(series(s, quantity, quantities.len() > 1, shown.len() > 1));
+/// How the figures of neighbouring windows become one.
+#[derive(Clone, Copy)]
+enum Merge {
+    Mean,
+    Max,
+    Sum,
+}
+
+/// A quantity of a window: the column, its name in the legend, the dash, how it is merged.
+type Quantity = (&'static str, &'static str, usize, Merge);
+
+/// A plot in the making: title, what the caption says, ordinate, quantities.
+struct Sketch {
+    title: &'static str,
+    caption: &'static str,
+    label: &'static str,
+    log: bool,
+    quantities: &'static [Quantity],
+    /// What there was none of, when every figure is 0.
+    nothing: &'static str,
+}
+
+const SKETCHES: [Sketch; 4] = [
+    Sketch {
+        title: "Access time over the run",
+        caption: ": their mean (solid) and the worst of them (dotted).",
+        label: "time of a reference",
+        log: true,
+        quantities: &[("access.mean", "mean", 0, Merge::Mean), ("access.max", "worst", 1, Merge::Max)],
+        nothing: "no time passed",
+    },
+    Sketch {
+        title: "Faults over the run",
+        caption: ": major (solid) and minor (dotted) faults among them.",
+        label: "faults per point",
+        log: false,
+        quantities: &[("faults.major", "major", 0, Merge::Sum), ("faults.minor", "minor", 1, Merge::Sum)],
+        nothing: "there were no faults",
+    },
+    Sketch {
+        title: "Swap traffic over the run",
+        caption: ": pages read from swap (solid) and written to it (dotted).",
+        label: "pages per point",
+        log: false,
+        quantities: &[("swap.in", "in", 0, Merge::Sum), ("swap.out", "out", 1, Merge::Sum)],
+        nothing: "no page went to swap or came from it",
+    },
+    Sketch {
+        title: "Pages present over the run",
+        caption: ": pages of the mapping in memory at its end.",
+        label: "pages in memory",
+        log: false,
+        quantities: &[("pages.present", "present", 0, Merge::Max)],
+        nothing: "no page was in memory",
+    },
+];
+
+/// The plots that the runs have data for; for the others what is missing.
+pub fn panels(shown: &[Shown]) -> Vec<Panel> {
+    SKETCHES.iter().flat_map(|sketch| panel(sketch, shown)).collect()
+}
+
+fn panel(sketch: &Sketch, shown: &[Shown]) -> Vec<Panel> {
+    let absent = |why: &str| vec![Panel::Absent(sketch.title, why.to_owned())];
+    if shown.iter().all(|s| s.seen().table(WINDOWS).is_none()) {
+        return absent("no windows were recorded");
+    }
+    // Times may be nanoseconds in one run and instructions in another: one plot for each unit.
+    let mut plots: Vec<(&str, Plot)> = Vec::new();
+    for s in shown {
+        let Some(table) = s.seen().table(WINDOWS) else { continue };
+        let Some(x) = table.numbers("reference") else { continue };
+        let together = x.len().div_ceil(POINTS).max(1);
+        for quantity in sketch.quantities {
+            let Some(y) = table.numbers(quantity.0).filter(|y| y.iter().flatten().next().is_some()) else {
+                continue;
+            };
+            let unit = unit_of(table, quantity.0);
+            if !plots.iter().any(|(known, _)| *known == unit) {
+                plots.push((unit, empty(sketch, unit, shown)));
+            }
+            let words =
+                [(shown.len() > 1).then(|| s.name()), (sketch.quantities.len() > 1).then_some(quantity.1)];
+            let series = Series {
+                name: words.into_iter().flatten().collect::<Vec<_>>().join(" "),
+                color: s.color,
+                dash: quantity.2,
+                step: false,
+                dots: false,
+                x: Numbers(x.chunks(together).map(|part| part.last().copied().flatten()).collect()),
+                y: Numbers(y.chunks(together).map(|part| merged(part, quantity.3)).collect()),
+            };
+            if let Some((_, plot)) = plots.iter_mut().find(|(known, _)| *known == unit) {
+                plot.series.push(series);
             }
         }
-        let seen = |s: &Series| s.y.0.iter().flatten().any(|&v| v != 0.0);
-        if plot.series.iter().any(seen) {
-            plots.push(plot);
-        }
     }
-    plots
+    if plots.is_empty() {
+        return absent("not measured");
+    }
+    let something = |plot: &Plot| plot.series.iter().flat_map(|s| s.y.0.iter().flatten()).any(|&v| v != 0.0);
+    plots.retain(|(_, plot)| something(plot));
+    if plots.is_empty() {
+        return absent(sketch.nothing);
+    }
+    plots.into_iter().map(|(_, plot)| Panel::Plot(Box::new(plot))).collect()
 }
 
-fn table<'a>(shown: &Shown<'a>) -> Option<&'a Table> {
-    shown.repetition.observations.tables.iter().find(|t| t.name == WINDOWS)
+fn empty(sketch: &Sketch, unit: &'static str, shown: &[Shown]) -> Plot {
+    let mut each: Vec<u64> = shown.iter().filter_map(references_in_a_point).collect();
+    each.sort_unstable();
+    each.dedup();
+    let each = each.iter().map(|n| crate::text::count(*n as f64)).collect::<Vec<_>>().join(" or ");
+    let caption = format!("A point stands for {each} references{}", sketch.caption);
+    let y = Axis { log: sketch.log, ..Axis::linear(sketch.label, unit) };
+    let y = if sketch.quantities.len() > 1 { y.switchable() } else { y };
+    Plot::new(sketch.title, caption, Axis::linear("references made", ""), y)
 }
 
-/// The numbers of a column.
-pub fn column<'a>(table: &'a Table, name: &str) -> Option<&'a [Option<f64>]> {
-    match &table.columns.iter().find(|c| c.name == name)?.values {
-        Values::Number(numbers) => Some(numbers),
-        Values::Text(_) => None,
+fn unit_of(table: &Table, column: &str) -> &'static str {
+    unit_name(table.columns.iter().find(|c| c.name == column).and_then(|c| c.unit))
+}
+
+fn references_in_a_point(shown: &Shown) -> Option<u64> {
+    let numbers = shown.seen().table(WINDOWS)?.numbers("reference")?;
+    let points = numbers.len().div_ceil(numbers.len().div_ceil(POINTS).max(1)).max(1);
+    Some(((*numbers.last()?)? / points as f64).round() as u64)
+}
+
+/// One figure for neighbouring windows; none where one of a sum is missing.
+fn merged(part: &[Option<f64>], how: Merge) -> Option<f64> {
+    let known = || part.iter().flatten().copied();
+    match how {
+        _ if known().next().is_none() => None,
+        Merge::Mean => Some(known().sum::<f64>() / known().count() as f64),
+        Merge::Max => known().reduce(f64::max),
+        Merge::Sum => (known().count() == part.len()).then(|| known().sum()),
     }
 }
 
-fn references_in_a_window(shown: &Shown) -> Option<f64> {
-    let numbers = column(table(shown)?, "reference")?;
-    Some((*numbers.last()?)? / numbers.len() as f64)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn series(shown: &Shown, &(name, legend, dash): &Quantity, several: bool, runs: bool) -> Option<Series> {
-    let table = table(shown)?;
-    let (x, y) = (column(table, "reference")?, column(table, name)?);
-    let words: Vec<&str> =
-        [runs.then(|| shown.name()), several.then_some(legend)].into_iter().flatten().collect();
-    Some(Series {
-        name: words.join(" "),
-        color: shown.color,
-        dash,
-        step: false,
-        dots: false,
-        x: Numbers(x.to_vec()),
-        y: Numbers(y.to_vec()),
-    })
+    #[test]
+    fn a_sum_with_a_gap_is_none_and_the_worst_survives() {
+        let part = [Some(1.0), None, Some(5.0)];
+        assert_eq!(merged(&part, Merge::Mean), Some(3.0));
+        assert_eq!(merged(&part, Merge::Max), Some(5.0));
+        assert_eq!(merged(&part, Merge::Sum), None);
+        assert_eq!(merged(&[Some(1.0), Some(5.0)], Merge::Sum), Some(6.0));
+        assert_eq!(merged(&[None], Merge::Max), None);
+    }
 }

@@ -1,0 +1,48 @@
+//! `clock` in a guest whose virtual processors move between cores.
+
+use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::experiments::Clock;
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Observation, Recorder, TargetError};
+
+use super::sheet::{Sheet, unsupported};
+use crate::clocks::{Guest, suspicions};
+
+/// Sleeps of a second, by the wall clock and by the counter.
+pub(super) fn perform(
+    name: &str,
+    guest: &Guest,
+    clock: &Clock,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    if clock.step != 1000 || clock.reference.is_some() {
+        return Err(unsupported(
+            name,
+            "clock with steps of a second".into(),
+            "use --step 1000, without --reference".into(),
+        ));
+    }
+    let mut sheet = Sheet::new(&[
+        ("step", Unit::Count),
+        ("realtime", Unit::Nanoseconds),
+        ("monotonic", Unit::Nanoseconds),
+    ]);
+    let (mut jumps, mut worst, mut wall, mut counter) = (0, 0.0f64, 0.0, 0.0);
+    for (n, step) in guest.steps(clock.steps, 1).iter().enumerate() {
+        sheet.row(&[n as f64 + 1.0, step.wall * 1e9, step.counter * 1e9]);
+        jumps += suspicions(step, 1.0, 0.0).len();
+        worst = worst.max((step.wall - step.counter).abs() * 1e9);
+        wall += step.wall;
+        counter += step.counter;
+    }
+    recorder.observe(sheet.table("clock"))?;
+    for (figure, value) in [
+        ("clock.true", Some(f64::from(u8::from(jumps == 0)))),
+        ("clock.step.worst", Some(worst)),
+        ("clock.drift.worst", (counter > 0.0).then(|| (wall / counter - 1.0).abs())),
+        ("clock.jumps", Some(jumps as f64)),
+    ] {
+        recorder.observe(Observation::Metric(metric(figure, value)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! The published systems as targets: each performs the experiment that its study was made with, in virtual
+//! time, with the tables and figures of the live experiment.
+//!
+//! | system | experiment |
+//! |---|---|
+//! | Sun-4 pmegs | `vmtest` |
+//! | reverse maps | `forkstorm --script` |
+//! | VM token | `faultscale` with anonymous memory |
+//! | Solaris's page cache | `fileread` by `pread` |
+//! | a guest's clocks | `clock` |
+
+mod clock;
+mod faultscale;
+mod fileread;
+mod forkstorm;
+mod sheet;
+mod vmtest;
+
+use std::collections::BTreeMap;
+
+use pagelab_experiment::experiments::Experiment;
+use pagelab_experiment::{Observation, Recorder, Setting, TargetError};
+
+use crate::clocks::{Binding, Guest};
+use crate::locks::Token;
+use crate::pagecache::{Costs, Path};
+use crate::rmap::Kind;
+use crate::sun4::{Copies, FAMILY, SPARCSTATION_1, Sun4};
+
+/// A published system by name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// The name on the command line, behind `model:`.
+    pub name: &'static str,
+    /// One line.
+    pub help: &'static str,
+    system: System,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum System {
+    /// A machine of the family, by its place in it, and what is kept of a pmeg.
+    Sun4(usize, Copies),
+    Rmap(Kind),
+    Token(Token),
+    Pagecache(Path, Costs),
+    Clock(Guest),
+}
+
+/// All of them.
+pub const PUBLISHED: &[Published] = &[
+    Published {
+        name: "sun4c-sunos403",
+        help: "vmtest: SPARCstation 1, SunOS 4.0.3, 128 pmegs (Irlam 1990)",
+        system: System::Sun4(0, Copies::None),
+    },
+    Published {
+        name: "sun4c-copies",
+        help: "vmtest: the same with a copy of every pmeg in memory, as Irlam proposed and Sun announced",
+        system: System::Sun4(0, Copies::All),
+    },
+    Published {
+        name: "sun4c-ss2-sunos403",
+        help: "vmtest: SPARCstation 2, 256 pmegs, at the costs of a SPARCstation 1",
+        system: System::Sun4(1, Copies::None),
+    },
+    Published {
+        name: "linux-2.5.27",
+        help: "forkstorm --script: 2.5.27 without reverse map (Morton 2002)",
+        system: System::Rmap(Kind::None),
+    },
+    Published {
+        name: "linux-2.5.27-rmap",
+        help: "forkstorm --script: 2.5.27 with pte_chain (Morton 2002)",
+        system: System::Rmap(Kind::Chain),
+    },
+    Published {
+        name: "linux-2.6.7-objrmap",
+        help: "forkstorm --script: reverse map through objects",
+        system: System::Rmap(Kind::Object),
+    },
+    Published {
+        name: "linux-6-folio",
+        help: "forkstorm --script: reverse map through objects, counts by folio",
+        system: System::Rmap(Kind::Folio),
+    },
+    Published {
+        name: "dragonfly-2011-token",
+        help: "faultscale: one VM token for all (Dillon 2011)",
+        system: System::Token(Token { held: ALONE / 225_000.0, slowing: SLOWING }),
+    },
+    Published {
+        name: "dragonfly-2011-queues",
+        help: "faultscale: page queues divided, October 2011",
+        system: System::Token(Token { held: ALONE / 900_000.0, slowing: SLOWING }),
+    },
+    Published {
+        name: "solaris8-segmap",
+        help: "fileread: reads through windows that are mapped and unmapped (McDougall 2005)",
+        system: System::Pagecache(Path::Segmap, Costs::SOLARIS_8),
+    },
+    Published {
+        name: "solaris10-segkpm",
+        help: "fileread: reads through memory mapped once",
+        system: System::Pagecache(Path::Kpm, Costs::SOLARIS_10),
+    },
+    Published {
+        name: "guest-clock",
+        help: "clock: a guest that moves between cores whose counters are not in step (McDougall 2007)",
+        system: System::Clock(Guest::UNBOUND),
+    },
+    Published {
+        name: "guest-clock-node",
+        help: "clock: the same, bound to a node",
+        system: System::Clock(Guest { binding: Binding::Node, ..Guest::UNBOUND }),
+    },
+    Published {
+        name: "guest-clock-core",
+        help: "clock: the same, bound to a core",
+        system: System::Clock(Guest { binding: Binding::Core, ..Guest::UNBOUND }),
+    },
+];
+
+/// Zero-fill faults a second of one process alone; the ceilings above are those of the commit messages.
+const ALONE: f64 = 35_000.0;
+/// By how much a waiter lengthens a hold: fitted on the builds of the study.
+const SLOWING: f64 = 0.0175;
+const PAGE: u64 = 4096;
+
+impl Published {
+    /// The system of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PUBLISHED.iter().find(|system| system.name == name)
+    }
+
+    /// Performs the experiment of the system's study.
+    ///
+    /// # Errors
+    /// When it is another experiment, or one with parameters that the model does not have.
+    pub fn perform(
+        &self,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), TargetError> {
+        let facts = BTreeMap::from([
+            ("model.name".to_owned(), self.name.to_owned()),
+            ("page.size".to_owned(), PAGE.to_string()),
+        ]);
+        let performs = self.system.performs();
+        if performs != experiment.name() {
+            return Err(sheet::unsupported(
+                self.name,
+                format!("{performs}, not {}", experiment.name()),
+                format!("use {performs}, or perform it on host"),
+            ));
+        }
+        recorder.observe(Observation::Environment(facts))?;
+        let name = self.name;
+        match (self.system, experiment) {
+            (System::Sun4(machine, copies), Experiment::Vmtest(vmtest)) => {
+                let machine = FAMILY.get(machine).copied().unwrap_or(SPARCSTATION_1);
+                vmtest::perform(name, &Sun4 { copies, ..Sun4::sunos403(machine) }, vmtest, recorder)
+            }
+            (System::Rmap(kind), Experiment::Forkstorm(forkstorm)) => {
+                forkstorm::perform(name, kind, forkstorm, recorder)
+            }
+            (System::Token(token), Experiment::Faultscale(faultscale)) => {
+                faultscale::perform(name, &token, faultscale, recorder)
+            }
+            (System::Pagecache(path, costs), Experiment::Fileread(fileread)) => {
+                fileread::perform(name, (path, costs), fileread, setting, recorder)
+            }
+            (System::Clock(guest), Experiment::Clock(clock)) => clock::perform(name, &guest, clock, recorder),
+            _ => unreachable!("the names agree"),
+        }
+    }
+}
+
+impl System {
+    fn performs(self) -> &'static str {
+        match self {
+            Self::Sun4(..) => "vmtest",
+            Self::Rmap(_) => "forkstorm",
+            Self::Token(_) => "faultscale",
+            Self::Pagecache(..) => "fileread",
+            Self::Clock(_) => "clock",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::experiments::{Access, Clock, Faultscale, Fileread, Forkstorm, Mapping, Vmtest};
+    use pagelab_experiment::{Observations, RecorderError};
+
+    #[derive(Default)]
+    struct Keeper(Observations);
+
+    impl Recorder for Keeper {
+        fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+            self.0.add(observation);
+            Ok(())
+        }
+        fn progress(&mut self, _: &str, _: u64, _: u64) {}
+        fn interrupted(&self) -> bool {
+            false
+        }
+    }
+
+    fn perform(name: &str, experiment: &Experiment) -> Result<Observations, TargetError> {
+        let mut keeper = Keeper::default();
+        let setting = Setting { memory: Some("64M".parse().unwrap()), ..Setting::default() };
+        Published::named(name).unwrap().perform(experiment, &setting, &mut keeper)?;
+        Ok(keeper.0)
+    }
+
+    #[test]
+    fn vmtest_slows_down_beyond_the_pmegs() {
+        let vmtest = Vmtest {
+            sizes: "2M,16M,32M".parse().unwrap(),
+            passes: 300,
+            seconds: 1e6,
+            mapping: Mapping::Shared,
+            ..Vmtest::default()
+        };
+        let experiment = Experiment::Vmtest(vmtest);
+        let seen = perform("sun4c-sunos403", &experiment).unwrap();
+        let speed =
+            |seen: &Observations| seen.metric("speed.last").unwrap() / seen.metric("speed.first").unwrap();
+        assert!(speed(&seen) < 0.2, "{}", speed(&seen));
+        let cured = perform("sun4c-copies", &experiment).unwrap();
+        assert!(speed(&cured) > 0.8, "{}", speed(&cured));
+        // The same number of reads is made.
+        assert!(seen.metric("faults.minor") > cured.metric("faults.minor"));
+    }
+
+    #[test]
+    fn time_bounds_a_size() {
+        let vmtest = Vmtest { sizes: "4M".parse().unwrap(), seconds: 5.0, ..Vmtest::default() };
+        let seen = perform("sun4c-sunos403", &Experiment::Vmtest(vmtest)).unwrap();
+        let elapsed = seen.metric("time.elapsed").unwrap();
+        assert!((5e9..6.5e9).contains(&elapsed), "{elapsed}");
+    }
+
+    #[test]
+    fn chains_cost_the_script_more_than_counts() {
+        let storm = Forkstorm { copies: 4, forks: 20, script: Some("file".into()), ..Forkstorm::default() };
+        let experiment = Experiment::Forkstorm(storm);
+        let system = |name| perform(name, &experiment).unwrap().metric("time.system").unwrap();
+        let (none, chain, folio) =
+            (system("linux-2.5.27"), system("linux-2.5.27-rmap"), system("linux-6-folio"));
+        assert!(none < folio && folio < chain, "{none} {folio} {chain}");
+        assert!(perform("linux-2.5.27", &Experiment::Forkstorm(Forkstorm::default())).is_err());
+    }
+
+    #[test]
+    fn the_token_saturates() {
+        let scale = Faultscale { workers: vec![1, 8, 48], ..Faultscale::default() };
+        let experiment = Experiment::Faultscale(scale);
+        let token = perform("dragonfly-2011-token", &experiment).unwrap();
+        let queues = perform("dragonfly-2011-queues", &experiment).unwrap();
+        assert!(token.metric("throughput.last") < queues.metric("throughput.last"));
+        assert!((token.metric("throughput.first").unwrap() - ALONE).abs() < 1.0);
+    }
+
+    #[test]
+    fn segkpm_reads_a_large_file_at_half_the_cost() {
+        let read = Fileread {
+            access: vec![Access::Pread],
+            sizes: "4M,48M,512M".parse().unwrap(),
+            ..Fileread::default()
+        };
+        let experiment = Experiment::Fileread(read);
+        let cost = |name, metric| perform(name, &experiment).unwrap().metric(metric).unwrap() / 1000.0;
+        assert!((cost("solaris8-segmap", "read.cpu.small") - 89.0).abs() < 1.0);
+        assert!((cost("solaris8-segmap", "read.cpu.beyond") - 236.0).abs() < 24.0);
+        let (old, new) =
+            (cost("solaris8-segmap", "read.cpu.large"), cost("solaris10-segkpm", "read.cpu.large"));
+        assert!(old > 1.5 * new, "{old} {new}");
+        let by_map = Fileread { access: vec![Access::Mmap], ..Fileread::default() };
+        assert!(perform("solaris8-segmap", &Experiment::Fileread(by_map)).is_err());
+    }
+
+    #[test]
+    fn a_guest_bound_to_a_core_has_true_time() {
+        let experiment = Experiment::Clock(Clock { steps: 200, ..Clock::default() });
+        let truth = |name| perform(name, &experiment).unwrap().metric("clock.true");
+        assert_eq!((truth("guest-clock"), truth("guest-clock-core")), (Some(0.0), Some(1.0)));
+    }
+
+    #[test]
+    fn another_experiment_is_refused_with_a_remedy() {
+        for system in PUBLISHED {
+            let error = perform(system.name, &Experiment::Mapanon(Default::default())).unwrap_err();
+            assert!(error.to_string().contains(system.name), "{error}");
+        }
+    }
+}

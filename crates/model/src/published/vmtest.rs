@@ -1,0 +1,99 @@
+//! `vmtest` on a Sun-4.
+
+use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Observation, Recorder, TargetError};
+
+use super::PAGE;
+use super::sheet::{Sheet, note, unsupported};
+use crate::sun4::{Costs, Outcome, Sun4, VmTest};
+
+/// The sweep of sizes.
+pub(super) fn perform(
+    name: &str,
+    system: &Sun4,
+    vmtest: &Vmtest,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    if vmtest.mapping == Mapping::File || vmtest.pages_of != PagesOf::Base || vmtest.cpus != 1 {
+        return Err(unsupported(
+            name,
+            "vmtest over memory in base pages on one processor".into(),
+            "use --mapping shared or private, --pages-of 4k, --cpus 1".into(),
+        ));
+    }
+    // The live experiment's time begins when all processes are ready.
+    let costs = Costs { test: 0, test_faults: 0, child: 0, child_faults: 0, ..system.costs };
+    let system = Sun4 { costs, ..*system };
+    let sizes = vmtest.sizes.bytes(PAGE);
+    let mut columns = Sheet::new(&[
+        ("size", Unit::Bytes),
+        ("processes", Unit::Count),
+        ("relative.speed", Unit::Ratio),
+        ("time.elapsed", Unit::Nanoseconds),
+        ("time.user", Unit::Nanoseconds),
+        ("time.system", Unit::Nanoseconds),
+        ("faults.minor", Unit::Count),
+        ("reads", Unit::Count),
+        ("access.mean", Unit::Nanoseconds),
+    ]);
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for (n, &size) in sizes.iter().enumerate() {
+        recorder.progress("sizes", n as u64, sizes.len() as u64);
+        let test = sized(vmtest, size);
+        let outcome = system.run(&test, 1);
+        outcomes.push(outcome);
+        let speed = |o: &Outcome| o.reads as f64 / o.elapsed;
+        columns.row(&[
+            size as f64,
+            f64::from(test.children),
+            speed(&outcome) / speed(&outcomes[0]),
+            outcome.elapsed * 1e9,
+            outcome.user * 1e9,
+            outcome.system * 1e9,
+            outcome.faults as f64,
+            outcome.reads as f64,
+            outcome.elapsed * 1e9 / outcome.reads as f64,
+        ]);
+    }
+    recorder.observe(columns.table("vmtest"))?;
+    let sum = |of: fn(&Outcome) -> f64| Some(outcomes.iter().map(of).sum::<f64>());
+    let speed = |outcome: Option<&Outcome>| outcome.map(|o| o.reads as f64 / o.elapsed);
+    for (name, value) in [
+        ("time.elapsed", sum(|o| o.elapsed * 1e9)),
+        ("time.user", sum(|o| o.user * 1e9)),
+        ("time.system", sum(|o| o.system * 1e9)),
+        ("faults.minor", sum(|o| o.faults as f64)),
+        ("speed.first", speed(outcomes.first())),
+        ("speed.last", speed(outcomes.last())),
+    ] {
+        recorder.observe(Observation::Metric(metric(name, value)))?;
+    }
+    let allocations: u64 = outcomes.iter().map(|o| o.pool.allocations).sum();
+    let steals: u64 = outcomes.iter().map(|o| o.pool.steals).sum();
+    let swapped: u64 = outcomes.iter().map(|o| o.swap_ins).sum();
+    note(
+        recorder,
+        format!("hatcnt: {allocations} pmegs allocated, {steals} of them taken; {swapped} swap-ins"),
+    )
+}
+
+/// The test at one size, as the live experiment has it: whole segments, or one process with a smaller one
+/// that makes as many reads.
+fn sized(vmtest: &Vmtest, size: u64) -> VmTest {
+    let segment = (vmtest.process_size.bytes(PAGE) / PAGE).max(1);
+    let pages = size / PAGE;
+    let (children, each) =
+        if pages <= segment { (1, pages.max(1)) } else { ((pages / segment) as u32, segment) };
+    let passes = vmtest.passes.saturating_mul(segment.max(each)) / each;
+    // The parent sleeps twice; each sleep is that many ticks and the rest of the present one.
+    let ticks = 100u64.div_ceil(u64::from(vmtest.switch_rate.max(1)));
+    VmTest {
+        children,
+        bytes: each * PAGE,
+        passes: passes.clamp(1, u64::from(u32::MAX)) as u32,
+        poll: 2 * (ticks + 1),
+        seconds: Some(vmtest.seconds),
+    }
+}
