@@ -183,7 +183,9 @@ impl Case<'_> {
         let mut buffer = vec![0_u8; self.read as usize];
         let places = (self.size / self.read).max(1);
         let mut rng = Rng::new(self.fileread.seed);
-        let mut latency = Histogram::<u64>::new(3).map_err(|e| TargetError::Failed(e.to_string()))?;
+        // Up to an hour; what is longer counts as that.
+        let mut latency = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3)
+            .map_err(|e| TargetError::Failed(e.to_string()))?;
         let mut counters = Counters::open(self.place.memory_stat.as_deref());
         let before = cache::of(self.file, self.size);
         counters.before();

@@ -36,6 +36,8 @@ fn tells_hits_from_misses() {
     assert!(of(&seen, "beyond pread", "cached.after").unwrap() <= f64::from(24 << 20));
     assert!(of(&seen, "beyond mmap", "faults.major").unwrap() > 10.0);
     assert!(of(&seen, "beyond pread", "refaults").unwrap() > 0.0);
+    let (hit, miss) = (of(&seen, "small nowait", "access.p50"), of(&seen, "beyond nowait", "access.p99"));
+    assert!(miss.unwrap() > 5.0 * hit.unwrap(), "a miss waits for the disk: {hit:?} {miss:?}");
     let (small, beyond) = (figure(&seen, "read.cpu.small"), figure(&seen, "read.cpu.beyond"));
     assert!(small > 100.0 && beyond > small, "{small} {beyond}");
 }
