@@ -160,9 +160,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_dotted() {
+    fn names_are_unique_lower_case_words() {
         let mut names: Vec<_> = METRICS.iter().map(|d| d.name).collect();
-        assert!(names.iter().all(|n| n.contains('.')));
+        assert!(
+            names
+                .iter()
+                .all(|n| n.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c)))
+        );
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), METRICS.len());
