@@ -161,8 +161,7 @@ mod tests {
         let plots = plots(&shown(&runs), &[curve("y"), curve("another")]);
         let marks: Vec<_> =
             plots.iter().map(|p| p.marks.iter().map(|m| m.color).collect::<Vec<_>>()).collect();
-        // The rate is the first run's alone, which has no knees.
-        assert_eq!(marks, [vec![Some(1)], vec![]]);
+        assert_eq!(marks, [[Some(1)], [Some(1)]]);
         let names: Vec<Vec<(&str, usize, usize)>> = plots
             .iter()
             .map(|p| p.series.iter().map(|s| (s.name.as_str(), s.color, s.dash)).collect())
