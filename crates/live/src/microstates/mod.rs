@@ -116,7 +116,7 @@ impl Microstates {
             note(
                 recorder,
                 Level::Info,
-                "waits for input, reclaim and compaction are not accounted: --set /proc/sys/kernel/task_delayacct=1 gives them",
+                "waits for input, reclaim and compaction are not accounted: --set /proc/sys/kernel/task_delayacct=1 gives them; waits for locks no kernel accounts",
             )?;
         }
         Ok(())
