@@ -328,7 +328,8 @@ fn plot(rows: &[Row], cases: &[(&str, Guest)], seed: u64) -> Plot {
             points: rows
                 .iter()
                 .filter(|row| row.machine == machine)
-                .map(|row| (f64::from(row.second), row.step.counter))
+                .enumerate()
+                .map(|(index, row)| (index as f64, row.step.counter))
                 .collect(),
         })
         .collect();

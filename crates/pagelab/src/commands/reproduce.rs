@@ -289,7 +289,7 @@ fn section(study: &Study) -> Section {
 
 /// Captions of plots.
 const BOTH: &str = "Dots alone: published. Lines: the model, and this machine where it was measured.";
-const MODEL: &str = "The model; nothing was published.";
+const MODEL: &str = "The model; no figures were published for it.";
 
 /// A study's plot as the page draws it: published figures as dots, the model as a line.
 fn drawn(plot: &claim::Plot) -> plot::Plot {
@@ -307,7 +307,7 @@ fn drawn(plot: &claim::Plot) -> plot::Plot {
     let color = |n: usize, series: &claim::Series| {
         let own = series.name.trim_start_matches("published").trim_start_matches(", ");
         let own = if own.is_empty() { "model" } else { own };
-        lines.iter().position(|&line| line == own).unwrap_or(n)
+        lines.iter().position(|&line| line == own).unwrap_or(lines.len() + n)
     };
     out.series = plot
         .series
