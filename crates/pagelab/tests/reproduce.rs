@@ -23,6 +23,7 @@ fn the_running_kernel_is_laid_beside_the_study() {
     let lab = Lab::new();
     let before = lab.ok("reproduce mcdougall-2007");
     assert!(before.contains("nothing measured yet; pagelab reproduce mcdougall-2007 --on host"), "{before}");
+    assert!(lab.fails("reproduce mcdougall-2007 --on model:lru", 2).contains("name host"));
     let at_once = lab.ok("reproduce mcdougall-2007 --on host");
     let here = |said: &str| said.lines().find(|line| line.starts_with("here ")).unwrap().to_owned();
     assert!(!here(&at_once).contains('—'), "{at_once}");
@@ -60,6 +61,9 @@ fn the_published_systems_are_targets() {
     let runs = [
         "vmtest --on model:sun4c-sunos403 --sizes 2M,32M --mapping shared --passes 200 --seconds 3600",
         "forkstorm --on model:linux-2.5.27-rmap --script any --copies 2 --forks 10",
+        "vmtest --on model:tlb --sizes 128K,8M --process-size 8M --seconds 0.05",
+        "forkstorm --on model:linux-6-folio --forks 10",
+        "fileread --on model:solaris10-segkpm --sizes 4M,32M,128M",
         "faultscale --on model:dragonfly-2011-token --workers 1,8,48",
         "fileread --on model:solaris8-segmap --access pread --sizes 4M,32M,128M",
         "clock --on model:guest-clock-core --steps 3",

@@ -9,6 +9,7 @@ use pagelab_analysis::reproduce::claim::{
     self, Claim, Distance, Standing, Study, Table, Tolerance, Value, Verdict,
 };
 use pagelab_analysis::reproduce::{Live, Options, STUDIES, StudyKind, here, named};
+use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, TargetSpec};
 use pagelab_notebook::Notebook;
 use pagelab_report::plot::{self, Numbers};
@@ -100,6 +101,11 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 
 /// Runs the studies' experiments on a target; why one could not be, if so. The others are.
 fn live(kinds: &[&StudyKind], target: &TargetSpec, context: &Context) -> Result<Option<anyhow::Error>> {
+    if matches!(target.kind, TargetKind::Model(_)) {
+        return Err(usage(format!(
+            "--on {target}: the study's own model is shown anyway; name host or kernel:PATH"
+        )));
+    }
     let mut plans = Vec::new();
     for live in kinds.iter().flat_map(|kind| (kind.live)()) {
         plans.push(Plan::new(None, live.experiment.clone(), target, &live.setting())?);
