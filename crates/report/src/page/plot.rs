@@ -78,7 +78,7 @@ pub struct Series {
     pub name: String,
     /// The number of its colour.
     pub color: usize,
-    /// 0 solid, 1 dotted and thin, 2 dashed, 3 dash-dotted.
+    /// 0 solid, 1 dotted and thin, 2 dashed, 3 dash-dotted, 4 none: dots alone.
     pub dash: usize,
     /// Drawn in steps.
     pub step: bool,
