@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::image::Machine;
+
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const DEVICE: u32 = 0o020_600;
@@ -94,6 +96,23 @@ impl<W: Write> Archive<W> {
     }
 }
 
+/// The program `init` alone, where it is a static one for `machine`.
+///
+/// # Errors
+/// When it cannot be read; a sentence when it is another.
+pub fn foreign(init: &Path, machine: Machine) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let elf = fs::read(init)?;
+    let (name, number) = machine.name();
+    let wrong = |what: &str| io::Error::other(format!("{} {what}", init.display()));
+    if elf.get(..4) != Some(b"\x7fELF") || elf.get(18..20) != Some(&number.to_le_bytes()) {
+        return Err(wrong(&format!("is no program for {name}")));
+    }
+    if interpreter(&elf).is_some() {
+        return Err(wrong("is linked with libraries; build a static one (make aarch64)"));
+    }
+    Ok(vec![(PathBuf::from("/init"), elf)])
+}
+
 /// The running program and the files that it is linked with: each with its place and its content. A
 /// static program is alone.
 ///
@@ -174,6 +193,25 @@ mod tests {
             assert!(text.contains(part), "{part}");
         }
         assert!(text.find("a/b\0").unwrap() < text.find("a/b/init").unwrap(), "folders come first");
+    }
+
+    #[test]
+    fn only_a_static_program_for_the_machine_will_do() {
+        let me = std::env::current_exe().unwrap();
+        for machine in [Machine::X86_64, Machine::Aarch64] {
+            let said = foreign(&me, machine).map(|files| files.len()).map_err(|e| e.to_string());
+            let wanted = if machine.name().0 != std::env::consts::ARCH {
+                Err("no program for")
+            } else if interpreter(&fs::read(&me).unwrap()).is_some() {
+                Err("linked with libraries")
+            } else {
+                Ok(1)
+            };
+            match (said, wanted) {
+                (Err(said), Err(wanted)) => assert!(said.contains(wanted), "{said}"),
+                (said, wanted) => assert_eq!(said.ok(), wanted.ok()),
+            }
+        }
     }
 
     #[test]
