@@ -14,7 +14,7 @@ use crate::console;
 use crate::disks::Disks;
 use crate::image::Image;
 use crate::init::{JOB, Job, MODULES};
-use crate::initramfs::{Archive, foreign, program};
+use crate::initramfs::{Archive, Content, foreign, program};
 use crate::machine::{self, Running, kvm_is_there};
 use crate::modules::{self, FILES, WANTED};
 use crate::options::{Accel, Options};
@@ -86,15 +86,15 @@ impl Guest {
             None => program(),
         };
         let program = program.map_err(io("reading the guest's first program"))?;
-        let pack = || {
+        let pack = || -> std::io::Result<std::fs::File> {
             let mut archive = Archive::new(in_memory("pagelab-initramfs")?)?;
             for (path, content) in &program {
-                archive.file(path, content)?;
+                archive.add(path, content)?;
             }
-            for module in &modules {
-                archive.file(&Path::new(MODULES).join(&module.name), &module.content)?;
+            for module in modules {
+                archive.add(&Path::new(MODULES).join(module.name), &Content::File(module.content))?;
             }
-            archive.file(Path::new(JOB), serde_json::to_string(&job)?.as_bytes())?;
+            archive.add(Path::new(JOB), &Content::File(serde_json::to_vec(&job)?))?;
             archive.finish()
         };
         let initramfs = pack().map_err(io("making the initramfs"))?;

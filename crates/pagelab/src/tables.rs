@@ -68,7 +68,8 @@ pub fn of_run(run: &Run, all: bool) -> Vec<TextTable> {
 pub fn side_by_side(before: &Run, after: &Run) -> Vec<TextTable> {
     let of = |&(name, by): &(&str, &str)| {
         let (one, two) = (table(before, name)?, table(after, name)?);
-        let unit = one.columns.iter().find(|column| column.name == by)?.unit.unwrap_or(Unit::Count);
+        let unit = |table: &Table| table.columns.iter().find(|column| column.name == by)?.unit;
+        let unit = unit(one).filter(|a| unit(two) == Some(*a))?;
         let (left, right) = (values(one, by), values(two, by));
         let mut rows: Vec<(&str, Option<f64>, Option<f64>)> = names(one)
             .iter()
