@@ -34,10 +34,11 @@ bench: setup ## the benchmarks (method and figures: docs/performance.md)
 dist: setup ## a static binary for any x86-64 Linux, man pages and completions, in dist/
 	@scripts/dist
 
-aarch64: ## check that everything compiles for aarch64
+aarch64: ## a static binary for aarch64 (the first process of guests of that kind)
 	@scripts/setup aarch64
-	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc \
-	$(CARGO) build --locked -p pagelab --target aarch64-unknown-linux-gnu
+	RUSTFLAGS="-C target-feature=+crt-static" CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc \
+	$(CARGO) build --release --locked -p pagelab --target aarch64-unknown-linux-gnu
+	@ls -lh target/aarch64-unknown-linux-gnu/release/pagelab
 
 install: build ## the binary into ~/.cargo/bin
 	$(CARGO) install --locked --path crates/pagelab

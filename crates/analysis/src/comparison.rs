@@ -137,12 +137,21 @@ pub fn compare(baseline: &Run, other: &Run) -> Comparison {
     Comparison { names, lines, warnings }
 }
 
-/// The metrics that both runs measured, in the baseline's order.
+/// The unit in which a run has a metric.
+fn unit_of(run: &Run, name: &str) -> Option<Unit> {
+    run.done().flat_map(|r| &r.observations.metrics).find(|metric| metric.name == name).map(|m| m.unit)
+}
+
+/// The metrics that both runs measured in the same unit, in the baseline's order.
 fn metrics_of_both(baseline: &Run, other: &Run) -> Vec<(String, Unit, Better)> {
     let mut list: Vec<(String, Unit, Better)> = Vec::new();
     for metric in baseline.done().flat_map(|r| &r.observations.metrics) {
         let known = list.iter().any(|(name, ..)| *name == metric.name);
-        if !known && !other.values(&metric.name).is_empty() && !baseline.values(&metric.name).is_empty() {
+        if !known
+            && unit_of(other, &metric.name) == Some(metric.unit)
+            && !other.values(&metric.name).is_empty()
+            && !baseline.values(&metric.name).is_empty()
+        {
             list.push((metric.name.clone(), metric.unit, metric.better));
         }
     }
@@ -219,6 +228,12 @@ fn warnings(baseline: &Run, other: &Run, lines: &[Line]) -> Vec<String> {
             "the experiments differ: {} against {}",
             baseline.header.experiment, other.header.experiment
         ));
+    }
+    let units = |run: &Run| unit_of(run, "time.elapsed");
+    if let (Some(a), Some(b)) = (units(baseline), units(other))
+        && a != b
+    {
+        list.push("one side has its times in instructions: they are left out".to_owned());
     }
     for (key, what) in SAME {
         let of = |run: &Run| run.done().find_map(|r| r.observations.environment.get(*key).cloned());
@@ -315,6 +330,20 @@ mod tests {
 
     fn one(better: Better, a: Vec<f64>, b: Vec<f64>) -> Line {
         compare(&run("a", &[("m", better, a)]), &run("b", &[("m", better, b)])).lines.remove(0)
+    }
+
+    #[test]
+    fn instructions_are_not_compared_with_nanoseconds() {
+        let in_unit = |unit| {
+            let mut run =
+                run("a", &[("time.elapsed", Better::Lower, vec![1.0]), ("m", Better::Lower, vec![2.0])]);
+            run.repetitions[0].observations.metrics[0].unit = unit;
+            run
+        };
+        let compared = compare(&in_unit(Unit::Instructions), &in_unit(Unit::Nanoseconds));
+        assert_eq!(compared.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["m"]);
+        assert!(compared.warnings.iter().any(|text| text.contains("instructions")));
+        assert_eq!(compare(&in_unit(Unit::Nanoseconds), &in_unit(Unit::Nanoseconds)).lines.len(), 2);
     }
 
     #[test]

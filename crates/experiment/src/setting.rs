@@ -32,6 +32,9 @@ pub enum Thp {
     Never,
 }
 
+/// The most samples a second of a profile.
+pub const MOST_SAMPLES: u32 = 50_000;
+
 /// The conditions of a run. Whatever is `None` or absent stays as the target has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -46,6 +49,11 @@ pub struct Setting {
     pub thp: Option<Thp>,
     /// The kernel's inclination to swap, 0 to 200.
     pub swappiness: Option<u8>,
+    /// Whether the calls of chosen kernel functions are counted, in a load performed once more for it.
+    pub functions: bool,
+    /// Samples of a kernel profile a second on each processor, in a load performed once more for it; 0:
+    /// none; unset: what the experiment has by itself.
+    pub profile: Option<u32>,
     /// Files under /sys or /proc/sys and the values to write there for the time of the run.
     pub set: BTreeMap<String, String>,
 }
@@ -90,6 +98,19 @@ impl Setting {
                 self.swappiness =
                     Some(number.ok_or(format!("swappiness is a number from 0 to 200, not '{value}'"))?);
             }
+            "functions" => {
+                self.functions = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(format!("functions is on or off, not '{value}'")),
+                }
+            }
+            "profile" => {
+                let number = value.parse().ok().filter(|&n: &u32| n <= MOST_SAMPLES);
+                self.profile = Some(number.ok_or(format!(
+                    "profile is a number of samples a second from 0 to {MOST_SAMPLES}, not '{value}'"
+                ))?);
+            }
             "set" => {
                 let pair = value.split_once('=').filter(|(path, _)| {
                     (path.starts_with("/sys/") || path.starts_with("/proc/sys/")) && !path.contains("..")
@@ -115,6 +136,8 @@ impl fmt::Display for Setting {
         part("swap-size", self.swap_size.map(|v| v.to_string()));
         part("thp", self.thp.map(|v| v.to_string()));
         part("swappiness", self.swappiness.map(|v| v.to_string()));
+        part("functions", self.functions.then(|| "on".to_owned()));
+        part("profile", self.profile.map(|v| v.to_string()));
         for (path, value) in &self.set {
             part("set", Some(format!("{path}={value}")));
         }

@@ -20,7 +20,7 @@ pub struct Image {
     pub path: PathBuf,
     /// For which processor.
     pub machine: Machine,
-    /// `uname -r`, where the image says so.
+    /// `uname -r`, where the image or its name says so.
     pub release: Option<String>,
 }
 
@@ -40,6 +40,16 @@ pub enum ImageError {
 /// As much of an image as is looked at: the x86 header and the version's text are in its first sectors.
 const HEAD: u64 = 64 << 10;
 
+impl Machine {
+    /// The kernel's own name of it, and the number that programs for it carry (ELF's `e_machine`).
+    pub fn name(self) -> (&'static str, u16) {
+        match self {
+            Self::X86_64 => ("x86_64", 62),
+            Self::Aarch64 => ("aarch64", 183),
+        }
+    }
+}
+
 impl Image {
     /// Looks at the file.
     ///
@@ -51,6 +61,9 @@ impl Image {
             .and_then(|file| file.take(HEAD).read_to_end(&mut head))
             .map_err(|e| ImageError::Io(path.to_owned(), e))?;
         let (machine, release) = inspect(&head).ok_or_else(|| ImageError::Foreign(path.to_owned()))?;
+        // An arm64 Image does not say; its package names it after its release.
+        let named = || Some(path.file_name()?.to_str()?.strip_prefix("vmlinuz-")?.to_owned());
+        let release = release.or_else(named);
         Ok(Self { path: path.to_owned(), machine, release })
     }
 

@@ -29,6 +29,8 @@ pub struct Job {
     pub line: String,
     /// The disk for swap, if there is one.
     pub swap_device: Option<String>,
+    /// The disk with a file system for files, if there is one.
+    pub files_device: Option<String>,
 }
 
 /// What pagelab does as the first process of a guest. Does not return where the machine ends.
@@ -48,6 +50,11 @@ fn work() -> Result<(), String> {
         if let Err(error) = init::load_module(&Path::new(MODULES).join(module)) {
             eprintln!("pagelab: the module {module}: {error}");
         }
+    }
+    if let Some(device) = &job.files_device
+        && let Err(error) = init::mount_files(Path::new(device))
+    {
+        eprintln!("pagelab: the disk for files: {error}");
     }
     let line = init::serial(Path::new(&job.line)).map_err(|e| format!("{}: {e}", job.line))?;
     let mut sender = Sender(line.try_clone().map_err(|e| text(&e))?);

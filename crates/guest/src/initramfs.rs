@@ -5,14 +5,30 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::image::Machine;
+
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const DEVICE: u32 = 0o020_600;
+const LINK: u32 = 0o120_777;
+
+/// How much is spent on packing: the level below which the archive grows quickly.
+const LEVEL: Compression = Compression::new(3);
+
+/// What is at a place in the guest.
+#[derive(Debug)]
+pub enum Content {
+    /// A file.
+    File(Vec<u8>),
+    /// A link to another place.
+    Link(PathBuf),
+}
 
 /// An archive in the making, compressed as it grows.
 pub struct Archive<W: Write> {
@@ -28,20 +44,24 @@ impl<W: Write> Archive<W> {
     /// # Errors
     /// Those of the output.
     pub fn new(output: W) -> io::Result<Self> {
-        let output = GzEncoder::new(output, Compression::fast());
+        let output = GzEncoder::new(output, LEVEL);
         let mut new = Self { output, folders: BTreeSet::new(), inode: 0, length: 0 };
         new.folders_of(Path::new("/dev/console"))?;
         new.entry(Path::new("dev/console"), DEVICE, (5, 1), &[])?;
         Ok(new)
     }
 
-    /// Adds a file, executable, with the folders above it.
+    /// Adds a file, executable, or a link, with the folders above it.
     ///
     /// # Errors
     /// Those of the output.
-    pub fn file(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
+    pub fn add(&mut self, path: &Path, content: &Content) -> io::Result<()> {
+        let (mode, bytes) = match content {
+            Content::File(bytes) => (PROGRAM, bytes.as_slice()),
+            Content::Link(target) => (LINK, target.as_os_str().as_bytes()),
+        };
         self.folders_of(path)?;
-        self.entry(path.strip_prefix("/").unwrap_or(path), PROGRAM, (0, 0), content)
+        self.entry(path.strip_prefix("/").unwrap_or(path), mode, (0, 0), bytes)
     }
 
     /// Ends the archive.
@@ -94,34 +114,52 @@ impl<W: Write> Archive<W> {
     }
 }
 
+/// The program `init` alone, where it is a static one for `machine`.
+///
+/// # Errors
+/// When it cannot be read; a sentence when it is another.
+pub fn foreign(init: &Path, machine: Machine) -> io::Result<Vec<(PathBuf, Content)>> {
+    let elf = fs::read(init)?;
+    let (name, number) = machine.name();
+    let wrong = |what: &str| io::Error::other(format!("{} {what}", init.display()));
+    if elf.get(..4) != Some(b"\x7fELF") || elf.get(18..20) != Some(&number.to_le_bytes()) {
+        return Err(wrong(&format!("is no program for {name}")));
+    }
+    if interpreter(&elf).is_some() {
+        return Err(wrong("is linked with libraries; build a static one (make aarch64)"));
+    }
+    Ok(vec![(PathBuf::from("/init"), Content::File(elf))])
+}
+
 /// The running program and the files that it is linked with: each with its place and its content. A
 /// static program is alone.
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn program() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+pub fn program() -> io::Result<Vec<(PathBuf, Content)>> {
     let maps = fs::read_to_string("/proc/self/maps")?;
-    let mut files = vec![(PathBuf::from("/init"), fs::read("/proc/self/exe")?)];
+    let init = fs::read("/proc/self/exe")?;
+    let loader = interpreter(&init);
+    let mut files = vec![(PathBuf::from("/init"), Content::File(init))];
     for path in libraries(&maps) {
         let content = fs::read(&path)?;
-        files.push((path, content));
+        files.push((path, Content::File(content)));
     }
     // The loader's name is fixed in the program; the maps show the file that it leads to.
-    if let Some(loader) = interpreter(&files[0].1) {
-        if !files.iter().any(|(path, _)| *path == loader) {
-            let content = fs::read(&loader)?;
-            files.push((loader, content));
-        }
-        // Found by their plain names in the loader's own folders.
-        let plain: Vec<_> = files[1..]
-            .iter()
-            .filter_map(|(path, content)| {
-                Some((Path::new("/lib64").join(path.file_name()?), content.clone()))
-            })
-            .filter(|(path, _)| !files.iter().any(|(known, _)| known == path))
-            .collect();
-        files.extend(plain);
+    let Some(loader) = loader else { return Ok(files) };
+    if !files.iter().any(|(path, _)| *path == loader) {
+        let content = fs::read(&loader)?;
+        files.push((loader, Content::File(content)));
     }
+    // Found by their plain names in the loader's own folders.
+    let plain: Vec<_> = files[1..]
+        .iter()
+        .filter_map(|(path, _)| {
+            Some((Path::new("/lib64").join(path.file_name()?), Content::Link(path.clone())))
+        })
+        .filter(|(path, _)| !files.iter().any(|(known, _)| known == path))
+        .collect();
+    files.extend(plain);
     Ok(files)
 }
 
@@ -164,22 +202,43 @@ mod tests {
     #[test]
     fn an_archive_is_what_cpio_reads() {
         let mut archive = Archive::new(Vec::new()).unwrap();
-        archive.file(Path::new("/a/b/init"), b"content").unwrap();
+        archive.add(Path::new("/a/b/init"), &Content::File(b"content".to_vec())).unwrap();
+        archive.add(Path::new("/a/link"), &Content::Link("b/init".into())).unwrap();
         let packed = archive.finish().unwrap();
         let mut plain = Vec::new();
         flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut plain).unwrap();
         let text = String::from_utf8_lossy(&plain);
         assert!(text.starts_with("070701") && plain.len() % 4 == 0);
-        for part in ["dev/console", "a/b/init", "content", "TRAILER!!!"] {
+        for part in ["dev/console", "a/b/init", "content", "a/link", "0000A1FF", "TRAILER!!!"] {
             assert!(text.contains(part), "{part}");
         }
         assert!(text.find("a/b\0").unwrap() < text.find("a/b/init").unwrap(), "folders come first");
     }
 
     #[test]
+    fn only_a_static_program_for_the_machine_will_do() {
+        let me = std::env::current_exe().unwrap();
+        for machine in [Machine::X86_64, Machine::Aarch64] {
+            let said = foreign(&me, machine).map(|files| files.len()).map_err(|e| e.to_string());
+            let wanted = if machine.name().0 != std::env::consts::ARCH {
+                Err("no program for")
+            } else if interpreter(&fs::read(&me).unwrap()).is_some() {
+                Err("linked with libraries")
+            } else {
+                Ok(1)
+            };
+            match (said, wanted) {
+                (Err(said), Err(wanted)) => assert!(said.contains(wanted), "{said}"),
+                (said, wanted) => assert_eq!(said.ok(), wanted.ok()),
+            }
+        }
+    }
+
+    #[test]
     fn this_program_is_whole() {
         let files = program().unwrap();
-        if let Some(loader) = interpreter(&files[0].1) {
+        let Content::File(init) = &files[0].1 else { panic!("a file") };
+        if let Some(loader) = interpreter(init) {
             assert!(files.iter().any(|(path, _)| *path == loader));
             assert!(files.iter().any(|(path, _)| path.to_string_lossy().contains("libc.so")));
         }

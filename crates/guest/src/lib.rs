@@ -1,10 +1,11 @@
 //! Kernel images as targets: `kernel:PATH` boots the image in a throw-away machine (QEMU) whose first
 //! process is pagelab itself, performs the experiment there, and brings back what was seen.
 //!
-//! Nothing is prepared and nothing stays: the initramfs is made in memory, the swap disk is a file
-//! without a name, and the machine dies with pagelab however pagelab ends.
+//! Nothing is prepared and nothing stays: the initramfs is made in memory, the scratch disks are files
+//! without names, and the machine dies with pagelab however pagelab ends.
 
 mod console;
+mod disks;
 mod image;
 mod init;
 mod initramfs;

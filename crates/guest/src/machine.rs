@@ -47,7 +47,7 @@ impl Running {
     pub fn start(
         image: &Image,
         initramfs: &File,
-        disk: Option<&File>,
+        disks: &[File],
         options: &Options,
         accel: Accel,
     ) -> io::Result<Self> {
@@ -97,12 +97,12 @@ impl Running {
                 .args(["-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"])
                 .args(["-rtc", "base=2000-01-01,clock=vm", "-seed", "1"]),
         };
-        if let Some(disk) = disk {
+        for (n, disk) in disks.iter().enumerate() {
             let drive = format!(
-                "file={},format=raw,if=none,id=swap,cache=unsafe,file.locking=off",
+                "file={},format=raw,if=none,id=disk{n},cache=unsafe,file.locking=off",
                 path_of(disk).display()
             );
-            command.args(["-drive", &drive, "-device", "virtio-blk-pci,drive=swap"]);
+            command.args(["-drive", &drive, "-device", &format!("virtio-blk-pci,drive=disk{n}")]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         die_with_parent(&mut command);

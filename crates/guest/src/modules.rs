@@ -4,9 +4,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What is wanted: the way to the swap disk, and zram. A kernel that has one built in has no such
-/// module, and needs none.
-pub const WANTED: &[&str] = &["virtio_pci", "virtio_blk", "zram"];
+/// What is wanted: the way to the disks, the line for messages where it is no serial port, and zram with
+/// what it compresses with before Linux 6.12. A kernel that has one built in has no such module, and needs
+/// none.
+pub const WANTED: &[&str] = &["virtio_pci", "virtio_blk", "virtio_console", "lzo_rle", "zram"];
+
+/// What is wanted besides for a disk of files.
+pub const FILES: &[&str] = &["crc32c_generic", "ext4"];
 
 /// A module: its file's name without folders and endings, and its content.
 pub struct Module {
@@ -21,14 +25,14 @@ pub struct Module {
 ///
 /// # Errors
 /// When a file cannot be read or unpacked.
-pub fn load(folder: &Path) -> io::Result<Vec<Module>> {
+pub fn load(folder: &Path, wanted: &[&str]) -> io::Result<Vec<Module>> {
     let table = match fs::read_to_string(folder.join("modules.dep")) {
         Ok(text) => text,
         // An unpacked package has none until depmod has run: every file stands for itself.
-        Err(e) if e.kind() == io::ErrorKind::NotFound => dependencies(folder)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => dependencies(folder, wanted)?,
         Err(e) => return Err(e),
     };
-    order(&table, WANTED)
+    order(&table, wanted)
         .into_iter()
         .map(|path| {
             let content = unpack(&path, fs::read(folder.join(&path))?)
@@ -64,13 +68,13 @@ fn order(table: &str, wanted: &[&str]) -> Vec<String> {
 
 /// A modules.dep made from what the modules below `folder` say of themselves (`depends=` in their
 /// information section).
-fn dependencies(folder: &Path) -> io::Result<String> {
+fn dependencies(folder: &Path, wanted: &[&str]) -> io::Result<String> {
     let mut files = Vec::new();
     collect(folder, &folder.join("kernel"), &mut files)?;
     let find =
         |wanted: &str| files.iter().find(|path| name(path).replace('-', "_") == wanted.replace('-', "_"));
     let mut table = String::new();
-    for wanted in WANTED {
+    for wanted in wanted {
         let Some(path) = find(wanted) else { continue };
         let mut needs: Vec<String> = Vec::new();
         let mut open = vec![path.clone()];

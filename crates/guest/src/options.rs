@@ -45,6 +45,8 @@ pub struct Options {
     pub machine: Option<String>,
     /// Where the modules are, where not beside the image or in /lib/modules.
     pub modules: Option<PathBuf>,
+    /// The static pagelab that is the guest's first process; else the running one.
+    pub init: Option<PathBuf>,
     /// How long the guest may be silent.
     pub timeout: Duration,
 }
@@ -58,6 +60,7 @@ impl Default for Options {
             accel: Accel::Auto,
             machine: None,
             modules: None,
+            init: None,
             timeout: Duration::from_secs(300),
         }
     }
@@ -71,6 +74,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
     ("machine", "QEMU's machine"),
     ("modules", "the folder of the kernel's modules, default: beside the image, else /lib/modules/RELEASE"),
+    ("init", "a static pagelab for the kernel's processor, default: the running one"),
     ("timeout", "seconds that the guest may be silent, default 300"),
 ];
 
@@ -109,6 +113,7 @@ impl Options {
                     options.machine = Some(value.clone());
                 }
                 "machine" => return Err(format!("'{value}' is no machine of QEMU's")),
+                "init" => options.init = Some(value.into()),
                 "modules" => options.modules = Some(value.into()),
                 "timeout" => {
                     let seconds = value.parse().ok().filter(|&s| s > 0);

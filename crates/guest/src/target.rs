@@ -5,26 +5,24 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::observation::{Level, Note, Unit};
-use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Observation, Recorder, Setting, Target, TargetError};
 use pagelab_live::confine;
 use pagelab_live::lifetime::in_memory;
 use pagelab_live::message::Message;
 
 use crate::console;
+use crate::disks::Disks;
 use crate::image::Image;
 use crate::init::{JOB, Job, MODULES};
-use crate::initramfs::{Archive, program};
+use crate::initramfs::{Archive, Content, foreign, program};
 use crate::machine::{self, Running, kvm_is_there};
-use crate::modules;
+use crate::modules::{self, FILES, WANTED};
 use crate::options::{Accel, Options};
 
 /// How often the recorder is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
 const KVM_PATIENCE: Duration = Duration::from_secs(20);
-/// Swap beyond the load, for a guest's disk.
-const SWAP_SLACK: u64 = 64 << 20;
 /// QEMU's own memory beside the guest's.
 const QEMU: u64 = 128 << 20;
 
@@ -67,13 +65,12 @@ impl Guest {
             move |e: std::io::Error| TargetError::Failed(format!("{what}: {e}"))
         };
         confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
-        let wants_disk = matches!(setting.swap, None | Some(Swap::File)) && setting.memory.is_some();
-        let swap = setting.swap_size.map_or(experiment.footprint(4096).anonymous, |size| size.bytes(4096));
-        let disk =
-            if wants_disk { Some(confine::unnamed_file(swap.saturating_add(SWAP_SLACK))?) } else { None };
+        let disks = Disks::new(experiment, setting)?;
         let folder = self.options.modules.clone().or_else(|| self.image.modules());
+        let wanted: Vec<&str> =
+            WANTED.iter().chain(FILES.iter().filter(|_| disks.files.is_some())).copied().collect();
         let modules = folder
-            .map_or(Ok(Vec::new()), |folder| modules::load(&folder))
+            .map_or(Ok(Vec::new()), |folder| modules::load(&folder, &wanted))
             .map_err(io("reading the kernel's modules"))?;
         let (_, line) = machine::lines(self.image.machine);
         let job = Job {
@@ -81,21 +78,27 @@ impl Guest {
             setting: setting.clone(),
             modules: modules.iter().map(|m| m.name.clone()).collect(),
             line: line.to_owned(),
-            swap_device: disk.as_ref().map(|_| "/dev/vda".to_owned()),
+            swap_device: disks.swap.map(str::to_owned),
+            files_device: disks.files.map(str::to_owned),
         };
-        let pack = || {
+        let program = match &self.options.init {
+            Some(init) => foreign(init, self.image.machine),
+            None => program(),
+        };
+        let program = program.map_err(io("reading the guest's first program"))?;
+        let pack = || -> std::io::Result<std::fs::File> {
             let mut archive = Archive::new(in_memory("pagelab-initramfs")?)?;
-            for (path, content) in program()? {
-                archive.file(&path, &content)?;
+            for (path, content) in &program {
+                archive.add(path, content)?;
             }
-            for module in &modules {
-                archive.file(&Path::new(MODULES).join(&module.name), &module.content)?;
+            for module in modules {
+                archive.add(&Path::new(MODULES).join(module.name), &Content::File(module.content))?;
             }
-            archive.file(Path::new(JOB), serde_json::to_string(&job)?.as_bytes())?;
+            archive.add(Path::new(JOB), &Content::File(serde_json::to_vec(&job)?))?;
             archive.finish()
         };
         let initramfs = pack().map_err(io("making the initramfs"))?;
-        let mut running = Running::start(&self.image, &initramfs, disk.as_ref(), &self.options, accel)
+        let mut running = Running::start(&self.image, &initramfs, &disks.list, &self.options, accel)
             .map_err(|e| {
                 let name = machine::program(self.image.machine);
                 match e.kind() {
@@ -221,10 +224,13 @@ impl Target for Guest {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), TargetError> {
-        if let Experiment::Mapfile(_) = experiment {
+        let (machine, _) = self.image.machine.name();
+        if self.options.init.is_none() && machine != std::env::consts::ARCH {
             return Err(TargetError::Unsupported {
-                what: "a guest has no disk with a file system for mapfile".into(),
-                remedy: "use mapanon".into(),
+                what: format!("the kernel is for {machine}, and this pagelab for {}", std::env::consts::ARCH),
+                remedy: format!(
+                    "name a static pagelab for {machine} with init=PATH (make {machine} builds one)"
+                ),
             });
         }
         let accel = match self.options.accel {

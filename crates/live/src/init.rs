@@ -26,6 +26,16 @@ pub fn mount_all() {
     }
 }
 
+/// Mounts the file system of the disk `device` where scratch files go.
+///
+/// # Errors
+/// When this kernel cannot read it.
+pub fn mount_files(device: &Path) -> io::Result<()> {
+    const PLACE: &str = "/var/tmp";
+    fs::create_dir_all(PLACE)?;
+    Ok(mount(device, PLACE, "ext4", MountFlags::NOATIME, None::<&CStr>)?)
+}
+
 /// Loads a kernel module, uncompressed; one that is there already is fine.
 ///
 /// # Errors

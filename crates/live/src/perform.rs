@@ -43,7 +43,8 @@ impl Place {
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.
 ///
-/// Of `setting` only the huge page mode is looked at (see [`paging`]): the rest is set up by whoever
+/// Of `setting` only the huge page mode (see [`paging`]) and what is to be counted and sampled are looked
+/// at: the rest is set up by whoever
 /// made the `place`.
 ///
 /// # Errors
@@ -60,7 +61,7 @@ pub fn perform(
         Experiment::Vmtest(parameters) => vmtest::perform(parameters, place, recorder),
         Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
         Experiment::Command(parameters) => command::perform(parameters, place, recorder),
-        Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, place, recorder),
+        Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, place, recorder),
         Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
         Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
         Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),

@@ -212,9 +212,17 @@ pub fn write_file(path: &Path, pages: usize, mut progress: impl FnMut(u64, u64))
     }
     output.flush()?;
     drop(output);
-    file.sync_all()?;
-    fadvise(&file, 0, None, FileAdvice::DontNeed)?;
+    forget(&file)?;
     Ok(file)
+}
+
+/// Brings the file to the disk and drops it from the page cache.
+///
+/// # Errors
+/// Those of the file system.
+pub fn forget(file: &File) -> io::Result<()> {
+    file.sync_all()?;
+    Ok(fadvise(file, 0, None, FileAdvice::DontNeed)?)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::commands::Context;
 use crate::output::say;
+use crate::tables::{self, side_by_side};
 
 /// The columns of a comparison.
 const HEADINGS: [&str; 7] = ["metric", "before", "after", "change", "95 % interval", "p", "verdict"];
@@ -49,7 +50,9 @@ pub fn tables(runs: &[&Run]) -> Vec<TextTable> {
         remarks: enough(&comparison).into_iter().collect(),
         warnings: comparison.warnings,
     };
-    against_first(runs).into_iter().map(table).collect()
+    let mut list: Vec<TextTable> = against_first(runs).into_iter().map(table).collect();
+    list.extend(runs[1..].iter().flat_map(|other| side_by_side(runs[0], other)));
+    list
 }
 
 /// Prints every other run against the first.
@@ -115,6 +118,10 @@ pub fn print_one(comparison: &Comparison, runs: &[&Run], options: &Options, cont
         say!("Beware: {warning}");
     }
     say!();
+    let of = |name: &str| runs.iter().find(|run| run.header.name == name);
+    if let (Some(before), Some(after)) = (of(&comparison.names.0), of(&comparison.names.1)) {
+        side_by_side(before, after).iter().for_each(|table| tables::print(table, context));
+    }
 }
 
 /// A metric without a difference, and how large a change would have been seen.

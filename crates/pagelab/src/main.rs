@@ -19,6 +19,7 @@ mod stream;
 mod suite;
 mod summary;
 mod sweep;
+mod tables;
 mod terminal;
 mod ticker;
 mod verdict;

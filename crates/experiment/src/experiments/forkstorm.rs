@@ -34,8 +34,6 @@ pub struct Forkstorm {
     pub child: Child,
     /// Instead of the built-in storm: the published shell script over this file.
     pub script: Option<PathBuf>,
-    /// Samples of the profile a second on each processor; 0: no profile.
-    pub profile: u32,
 }
 
 /// The parameters as the command line has them.
@@ -54,12 +52,11 @@ pub const PARAMETERS: &[Parameter] = &[
         default: "none",
         help: "a file: run the published shell script over it instead of the built-in storm",
     },
-    Parameter { name: "profile", default: "997", help: "samples a second on each processor; 0: no profile" },
 ];
 
 impl Default for Forkstorm {
     fn default() -> Self {
-        Self { copies: 2, forks: 1000, pages: 256, touch: 32, child: Child::Exit, script: None, profile: 997 }
+        Self { copies: 2, forks: 1000, pages: 256, touch: 32, child: Child::Exit, script: None }
     }
 }
 
@@ -73,11 +70,8 @@ impl Forkstorm {
 
 impl fmt::Display for Forkstorm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { copies, forks, pages, touch, child, script, profile } = self;
-        write!(
-            f,
-            "--copies {copies} --forks {forks} --pages {pages} --touch {touch} --child {child} --profile {profile}"
-        )?;
+        let Self { copies, forks, pages, touch, child, script } = self;
+        write!(f, "--copies {copies} --forks {forks} --pages {pages} --touch {touch} --child {child}")?;
         script.iter().try_for_each(|file| write!(f, " --script {}", file.display()))
     }
 }

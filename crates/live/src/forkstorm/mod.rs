@@ -7,54 +7,40 @@
 //! iteration has five forks and three execs.
 //!
 //! The storm is made up to three times, so that no figure disturbs another: timed; counted (the
-//! kernel's tracepoints, inherited by every child, which slows forks); profiled (the software clock on
+//! kernel's tracepoints, and where wanted its functions, inherited by every child, which slows forks); profiled (the software clock on
 //! every processor). The last two are of a fifth of the forks.
 
-mod count;
 mod storm;
 
 use std::time::Duration;
 
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Observation, Recorder, Setting, TargetError};
 
 use self::storm::{Seen, storm};
 use crate::environment::{self, Steal};
 use crate::kernel::Counters;
 use crate::microstates::{Microstates, Whose};
-use crate::observe::{Sheet, metric, note};
-use crate::perf::symbols::Symbols;
-use crate::perf::{self, Counting, Profile, Sampling};
+use crate::observe::metric;
 use crate::perform::Place;
+use crate::{operations, profile};
 
 /// The argument on which a program that performs experiments exits at once, well.
 pub const NOTHING: &str = "__nothing";
 
-/// Functions of the profile's table.
-const FUNCTIONS: usize = 60;
-/// Folded stacks are cut at this many bytes.
-const STACKS: usize = 4 << 20;
-
-/// The tracepoints that are counted.
-const TRACEPOINTS: &[&str] = &[
-    "exceptions:page_fault_user",
-    "exceptions:page_fault_kernel",
-    "kmem:mm_page_alloc",
-    "kmem:mm_page_free",
-    "kmem:mm_page_free_batched",
-    "kmem:rss_stat",
-    "tlb:tlb_flush",
-    "sched:sched_process_fork",
-    "sched:sched_process_exec",
-    "sched:sched_process_exit",
-];
+/// Samples a second of the profile, where nothing else is asked for.
+const PROFILE: u32 = 997;
 
 /// Performs the storm; see the module's comment.
 ///
 /// # Errors
 /// When the kernel refuses processes, or the script cannot be run.
-pub fn perform(forkstorm: &Forkstorm, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+pub fn perform(
+    forkstorm: &Forkstorm,
+    setting: &Setting,
+    place: &Place,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
     let mut facts = environment::machine();
     facts.extend(place.environment.clone());
     recorder.observe(Observation::Environment(facts))?;
@@ -71,25 +57,16 @@ pub fn perform(forkstorm: &Forkstorm, place: &Place, recorder: &mut dyn Recorder
     report(forkstorm, &timed, states.processor_time(), recorder)?;
     states.report(Whose::Descendants, None, recorder)?;
     let fewer = (forkstorm.forks / 5).max(1);
-    let counting = Counting::start(TRACEPOINTS);
-    if counting.works() {
-        let seen = storm(forkstorm, fewer, place, "count", recorder, |_| {})?;
-        count::report(&counting.finish(), &seen, recorder)?;
-    } else {
-        note(recorder, Level::Info, format!("operations were not counted: {}", perf::REMEDY))?;
+    operations::count(setting.functions, recorder, |recorder| {
+        storm(forkstorm, fewer, place, "count", recorder, |_| {}).map(drop)
+    })?;
+    match setting.profile.unwrap_or(PROFILE) {
+        0 => Ok(()),
+        frequency => profile::take(frequency, recorder, |sampling, recorder| {
+            let forks = fewer.max(forkstorm.forks.min(1000));
+            storm(forkstorm, forks, place, "profile", recorder, |_| sampling.poll()).map(drop)
+        }),
     }
-    if forkstorm.profile > 0 {
-        match Sampling::clock(forkstorm.profile) {
-            Ok(mut sampling) => {
-                storm(forkstorm, fewer.max(forkstorm.forks.min(1000)), place, "profile", recorder, |_| {
-                    sampling.poll()
-                })?;
-                profile(&sampling.finish(&[]), recorder)?;
-            }
-            Err(error) => note(recorder, Level::Info, format!("no profile ({error}): {}", perf::REMEDY))?,
-        }
-    }
-    Ok(())
 }
 
 fn report(
@@ -118,44 +95,6 @@ fn report(
         ("page-tables.peak", seen.page_tables),
     ] {
         metric(recorder, name, value)?;
-    }
-    Ok(())
-}
-
-/// The table `profile` (functions by samples, as Morton's) and the log `folded` (stacks, outermost
-/// first, as flame graphs are drawn from).
-fn profile(profile: &Profile, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
-    let Some(symbols) = Symbols::read() else {
-        return note(
-            recorder,
-            Level::Info,
-            "no profile: the kernel hides its symbols (--set /proc/sys/kernel/kptr_restrict=0 shows them to root)",
-        );
-    };
-    let (functions, stacks) = count::fold(profile, &symbols);
-    let kernel: u64 = functions.iter().map(|(_, own, _)| own).sum();
-    let mut sheet = Sheet::new(
-        "profile",
-        &[("samples", Unit::Count), ("share", Unit::Share), ("samples.with-callees", Unit::Count)],
-    )
-    .with_texts("function");
-    for (name, own, with) in functions.iter().take(FUNCTIONS) {
-        sheet.named(name, [Some(*own as f64), Some(*own as f64 / kernel as f64), Some(*with as f64)]);
-    }
-    sheet.record(recorder)?;
-    let all = profile.samples.len() as f64;
-    metric(recorder, "profile.samples", Some(all))?;
-    metric(recorder, "profile.kernel", (all > 0.0).then(|| kernel as f64 / all))?;
-    let mut folded = String::new();
-    for (stack, samples) in &stacks {
-        if folded.len() + stack.len() > STACKS {
-            break;
-        }
-        folded += &format!("{stack} {samples}\n");
-    }
-    recorder.observe(Observation::Log("folded".into(), folded))?;
-    if profile.lost > 0 {
-        note(recorder, Level::Info, format!("{} records of the profile were lost", profile.lost))?;
     }
     Ok(())
 }

@@ -9,6 +9,8 @@
 //! 4. The references are made in 240 windows. Between two windows, on nobody's time, the cheap
 //!    figures are read; at 16 points (start, end, 14 between) the page map too.
 //! 5. The region is unmapped, and only then the observations are made and sent.
+//! 6. Where the setting asks for it, the load is made once more to count operations, and once more to
+//!    sample where the kernel is.
 //!
 //! Anonymous memory is advised `MADV_NOHUGEPAGE` unless the setting says otherwise: the experiment
 //! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`.
@@ -44,6 +46,10 @@ use crate::kernel::{Counters, ResidentSet, Stall, SwapTraffic};
 use crate::pagemap::{Look, Looker};
 use crate::perform::Place;
 use crate::region::{self, HugePages, Region};
+use crate::{operations, profile};
+
+/// References between two looks at whether to go on, where nothing is timed.
+const BARE: usize = 20_000;
 
 /// What is read at the end of a window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,7 +144,41 @@ impl Task<'_> {
         let Harness { seen, .. } = harness;
         drop(region);
         recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-        seen::report(&seen, fault, &plan, &stream, recorder)
+        seen::report(&seen, fault, &plan, &stream, recorder)?;
+        if self.setting.functions {
+            operations::count(true, recorder, |recorder| {
+                self.bare::<T>(file.as_ref(), &stream, &warming, recorder)
+            })?;
+        }
+        match self.setting.profile.unwrap_or(0) {
+            0 => Ok(()),
+            frequency => profile::take(frequency, recorder, |_, recorder| {
+                self.bare::<T>(file.as_ref(), &stream, &warming, recorder)
+            }),
+        }
+    }
+
+    /// The load alone, from mapping to unmapping, untimed: for what would disturb the times.
+    fn bare<T: Touch>(
+        &self,
+        file: Option<&File>,
+        stream: &Stream,
+        warming: &[u32],
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), TargetError> {
+        if let Some(file) = file {
+            region::forget(file).map_err(failed("dropping the file from the page cache"))?;
+        }
+        let region = self.map(stream.pages() as usize, file, recorder)?;
+        timing::bare::<T>(&region, warming);
+        for (n, part) in stream.references().chunks(BARE).enumerate() {
+            timing::bare::<T>(&region, part);
+            recorder.progress("once more", (n * BARE + part.len()) as u64, stream.len() as u64);
+            if recorder.interrupted() {
+                return Err(TargetError::Interrupted);
+            }
+        }
+        Ok(())
     }
 
     /// The file to map, on disk and out of the page cache; `None` for anonymous memory.

@@ -1,9 +1,10 @@
-//! Kernel events: tracepoints counted, and samples of where the kernel is, through perf_event_open(2).
+//! Kernel events: tracepoints and function calls counted, and samples of where the kernel is, through perf_event_open(2).
 //!
 //! Works without a hardware counter: tracepoints and the software clock `cpu-clock` are enough.
 //! Needs CAP_PERFMON or root (or `kernel.perf_event_paranoid` below 0 for what is not one's own).
 
 pub mod counting;
+pub mod functions;
 pub mod profile;
 mod ring;
 pub mod symbols;
@@ -12,7 +13,7 @@ mod tracefs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-pub use counting::Counting;
+pub use counting::{Counted, Counting};
 pub use profile::{Profile, Sampling};
 
 /// `struct perf_event_attr` (include/uapi/linux/perf_event.h), its first version and the fields that
@@ -29,12 +30,14 @@ struct Attributes {
     flags: u64,
     wakeup: u32,
     breakpoint: u32,
+    /// Of a breakpoint the address, of a probe that of the function's name.
     address: u64,
 }
 
 const SOFTWARE: u32 = 1;
 const TRACEPOINT: u32 = 2;
 const CPU_CLOCK: u64 = 0;
+const PAGE_FAULTS: u64 = 2;
 
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;

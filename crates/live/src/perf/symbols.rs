@@ -28,6 +28,17 @@ impl Symbols {
         Self(all)
     }
 
+    /// The function of this name, as the compiler may have renamed it: with some arguments fixed or
+    /// taken apart. `None`: there is none, or it is part of its callers (inlined).
+    pub fn find(&self, name: &str) -> Option<&str> {
+        let renamed = |symbol: &str| {
+            let rest = symbol.strip_prefix(name)?;
+            Some(rest.is_empty() || rest.starts_with(".isra.") || rest.starts_with(".constprop."))
+        };
+        let mut found = self.0.iter().map(|(_, symbol)| symbol.as_str());
+        found.find(|symbol| renamed(symbol).unwrap_or(false))
+    }
+
     /// The function that holds `address`.
     pub fn name(&self, address: u64) -> &str {
         match self.0.partition_point(|&(start, _)| start <= address) {
@@ -47,6 +58,8 @@ mod tests {
         let symbols = Symbols::parse("0000000000000030 T c\n10 t a [m]\n0000000000000020 D data\n20 W b\n");
         assert_eq!((symbols.name(0x10), symbols.name(0x1f), symbols.name(0x2f)), ("a", "a", "b"));
         assert_eq!((symbols.name(0x0f), symbols.name(u64::MAX)), ("[unknown]", "c"));
+        let renamed = Symbols::parse("10 t a.isra.0\n20 t ab\n30 t b.part.0\n");
+        assert_eq!((renamed.find("a"), renamed.find("b")), (Some("a.isra.0"), None));
         assert!(Symbols::parse("0000000000000000 T a\n").0.is_empty(), "hidden");
     }
 

@@ -15,6 +15,10 @@ pub const TESTS: &[Test] = &[
     ("forkstorm_under_a_limit", under_a_limit),
 ];
 
+fn without_profile() -> Setting {
+    Setting { profile: Some(0), ..Setting::default() }
+}
+
 fn small() -> Forkstorm {
     Forkstorm { forks: 200, pages: 64, touch: 16, ..Forkstorm::default() }
 }
@@ -55,8 +59,8 @@ fn counts_its_forks() {
 }
 
 fn executes() {
-    let storm = Forkstorm { child: Child::Exec, forks: 50, profile: 0, ..small() };
-    let seen = perform(Experiment::Forkstorm(storm), &Setting::default()).unwrap();
+    let storm = Forkstorm { child: Child::Exec, forks: 50, ..small() };
+    let seen = perform(Experiment::Forkstorm(storm), &without_profile()).unwrap();
     assert!(figure(&seen, "exec.cost") > 100e3, "an exec costs more than a tenth of a millisecond");
     assert_eq!(seen.metric("exit.cost"), None);
     if let Some(execs) = each_fork(&seen, "sched:sched_process_exec") {
@@ -68,8 +72,8 @@ fn executes() {
 fn runs_the_published_script() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"one\ntwo\n").unwrap();
-    let storm = Forkstorm { script: Some(file.path().into()), forks: 10, profile: 0, ..Forkstorm::default() };
-    let seen = perform(Experiment::Forkstorm(storm), &Setting::default()).unwrap();
+    let storm = Forkstorm { script: Some(file.path().into()), forks: 10, ..Forkstorm::default() };
+    let seen = perform(Experiment::Forkstorm(storm), &without_profile()).unwrap();
     assert!(figure(&seen, "forks.rate") > 10.0);
     assert!(figure(&seen, "faults.minor") > 1000.0);
     if let (Some(execs), Some(fork)) =
@@ -87,6 +91,6 @@ fn under_a_limit() {
     if !bounded() {
         return;
     }
-    let storm = Forkstorm { forks: 100, profile: 0, ..small() };
-    perform(Experiment::Forkstorm(storm), &limit(32 << 20)).unwrap();
+    let storm = Forkstorm { forks: 100, ..small() };
+    perform(Experiment::Forkstorm(storm), &Setting { profile: Some(0), ..limit(32 << 20) }).unwrap();
 }

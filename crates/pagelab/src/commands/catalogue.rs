@@ -28,11 +28,11 @@ const TARGETS: &[(&str, &str)] = &[
     ("host", "the running kernel"),
     (
         "host,KEY=VALUE…",
-        "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, set=/sys/FILE=VALUE",
+        "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, functions=on|off, profile=HZ, set=/sys/FILE=VALUE",
     ),
     (
         "kernel:PATH,KEY=VALUE…",
-        "a kernel image booted in a throw-away machine (docs/kernels.md), with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, modules=DIR, timeout=SECONDS",
+        "a kernel image booted in a throw-away machine (docs/kernels.md), with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, modules=DIR, init=PATH, timeout=SECONDS",
     ),
     (
         "model:NAME,KEY=VALUE…",

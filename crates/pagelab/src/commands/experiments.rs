@@ -105,9 +105,6 @@ pub struct ForkstormArguments {
     /// Run the published shell script over this file instead of the built-in storm
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// Samples of the kernel profile a second on each processor; 0: no profile
-    #[arg(long, value_name = "HZ", default_value_t = Forkstorm::default().profile, value_parser = clap::value_parser!(u32).range(0..=20_000))]
-    profile: u32,
 }
 
 /// The parameters of faultscale.
@@ -251,7 +248,6 @@ impl ExperimentArguments {
                 touch: a.touch,
                 child: a.child,
                 script: a.script.clone(),
-                profile: a.profile,
             }),
             Self::Faultscale(a) => Experiment::Faultscale(Faultscale {
                 work: a.work,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use pagelab_experiment::setting::{Swap, Thp};
+use pagelab_experiment::setting::{MOST_SAMPLES, Swap, Thp};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, Setting, Size, TargetSpec};
 use pagelab_notebook::Notebook;
@@ -61,6 +61,12 @@ struct Conditions {
     /// A file under /sys or /proc/sys and its value during the run
     #[arg(long, value_name = "FILE=VALUE", global = true)]
     set: Vec<String>,
+    /// Count the calls of chosen kernel functions, in a load performed once more for it (root)
+    #[arg(long, global = true)]
+    functions: bool,
+    /// Sample where the kernel is, so often a second, in a load performed once more for it (root) [default: forkstorm 997, others 0]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_SAMPLES)), global = true)]
+    profile: Option<u32>,
     /// Give modelled targets the times that this run measured: hit, minor and major fault
     #[arg(long, value_name = "RUN", global = true)]
     costs: Option<String>,
@@ -102,6 +108,8 @@ impl Conditions {
             swap_size: self.swap_size,
             thp: self.thp,
             swappiness: self.swappiness,
+            functions: self.functions,
+            profile: self.profile,
             ..Setting::default()
         };
         for pair in &self.set {

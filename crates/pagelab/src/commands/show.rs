@@ -1,4 +1,4 @@
-//! `pagelab show RUN`: one run's figures, conditions and remarks.
+//! `pagelab show RUN`: one run's figures, what was counted, conditions and remarks.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use pagelab_notebook::Notebook;
 
 use super::Context;
-use crate::{summary, verdict};
+use crate::{summary, tables, verdict};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -32,6 +32,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         summary::print_json(&[&run], &lines, None)?;
     } else {
         summary::print_one(&run, arguments.all, context)?;
+        tables::of_run(&run, arguments.all).iter().for_each(|table| tables::print(table, context));
         summary::print_verdict(&lines, context);
     }
     Ok(ExitCode::SUCCESS)

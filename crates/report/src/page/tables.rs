@@ -114,15 +114,19 @@ fn percent(part: f64, whole: f64) -> String {
 pub fn metrics(runs: &[&Run]) -> Markup {
     let mut names: Vec<(&str, Unit)> = Vec::new();
     for metric in runs.iter().flat_map(|run| run.done()).flat_map(|r| &r.observations.metrics) {
-        if !names.iter().any(|(name, _)| *name == metric.name) {
+        if !names.contains(&(&metric.name, metric.unit)) {
             names.push((&metric.name, metric.unit));
         }
     }
     if names.is_empty() {
         return html! {};
     }
+    // A guest's times may be instructions, beside another run's nanoseconds.
+    let has = |run: &Run, name: &str, unit: Unit| {
+        run.done().flat_map(|r| &r.observations.metrics).any(|m| m.name == name && m.unit == unit)
+    };
     let cell = |run: &Run, name: &str, unit: Unit| {
-        let mut values = run.values(name);
+        let mut values = if has(run, name, unit) { run.values(name) } else { Vec::new() };
         values.sort_by(f64::total_cmp);
         let middle = match values.len() {
             0 => None,

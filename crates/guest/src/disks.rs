@@ -1,0 +1,105 @@
+//! The scratch disks of a guest: files without a name, gone with the machine.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{Experiment, Setting, TargetError};
+use pagelab_live::confine;
+use pagelab_live::lifetime::path_of;
+
+/// Swap beyond the load.
+const SWAP_SLACK: u64 = 64 << 20;
+/// Room beyond the files, never written: what the guest's pagelab leaves free of any disk
+/// (`confine::guard`), and what the file system needs for itself.
+const FILES_SHARE: u64 = 8;
+const FILES_SLACK: u64 = 320 << 20;
+
+/// The names that the disks have in the guest, in their order.
+const NAMES: [&str; 2] = ["/dev/vda", "/dev/vdb"];
+
+/// The disks that an experiment needs.
+pub struct Disks {
+    /// The files behind them, in the order of [`NAMES`].
+    pub list: Vec<File>,
+    /// The one for swap.
+    pub swap: Option<&'static str>,
+    /// The one with a file system.
+    pub files: Option<&'static str>,
+}
+
+impl Disks {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// When there is no room, or no `mke2fs` for the file system.
+    pub fn new(experiment: &Experiment, setting: &Setting) -> Result<Self, TargetError> {
+        let mut new = Self { list: Vec::new(), swap: None, files: None };
+        let need = experiment.footprint(4096);
+        let wanted = match setting.swap {
+            Some(swap) => swap == Swap::File,
+            None => need.anonymous > 0 && setting.memory.is_some(),
+        };
+        if wanted {
+            let swap = setting.swap_size.map_or(need.anonymous, |size| size.bytes(4096));
+            new.swap = Some(new.add(confine::unnamed_file(swap.saturating_add(SWAP_SLACK))?));
+        }
+        if need.file > 0 {
+            let bytes = need.file.saturating_add(need.file / FILES_SHARE).saturating_add(FILES_SLACK);
+            let file = confine::unnamed_file(bytes)?;
+            format(&file)?;
+            new.files = Some(new.add(file));
+        }
+        Ok(new)
+    }
+
+    fn add(&mut self, file: File) -> &'static str {
+        self.list.push(file);
+        NAMES[self.list.len() - 1]
+    }
+}
+
+/// Makes an ext4 file system in `file`, the same each time, without a journal whose thread would write
+/// while the guest is measured.
+fn format(file: &File) -> Result<(), TargetError> {
+    const SAME: &str = "7061676c-6162-4000-8000-000000000000";
+    let mut command = Command::new("mke2fs");
+    // Beside the user's own folders: where it is when only root is to call it.
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin")).env("E2FSPROGS_FAKE_TIME", "946684800");
+    command.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal", "-U", SAME]);
+    command.args(["-E", &format!("hash_seed={SAME},lazy_itable_init=0,nodiscard")]).arg(path_of(file));
+    let output = command.stdin(Stdio::null()).output().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => TargetError::Unsupported {
+            what: "mke2fs, which makes the guest's file system, is not installed".into(),
+            remedy: "install it: apt-get install e2fsprogs".into(),
+        },
+        _ => TargetError::Failed(format!("mke2fs cannot be started: {e}")),
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(TargetError::Failed(format!("mke2fs ended with {}: {}", output.status, said.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::experiments::Paging;
+
+    #[test]
+    fn disks_are_named_in_order() {
+        let mut setting = Setting::default();
+        let mapfile = Experiment::Mapfile(Paging { pages: 100, ..Paging::default() });
+        let disks = Disks::new(&mapfile, &setting).unwrap();
+        assert_eq!((disks.swap, disks.files, disks.list.len()), (None, Some("/dev/vda"), 1));
+        setting.apply("swap", "file").unwrap();
+        let disks = Disks::new(&mapfile, &setting).unwrap();
+        assert_eq!((disks.swap, disks.files, disks.list.len()), (Some("/dev/vda"), Some("/dev/vdb"), 2));
+        // The magic number of ext2 and its successors.
+        let mut magic = [0; 2];
+        std::os::unix::fs::FileExt::read_exact_at(&disks.list[1], &mut magic, 1024 + 56).unwrap();
+        assert_eq!(magic, [0x53, 0xef]);
+    }
+}

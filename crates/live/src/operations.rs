@@ -1,0 +1,128 @@
+//! What the kernel does for a load, counted: page faults, tracepoints, and calls of chosen functions.
+//!
+//! Probes slow what they count, so this is done in a load of its own whose times are not kept.
+
+use pagelab_experiment::observation::{Column, Level, Table, Unit, Values};
+use pagelab_experiment::{Observation, Recorder, TargetError};
+
+use crate::observe::note;
+use crate::perf::functions::{self, FUNCTIONS};
+use crate::perf::symbols::Symbols;
+use crate::perf::{self, Counted, Counting};
+
+/// The tracepoints that are counted.
+const TRACEPOINTS: &[&str] = &[
+    "exceptions:page_fault_user",
+    "exceptions:page_fault_kernel",
+    "kmem:mm_page_alloc",
+    "kmem:mm_page_free",
+    "kmem:mm_page_free_batched",
+    "kmem:rss_stat",
+    "tlb:tlb_flush",
+    FORK,
+    "sched:sched_process_exec",
+    "sched:sched_process_exit",
+];
+const FORK: &str = "sched:sched_process_fork";
+const FAULTS: &str = "page-faults";
+
+/// What is to be counted in this kernel: the row's name, and the event where there is one.
+fn wanted(with_functions: bool) -> Vec<(&'static str, Option<Counted>)> {
+    let mut list = vec![(FAULTS, Some(Counted::PageFaults))];
+    list.extend(TRACEPOINTS.iter().map(|&name| (name, Some(Counted::Tracepoint(name)))));
+    if with_functions {
+        let symbols = Symbols::read();
+        let found = |function| functions::find(function, symbols.as_ref()?).map(str::to_owned);
+        list.extend(FUNCTIONS.iter().map(|f| (f.what, found(f).map(Counted::Function))));
+    }
+    list
+}
+
+/// Performs `load`, counts, and records the table `operations`: each count, and its share of a fork and
+/// of a fault. What cannot be counted is a dash, and a remark says why.
+///
+/// # Errors
+/// Those of the load, and when the table cannot be kept.
+pub fn count(
+    with_functions: bool,
+    recorder: &mut dyn Recorder,
+    load: impl FnOnce(&mut dyn Recorder) -> Result<(), TargetError>,
+) -> Result<(), TargetError> {
+    let wanted = wanted(with_functions);
+    let events: Vec<Counted> = wanted.iter().filter_map(|(_, event)| event.clone()).collect();
+    let counting = Counting::start(&events);
+    if !counting.works() {
+        return note(recorder, Level::Info, format!("operations were not counted: {}", perf::REMEDY));
+    }
+    load(recorder)?;
+    let mut counts = counting.finish().into_iter();
+    let (mut rows, mut absent, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for (what, event) in wanted {
+        let count = event.as_ref().and_then(|_| counts.next());
+        match (&event, &count) {
+            (None, _) => absent.push(what),
+            (Some(Counted::Function(name)), Some(Err(error))) => refused.push(format!("{name} ({error})")),
+            _ => {}
+        }
+        let function = match event {
+            Some(Counted::Function(name)) => name,
+            _ => String::new(),
+        };
+        rows.push(Row { what, function, count: count.and_then(Result::ok).map(|n| n as f64) });
+    }
+    recorder.observe(Observation::Table(table(&rows)))?;
+    if !absent.is_empty() {
+        let text = format!(
+            "no function for these operations in this kernel, or it is inlined, or the symbols are hidden: {}",
+            absent.join("; ")
+        );
+        note(recorder, Level::Info, text)?;
+    }
+    if !refused.is_empty() {
+        note(recorder, Level::Info, format!("the kernel takes no probe at {}", refused.join(", ")))?;
+    }
+    Ok(())
+}
+
+/// One operation.
+struct Row {
+    what: &'static str,
+    /// The function that was probed; empty of an event.
+    function: String,
+    count: Option<f64>,
+}
+
+fn table(rows: &[Row]) -> Table {
+    let of = |what: &str| rows.iter().find(|row| row.what == what).and_then(|row| row.count);
+    let each = |whole: Option<f64>| {
+        let share = |count: f64| Some(count / whole.filter(|&whole| whole > 0.0)?);
+        Values::Number(rows.iter().map(|row| row.count.and_then(share)).collect())
+    };
+    let counts = Values::Number(rows.iter().map(|row| row.count).collect());
+    let texts = |text: fn(&Row) -> &str| Values::Text(rows.iter().map(|row| text(row).to_owned()).collect());
+    let column = |name: &str, unit, values| Column { name: name.to_owned(), unit, values };
+    Table {
+        name: "operations".to_owned(),
+        columns: vec![
+            column("operation", None, texts(|row| row.what)),
+            column("function", None, texts(|row| &row.function)),
+            column("count", Some(Unit::Count), counts),
+            column("each.fault", Some(Unit::Count), each(of(FAULTS))),
+            column("each.fork", Some(Unit::Count), each(of(FORK))),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_what_was_counted() {
+        let row = |what, count| Row { what, function: String::new(), count };
+        let table =
+            table(&[row(FAULTS, Some(10.0)), row(FORK, Some(0.0)), row("a", Some(25.0)), row("b", None)]);
+        assert_eq!(table.numbers("each.fault").unwrap(), [Some(1.0), Some(0.0), Some(2.5), None]);
+        assert_eq!(table.numbers("each.fork").unwrap(), [None; 4], "no forks, no share of one");
+    }
+}
