@@ -11,9 +11,10 @@ help: ## this list
 setup: ## install what a build needs (a C compiler; Rust must be there)
 	@scripts/setup build
 
-test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels)
+test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels, Prometheus)
 	@scripts/setup test
 	@scripts/kernels
+	@scripts/prometheus
 
 build: setup ## the optimised binary, target/release/pagelab
 	$(CARGO) build --release --locked

@@ -27,7 +27,8 @@ impl Live {
 
     /// The setting that it is performed under.
     pub fn setting(&self) -> Setting {
-        Setting { memory: self.memory, ..Setting::default() }
+        // Times are wanted, not where the kernel spent them.
+        Setting { memory: self.memory, profile: Some(0), ..Setting::default() }
     }
 
     /// Whether this run is one of it, on a kernel that runs.

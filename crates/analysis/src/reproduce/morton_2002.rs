@@ -160,7 +160,6 @@ pub(super) fn live() -> Vec<Live> {
         copies: PROCESSORS as u32,
         forks: 50,
         script: Some("/etc/passwd".into()),
-        profile: 0,
         ..Forkstorm::default()
     };
     vec![Live::free(Experiment::Forkstorm(storm))]

@@ -80,13 +80,18 @@ pub(crate) struct Shown<'a> {
     label: String,
 }
 
+/// A recording that was killed: what it had seen is as good as any.
+fn cut_short(run: &Run) -> Option<&Repetition> {
+    run.repetitions.first().filter(|_| matches!(run.header.experiment, Experiment::Record(_)))
+}
+
 impl<'a> Shown<'a> {
     fn new(run: &'a Run, color: usize, label: String) -> Option<Self> {
         let elapsed = |r: &&Repetition| r.observations.metric("time.elapsed");
         let mut timed: Vec<&Repetition> = run.done().filter(|r| elapsed(r).is_some()).collect();
         timed.sort_by(|a, b| f64::total_cmp(&elapsed(a).unwrap_or(0.0), &elapsed(b).unwrap_or(0.0)));
         let median = timed.get(timed.len().saturating_sub(1) / 2).copied();
-        let repetition = median.or_else(|| run.done().next())?;
+        let repetition = median.or_else(|| run.done().next()).or_else(|| cut_short(run))?;
         Some(Self { run, repetition, color, label })
     }
 
