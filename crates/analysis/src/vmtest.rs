@@ -78,6 +78,8 @@ pub struct Curve {
     /// Active virtual memory in bytes, and the time of a read there in ns: the smallest of the
     /// repetitions, as Irlam gives it.
     pub points: Vec<(f64, f64)>,
+    /// The broken stick through the points, at its ends and its knees, in the same units.
+    pub fit: Vec<(f64, f64)>,
     /// The knees, ascending.
     pub knees: Vec<Knee>,
 }
@@ -143,7 +145,10 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
         claiming.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
         claiming.into_iter().skip(1).for_each(|knee| knee.cause = None);
     }
-    Some(Curve { points: rows.iter().map(|r| (r.0, r.1)).collect(), knees })
+    let ends = (x[0], x[x.len() - 1]);
+    let corners = std::iter::once(ends.0).chain(fit.knees.iter().map(|k| k.at)).chain([ends.1]);
+    let fit = corners.map(|at| (at.exp2(), fit.at(at).exp2())).collect();
+    Some(Curve { points: rows.iter().map(|r| (r.0, r.1)).collect(), fit, knees })
 }
 
 fn named(found: &knee::Knee, fit: &Fit, rows: &[(f64, f64, f64)], geometry: &[(Cause, f64)]) -> Knee {

@@ -45,7 +45,7 @@ fn past_the_limit_swaps() {
     assert!(major[2] > 100.0, "{major:?}");
     assert!(column(&seen, "vmtest", "swap.in")[2] > 100.0);
     let speed = column(&seen, "vmtest", "relative.speed");
-    assert!(speed[2] < speed[1] / 10.0, "past the limit it is slow: {speed:?}");
+    assert!(speed[2] < speed[1] / 2.0, "past the limit it is slow: {speed:?}");
 }
 
 fn parts_of_a_file() {

@@ -22,6 +22,9 @@ const BLOCK: usize = WORDS * 64;
 const BLOCKS: usize = 256;
 const SUPERBLOCK: usize = BLOCK * BLOCKS;
 
+/// References between two words of progress.
+const CHUNK: usize = 1 << 20;
+
 /// The place of a page that has not been referenced.
 const NEVER: u32 = u32::MAX;
 
@@ -205,11 +208,22 @@ impl LruCurve {
     /// # Panics
     /// When the stream has more than 2^30 pages.
     pub fn of(stream: &Stream) -> Self {
+        Self::with(stream, |_| {})
+    }
+
+    /// As [`LruCurve::of`]; `progress` is told now and then how far it is, from 0 to 1.
+    ///
+    /// # Panics
+    /// As [`LruCurve::of`].
+    pub fn with(stream: &Stream, progress: impl Fn(f64)) -> Self {
         let mut histogram = vec![0; stream.pages() as usize + 1];
         let mut distances = StackDistances::new(stream.pages());
-        for &page in stream.references() {
-            // Distances begin at 1: the entry 0 is free for the first references.
-            histogram[distances.reference(page).unwrap_or(0) as usize] += 1;
+        for (n, chunk) in stream.references().chunks(CHUNK).enumerate() {
+            progress((n * CHUNK) as f64 / stream.len() as f64);
+            for &page in chunk {
+                // Distances begin at 1: the entry 0 is free for the first references.
+                histogram[distances.reference(page).unwrap_or(0) as usize] += 1;
+            }
         }
         histogram.truncate(distances.pages_seen() as usize + 1);
         let references = stream.len() as u64;
