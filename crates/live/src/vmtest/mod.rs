@@ -5,7 +5,7 @@
 //! segment in turn, until it has made its passes or the time is up, and notes what it consumed. The
 //! parent sleeps, and wakes `switch-rate` times a second to ask who has ended, as Irlam's does.
 //!
-//! After every lap of some hundred thousand reads a process waits for the others: see [`laps`].
+//! After every lap of some hundred thousand reads a process waits for the others: see `laps`.
 //!
 //! Each read waits for the one before it, as on a machine that executes in order.
 //!

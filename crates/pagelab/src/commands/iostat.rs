@@ -26,8 +26,7 @@ and with --trace (root), from the kernel's tracepoints, of devices with a queue 
   wait wsvc_t         requests that wait to be issued to the device, and ms a request waited
   %w                  percent of the time with a request waiting
 A dash is a figure that Linux does not keep by itself: it does not split a request's time in waiting
-and being served, and without --trace actv and asvc_t hold both. Tracing costs each request about a
-microsecond."
+and being served, and without --trace actv and asvc_t hold both."
 )]
 pub struct Arguments {
     /// The extended view

@@ -31,7 +31,7 @@ and with --trace, from the kernel's tracepoints:
   LCK       waiting in futex(2): for locks and conditions of user mode
   SCL SIG   system calls and signals
 A dash is a figure that Linux does not keep now. TFL, LCK, SCL and SIG need --trace and root; it
-costs every system call of the machine about 0.1 us while it lasts. DFL needs root, sysctl
+costs every system call of the machine about 0.4 us while it lasts. DFL needs root, sysctl
 kernel.task_delayacct=1 and a process that started after it was set: --enable-accounting sets it for
 as long as prstat runs. TRP, the time in traps, is in SYS: no tracepoint says when one ends. Linux's
 delays include the CPU time spent in them, so a row may sum to more than 100. Without an interval,

@@ -34,8 +34,8 @@ and with --trace (root), from the kernel's tracepoints:
             executable is a file that a process maps executable at the time of a line, or did before
 A dash is a figure that Linux does not keep:
   de            Solaris' anticipated deficit: Linux swaps no whole process in
-  epi epf       without --trace: Linux counts executables' pages as files'. It costs about 0.1 us for
-                each page (or larger folio) that comes or goes, and the reading of every process's maps
+  epi epf       without --trace: Linux counts executables' pages as files'. It costs a little for each
+                page (or larger folio) that comes or goes, and a line the reading of all processes' maps
   epo           no tracepoint sees every page of a file that is written
   apf fpf       before Linux 5.8, which does not split what reclaim freed"
 )]

@@ -1,4 +1,4 @@
-//! A plot as data: what [`super::svg`] draws, what the table behind it shows, and what the page's script
+//! A plot as data: what `svg` draws, what the table behind it shows, and what the page's script
 //! reads out under the cursor.
 
 use maud::{Markup, PreEscaped, html};
