@@ -23,6 +23,9 @@ use crate::knee::{self, Fit};
 
 /// Knees looked for, at most.
 const MOST: usize = 5;
+/// The widest interval of a knee that is told, as a ratio of its ends: of one that may be anywhere within
+/// more than three doublings nothing is known.
+const WIDEST: f64 = 8.0;
 /// Major faults for each million reads from which on memory is said to be short: at some 50 µs a fault
 /// and 5 ns a read they then take a tenth as long as the reads.
 const FAULTING: f64 = 10.0;
@@ -142,7 +145,8 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
     let x: Vec<f64> = rows.iter().map(|r| r.0.log2()).collect();
     let y: Vec<f64> = rows.iter().map(|r| r.1.log2()).collect();
     let fit = knee::knees(&x, &y, MOST)?;
-    let mut knees: Vec<Knee> = fit.knees.iter().map(|found| named(found, &fit, &rows, geometry)).collect();
+    let known = fit.knees.iter().filter(|found| found.interval.1 - found.interval.0 <= WIDEST.log2());
+    let mut knees: Vec<Knee> = known.map(|found| named(found, &fit, &rows, geometry)).collect();
     // A thing is at one knee: the nearest of those that it could explain.
     for (cause, at) in geometry {
         let distance = |knee: &Knee| (knee.at / at).log2().abs();

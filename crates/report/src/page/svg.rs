@@ -46,7 +46,7 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
                     (grid(&y, plot.y.unit, height))
                     svg.zooms width="100%" height=(height) viewBox={"0 0 " (WIDE) " " (TALL)} preserveAspectRatio="none" {
                         @if let Some(heat) = &plot.heat { (picture(heat, &x)) }
-                        @for mark in &plot.marks { (mark_line(mark, &x)) }
+                        @for mark in &plot.marks { (mark_line(mark, &x, plot.wide)) }
                         @for (n, s) in plot.series.iter().enumerate() {
                             g class={"series s" (n) " c" (s.color % 6) " d" (s.dash)} { (line(s, &x, &y, several)) }
                         }
@@ -54,7 +54,7 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
                 }
             }
             line.base x1="0" x2="100%" y1=(height) y2=(height) {}
-            @for (n, mark) in plot.marks.iter().enumerate() { (mark_text(mark, n, &x)) }
+            @if plot.wide { @for (n, mark) in plot.marks.iter().enumerate() { (mark_text(mark, n, &x)) } }
             @for (n, s) in plot.strips.iter().enumerate() { (strip(s, &x, strips + n * STRIP)) }
             g.xticks {
                 @for tick in x.ticks(if plot.wide { 2 * TICKS } else { TICKS }, plot.x.unit == "bytes") {
@@ -230,10 +230,11 @@ fn strip(strip: &Strip, x: &Scale, y: usize) -> Markup {
     }
 }
 
-fn mark_line(mark: &Mark, x: &Scale) -> Markup {
+/// A mark's line, with its interval where there is room for it.
+fn mark_line(mark: &Mark, x: &Scale, interval: bool) -> Markup {
     let at = |v: f64| x.share(v).map(|share| (share * WIDE).round());
     html! {
-        @if let (Some(low), Some(high)) = (mark.low.and_then(at), mark.high.and_then(at)) {
+        @if let (true, Some(low), Some(high)) = (interval, mark.low.and_then(at), mark.high.and_then(at)) {
             rect class={"interval" (color_class(mark))} x=(low) y="0" width=((high - low).max(1.0)) height=(TALL) {}
         }
         @if let Some(x) = at(mark.x) { path class={"knee" (color_class(mark))} d={"M" (x) " 0V" (TALL)} {} }
