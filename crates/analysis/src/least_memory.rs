@@ -5,6 +5,9 @@
 //! runs on the machine makes a time longer and none shorter. (Times grow with less memory; where they
 //! do not, the bisection still ends, and says what it saw.)
 //!
+//! A limit that seems too little although the program had to fetch no more than with the most memory is
+//! doubtful: something else may have slowed it. It is measured again, three times as often in all.
+//!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to be
 //! enough, until they are within [`PRECISION`]. Both are the ends of the interval: the knee lies
 //! between them as surely as the two times tell full speed from less.
@@ -13,6 +16,11 @@
 pub const PRECISION: f64 = 1.06;
 /// How much longer a time at full speed may be, as a share.
 const TOLERANCE: f64 = 0.1;
+/// How often a doubtful limit is measured, as a multiple of the times at the most memory.
+const DOUBTS: usize = 3;
+/// Pages fetched that are no sign of want of memory: beyond the most at the most memory, by this share and
+/// this number.
+const MARGIN: (f64, f64) = (0.05, 16.0);
 
 /// A memory limit and what was measured under it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +29,9 @@ pub struct Point {
     pub memory: u64,
     /// Times in ns; empty: the program was killed for want of memory.
     pub times: Vec<f64>,
+    /// Pages that the program waited for to be fetched (major faults and reads from a disk), of each time
+    /// for which it is known.
+    pub fetched: Vec<f64>,
 }
 
 impl Point {
@@ -28,12 +39,19 @@ impl Point {
     pub fn time(&self) -> f64 {
         self.times.iter().copied().fold(f64::INFINITY, f64::min)
     }
+
+    /// Whether it fetched no more than with the most memory, so that a longer time may have another cause.
+    fn is_doubtful(&self, top: &Self) -> bool {
+        let least = self.fetched.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = top.fetched.iter().copied().fold(0.0, f64::max);
+        !self.times.is_empty() && least <= most * (1.0 + MARGIN.0) + MARGIN.1
+    }
 }
 
 /// Where the search stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Measure under this limit.
+    /// Measure under this limit, perhaps once more.
     Measure(u64),
     /// The search is over.
     Found(Knee),
@@ -66,6 +84,10 @@ pub fn next(points: &[Point], least: u64, most: u64, page: u64) -> Option<Next> 
     let allowed = full * (1.0 + TOLERANCE);
     let Some(bottom) = at(least) else { return Some(Next::Measure(least)) };
     let is_enough = |point: &Point| point.time() <= allowed;
+    let again = |p: &&Point| !is_enough(p) && p.is_doubtful(top) && p.times.len() < DOUBTS * top.times.len();
+    if let Some(doubtful) = points.iter().find(again) {
+        return Some(Next::Measure(doubtful.memory));
+    }
     if is_enough(bottom) {
         return Some(Next::Found(Knee { enough: least, too_little: None, full, allowed }));
     }
@@ -89,7 +111,9 @@ mod tests {
         loop {
             match next(&points, least, most, 4096).unwrap() {
                 Next::Found(knee) => return (knee, points.len()),
-                Next::Measure(memory) => points.push(Point { memory, times: time(memory) }),
+                Next::Measure(memory) => {
+                    points.push(Point { memory, times: time(memory), fetched: Vec::new() });
+                }
             }
             assert!(points.len() < 40, "it goes on for ever");
         }
@@ -111,7 +135,10 @@ mod tests {
         assert!(knee.too_little.unwrap() < 50 << 20);
         let (knee, measured) = search(1 << 20, 1 << 30, |_| vec![5.0]);
         assert_eq!((knee.enough, knee.too_little, measured), (1 << 20, None, 2));
-        assert_eq!(next(&[Point { memory: 1 << 30, times: vec![] }], 1, 1 << 30, 4096), None);
+        assert_eq!(
+            next(&[Point { memory: 1 << 30, times: vec![], fetched: vec![] }], 1, 1 << 30, 4096),
+            None
+        );
     }
 
     #[test]
@@ -120,6 +147,20 @@ mod tests {
         let disturbed = |m: u64| if m >= need { vec![140.0, 101.0, 300.0] } else { vec![125.0, 190.0] };
         let (knee, _) = search(1 << 20, 1 << 30, disturbed);
         assert!(knee.too_little.unwrap() < need && need <= knee.enough, "{knee:?}");
+    }
+
+    #[test]
+    fn a_slow_time_without_more_fetching_is_measured_again() {
+        let point = |memory, time, fetched| Point { memory, times: vec![time], fetched: vec![fetched] };
+        let mut points = vec![point(256, 1.0, 10.0), point(64, 1.5, 11.0)];
+        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)));
+        points[1].times.push(1.05);
+        assert!(matches!(next(&points, 64, 256, 1), Some(Next::Found(Knee { too_little: None, .. }))));
+        // One that stays slow is too little after all, and so is at once one that fetched more.
+        points[1].times = vec![1.5; 3];
+        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(128)));
+        points[1] = point(64, 1.5, 500.0);
+        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(128)));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, anyhow};
 use pagelab_analysis::least_memory::{Knee, Next, Point, next};
-use pagelab_experiment::{Experiment, Outcome, Run, Setting, Size, TargetSpec};
+use pagelab_experiment::{Experiment, Outcome, Repetition, Run, Setting, Size, TargetSpec};
 use pagelab_report::text::{bytes, duration};
 
 use crate::commands::Context;
@@ -50,7 +50,12 @@ pub fn sweep(
         };
         let size = Size::Bytes(memory);
         let setting = Setting { memory: Some(size), ..setting.clone() };
-        let point_name = name.map(|name| format!("{name}-{}", bytes(memory as f64).replace(' ', "")));
+        // A limit that is measured again is another run.
+        let before = runs.iter().filter(|run| run.header.setting.memory == Some(size)).count();
+        let point_name = name.map(|name| {
+            let ordinal = if before == 0 { String::new() } else { format!("-{}", before + 1) };
+            format!("{name}-{}{ordinal}", bytes(memory as f64).replace(' ', ""))
+        });
         let mut plans = [Plan::new(point_name, experiment.clone(), target, &setting)?];
         let done = performance::perform(&mut plans, repeat, context)?;
         let killed = done.runs.iter().flat_map(|r| &r.repetitions).any(|r| out_of_memory(&r.outcome));
@@ -58,14 +63,25 @@ pub fn sweep(
             runs.extend(done.runs);
             return Ok((Performed { runs, failure: Some(error) }, Vec::new()));
         }
-        let times = if killed {
-            Vec::new()
+        let mut point = points.iter().position(|p| p.memory == memory).map_or_else(
+            || Point { memory, times: Vec::new(), fetched: Vec::new() },
+            |known| points.remove(known),
+        );
+        if killed {
+            point.times.clear();
         } else {
-            done.runs.iter().flat_map(|r| r.values("time.elapsed")).collect()
-        };
-        points.push(Point { memory, times });
+            point.times.extend(done.runs.iter().flat_map(|r| r.values("time.elapsed")));
+            point.fetched.extend(done.runs.iter().flat_map(|r| r.done()).filter_map(fetched));
+        }
+        points.push(point);
         runs.extend(done.runs);
     }
+}
+
+/// Pages that the program waited for: those of its major faults, and what was read from a disk for it.
+fn fetched(repetition: &Repetition) -> Option<f64> {
+    let seen = &repetition.observations;
+    Some(seen.metric("faults.major")? + seen.metric("io.read").unwrap_or(0.0) / PAGE as f64)
 }
 
 /// Whether a repetition ended because the kernel killed the program inside the limit.
@@ -118,7 +134,7 @@ mod tests {
     #[test]
     fn the_sentence_names_both_ends() {
         let knee = Knee { enough: 64 << 20, too_little: Some(61 << 20), full: 1e9, allowed: 1.05e9 };
-        let points = [Point { memory: 61 << 20, times: vec![] }];
+        let points = [Point { memory: 61 << 20, times: vec![], fetched: vec![] }];
         let text = sentence(&knee, &points, "sort");
         assert!(text.contains("between 61 MiB and 64 MiB") && text.contains("is killed"), "{text}");
         assert!(
