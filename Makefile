@@ -11,9 +11,10 @@ help: ## this list
 setup: ## install what a build needs (a C compiler; Rust must be there)
 	@scripts/setup build
 
-test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels)
+test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels, Prometheus)
 	@scripts/setup test
 	@scripts/kernels
+	@scripts/prometheus
 
 build: setup ## the optimised binary, target/release/pagelab
 	$(CARGO) build --release --locked
@@ -24,9 +25,10 @@ run: build ## the standard suite on this machine: a verdict and report.html
 test: test-setup ## every test
 	$(CARGO) test --workspace --locked
 
-lint: ## formatting and clippy
+lint: ## formatting, clippy, the links of the documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --locked
 
 bench: setup ## the benchmarks (method and figures: docs/performance.md)
 	$(CARGO) bench --workspace --locked

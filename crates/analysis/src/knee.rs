@@ -3,7 +3,7 @@
 //! The curve is a broken stick: y = a + b·x + Σ dₖ·max(0, x − ψₖ), a continuous line with a knee at
 //! each ψₖ. Method: V. M. R. Muggeo, "Estimating regression models with unknown break-points",
 //! Statistics in Medicine 22, 2003. With the knees held, the fit is linear; around them the model is
-//! linearised by the column −1[x > ψₖ], whose coefficient over dₖ is the step to a better ψₖ, and at
+//! linearised by the column −1\[x > ψₖ\], whose coefficient over dₖ is the step to a better ψₖ, and at
 //! the end its standard error over |dₖ| is the standard error of ψₖ. Muggeo's iteration finds the
 //! minimum near its start, so starts come from a search over a grid.
 //!

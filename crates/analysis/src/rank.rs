@@ -13,7 +13,7 @@ const EXACT: usize = 60;
 /// The two-sided p value of the hypothesis that both sides come from one distribution. `None` when a
 /// side is empty or a value is no number.
 ///
-/// Above [`EXACT`] values: the normal approximation with corrections for ties and continuity.
+/// Above `EXACT` values: the normal approximation with corrections for ties and continuity.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|v| v.is_nan()) {
         return None;

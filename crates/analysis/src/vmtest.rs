@@ -4,7 +4,7 @@
 //! knee is where the cost begins to grow (or to level off) in proportion. [`crate::knee`] finds the
 //! knees and their intervals; each is then named by what the machine has there:
 //!
-//! - a TLB's reach, entries × page size;
+//! - a TLB's reach, entries × page size; or that of a modelled Sun-4's pmegs;
 //! - the size of a first- or second-level cache: a read touches one line in each page, always at the
 //!   same place in it, so only that part of the sets is used, and a cache holds as many such lines as
 //!   it has pages' worth of bytes. A third-level cache spreads its lines over all sets by a hash, and
@@ -37,6 +37,8 @@ pub enum Cause {
     FirstTlb,
     /// The reach of the second-level TLB.
     SecondTlb,
+    /// The reach of a Sun-4's translation memory.
+    Pmegs,
     /// The cache of this level.
     Cache(u8),
     /// From here on there are several processes.
@@ -51,6 +53,7 @@ impl Cause {
         match self {
             Self::FirstTlb => "first-level TLB reach".into(),
             Self::SecondTlb => "second-level TLB reach".into(),
+            Self::Pmegs => "reach of the pmegs".into(),
             Self::Cache(level) => format!("level-{level} cache"),
             Self::Processes => "more than one process".into(),
             Self::Limit => "memory limit".into(),
@@ -78,6 +81,8 @@ pub struct Curve {
     /// Active virtual memory in bytes, and the time of a read there in ns: the smallest of the
     /// repetitions, as Irlam gives it.
     pub points: Vec<(f64, f64)>,
+    /// The broken stick through the points, at its ends and its knees, in the same units.
+    pub fit: Vec<(f64, f64)>,
     /// The knees, ascending.
     pub knees: Vec<Knee>,
 }
@@ -102,9 +107,12 @@ pub fn of_run(run: &Run) -> Option<Curve> {
     let tables: Vec<&Table> = done.iter().filter_map(|seen| seen.table("vmtest")).collect();
     let number = |name: &str| first.environment.get(name).and_then(|v| v.parse::<f64>().ok());
     let page = number("page.size").unwrap_or(4096.0);
+    // Models of large pages say what an entry is for; a machine's entries are those for base pages.
+    let entry = number("tlb.page").unwrap_or(page);
     let geometry: Vec<(Cause, f64)> = [
-        (Cause::FirstTlb, number("tlb.l1d").map(|entries| entries * page)),
-        (Cause::SecondTlb, number("tlb.l2").map(|entries| entries * page)),
+        (Cause::FirstTlb, number("tlb.l1d").map(|entries| entries * entry)),
+        (Cause::SecondTlb, number("tlb.l2").map(|entries| entries * entry)),
+        (Cause::Pmegs, number("pmegs.reach")),
         (Cause::Cache(1), number("cache.l1d")),
         (Cause::Cache(2), number("cache.l2")),
         (Cause::Cache(3), number("cache.l3").map(|bytes| bytes / LINE * page)),
@@ -143,7 +151,10 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
         claiming.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
         claiming.into_iter().skip(1).for_each(|knee| knee.cause = None);
     }
-    Some(Curve { points: rows.iter().map(|r| (r.0, r.1)).collect(), knees })
+    let ends = (x[0], x[x.len() - 1]);
+    let corners = std::iter::once(ends.0).chain(fit.knees.iter().map(|k| k.at)).chain([ends.1]);
+    let fit = corners.map(|at| (at.exp2(), fit.at(at).exp2())).collect();
+    Some(Curve { points: rows.iter().map(|r| (r.0, r.1)).collect(), fit, knees })
 }
 
 fn named(found: &knee::Knee, fit: &Fit, rows: &[(f64, f64, f64)], geometry: &[(Cause, f64)]) -> Knee {

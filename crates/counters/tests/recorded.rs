@@ -8,7 +8,7 @@ use pagelab_counters::views::{doctor, iostat, memstat, prstat, stat, vmstat};
 use pagelab_counters::{Root, Selection, Snapshot, Tree, openmetrics};
 use proptest::prelude::*;
 
-const MACHINES: [&str; 3] = ["linux-6.18-cgroup1", "linux-6.12-cgroup2", "linux-4.19"];
+const MACHINES: [&str; 3] = ["linux-6.18-cgroup1", "adapted-cgroup2", "adapted-4.19"];
 
 fn fixture(machine: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(machine)
@@ -34,7 +34,7 @@ fn the_whole_tree_of_each_machine() {
 #[test]
 fn figures_to_read_name_their_units() {
     let selection = Selection::parse(["meminfo:::/^Mem/", "pressure::memory", "swaps"]).unwrap();
-    insta::assert_snapshot!(stat::human(&tree("linux-6.12-cgroup2").read(&selection), false));
+    insta::assert_snapshot!(stat::human(&tree("adapted-cgroup2").read(&selection), false));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn vmstat_since_boot_of_each_machine() {
         .map(|machine| {
             let tree = tree(machine);
             let now = tree.read(&vmstat::selection());
-            vmstat::Row::between(None, &now, tree.root().page_size()).line()
+            vmstat::Row::between(None, &now, tree.root().page_size(), None).line()
         })
         .collect();
     insta::assert_snapshot!(format!("{}\n{}", vmstat::heading(), lines.join("\n")));
@@ -59,7 +59,7 @@ fn openmetrics_of_a_machine() {
         "swaps",
         "settings:::/enabled|swap/",
     ];
-    let snapshot = tree("linux-6.12-cgroup2").read(&Selection::parse(operands).unwrap());
+    let snapshot = tree("adapted-cgroup2").read(&Selection::parse(operands).unwrap());
     insta::assert_snapshot!(openmetrics::render(snapshot.samples()));
 }
 
@@ -98,7 +98,7 @@ fn a_selection_gives_the_same_as_the_whole_tree() {
 #[test]
 fn what_was_recorded_reads_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let copying = Tree::new(Root::copying(fixture("linux-6.12-cgroup2"), folder.path()));
+    let copying = Tree::new(Root::copying(fixture("adapted-cgroup2"), folder.path()));
     copying.root().page_size();
     let first = copying.read(&everything());
     let again = Tree::new(Root::new(folder.path())).read(&everything());
@@ -126,9 +126,10 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 /// Draws every view there is.
 fn every_view(tree: &Tree, snapshot: Snapshot) {
     let page_size = tree.root().page_size();
-    let _ = vmstat::Row::between(None, &snapshot, page_size).line();
+    let _ = vmstat::Row::between(None, &snapshot, page_size, None).line();
     let _ = openmetrics::render(snapshot.samples());
-    let _ = iostat::rows(None, &snapshot).iter().map(iostat::Row::line).collect::<String>();
+    let devices = iostat::Moment { counters: snapshot.clone(), waits: None };
+    let _ = iostat::rows(None, &devices).iter().map(iostat::Row::line).collect::<String>();
     let _ = memstat::table(&memstat::lines(&snapshot), page_size);
     let _ = memstat::exact_lines(&Census::default(), &snapshot, page_size);
     let _ = memstat::by_process(&snapshot)
@@ -153,7 +154,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn no_text_makes_reading_fail((which, cut, junk, keep_rest) in damaged(), big in any::<u64>()) {
-        for machine in ["linux-6.12-cgroup2", "linux-6.18-cgroup1"] {
+        for machine in ["adapted-cgroup2", "linux-6.18-cgroup1"] {
             let source = fixture(machine);
             let mut all = Vec::new();
             files(&source, &mut all);

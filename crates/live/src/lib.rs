@@ -8,6 +8,7 @@
 //!
 //! This crate times and counts; it computes no statistics.
 
+pub mod bpf;
 pub mod clock;
 pub mod clocktest;
 pub mod command;
@@ -34,6 +35,7 @@ pub mod profile;
 pub mod region;
 pub mod rusage;
 pub mod taskstats;
+pub mod terminal;
 pub mod vmtest;
 pub mod wire;
 pub mod worker;

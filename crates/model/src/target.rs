@@ -31,19 +31,27 @@ const WINDOW_COUNT: usize = 240;
 /// Page maps between start and end, both included.
 const SNAPSHOTS: usize = 16;
 
-/// What is modelled.
-#[derive(Clone, Debug, PartialEq)]
-enum Kind {
-    Policy(PolicyKind),
-    System(&'static SystemKind),
-    Published(&'static Published),
-}
-
 /// A model as a target.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct Model(Kind);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Paging(PagingModel),
+    Published(Published),
+}
+
+/// What pages references to one mapping.
+#[derive(Clone, Debug, PartialEq)]
+enum Pager {
+    Policy(PolicyKind),
+    System(&'static SystemKind),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct PagingModel {
     name: String,
-    kind: Kind,
+    pager: Pager,
     frames: Option<u32>,
     costs: Costs,
 }
@@ -54,24 +62,36 @@ pub struct Model {
 pub struct ModelError(String);
 
 impl Model {
-    /// The model of this name (a system, or a policy with its parameters) with its own options:
-    /// `frames=N`, and each of [`Costs::named`] in ns. Options that belong to a policy's parameters
-    /// (`kin=0.25`) are handed to it.
+    /// The model of this name (a system, or a policy with its parameters) with its own options. Those
+    /// of a model that pages are `frames=N` and each of [`Costs::named`] in ns; options that belong to a
+    /// policy's parameters (`kin=0.25`) are handed to it.
     ///
     /// # Errors
     /// When there is no such model, option or value.
     pub fn new(name: &str, options: &[(String, String)]) -> Result<Self, ModelError> {
-        if let Some(system) = Published::named(name) {
-            return match options.first() {
-                Some((key, _)) => Err(ModelError(format!("model:{name} has no option '{key}'"))),
-                None => Ok(Self {
-                    name: name.to_owned(),
-                    kind: Kind::Published(system),
-                    frames: None,
-                    costs: Costs::TODAY,
-                }),
-            };
+        match Published::named(name) {
+            Some(system) => system.with(options).map(Kind::Published).map(Self).map_err(ModelError),
+            None => PagingModel::new(name, options).map(Kind::Paging).map(Self),
         }
+    }
+}
+
+impl Target for Model {
+    fn perform(
+        &mut self,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), TargetError> {
+        match &self.0 {
+            Kind::Paging(model) => model.perform(experiment, setting, recorder),
+            Kind::Published(system) => system.perform(experiment, setting, recorder),
+        }
+    }
+}
+
+impl PagingModel {
+    fn new(name: &str, options: &[(String, String)]) -> Result<Self, ModelError> {
         let mut frames = None;
         let mut costs = Costs::TODAY;
         let system = SystemKind::named(name);
@@ -101,18 +121,18 @@ impl Model {
                 _ => parameters.push(format!("{key}={value}")),
             }
         }
-        let kind = match system {
+        let pager = match system {
             Some(_) if !parameters.is_empty() => {
                 return Err(ModelError(format!("model:{name} has no option '{}'", parameters[0])));
             }
-            Some(system) => Kind::System(system),
+            Some(system) => Pager::System(system),
             None => {
                 let separator = if name.contains(':') { "," } else { ":" };
                 let text = match parameters.is_empty() {
                     true => name.to_owned(),
                     false => format!("{name}{separator}{}", parameters.join(",")),
                 };
-                Kind::Policy(text.parse().map_err(|e| {
+                Pager::Policy(text.parse().map_err(|e| {
                     let systems: Vec<_> = crate::systems::SYSTEMS
                         .iter()
                         .map(|s| s.name)
@@ -122,17 +142,7 @@ impl Model {
                 })?)
             }
         };
-        Ok(Self { name: name.to_owned(), kind, frames, costs })
-    }
-
-    /// The same model with other costs.
-    pub fn with_costs(self, costs: Costs) -> Self {
-        Self { costs, ..self }
-    }
-
-    /// The costs in force.
-    pub fn costs(&self) -> Costs {
-        self.costs
+        Ok(Self { name: name.to_owned(), pager, frames, costs })
     }
 
     fn frames(&self, setting: &Setting, pages: u32) -> u32 {
@@ -140,18 +150,13 @@ impl Model {
         // Without a limit: as much as the mapping needs, and what a system keeps free.
         self.frames.or(limit).unwrap_or(pages.saturating_mul(2)).max(1)
     }
-}
 
-impl Target for Model {
     fn perform(
-        &mut self,
+        &self,
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), TargetError> {
-        if let Kind::Published(system) = &self.kind {
-            return system.perform(experiment, setting, recorder);
-        }
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
             Experiment::Mapfile(paging) => (paging, false),
@@ -166,7 +171,7 @@ impl Target for Model {
                 });
             }
         };
-        if let (Kind::System(_), false) = (&self.kind, populated) {
+        if let (Pager::System(_), false) = (&self.pager, populated) {
             return Err(TargetError::Unsupported {
                 what: format!("model:{} models anonymous memory alone, not the mapping of a file", self.name),
                 remedy: "use mapanon, or a policy such as model:lru".into(),
@@ -186,9 +191,8 @@ impl Target for Model {
                 if populated { "populated in order first" } else { "begun with no page in memory" }
             ),
         }))?;
-        match &self.kind {
-            Kind::Published(system) => system.perform(experiment, setting, recorder),
-            Kind::Policy(kind) => {
+        match &self.pager {
+            Pager::Policy(kind) => {
                 // The populating sweep is part of what OPT must foresee.
                 let opening = paging.opening(stream.pages(), populated);
                 let all: Vec<u32> = opening.chain(stream.references().iter().copied()).collect();
@@ -204,7 +208,7 @@ impl Target for Model {
                 };
                 play(&mut player, &stream, paging, populated, recorder)
             }
-            Kind::System(kind) => {
+            Pager::System(kind) => {
                 let machine = Machine::new(stream.pages(), frames, self.costs, kind.read_ahead);
                 let mut system = kind.build(stream.pages(), frames);
                 let mut player =
@@ -213,15 +217,13 @@ impl Target for Model {
             }
         }
     }
-}
 
-impl Model {
     fn environment(&self, frames: u32) -> BTreeMap<String, String> {
         let mut entries = BTreeMap::new();
         entries.insert("page.size".to_owned(), PAGE_SIZE.to_string());
         entries.insert("model.name".to_owned(), self.name.clone());
         entries.insert("model.frames".to_owned(), frames.to_string());
-        if let Kind::Policy(kind) = &self.kind {
+        if let Pager::Policy(kind) = &self.pager {
             entries.insert("model.policy".to_owned(), kind.to_string());
         }
         for (name, cost) in self.costs.named() {

@@ -16,6 +16,7 @@ mod writer;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use pagelab_experiment::observation::Table;
 use pagelab_experiment::{Observation, Outcome, Run, RunHeader};
 use rusqlite::{Connection, TransactionBehavior};
 use serde::Serialize;
@@ -97,6 +98,15 @@ impl Notebook {
     /// When the file cannot be written ([`Problem::Full`]); nothing of the observation is kept then.
     pub fn record(&mut self, repetition: RepetitionId, observation: &Observation) -> Result<(), Error> {
         self.change(|c| write::observation(c, repetition, observation))
+    }
+
+    /// Keeps more rows of a table: below those of the repetition's table of that name, columns by their
+    /// names. They are on the disk when this returns.
+    ///
+    /// # Errors
+    /// When the file cannot be written; nothing of the rows is kept then.
+    pub fn extend_table(&mut self, repetition: RepetitionId, rows: &Table) -> Result<(), Error> {
+        self.change(|c| write::extend_table(c, repetition, rows))
     }
 
     /// Ends a repetition. From now on it is whole.

@@ -1,6 +1,6 @@
 //! Writes headers and observations as rows. Every function is called within a transaction.
 
-use pagelab_experiment::observation::{Histogram, PageSnapshot, Table, Values};
+use pagelab_experiment::observation::{Column, Histogram, PageSnapshot, Table, Values};
 use pagelab_experiment::packed::pack;
 use pagelab_experiment::{Observation, Outcome, RunHeader};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -161,22 +161,83 @@ fn table(c: &Connection, repetition: i64, t: &Table) -> Result<(), Problem> {
     c.prepare_cached("INSERT INTO series (repetition, name) VALUES (?1, ?2)")?
         .execute(params![repetition, t.name])?;
     let series = c.last_insert_rowid();
-    let mut cell = c.prepare_cached("INSERT INTO cell VALUES (?1, ?2, ?3, ?4)")?;
     for column in &t.columns {
-        let kind = if matches!(column.values, Values::Number(_)) { "number" } else { "text" };
-        c.prepare_cached("INSERT INTO series_column (series, name, unit, type) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![series, column.name, column.unit.as_ref().map(word), kind])?;
-        let id = c.last_insert_rowid();
-        match &column.values {
-            Values::Number(numbers) => {
-                for (row, number) in numbers.iter().enumerate() {
-                    cell.execute(params![id, row as i64, number, None::<&str>])?;
-                }
+        let id = new_column(c, series, column)?;
+        cells(c, id, 0, &column.values)?;
+    }
+    Ok(())
+}
+
+/// Puts the rows of a table below those of the repetition's table of that name, and its columns under
+/// those of their names; where either has no figure there is none. Begins the table where it is absent.
+pub(crate) fn extend_table(
+    c: &Connection,
+    RepetitionId(repetition): RepetitionId,
+    t: &Table,
+) -> Result<(), Problem> {
+    let known = c
+        .prepare_cached("SELECT id FROM series WHERE repetition = ?1 AND name = ?2")?
+        .query_row(params![repetition, t.name], |row| row.get::<_, i64>(0))
+        .optional()?;
+    let Some(series) = known else { return table(c, repetition, t) };
+    let mut statement =
+        c.prepare_cached("SELECT id, name, type FROM series_column WHERE series = ?1 ORDER BY id")?;
+    let known: Vec<(i64, String, String)> = statement
+        .query_map([series], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect::<Result<_, _>>()?;
+    let last = c
+        .prepare_cached("SELECT row FROM cell WHERE series_column = ?1 ORDER BY row DESC LIMIT 1")?
+        .query_row([known.first().map(|(id, ..)| *id)], |row| row.get::<_, i64>(0))
+        .optional()?;
+    let first = last.map_or(0, |row| row + 1);
+    let rows = t.columns.first().map_or(0, |column| match &column.values {
+        Values::Number(numbers) => numbers.len(),
+        Values::Text(texts) => texts.len(),
+    });
+    let empty = |kind: &str, rows: usize| match kind {
+        "number" => Values::Number(vec![None; rows]),
+        _ => Values::Text(vec![String::new(); rows]),
+    };
+    for (id, name, kind) in &known {
+        let more = t.columns.iter().find(|c| c.name == *name && type_of(&c.values) == kind);
+        cells(c, *id, first, more.map_or(&empty(kind, rows), |column| &column.values))?;
+    }
+    for column in &t.columns {
+        let kind = type_of(&column.values);
+        if !known.iter().any(|(_, name, k)| *name == column.name && k == kind) {
+            let id = new_column(c, series, column)?;
+            cells(c, id, 0, &empty(kind, usize::try_from(first).unwrap_or(0)))?;
+            cells(c, id, first, &column.values)?;
+        }
+    }
+    Ok(())
+}
+
+fn type_of(values: &Values) -> &'static str {
+    match values {
+        Values::Number(_) => "number",
+        Values::Text(_) => "text",
+    }
+}
+
+fn new_column(c: &Connection, series: i64, column: &Column) -> Result<i64, Problem> {
+    c.prepare_cached("INSERT INTO series_column (series, name, unit, type) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![series, column.name, column.unit.as_ref().map(word), type_of(&column.values)])?;
+    Ok(c.last_insert_rowid())
+}
+
+/// Writes cells from the row `first` on.
+fn cells(c: &Connection, column: i64, first: i64, values: &Values) -> Result<(), Problem> {
+    let mut cell = c.prepare_cached("INSERT INTO cell VALUES (?1, ?2, ?3, ?4)")?;
+    match values {
+        Values::Number(numbers) => {
+            for (row, number) in (first..).zip(numbers) {
+                cell.execute(params![column, row, number, None::<&str>])?;
             }
-            Values::Text(texts) => {
-                for (row, text) in texts.iter().enumerate() {
-                    cell.execute(params![id, row as i64, None::<f64>, text])?;
-                }
+        }
+        Values::Text(texts) => {
+            for (row, text) in (first..).zip(texts) {
+                cell.execute(params![column, row, None::<f64>, text])?;
             }
         }
     }

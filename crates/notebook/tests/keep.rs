@@ -222,3 +222,32 @@ fn two_writers_at_once() {
     assert_eq!(list.len(), 20);
     assert!(list.iter().all(|s| (s.repetitions, s.done, s.running) == (1, 1, 0)));
 }
+
+#[test]
+fn a_table_grows_below_and_by_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut notebook = Notebook::open(&folder.path().join("n.db")).unwrap();
+    let run = notebook.begin_run(&header("grows")).unwrap();
+    let repetition = notebook.begin_repetition(run, 1, NOW).unwrap();
+    let column = |name: &str, values: &[Option<f64>]| Column {
+        name: name.to_owned(),
+        unit: Some(Unit::Count),
+        values: Values::Number(values.to_vec()),
+    };
+    let part = |columns| Table { name: "counters".to_owned(), columns };
+    let parts = [
+        part(vec![column("time", &[Some(1.0), Some(2.0)]), column("a", &[Some(5.0), None])]),
+        part(vec![column("time", &[Some(3.0)]), column("b", &[Some(7.0)])]),
+        part(vec![column("time", &[Some(4.0)]), column("b", &[Some(8.0)]), column("a", &[Some(6.0)])]),
+    ];
+    for part in &parts {
+        notebook.extend_table(repetition, part).unwrap();
+    }
+    notebook.finish_repetition(repetition, &Outcome::Done).unwrap();
+    let whole = part(vec![
+        column("time", &[Some(1.0), Some(2.0), Some(3.0), Some(4.0)]),
+        column("a", &[Some(5.0), None, None, Some(6.0)]),
+        column("b", &[None, None, Some(7.0), Some(8.0)]),
+    ]);
+    assert_eq!(notebook.load(run).unwrap().repetitions[0].observations.tables, [whole]);
+}

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use pagelab_experiment::Run;
 use pagelab_report::plot::{Axis, Mark, Numbers, Plot, Series};
 use pagelab_report::text::bytes;
-use pagelab_report::{Marks, Section};
+use pagelab_report::{Curve, Section};
 
 /// Draws `runs` with the verdict's `lines` into `file`: a neighbour first, then renamed, so that a
 /// full disk leaves an older page as it was.
@@ -19,7 +19,7 @@ pub fn write(runs: &[&Run], lines: &[String], file: &Path) -> Result<()> {
         verdict: lines.to_vec(),
         runs: runs.to_vec(),
         comparisons: crate::comparison::tables(runs),
-        marks: runs.iter().filter_map(|run| knees(run)).collect(),
+        curves: runs.iter().filter_map(|run| curve(run)).collect(),
     });
     put(&html, file)
 }
@@ -56,10 +56,10 @@ pub fn misses(title: &str, caption: &str, points: &[(String, u32, Option<f64>)])
     plot
 }
 
-/// The knees of a vmtest, for the plots of its sizes.
-fn knees(run: &Run) -> Option<Marks> {
+/// The curve of a vmtest and its knees.
+fn curve(run: &Run) -> Option<Curve> {
     let curve = pagelab_analysis::vmtest::of_run(run)?;
-    let marks = curve.knees.iter().map(|knee| Mark {
+    let knees = curve.knees.iter().map(|knee| Mark {
         x: knee.at,
         low: Some(knee.interval.0),
         high: Some(knee.interval.1),
@@ -67,8 +67,15 @@ fn knees(run: &Run) -> Option<Marks> {
             Some((cause, _)) => format!("{}: {}", bytes(knee.at), cause.words()),
             None => bytes(knee.at),
         },
+        color: None,
     });
-    Some(Marks { run: run.header.name.clone(), table: "vmtest".to_owned(), marks: marks.collect() })
+    Some(Curve {
+        run: run.header.name.clone(),
+        table: "vmtest".to_owned(),
+        knees: knees.collect(),
+        points: curve.points,
+        fit: curve.fit,
+    })
 }
 
 fn put(html: &str, file: &Path) -> Result<()> {

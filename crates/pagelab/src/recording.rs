@@ -54,11 +54,11 @@ impl Background {
     pub fn finish(self) -> Option<Table> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
-        let series = self.thread.join().ok()?;
+        let mut series = self.thread.join().ok()?;
         if series.len() < LEAST {
             return None;
         }
-        let (times, columns) = series.finish();
+        let (times, columns) = series.take();
         Some(table(&times, columns))
     }
 }

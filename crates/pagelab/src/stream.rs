@@ -44,7 +44,10 @@ impl StreamArguments {
         }
         match self.stream.parse::<Pattern>() {
             Ok(pattern) => {
-                pattern.stream(self.pages, self.references, self.seed).map_err(|e| usage(e.to_string()))
+                let work = Work::new("making the stream", context.quiet);
+                pattern
+                    .stream_with(self.pages, self.references, self.seed, &mut |fraction| work.at(fraction))
+                    .map_err(|e| usage(e.to_string()))
             }
             Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!("there is no trace {}", self.stream)),
             Err(error) => Err(usage(format!("'{}' is no file, and {error}", self.stream))),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Outcome, Repetition, Run};
 use pagelab_report::text;
 use serde_json::{Map, Value, json};
@@ -97,8 +97,9 @@ pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
             Outcome::Failed(reason) => say!("Repetition {} failed: {reason}.", repetition.number),
         }
     }
-    for text in remarks(run, if all { Level::Info } else { Level::Warning }) {
-        say!("Note: {text}");
+    for text in remarks(run) {
+        let options = textwrap::Options::new(context.style.width).subsequent_indent("  ");
+        say!("{}", textwrap::fill(&format!("Note: {text}"), options));
     }
     if let (true, Some(last)) = (all, run.repetitions.last()) {
         print_all(last, context);
@@ -119,10 +120,10 @@ fn conditions(run: &Run) -> String {
     [kernel, cpu].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn remarks(run: &Run, least: Level) -> Vec<String> {
+fn remarks(run: &Run) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for note in run.repetitions.iter().flat_map(|r| &r.observations.notes) {
-        if note.level >= least && !seen.contains(&note.text) {
+        if !seen.contains(&note.text) {
             seen.push(note.text.clone());
         }
     }

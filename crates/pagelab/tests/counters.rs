@@ -64,7 +64,7 @@ fn stat_as_json_and_as_rates() {
 #[test]
 fn views_of_a_recorded_machine_are_stable() {
     let lab = Lab::new();
-    for machine in ["linux-6.18-cgroup1", "linux-6.12-cgroup2", "linux-4.19"] {
+    for machine in ["linux-6.18-cgroup1", "adapted-cgroup2", "adapted-4.19"] {
         let root = recorded(machine);
         insta::assert_snapshot!(format!("vmstat_{machine}"), lab.ok(&format!("vmstat --root {root}")));
         insta::assert_snapshot!(format!("iostat_{machine}"), lab.ok(&format!("iostat -xn --root {root}")));
@@ -149,6 +149,44 @@ fn the_doctor_answers() {
     assert_eq!(output.status.code(), Some(i32::from(short)));
     assert!(json["doctor"]["evidence"].as_array().unwrap().len() >= 8);
     assert!(json["doctor"]["fitness"].as_array().unwrap().iter().any(|c| c["what"] == "cgroups"));
+}
+
+#[test]
+fn tracepoints_fill_the_columns_that_linux_does_not_keep() {
+    let name = "tracepoints_fill_the_columns_that_linux_does_not_keep";
+    if !common::may_confine(name) {
+        return;
+    }
+    let lab = Lab::new();
+    let refused = lab.output("vmstat --trace 0.1 1");
+    if refused.status.code() == Some(3) {
+        eprintln!("{name}: skipped: {}", String::from_utf8_lossy(&refused.stderr));
+        return;
+    }
+    let json = |arguments: &str| -> serde_json::Value {
+        serde_json::from_str(lab.ok(arguments).lines().last().unwrap()).unwrap()
+    };
+    let row = json("vmstat --trace --json 0.3 2");
+    assert!(row["vmstat"]["epi"].is_number() && row["vmstat"]["epf"].is_number(), "{row}");
+    assert!(row["vmstat"]["epo"].is_null() && row["vmstat"]["de"].is_null(), "{row}");
+
+    let mut busy = sh("trap : USR1; while :; do kill -USR1 $$; done");
+    let tasks = json("prstat -m --trace --json -n 100000 1 1");
+    let id = u64::from(busy.id());
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    let row = tasks["tasks"].as_array().unwrap().iter().find(|t| t["pid"] == id).unwrap();
+    let figure = |name: &str| row[name].as_f64().unwrap();
+    // Each turn sends a signal, takes it, and returns from the handler.
+    assert!(figure("sig") > 10.0 && figure("scl") > figure("sig"), "{row}");
+    assert!((0.0..=100.0).contains(&figure("lck")) && (0.0..=100.0).contains(&figure("tfl")), "{row}");
+    assert!(lab.ok("prstat -m -n 1 0.2 1").contains("   - "), "a dash unless traced");
+
+    let devices = json("iostat -x --trace --json 0.3 2");
+    for device in devices["devices"].as_array().unwrap() {
+        let has_queue = Path::new("/sys/block").join(device["device"].as_str().unwrap()).join("mq").is_dir();
+        assert_eq!(device["wait"].is_number(), has_queue, "{device}");
+    }
 }
 
 /// A shortage of one cgroup: 64 MiB for a shell that holds 20 MB or more and a `cat` that rereads 64 MiB.
@@ -335,14 +373,11 @@ fn the_counters_are_served_to_prometheus() {
 #[test]
 fn a_real_prometheus_scrapes_the_counters() {
     let name = "a_real_prometheus_scrapes_the_counters";
-    if Command::new("prometheus")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_err()
-    {
-        eprintln!("{name}: skipped: install the distribution's prometheus to scrape with it");
+    // Where scripts/prometheus put it.
+    let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/prometheus/usr/bin/prometheus");
+    let program = if fetched.exists() { fetched } else { "prometheus".into() };
+    if Command::new(&program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+        eprintln!("{name}: skipped: there is no prometheus: run scripts/prometheus");
         return;
     }
     let lab = Lab::new();
@@ -350,7 +385,7 @@ fn a_real_prometheus_scrapes_the_counters() {
     let config = "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: pagelab\n    static_configs: \
                   [{targets: ['127.0.0.1:19751']}]\n";
     std::fs::write(lab.path("prometheus.yml"), config).unwrap();
-    let prometheus = Command::new("prometheus")
+    let prometheus = Command::new(&program)
         .args([
             "--config.file=prometheus.yml",
             "--storage.tsdb.path=data",
@@ -391,6 +426,30 @@ fn a_recording_is_kept_and_drawn() {
 }
 
 #[test]
+fn a_killed_recording_keeps_what_it_saw() {
+    let lab = Lab::new();
+    let selection = "vmstat:::pgfault meminfo:::MemFree";
+    // On a machine that is slow now, a longer time.
+    let kept = (1..6).any(|seconds| {
+        let name = format!("cut-{seconds}");
+        let mut killed = Running::start(&lab, &format!("record --interval 0.05 --name {name} {selection}"));
+        std::thread::sleep(Duration::from_secs(2 * seconds));
+        killed.0.kill().unwrap();
+        killed.0.wait().unwrap();
+        let csv = lab.output(&format!("export {name} --format csv"));
+        let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
+        csv.lines().filter(|line| line.contains("torn") && line.contains("meminfo:0:mem:MemFree")).count()
+            >= 5
+    });
+    assert!(kept, "a killed recording is lost");
+    let shown = lab.ok("show @1");
+    assert!(shown.contains("torn"), "{shown}");
+    lab.ok("report @1 -o page.html");
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains("meminfo:0:mem:MemFree") && page.contains("killed"));
+}
+
+#[test]
 fn the_accounting_switch_is_put_back_even_after_a_kill() {
     let name = "the_accounting_switch_is_put_back_even_after_a_kill";
     if !common::may_confine(name) {
@@ -413,4 +472,37 @@ fn the_accounting_switch_is_put_back_even_after_a_kill() {
     assert!(on().unwrap(), "nobody could put it back yet");
     lab.ok("stat -l vmstat:::pgfault");
     assert!(!on().unwrap(), "the next start puts it back");
+}
+
+#[test]
+fn the_accounting_switch_stays_on_for_the_last_that_needs_it() {
+    let name = "the_accounting_switch_stays_on_for_the_last_that_needs_it";
+    if !common::may_confine(name) {
+        return;
+    }
+    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let on = || std::fs::read_to_string("/proc/sys/kernel/task_delayacct").map(|text| text.trim() != "0");
+    if on().unwrap_or(true) {
+        eprintln!("{name}: skipped: this kernel has no such switch, or it is on already");
+        return;
+    }
+    let lab = Lab::new();
+    let journals = || {
+        let folder = std::fs::read_dir(lab.path("state")).into_iter().flatten().flatten();
+        folder.filter(|file| file.path().extension().is_some_and(|e| e == "journal")).count()
+    };
+    let until = |what: &dyn Fn() -> bool| {
+        assert!((0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            what()
+        }));
+    };
+    let first = Running::start(&lab, "prstat 60 --enable-accounting");
+    until(&|| on().unwrap());
+    let second = Running::start(&lab, "prstat 60 --enable-accounting");
+    until(&|| journals() == 2);
+    drop(first);
+    assert!(on().unwrap(), "the second still needs it");
+    drop(second);
+    assert!(!on().unwrap(), "the last puts it back");
 }

@@ -17,6 +17,24 @@ fn every_study_prints_claims_with_verdicts() {
     assert!(error.contains("gorman-2002"), "{error}");
 }
 
+/// The study's own experiment on the running kernel: its figures are shown at once, and later without it.
+#[test]
+fn the_running_kernel_is_laid_beside_the_study() {
+    let lab = Lab::new();
+    let before = lab.ok("reproduce mcdougall-2007");
+    assert!(before.contains("nothing measured yet; pagelab reproduce mcdougall-2007 --on host"), "{before}");
+    assert!(lab.fails("reproduce mcdougall-2007 --on model:lru", 2).contains("name host"));
+    let at_once = lab.ok("reproduce mcdougall-2007 --on host");
+    let here = |said: &str| said.lines().find(|line| line.starts_with("here ")).unwrap().to_owned();
+    assert!(!here(&at_once).contains('—'), "{at_once}");
+    let later = lab.json("reproduce mcdougall-2007 --json");
+    let table = &later["studies"][0]["here"];
+    assert!(table["title"].as_str().unwrap().contains("clock-1 on host"), "{table}");
+    let rows = table["rows"].as_array().unwrap();
+    // Five sleeps of a second: none was much shorter.
+    assert!(rows.last().unwrap()[1][0].as_f64().unwrap() > 0.99, "{table}");
+}
+
 /// The models are seeded and in virtual time: what they say never changes unless they do.
 #[test]
 fn the_claims_are_what_they_were() {
@@ -43,6 +61,9 @@ fn the_published_systems_are_targets() {
     let runs = [
         "vmtest --on model:sun4c-sunos403 --sizes 2M,32M --mapping shared --passes 200 --seconds 3600",
         "forkstorm --on model:linux-2.5.27-rmap --script any --copies 2 --forks 10",
+        "vmtest --on model:tlb --sizes 128K,8M --process-size 8M --seconds 0.05",
+        "forkstorm --on model:linux-6-folio --forks 10",
+        "fileread --on model:solaris10-segkpm --sizes 4M,32M,128M",
         "faultscale --on model:dragonfly-2011-token --workers 1,8,48",
         "fileread --on model:solaris8-segmap --access pread --sizes 4M,32M,128M",
         "clock --on model:guest-clock-core --steps 3",

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::patterns::Progress;
 use crate::stream::Stream;
 use crate::{patterns, trace};
 
@@ -96,6 +97,20 @@ impl Pattern {
     /// # Errors
     /// When the region or the stream is empty or beyond 2^32 − 1 pages, or a trace cannot be read.
     pub fn stream(&self, pages: u64, references: u64, seed: u64) -> Result<Stream, PatternError> {
+        self.stream_with(pages, references, seed, &mut |_| {})
+    }
+
+    /// As [`Pattern::stream`]; `progress` is told now and then how far it is, from 0 to 1.
+    ///
+    /// # Errors
+    /// As [`Pattern::stream`].
+    pub fn stream_with(
+        &self,
+        pages: u64,
+        references: u64,
+        seed: u64,
+        progress: Progress,
+    ) -> Result<Stream, PatternError> {
         let region = u32::try_from(pages)
             .map_err(|_| PatternError::Extent(format!("{pages} pages are too many: at most {}", u32::MAX)))?;
         if region == 0 {
@@ -114,11 +129,11 @@ impl Pattern {
         let list = match self {
             Self::SmoothSin => patterns::sine::smooth_sin(region, n),
             Self::SmoothSinTail => patterns::sine::smooth_sin_tail(region, n),
-            Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, n, seed),
+            Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, n, seed, progress),
             Self::Linear => patterns::simple::linear(region, n),
-            Self::Uniform => patterns::simple::uniform(region, n, seed),
-            Self::Zipf(exponent) => patterns::zipf::zipf(region, n, *exponent, seed),
-            Self::Drift(share) => patterns::simple::drift(region, n, *share, seed),
+            Self::Uniform => patterns::simple::uniform(region, n, seed, progress),
+            Self::Zipf(exponent) => patterns::zipf::zipf(region, n, *exponent, seed, progress),
+            Self::Drift(share) => patterns::simple::drift(region, n, *share, seed, progress),
             Self::Trace(path) => trace::read_pages(path, region, n)?,
         };
         Ok(Stream::new(region, list))

@@ -60,9 +60,13 @@ impl Rng {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Shuffles in place (Fisher and Yates; Durstenfeld's form, from the last element down).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    /// Shuffles in place (Fisher and Yates; Durstenfeld's form, from the last element down). `progress`
+    /// is told now and then how far it is, from 0 to 1.
+    pub fn shuffle<T>(&mut self, items: &mut [T], progress: &mut dyn FnMut(f64)) {
         for i in (1..items.len()).rev() {
+            if i % (1 << 20) == 0 {
+                progress(1.0 - i as f64 / items.len() as f64);
+            }
             items.swap(i, self.below(i as u64 + 1) as usize);
         }
     }
@@ -95,7 +99,7 @@ mod tests {
     #[test]
     fn a_shuffle_is_a_permutation() {
         let mut items: Vec<u32> = (0..100).collect();
-        Rng::new(3).shuffle(&mut items);
+        Rng::new(3).shuffle(&mut items, &mut |_| {});
         assert_ne!(items, (0..100).collect::<Vec<_>>());
         items.sort_unstable();
         assert_eq!(items, (0..100).collect::<Vec<_>>());

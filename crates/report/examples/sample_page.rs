@@ -85,7 +85,7 @@ fn main() -> std::io::Result<()> {
             verdict: vec![format!("Drawn to be looked at: {} runs of two repetitions.", runs.len())],
             runs,
             comparisons: Vec::new(),
-            marks: Vec::new(),
+            curves: Vec::new(),
         });
         std::fs::write(folder.join(format!("{name}.html")), &html)?;
         println!("{name}.html: {} bytes", html.len());

@@ -7,4 +7,4 @@ pub mod page;
 pub mod text;
 
 pub use page::plot;
-pub use page::{Marks, PageInput, Section, TextTable, document, page};
+pub use page::{Curve, PageInput, Section, TextTable, document, page};

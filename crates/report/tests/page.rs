@@ -76,7 +76,7 @@ fn html(runs: &[&Run]) -> String {
         verdict: vec!["A sentence.".into()],
         runs: runs.to_vec(),
         comparisons: Vec::new(),
-        marks: Vec::new(),
+        curves: Vec::new(),
     })
 }
 
@@ -171,7 +171,7 @@ proptest! {
         seen.tables[0].columns[1].name.clone_from(&text);
         let table = TextTable { title: text.clone(), headings: vec![text.clone()], rows: vec![vec![text.clone()]], remarks: vec![text.clone()], warnings: vec![text.clone()] };
         let other = run.clone();
-        let page = page(&PageInput { title: text.clone(), verdict: vec![text.clone()], runs: vec![&run, &other], comparisons: vec![table], marks: Vec::new() });
+        let page = page(&PageInput { title: text.clone(), verdict: vec![text.clone()], runs: vec![&run, &other], comparisons: vec![table], curves: Vec::new() });
         prop_assert_eq!(scripts(&page), 1);
         prop_assert!(!page.contains("<!--"));
         prop_assert_eq!(page.matches("</script>").count(), page.matches("<script").count());

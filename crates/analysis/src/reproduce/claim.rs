@@ -357,6 +357,8 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// What the model was given.
     pub parameters: Vec<Parameter>,
+    /// The same experiment on a kernel that runs, beside the two; dashes where it has not been run.
+    pub here: Table,
     /// Figures in full.
     pub tables: Vec<Table>,
     /// Plots for the page.

@@ -1,5 +1,6 @@
 //! Irlam 1990: throughput of a SPARCstation 1 against active virtual memory, on the model of its pmegs.
 
+pub(super) mod here;
 mod sweeps;
 
 use std::thread;
@@ -127,6 +128,8 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
     let speeds: Vec<(u32, f64)> = speeds(&cases, &model);
     rows_claims(&mut claims, &published, &model, &speeds);
     let mut plots = rows_plots(&published, &model, &speeds);
+    let (here, line) = here::beside(&options.here, &published, &model, &speeds);
+    plots[0].series.extend(line);
     let few = options.seed..options.seed + 2;
     let one = options.seed..options.seed + 1;
     let (table, plot) = sweeps::family(&few);
@@ -161,6 +164,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
         source: "Gordon Irlam, A Guide to Sun-4 Virtual Memory Performance, comp.sys.sun, 9 July 1990",
         claims,
         parameters: parameters(&system),
+        here,
         tables,
         plots,
         notes: vec![

@@ -1,11 +1,14 @@
 //! McDougall 2007: time in a guest whose processors' counters are not in step, and whether the rules of
 //! the live `clock` experiment would have noticed.
 
-use pagelab_model::clocks::{Binding, Guest, Step, Suspicion, suspicions};
+use pagelab_experiment::experiments::{Clock, Suspicion};
+use pagelab_experiment::{Experiment, Run};
+use pagelab_model::clocks::{Binding, Guest, Step};
 
 use super::claim::{
     Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict,
 };
+use super::here::{self, Live};
 use super::{Options, StudyError, figure, rows};
 
 const NAME: &str = "mcdougall-2007";
@@ -65,7 +68,7 @@ fn show(guest: &Guest, seed: u64) -> Shown {
     for run in 0..RUNS {
         let mut late = false;
         for step in guest.steps(STEPS, seed + run) {
-            let found = suspicions(&step, 1.0, SLACK);
+            let found = step.suspicions(SLACK);
             steps += 1.0;
             shown.suspect += f64::from(u8::from(!found.is_empty()));
             shown.early += f64::from(u8::from(found.contains(&Suspicion::Early)));
@@ -140,6 +143,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
         source: "Richard McDougall, weblog, 28 March 2007",
         claims,
         parameters: parameters(&free),
+        here: here(&options.here, &rows, &cases, &shown),
         tables: vec![flags, table],
         plots: vec![plot(&rows, &cases[..3], options.seed)],
         notes: vec![
@@ -152,6 +156,54 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
                 .into(),
         ],
     })
+}
+
+pub(super) fn live() -> Vec<Live> {
+    vec![Live::free(Experiment::Clock(Clock { steps: 5, ..Clock::default() }))]
+}
+
+/// The published machines, the modelled guests and this machine.
+fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[Shown]) -> Table {
+    let live = live();
+    let columns = vec![
+        Column::new("shortest step", "s", 4),
+        Column::new("longest step", "s", 4),
+        Column::new("two clocks apart, at most", "µs", 1),
+        Column::new("steps called suspect", "%", 1),
+    ];
+    let mut table = here::table(NAME, &live, runs, "a sleep of a second", columns);
+    for machine in ["reference", "guest", "guest-numanode", "guest-fixed"] {
+        let steps: Vec<&Step> =
+            rows.iter().filter(|row| row.machine == machine).map(|row| &row.step).collect();
+        let of = |pick: fn(f64, f64) -> f64, value: fn(&Step) -> f64| {
+            steps.iter().map(|step| value(step)).reduce(pick)
+        };
+        let suspect = steps.iter().filter(|step| !step.suspicions(SLACK).is_empty()).count();
+        table.row(
+            format!("published, {machine}"),
+            [
+                of(f64::min, |step| step.wall.min(step.counter)),
+                of(f64::max, |step| step.wall.max(step.counter)),
+                of(f64::max, |step| (step.wall - step.counter).abs() * 1e6),
+                Some(100.0 * suspect as f64 / steps.len() as f64),
+            ],
+        );
+    }
+    for ((name, _), shown) in cases.iter().zip(shown).take(3) {
+        let figures = [Some(shown.shortest), Some(shown.longest), None, Some(100.0 * shown.suspect)];
+        table.row(format!("model, {name}"), figures);
+    }
+    let seen = live[0].seen(runs).and_then(|seen| seen.table("clock"));
+    let of = |pick: fn(f64, f64) -> f64| {
+        let clocks = ["realtime", "monotonic"].iter().filter_map(|clock| seen?.numbers(clock));
+        clocks.flatten().flatten().copied().reduce(pick).map(|ns| ns / 1e9)
+    };
+    let metric = |name: &str| live[0].metric(runs, name);
+    let steps = seen.and_then(|seen| seen.numbers("realtime")).map(<[_]>::len);
+    let suspect = metric("clock.jumps").zip(steps).map(|(jumps, steps)| 100.0 * jumps / steps as f64);
+    let apart = metric("clock.step.worst").map(|ns| ns / 1e3);
+    table.row("here", [of(f64::min), of(f64::max), apart, suspect]);
+    table
 }
 
 /// The rules tried on every published row.
@@ -168,7 +220,7 @@ fn flags(rows: &[Row], claims: &mut Vec<Claim>) -> Table {
         ],
     );
     for row in rows {
-        let found = suspicions(&row.step, 1.0, SLACK);
+        let found = row.step.suspicions(SLACK);
         let has = |suspicion| Some(f64::from(u8::from(found.contains(&suspicion))));
         table.row(
             format!("{} {}", row.machine, row.second),
@@ -186,7 +238,7 @@ fn flags(rows: &[Row], claims: &mut Vec<Claim>) -> Table {
     {
         let seconds: Vec<String> = rows
             .iter()
-            .filter(|row| row.machine == machine && !suspicions(&row.step, 1.0, SLACK).is_empty())
+            .filter(|row| row.machine == machine && !row.step.suspicions(SLACK).is_empty())
             .map(|row| row.second.to_string())
             .collect();
         let found = seconds.join(", ");
@@ -209,7 +261,7 @@ fn shapes(claims: &mut Vec<Claim>, rows: &[Row], shown: &[Shown]) {
     let fine = |machine: &str| {
         let steps: Vec<f64> = rows
             .iter()
-            .filter(|row| row.machine == machine && suspicions(&row.step, 1.0, SLACK).is_empty())
+            .filter(|row| row.machine == machine && row.step.suspicions(SLACK).is_empty())
             .map(|row| row.step.counter)
             .collect();
         steps.iter().sum::<f64>() / steps.len() as f64
@@ -262,10 +314,16 @@ fn shapes(claims: &mut Vec<Claim>, rows: &[Row], shown: &[Shown]) {
 }
 
 fn plot(rows: &[Row], cases: &[(&str, Guest)], seed: u64) -> Plot {
-    let mut series: Vec<Series> = ["reference", "guest", "guest-numanode", "guest-fixed"]
+    let machines = [
+        ("reference", "not virtual"),
+        ("guest", cases[0].0),
+        ("guest-numanode", cases[1].0),
+        ("guest-fixed", cases[2].0),
+    ];
+    let mut series: Vec<Series> = machines
         .into_iter()
-        .map(|machine| Series {
-            name: format!("published, {machine}"),
+        .map(|(machine, name)| Series {
+            name: format!("published, {name}"),
             published: true,
             points: rows
                 .iter()
@@ -275,6 +333,9 @@ fn plot(rows: &[Row], cases: &[(&str, Guest)], seed: u64) -> Plot {
                 .collect(),
         })
         .collect();
+    // Of the runs the first in which time jumps where it may.
+    let jumps = |seed: &u64| cases[0].1.steps(STEPS, *seed).iter().any(|step| step.counter > 100.0);
+    let seed = (seed..seed + RUNS).find(jumps).unwrap_or(seed);
     series.extend(cases.iter().map(|(name, guest)| Series {
         name: (*name).to_owned(),
         published: false,

@@ -1,5 +1,7 @@
 //! Morton 2002: what reverse maps cost a script that forks and execs, and what they are worth.
 
+use pagelab_experiment::experiments::Forkstorm;
+use pagelab_experiment::{Experiment, Run};
 use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
 use pagelab_model::rmap::mechanism::KINDS;
 use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
@@ -7,6 +9,7 @@ use pagelab_model::rmap::space::Memory;
 use pagelab_model::rmap::{Costs, Kind, Script, run};
 
 use super::claim::{Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance};
+use super::here::{self, Live};
 use super::{Options, StudyError, figure, rows};
 
 const NAME: &str = "morton-2002";
@@ -131,6 +134,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
         source: "Andrew Morton, page_add/remove_rmap costs, linux-mm, 24 July 2002",
         claims,
         parameters: parameters(&script, &costs),
+        here: here(&options.here, &published, &ten, &costs)?,
         tables: vec![counts_table(&published, &five), kinds_table(&published, &ten, &costs)?, reclaim, even],
         plots: vec![reclaim_plot, trade_plot],
         notes: vec![
@@ -148,6 +152,45 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
                 .into(),
         ],
     })
+}
+
+/// The script, fifty times in each of as many copies as the machine of the study had processors.
+pub(super) fn live() -> Vec<Live> {
+    let storm = Forkstorm {
+        copies: PROCESSORS as u32,
+        forks: 50,
+        script: Some("/etc/passwd".into()),
+        ..Forkstorm::default()
+    };
+    vec![Live::free(Experiment::Forkstorm(storm))]
+}
+
+fn here(runs: &[Run], published: &Published, ten: &Memory, costs: &Costs) -> Result<Table, StudyError> {
+    let live = live();
+    let columns = ["2.5.27 published", "with chains published", "with chains, model", "here"]
+        .map(|name| Column::new(name, "", 2));
+    let mut table = here::table(NAME, &live, runs, "the script, by its forks", columns.to_vec());
+    let (with, without) = (published.run(WITH)?, published.run(WITHOUT)?);
+    let forks = ten.counts.forks as f64;
+    let system = without[1] + costs.time(&ten.work(Kind::Chain)) / 1e9;
+    let metric = |name: &str| live[0].metric(runs, name);
+    // 200 iterations of five forks each.
+    let made = metric("forks.rate").zip(metric("time.elapsed")).map(|(rate, ns)| rate * ns / 1e9);
+    let each = |name: &str, scale: f64| metric(name).zip(made).map(|(sum, forks)| sum / forks / scale);
+    let faults = published.calls.iter().filter(|(name, _)| name == "do_no_page" || name == "do_wp_page");
+    let five = published.calls.iter().find(|(name, _)| name == "forks").map_or(f64::NAN, |(_, count)| *count);
+    let faults = faults.map(|(_, count)| count).sum::<f64>() / five;
+    let modelled = (ten.counts.do_no_page + ten.counts.do_wp_page) as f64 / forks;
+    let ms = |seconds: f64| Some(seconds / forks * 1e3);
+    table.row(
+        "system time of a fork, ms",
+        [ms(without[1]), ms(with[1]), ms(system), each("time.system", 1e6)],
+    );
+    table.row("user time of a fork, ms", [ms(without[0]), ms(with[0]), None, each("time.user", 1e6)]);
+    table.row("faults a fork", [None, Some(faults), Some(modelled), each("faults.minor", 1.0)]);
+    table
+        .row("forks a second", [Some(forks / without[3]), Some(forks / with[3]), None, metric("forks.rate")]);
+    Ok(table)
 }
 
 fn identities(claims: &mut Vec<Claim>, memory: &Memory) {
@@ -441,7 +484,35 @@ fn parameters(script: &Script, costs: &Costs) -> Vec<Parameter> {
 
 #[cfg(test)]
 mod tests {
+    use pagelab_model::rmap::KernelCosts;
+
     use super::*;
+
+    #[test]
+    fn the_kernels_costs_are_those_of_the_published_profile() {
+        let published = published().unwrap();
+        let call = |name: &str| published.calls.iter().find(|(n, _)| n == name).unwrap().1;
+        let system = published.run(WITHOUT).unwrap()[1] * 1e9;
+        let share = |function| published.share(WITHOUT, function).unwrap();
+        let each = |share: f64, calls: f64| share * system / (2.0 * calls);
+        let costs = KernelCosts::QUAD_PENTIUM_III;
+        let dropped = share("zap_pte_range") + share("page_cache_release");
+        let listed: f64 =
+            ["do_wp_page", "do_no_page", "copy_page_range", "do_anonymous_page"].map(share).iter().sum();
+        for (derived, target) in [
+            (each(share("copy_page_range"), call("add_copy_page_range")), costs.copied),
+            (each(dropped, call("remove_zap_pte_range")), costs.dropped),
+            (each(share("do_no_page"), call("do_no_page")), costs.touched),
+            (each(share("do_anonymous_page"), call("add_do_anonymous_page")), costs.fresh),
+            (each(share("do_wp_page"), call("do_wp_page")), costs.protected),
+            (each(1.0 - listed - dropped, call("forks") + 7_500.0), costs.call),
+        ] {
+            assert!((derived / target - 1.0).abs() < 0.001, "{derived} {target}");
+        }
+        // So the script's time without reverse map is the published one, as near as its counts are.
+        let ten = run(&Script::published(10), 1);
+        assert!((costs.time(&ten.counts) / system - 1.0).abs() < 0.01);
+    }
 
     #[test]
     fn every_published_counter_but_those_of_the_spins_has_a_count_or_is_nought() {

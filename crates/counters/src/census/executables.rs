@@ -1,6 +1,7 @@
 //! The physical pages that some process maps executable from a file: from each process's list of
 //! mappings (/proc/PID/maps) and, for the executable ones, its page table (/proc/PID/pagemap).
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -64,6 +65,31 @@ pub fn find(root: &Root) -> PageBits {
     found
 }
 
+/// A file by the kernel's number of its device and its inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileNumber {
+    /// Major number · 2²⁰ + minor number.
+    pub device: u32,
+    /// The inode.
+    pub inode: u64,
+}
+
+/// The files that some process maps executable.
+pub fn executable_files(root: &Root) -> HashSet<FileNumber> {
+    let processes = root.list_numbers("proc").into_iter();
+    let maps = processes.filter_map(|pid| root.read(&format!("proc/{pid}/maps")));
+    maps.flat_map(|maps| maps.lines().filter_map(executable_file).collect::<Vec<_>>()).collect()
+}
+
+fn executable_file(line: &str) -> Option<FileNumber> {
+    executable_range(line)?;
+    let mut words = line.split_ascii_whitespace().skip(3);
+    let (major, minor) = words.next()?.split_once(':')?;
+    let (major, minor) = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    (major < 1 << 12 && minor < 1 << 20)
+        .then_some(FileNumber { device: major << 20 | minor, inode: words.next()?.parse().ok()? })
+}
+
 /// `START-END r-xp OFFSET DEV INODE PATH` of a file (its inode is not 0), in bytes.
 fn executable_range(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split_ascii_whitespace();
@@ -90,6 +116,7 @@ mod tests {
         assert_eq!(executable_range(code), Some((0x55d0, 0x55d8)));
         assert_eq!(executable_range("55d0-55d8 r--p 00000000 fe:00 1234   /bin/x"), None);
         assert_eq!(executable_range("7ff0-7ff8 r-xp 00000000 00:00 0   [vdso]"), None);
+        assert_eq!(executable_file(code), Some(FileNumber { device: 0xfe << 20, inode: 1234 }));
     }
 
     #[test]
@@ -103,7 +130,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_panics(line in ".{0,80}") {
-            let _ = executable_range(&line);
+            let _ = executable_file(&line);
+            let _ = executable_file(&format!("1-2 r-xp {line}"));
         }
     }
 }

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::root::Root;
 use executables::PageBits;
+pub use executables::{FileNumber, executable_files};
 pub use flags::Use;
 
 /// Pages in one read of each file: 64 K pages are 512 KiB of entries and 256 MiB of memory.

@@ -4,19 +4,22 @@
 //! |---|---|
 //! | USR, SYS | Δrun_time of schedstat, which is exact, split as Δutime to Δstime, which are not |
 //! | TRP | no counter: Linux charges traps to system time |
-//! | TFL | no counter: Linux does not tell faults on instructions from faults on data |
+//! | TFL | traced: asleep in a page fault on an instruction |
 //! | DFL | delay accounting: max(swap-in, thrashing) + direct reclaim + compaction + copy on write |
-//! | LCK | no counter: waiting for a user lock is sleeping in futex(2) |
+//! | LCK | traced: waiting in futex(2), for locks and conditions of user mode |
 //! | LAT | Δrun_delay of schedstat: runnable, without a CPU |
-//! | SLP | what remains, never below 0: LCK and waiting for block I/O are in it |
+//! | SLP | what remains, never below 0: waiting for block I/O is in it, and LCK and TFL where not traced |
 //! | VCX, ICX | Δvoluntary and Δinvoluntary context switches |
-//! | SCL, SIG | no counter: system calls and signals are not counted for each process |
+//! | SCL, SIG | traced: system calls begun, signals delivered |
+//!
+//! What is traced is counted only while somebody does ([`Traced`]); a dash else.
 //!
 //! Shares are of the interval; a process's are of the interval times its threads, as the sum of its
 //! threads' states. Linux's delays run from the clock when a task enters the state until it leaves
 //! it, time on the CPU included (direct reclaim is mostly that), so USR + SYS + DFL + LAT may exceed
 //! 100. Swap-in and thrashing overlap where the swap device answers at once, hence the maximum: a
-//! lower bound. Waiting for the swap-in of a page that was not in the working set is in
+//! lower bound. A page of code that is wanted again soon after it was evicted counts as thrashing in
+//! DFL and, where traced, in TFL. Waiting for the swap-in of a page that was not in the working set is in
 //! [`Row::block_io`] alone.
 
 use std::collections::HashMap;
@@ -63,6 +66,19 @@ impl Delays {
     }
 }
 
+/// What a thread has done since tracing began. Times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// System calls.
+    pub calls: u64,
+    /// Signals delivered.
+    pub signals: u64,
+    /// Waiting in futex(2).
+    pub lock_wait: u64,
+    /// Asleep in page faults on instructions.
+    pub text_wait: u64,
+}
+
 /// One moment: the counters and the delays of those tasks (processes, or threads with `-L`) for which
 /// the kernel accounts them.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +87,8 @@ pub struct Moment {
     pub counters: Snapshot,
     /// The delays by process or thread number.
     pub delays: HashMap<u64, Delays>,
+    /// What was traced of each thread; None where nothing was.
+    pub traced: Option<HashMap<u64, Traced>>,
 }
 
 /// One process or thread in one interval. Shares are in percent.
@@ -98,8 +116,12 @@ pub struct Row {
     pub usr: f64,
     /// On a CPU in the kernel.
     pub sys: f64,
+    /// Asleep in faults on instructions; None unless traced.
+    pub tfl: Option<f64>,
     /// Waiting for memory; None where delays are not accounted.
     pub dfl: Option<f64>,
+    /// Waiting for locks of user mode; None unless traced.
+    pub lck: Option<f64>,
     /// Everything else.
     pub slp: f64,
     /// Runnable, without a CPU.
@@ -110,6 +132,10 @@ pub struct Row {
     pub vcx: f64,
     /// Involuntary switches in the interval.
     pub icx: f64,
+    /// System calls in the interval; None unless traced.
+    pub scl: Option<f64>,
+    /// Signals in the interval; None unless traced.
+    pub sig: Option<f64>,
     /// Minor faults per second.
     pub minor_faults: f64,
     /// Major faults per second.
@@ -125,6 +151,7 @@ struct Sums {
     delay: f64,
     voluntary: f64,
     involuntary: f64,
+    traced: Option<Traced>,
 }
 
 /// The rows between two moments, the tasks that waited longest for memory first, then those that
@@ -149,7 +176,7 @@ fn process_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
     let mut sums: HashMap<u64, Sums> = HashMap::new();
     for (_, _, group) in now.counters.groups("thread") {
         let Some(pid) = of_group(group, "pid") else { continue };
-        add(sums.entry(pid as u64).or_default(), before, group);
+        add(sums.entry(pid as u64).or_default(), before, now, group);
     }
     now.counters
         .groups("process")
@@ -175,7 +202,7 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
         .filter_map(|(tid, name, group)| {
             let pid = of_group(group, "pid")? as u64;
             let mut sum = Sums::default();
-            add(&mut sum, before, group);
+            add(&mut sum, before, now, group);
             let mut row = row_of(&sum, delays(before, now, tid), seconds);
             let rate = |statistic| growth(before, "thread", group, statistic) / seconds;
             row.pid = pid;
@@ -196,13 +223,31 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
 /// by their numbers and when they started, for they may change their names.
 fn growth(before: &Moment, module: &str, group: &[Sample], statistic: &str) -> f64 {
     let end = of_group(group, statistic).unwrap_or(0.0);
-    let earlier = group.first().map_or(&[][..], |task| before.counters.instance(module, task.instance));
-    let same = of_group(earlier, "start") == of_group(group, "start");
-    let start = of_group(earlier, statistic).filter(|_| same).unwrap_or(0.0);
+    let start = earlier(before, module, group).and_then(|task| of_group(task, statistic)).unwrap_or(0.0);
     (end - start).max(0.0)
 }
 
-fn add(sum: &mut Sums, before: &Moment, group: &[Sample]) {
+/// The same task before.
+fn earlier<'a>(before: &'a Moment, module: &str, group: &[Sample]) -> Option<&'a [Sample]> {
+    let earlier = before.counters.instance(module, group.first()?.instance);
+    (!earlier.is_empty() && of_group(earlier, "start") == of_group(group, "start")).then_some(earlier)
+}
+
+/// The growth of what was traced of a thread; None where nothing was.
+fn traced(before: &Moment, now: &Moment, group: &[Sample]) -> Option<Traced> {
+    let thread = group.first()?.instance;
+    let end = now.traced.as_ref()?.get(&thread).copied().unwrap_or_default();
+    let known = before.traced.as_ref()?.get(&thread).filter(|_| earlier(before, "thread", group).is_some());
+    let start = known.copied().unwrap_or_default();
+    Some(Traced {
+        calls: end.calls.saturating_sub(start.calls),
+        signals: end.signals.saturating_sub(start.signals),
+        lock_wait: end.lock_wait.saturating_sub(start.lock_wait),
+        text_wait: end.text_wait.saturating_sub(start.text_wait),
+    })
+}
+
+fn add(sum: &mut Sums, before: &Moment, now: &Moment, group: &[Sample]) {
     let grown = |statistic| growth(before, "thread", group, statistic);
     let (mut user, mut system) = (grown("utime"), grown("stime"));
     if user + system == 0.0 {
@@ -217,6 +262,13 @@ fn add(sum: &mut Sums, before: &Moment, group: &[Sample]) {
     sum.delay += grown("run_delay");
     sum.voluntary += grown("voluntary_switches");
     sum.involuntary += grown("involuntary_switches");
+    if let Some(grown) = traced(before, now, group) {
+        let sum = sum.traced.get_or_insert_default();
+        sum.calls += grown.calls;
+        sum.signals += grown.signals;
+        sum.lock_wait += grown.lock_wait;
+        sum.text_wait += grown.text_wait;
+    }
 }
 
 /// The growth of a task's delays; None unless they are accounted at the interval's end.
@@ -232,16 +284,23 @@ fn row_of(sum: &Sums, delays: Option<(f64, f64)>, seconds: f64) -> Row {
     let percent = |ns: f64| (100.0 * ns / whole).clamp(0.0, 100.0);
     let (usr, sys, lat) = (percent(sum.user), percent(sum.system), percent(sum.delay));
     let dfl = delays.map(|(memory, _)| percent(memory));
+    let tfl = sum.traced.map(|t| percent(t.text_wait as f64));
+    let lck = sum.traced.map(|t| percent(t.lock_wait as f64));
+    let others = [dfl, tfl, lck].into_iter().flatten().sum::<f64>();
     Row {
         threads: sum.threads,
         usr,
         sys,
+        tfl,
         dfl,
+        lck,
         lat,
-        slp: (100.0 - usr - sys - lat - dfl.unwrap_or(0.0)).max(0.0),
+        slp: (100.0 - usr - sys - lat - others).max(0.0),
         block_io: delays.map(|(_, io)| percent(io)),
         vcx: sum.voluntary,
         icx: sum.involuntary,
+        scl: sum.traced.map(|t| t.calls as f64),
+        sig: sum.traced.map(|t| t.signals as f64),
         ..Row::default()
     }
 }
@@ -260,7 +319,7 @@ fn describe(row: &mut Row, process: &[Sample]) {
 /// The line above the microstates.
 pub fn microstate_heading(by_thread: bool) -> String {
     let last = if by_thread { "PROCESS/TID" } else { "PROCESS/NLWP" };
-    format!("    PID USER       USR  SYS TRP TFL  DFL LCK  SLP  LAT   VCX   ICX SCL SIG {last}")
+    format!("    PID USER       USR  SYS TRP  TFL  DFL  LCK  SLP  LAT   VCX   ICX   SCL SIG {last}")
 }
 
 /// The line above the summary.
@@ -274,18 +333,18 @@ impl Row {
     pub fn microstates(&self, user: &str) -> String {
         [
             format!("{:>7} {user:<8.8} ", self.pid),
-            cell(Some(self.usr), 5, 1),
-            cell(Some(self.sys), 4, 1),
+            share(Some(self.usr), 5),
+            share(Some(self.sys), 4),
             cell(None, 3, 0),
-            cell(None, 3, 0),
-            cell(self.dfl, 4, 1),
-            cell(None, 3, 0),
-            cell(Some(self.slp), 4, if self.slp >= 99.95 { 0 } else { 1 }),
-            cell(Some(self.lat), 4, 1),
-            cell(Some(self.vcx), 5, 0),
-            cell(Some(self.icx), 5, 0),
-            cell(None, 3, 0),
-            cell(None, 3, 0),
+            share(self.tfl, 4),
+            share(self.dfl, 4),
+            share(self.lck, 4),
+            share(Some(self.slp), 4),
+            share(Some(self.lat), 4),
+            count(Some(self.vcx), 5),
+            count(Some(self.icx), 5),
+            count(self.scl, 5),
+            count(self.sig, 3),
             self.tail(),
         ]
         .concat()
@@ -309,6 +368,21 @@ impl Row {
     fn tail(&self) -> String {
         format!("{}/{}", self.command, self.tid.unwrap_or(self.threads))
     }
+}
+
+/// A share in percent: a decimal where there is room.
+fn share(percent: Option<f64>, width: usize) -> String {
+    let whole = percent.is_some_and(|p| p >= 99.95);
+    cell(percent, width, usize::from(!whole))
+}
+
+/// A count, in thousands or millions where it is too long.
+fn count(count: Option<f64>, width: usize) -> String {
+    let Some(count) = count else { return cell(None, width, 0) };
+    let units = [(1.0, ""), (1e3, "K"), (1e6, "M")];
+    let texts = units.map(|(unit, letter)| format!("{:.0}{letter}", count / unit));
+    let fitting = texts.iter().find(|text| text.len() <= width).unwrap_or(&texts[2]);
+    format!("{fitting:>width$} ")
 }
 
 /// Bytes in four characters and a letter; a dash where there is no figure.
@@ -363,7 +437,8 @@ mod tests {
             samples.extend(task("thread", tid, &values));
         }
         let delays = Delays { swap_in, thrashing: Some(swap_in / 2), reclaim: 10 * MS, ..Delays::default() };
-        Moment { counters: Snapshot::new(seconds * 1_000_000_000, samples), delays: [(7, delays)].into() }
+        let counters = Snapshot::new(seconds * 1_000_000_000, samples);
+        Moment { counters, delays: [(7, delays)].into(), traced: None }
     }
 
     #[test]
@@ -372,7 +447,21 @@ mod tests {
         assert_eq!((row.usr, row.sys, row.lat), (5.0, 15.0, 10.0));
         assert_eq!(row.dfl, Some(50.0), "thrashing overlaps swap-in, and reclaim did not grow");
         assert_eq!((row.slp, row.threads, row.major_faults), (20.0, 2, 1000.0));
-        assert!(row.microstates("root").contains(" 50.0   - 20.0 10.0 "), "{}", row.microstates("root"));
+        assert!(row.microstates("root").contains(" 50.0    - 20.0 10.0 "), "{}", row.microstates("root"));
+    }
+
+    #[test]
+    fn what_is_traced_of_the_threads_is_their_processs() {
+        let (mut before, mut now) = (moment(0, [0, 0], 0), moment(1, [200 * MS, 0], 0));
+        let of = |calls, lock| Traced { calls, lock_wait: lock, ..Traced::default() };
+        before.traced = Some([(7, of(1_000, 0)), (8, of(7, 100 * MS))].into());
+        now.traced = Some([(7, of(2_001_000, 0)), (8, of(7, 1100 * MS)), (9, of(5, 5))].into());
+        let row = &rows(&before, &now, false)[0];
+        assert_eq!((row.scl, row.sig, row.lck, row.tfl), (Some(2e6), Some(0.0), Some(50.0), Some(0.0)));
+        assert!((row.slp - 35.0).abs() < 1e-9, "waiting for locks is not asleep: {row:?}");
+        assert!(row.microstates("root").contains(" 2000K   0 db/2"), "{}", row.microstates("root"));
+        let threads = rows(&before, &now, true);
+        assert_eq!(threads.iter().find(|t| t.tid == Some(8)).unwrap().lck, Some(100.0));
     }
 
     #[test]

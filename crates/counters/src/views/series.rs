@@ -63,12 +63,14 @@ impl Series {
         self.times.is_empty()
     }
 
-    /// When each look was, in nanoseconds since the first, and the columns, all of that length.
-    pub fn finish(mut self) -> (Vec<u64>, Vec<Column>) {
+    /// When each look was, in nanoseconds since the first, and the columns, all of that length; the
+    /// series goes on without them.
+    pub fn take(&mut self) -> (Vec<u64>, Vec<Column>) {
         for column in &mut self.columns {
             column.values.resize(self.times.len(), None);
         }
-        (self.times, self.columns)
+        self.places.clear();
+        (std::mem::take(&mut self.times), std::mem::take(&mut self.columns))
     }
 }
 
@@ -97,11 +99,15 @@ mod tests {
         ));
         series.add(Snapshot::new(8_000_000_000, vec![sample("faults", 90, Kind::Counter)]));
         assert_eq!(series.len(), 2);
-        let (times, columns) = series.finish();
+        let (times, columns) = series.take();
         assert_eq!(times, [1_000_000_000, 3_000_000_000]);
         let faults = columns.iter().find(|c| c.name == "m:0:n:faults/s").unwrap();
         assert_eq!((faults.rate, &faults.values), (true, &vec![Some(20.0), Some(30.0)]));
         let free = columns.iter().find(|c| c.name == "m:0:n:free").unwrap();
         assert_eq!((free.rate, &free.values), (false, &vec![Some(7.0), None]));
+        assert!(series.is_empty());
+        series.add(Snapshot::new(9_000_000_000, vec![sample("faults", 91, Kind::Counter)]));
+        let (times, columns) = series.take();
+        assert_eq!((times, &columns[0].values), (vec![4_000_000_000], &vec![Some(1.0)]), "it goes on");
     }
 }

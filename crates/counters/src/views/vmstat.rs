@@ -3,8 +3,10 @@
 //! Columns without a Linux counter are None and print as a dash:
 //! - `de`, the memory deficit: Solaris raised it when a process was swapped in as a whole, in
 //!   anticipation of its pages. Linux anticipates nothing of the kind.
-//! - `epi`, `epo`, `epf`: Linux accounts an executable's pages as file pages and keeps no count of
-//!   their own; no tracepoint tells whether a page-cache page is mapped executable.
+//! - `epo`: no tracepoint counts the pages of a file that are written on every way to the device. (A
+//!   program's are not: it cannot be written while it runs.)
+//! - `epi`, `epf`: Linux accounts an executable's pages as file pages; they are counted while somebody
+//!   traces ([`Executables`]).
 
 use serde::Serialize;
 
@@ -27,6 +29,15 @@ pub fn selection() -> Selection {
     super::constant(&OPERANDS)
 }
 
+/// Pages of executables since the look before, from the kernel's tracepoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executables {
+    /// That came into the page cache.
+    pub paged_in: u64,
+    /// That left it.
+    pub freed: u64,
+}
+
 /// One line of the view. Sizes are in bytes, rates per second; None where Linux has no such figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
@@ -47,11 +58,11 @@ pub struct Row {
     pub de: Option<f64>,
     /// Pages per second that reclaim looked at: pgscan_anon + pgscan_file, as `fr`.
     pub sr: Option<f64>,
-    /// Executables paged in: not split by Linux.
+    /// Bytes per second of executables that came into the page cache; None unless traced.
     pub epi: Option<f64>,
     /// Executables paged out: not split by Linux.
     pub epo: Option<f64>,
-    /// Executables freed: not split by Linux.
+    /// Bytes per second of executables that left the page cache; None unless traced.
     pub epf: Option<f64>,
     /// Anonymous bytes per second paged in: pswpin.
     pub api: Option<f64>,
@@ -69,8 +80,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row between two snapshots, or since boot when `before` is None.
-    pub fn between(before: Option<&Snapshot>, now: &Snapshot, page_size: u64) -> Self {
+    /// The row between two snapshots, or since boot when `before` is None; `executables` are those of
+    /// that time, where they were traced.
+    pub fn between(
+        before: Option<&Snapshot>,
+        now: &Snapshot,
+        page_size: u64,
+        executables: Option<Executables>,
+    ) -> Self {
         let seconds = match before {
             Some(before) => now.seconds_since(before),
             None => now.number("system", 0, "clock", "uptime").map(|ns| ns / 1e9).filter(|s| *s > 0.0),
@@ -112,9 +129,9 @@ impl Row {
             fpo: less(rate("pgpgout"), bytes(rate("pswpout"))),
             fpf: bytes(rate("pgsteal_file")),
             de: None,
-            epi: None,
+            epi: bytes(executables.and_then(|e| Some(e.paged_in as f64 / seconds?))),
             epo: None,
-            epf: None,
+            epf: bytes(executables.and_then(|e| Some(e.freed as f64 / seconds?))),
         }
     }
 
@@ -148,7 +165,7 @@ impl Row {
 /// The two lines above the rows.
 pub fn heading() -> String {
     format!(
-        "{:>21} {:>34} {:>14} {:>20} {:>23}\n{:>10} {:>10} {:>6} {:>7} {:>7} {:>3} {:>7} {:>4} {:>4} {:>4} {:>6} {:>6} {:>6} {:>7} {:>7} {:>7}",
+        "{:>21} {:>34} {:>16} {:>20} {:>23}\n{:>10} {:>10} {:>6} {:>7} {:>7} {:>3} {:>7} {:>5} {:>4} {:>5} {:>6} {:>6} {:>6} {:>7} {:>7} {:>7}",
         "memory",
         "page",
         "executable",

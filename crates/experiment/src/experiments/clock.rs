@@ -2,6 +2,9 @@
 //!
 //! Sleeps of one second are timed by every clock there is; the clocks are held against each other, the
 //! processors' time stamp counters too, and each reading is timed itself.
+//!
+//! When a step is called suspect is part of the experiment: the running kernel's steps, a modelled guest's
+//! and the published ones are judged by the same rule, [`suspicions`].
 
 use std::fmt;
 
@@ -48,5 +51,56 @@ impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--steps {} --step {}", self.steps, self.step)?;
         self.reference.iter().try_for_each(|reference| write!(f, " --reference {reference}"))
+    }
+}
+
+/// The greatest bend of a clock by a time daemon, as a share (adjtimex(2)).
+pub const BEND: f64 = 500e-6;
+/// What readings may differ by for reasons of their own, ns.
+const SLACK: f64 = 100_000.0;
+/// How late a sleep may end: this many steps, and so many ns more.
+const LATE: (f64, f64) = (1.5, 500e6);
+
+/// Why a step is suspect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspicion {
+    /// A clock went backwards.
+    Backwards,
+    /// Two clocks differ by more than a time daemon may bend one.
+    Apart,
+    /// The sleep ended early.
+    Early,
+    /// The sleep lasted far too long: time jumped for all clocks at once, or the machine stood still.
+    /// (McDougall's guest slept one second and was told 177.)
+    Late,
+}
+
+/// What is suspect in a sleep of `asked`, which the clocks saw last from `shortest` to `longest`; `slack`
+/// more is allowed for the readings between the clocks. All in ns.
+pub fn suspicions(shortest: f64, longest: f64, asked: f64, slack: f64) -> Vec<Suspicion> {
+    [
+        (shortest < 0.0, Suspicion::Backwards),
+        (longest - shortest > BEND * shortest.abs() + SLACK + slack, Suspicion::Apart),
+        (shortest < asked * (1.0 - BEND) - SLACK, Suspicion::Early),
+        (longest > asked * LATE.0 + LATE.1, Suspicion::Late),
+    ]
+    .into_iter()
+    .filter_map(|(holds, suspicion)| holds.then_some(suspicion))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_suspicion_has_its_case() {
+        let of = |shortest: f64, longest: f64| suspicions(shortest * 1e9, longest * 1e9, 1e9, 0.0);
+        assert!(of(1.0, 1.0004).is_empty() && of(1.9, 1.9).is_empty());
+        assert_eq!(of(1.0, 1.001), [Suspicion::Apart]);
+        assert_eq!(of(0.9, 0.9), [Suspicion::Early]);
+        assert_eq!(of(177.0, 177.0), [Suspicion::Late]);
+        assert_eq!(of(-1.0, 1.0), [Suspicion::Backwards, Suspicion::Apart, Suspicion::Early]);
+        assert!(suspicions(1e9, 1.001e9, 1e9, 500_000.0).is_empty());
     }
 }

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use clock::Clock;
+pub use clock::{Clock, Suspicion};
 pub use command::Command;
 pub use faultscale::{Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};

@@ -1,9 +1,9 @@
 //! `clock` on the running kernel: is time true on this machine (McDougall 2007)?
 //!
 //! Sleeps of one step each are timed by every clock at once; what the clocks say is held against each
-//! other ([`sources`]). The processors' time stamp counters are held against each other, pair by pair
-//! ([`skew`]), and, where asked for, this machine's clock against another's ([`reference`]). The rules
-//! by which time is called suspect are in [`verdict`].
+//! other (`sources`). The processors' time stamp counters are held against each other, pair by pair
+//! (`skew`), and, where asked for, this machine's clock against another's (`reference`). The rules
+//! by which time is called suspect are in `verdict`.
 
 pub mod reference;
 mod skew;

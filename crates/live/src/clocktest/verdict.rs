@@ -1,26 +1,22 @@
 //! When time is called suspect.
 //!
 //! 1. A clock went backwards.
-//! 2. Over one step two clocks differ by more than 500 parts per million (the most that a time daemon
-//!    bends a clock: adjtimex(2)) and 100 µs, and what one set of readings took: a jump. The RTC, in
-//!    whole seconds, is left out.
-//! 3. A sleep ended early, by more than 500 parts per million and 100 µs, or lasted longer than one
-//!    and a half steps and half a second: time jumped for all clocks at once, or the machine stood
-//!    still. (McDougall's guest slept one second and was told 177.)
+//! 2. Over one step two clocks differ by more than a daemon bends one, and what one set of readings took:
+//!    a jump. The RTC, in whole seconds, is left out.
+//! 3. A sleep ended early, or lasted far too long.
 //! 4. Two processors' time stamp counters are proven to differ by more than a microsecond, and the
 //!    kernel's clock source is that counter.
-//! 5. Against another machine's clock this one's drifts by more than 500 parts per million, beyond
-//!    what the network leaves uncertain.
+//! 5. Against another machine's clock this one's drifts by more than a daemon would bend it, beyond what
+//!    the network leaves uncertain.
+//!
+//! The limits of 2 and 3 are the experiment's own ([`suspicions`]): models and published figures are
+//! judged by the same.
+
+use pagelab_experiment::experiments::clock::{BEND, Suspicion, suspicions};
 
 use super::Found;
 use super::sources::{SOURCES, Source};
 
-/// The greatest bend of a clock by a daemon, as a share.
-const BEND: f64 = 500e-6;
-/// What readings may differ by for reasons of their own, ns.
-const SLACK: f64 = 100_000.0;
-/// How late a sleep may end: this many steps, and so many ns more.
-const LATE: (f64, f64) = (1.5, 500e6);
 /// The greatest skew that does no harm, ns.
 const SKEW: f64 = 1000.0;
 
@@ -53,7 +49,8 @@ pub(crate) fn of(found: &Found) -> Verdict {
         let (Some(shortest), Some(longest)) = (shortest, longest) else { continue };
         let apart = longest.1 - shortest.1;
         verdict.worst_step = Some(verdict.worst_step.unwrap_or(0.0).max(apart));
-        if apart > BEND * shortest.1.abs() + SLACK + found.width {
+        let suspect = suspicions(shortest.1, longest.1, asked, found.width);
+        if suspect.contains(&Suspicion::Apart) {
             verdict.jumps += 1;
             verdict.reasons.push(format!(
                 "in step {} the clock {} passed {:.3} ms and the clock {} {:.3} ms",
@@ -64,7 +61,7 @@ pub(crate) fn of(found: &Found) -> Verdict {
                 longest.1 / 1e6,
             ));
         }
-        if shortest.1 < asked * (1.0 - BEND) - SLACK || longest.1 > asked * LATE.0 + LATE.1 {
+        if suspect.iter().any(|s| matches!(s, Suspicion::Early | Suspicion::Late)) {
             verdict.jumps += 1;
             verdict.reasons.push(format!(
                 "a sleep of {:.0} ms took {:.3} ms by the clock {}",

@@ -90,6 +90,12 @@ impl Journal {
         self.steps.iter().any(|step| matches!(step, Undo::SwapOff { .. }))
     }
 
+    /// What other pagelabs will write back to `path` when they end: the value it had before the first.
+    /// For as long as the answer matters, hold [`turn`].
+    pub fn others_restore(&self, path: &Path) -> Option<String> {
+        others_restore(&self.path, path)
+    }
+
     /// Takes back the newest step: what it would undo was not done.
     pub fn undo_last(&mut self) -> io::Result<()> {
         self.steps.pop().map_or(Ok(false), |step| step.perform()).map(drop)
@@ -100,8 +106,11 @@ impl Journal {
     pub fn undo(&mut self) -> Vec<String> {
         let mut problems = Vec::new();
         self.steps.iter().for_each(Undo::end_processes);
+        // Until this journal is gone, so that of two that end at once one sees that it is the last.
+        let restores = self.steps.iter().any(|step| matches!(step, Undo::Restore { .. }));
+        let _turn = if restores { turn(self.folder()).ok() } else { None };
         while let Some(step) = self.steps.pop() {
-            if let Err(error) = step.perform() {
+            if let Err(error) = perform(&step, &self.path) {
                 problems.push(format!(
                     "could not be undone, will be tried again at the next start: {}: {error}",
                     step.words()
@@ -130,6 +139,47 @@ impl Drop for Journal {
     }
 }
 
+/// Waits until no other pagelab is putting a file of the kernel back, or looking who does; until the
+/// lock is dropped, none will.
+///
+/// # Errors
+/// When the lock cannot be had.
+pub fn turn(folder: &Path) -> io::Result<File> {
+    let file = File::create(folder.join("restore.lock"))?;
+    flock(&file, FlockOperation::LockExclusive)?;
+    Ok(file)
+}
+
+/// Does a step of the journal `own`; a file that another pagelab still needs as it is, is left to that
+/// one, which has noted the same.
+fn perform(step: &Undo, own: &Path) -> io::Result<bool> {
+    match step {
+        Undo::Restore { path, .. } if others_restore(own, path).is_some() => Ok(false),
+        step => step.perform(),
+    }
+}
+
+/// What a living owner's journal other than `own` will write back to `path`.
+fn others_restore(own: &Path, path: &Path) -> Option<String> {
+    let folder = own.parent()?;
+    let journals = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let others = journals.filter(|file| file != own && file.extension().is_some_and(|e| e == EXTENSION));
+    others.filter(|file| lock_of_the_dead(file).is_none()).find_map(|file| {
+        let lines = steps(&fs::read_to_string(file).ok()?);
+        lines.into_iter().find_map(|line| match line.undo {
+            Undo::Restore { path: noted, value } if noted == path => Some(value),
+            _ => None,
+        })
+    })
+}
+
+/// The lock of a journal whose owner is dead; None while it lives.
+fn lock_of_the_dead(journal: &Path) -> Option<File> {
+    let file = OpenOptions::new().read(true).write(true).open(journal).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
+}
+
 /// Removes what dead pagelabs left: what was done, and what could not be, a sentence each.
 pub fn recover() -> Vec<String> {
     let Ok(folder) = folder() else { return Vec::new() };
@@ -137,14 +187,14 @@ pub fn recover() -> Vec<String> {
     let mut said = Vec::new();
     for entry in found.flatten() {
         let path = entry.path();
-        let abandoned = || {
-            let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
-            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-            Some(file)
-        };
         match path.extension().and_then(|e| e.to_str()) {
             Some(EXTENSION) => {
-                if let Some(_lock) = abandoned() {
+                if lock_of_the_dead(&path).is_none() {
+                    continue;
+                }
+                // Another start may be at it: whoever has the turn first does it.
+                let _turn = turn(&folder);
+                if let Some(_lock) = lock_of_the_dead(&path) {
                     said.extend(recover_from(&path));
                 }
             }
@@ -154,7 +204,7 @@ pub fn recover() -> Vec<String> {
                     .metadata()
                     .and_then(|m| m.modified())
                     .is_ok_and(|t| t.elapsed().is_ok_and(|t| t.as_secs() > 60));
-                if old && let Some(_lock) = abandoned() {
+                if old && let Some(_lock) = lock_of_the_dead(&path) {
                     let _ = fs::remove_file(&path);
                 }
             }
@@ -175,7 +225,7 @@ fn recover_from(path: &Path) -> Vec<String> {
         if line.boot != now && line.undo.ends_with_the_kernel() {
             continue;
         }
-        match line.undo.perform() {
+        match perform(&line.undo, path) {
             Ok(true) => said.push(format!("removed what a killed run had left: {}", line.undo.words())),
             Ok(false) => {}
             Err(error) => {
@@ -249,6 +299,30 @@ mod tests {
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(!data.exists() && !journal.exists());
         assert_eq!(fs::read_to_string(kept).unwrap(), "x", "a setting of an earlier boot is left alone");
+    }
+
+    #[test]
+    fn a_file_is_put_back_by_the_last_that_needs_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let setting = folder.path().join("setting");
+        fs::write(&setting, "1").unwrap();
+        let journal = |name: &str| {
+            let undo = Undo::Restore { path: setting.clone(), value: "0".into() };
+            let path = folder.path().join(name);
+            let text = serde_json::to_string(&Line { boot: boot(), undo }).unwrap() + "\n";
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let (dead, living) = (journal("dead.journal"), journal("living.journal"));
+        let owner = File::open(&living).unwrap();
+        flock(&owner, FlockOperation::LockExclusive).unwrap();
+        assert_eq!(recover_from(&dead), Vec::<String>::new());
+        assert!(!dead.exists() && fs::read_to_string(&setting).unwrap() == "1", "another needs it");
+        assert_eq!(others_restore(&dead, &setting).as_deref(), Some("0"));
+        drop(owner);
+        assert_eq!(others_restore(&dead, &setting), None);
+        assert_eq!(recover_from(&living).len(), 1);
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "0");
     }
 
     proptest! {

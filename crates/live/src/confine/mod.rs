@@ -1,7 +1,7 @@
 //! The confinement of a load: a memory cgroup with a limit, swap of its own, kernel settings.
 //!
 //! Limits first, then load: everything is in force when [`Confinement::set_up`] returns, or nothing is.
-//! Each thing is written to a [`journal`] before it is set up and undone in reverse order: by
+//! Each thing is written to a journal before it is set up and undone in reverse order: by
 //! [`Confinement::undo`], when dropped (an error, a panic), or from the journal by the next start of
 //! pagelab ([`recover`]) after a kill -9 or a power failure.
 

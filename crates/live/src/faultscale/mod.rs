@@ -1,9 +1,9 @@
 //! `faultscale` on the running kernel: memory management against the number of workers (Dillon 2011).
 //!
 //! For each number of workers a crew is made: threads of one fresh process, or processes. All begin
-//! at once, work until they are told to stop, and say what they did ([`work`]). Then the same crew's
-//! like works again for a fifth of a second while the kernel's lock events are taken ([`locks`]), so
-//! that the taking does not disturb the timing. `build` compiles instead ([`build`]).
+//! at once, work until they are told to stop, and say what they did (`work`). Then the same crew's
+//! like works again for a fifth of a second while the kernel's lock events are taken (`locks`), so
+//! that the taking does not disturb the timing. `build` compiles instead (`build`).
 
 mod build;
 mod crew;

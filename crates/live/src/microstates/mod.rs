@@ -1,7 +1,7 @@
 //! Where the time of an experiment's threads went: shares of the wall time of all of them together,
 //! as Solaris' microstate accounting has them (`prstat -m`).
 //!
-//! The kernel sends the statistics of every task that ends ([`netlink`]); those that descend from the
+//! The kernel sends the statistics of every task that ends (`netlink`); those that descend from the
 //! calling process count, each from its start to its end, and the calling thread where it does the
 //! work itself. The descendants are known by their parents: the calling process becomes the reaper of
 //! orphans, so no descendant escapes to init.
@@ -116,7 +116,7 @@ impl Microstates {
             note(
                 recorder,
                 Level::Info,
-                "waits for input, reclaim and compaction are not accounted: --set /proc/sys/kernel/task_delayacct=1 gives them",
+                "waits for input, reclaim and compaction are not accounted: --set /proc/sys/kernel/task_delayacct=1 gives them; waits for locks no kernel accounts",
             )?;
         }
         Ok(())

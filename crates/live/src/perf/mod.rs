@@ -53,10 +53,11 @@ const FLAG_EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
 
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
+const IOCTL_SET_BPF: libc::c_ulong = 0x4004_2408;
 
 /// An open event.
 #[derive(Debug)]
-struct Event(OwnedFd);
+pub(crate) struct Event(OwnedFd);
 
 impl Event {
     /// Opens it for the process `pid` (0: the caller; −1: any) on the processor `cpu` (−1: any).
@@ -72,6 +73,19 @@ impl Event {
         }
         // SAFETY: a new descriptor that nobody else has.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(raw) }))
+    }
+
+    /// The tracepoint of that number, whoever meets it.
+    pub(crate) fn everywhere(tracepoint: u64) -> io::Result<Self> {
+        let attributes = Attributes { kind: TRACEPOINT, config: tracepoint, ..Attributes::default() };
+        Self::open(attributes, -1, cpus().first().copied().unwrap_or(0))
+    }
+
+    /// Hangs a BPF program on the event: of a tracepoint, it runs on every processor.
+    pub(crate) fn attach(&self, program: i32) -> io::Result<()> {
+        // SAFETY: no pointers.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), IOCTL_SET_BPF, program) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     fn control(&self, request: libc::c_ulong) {

@@ -56,11 +56,12 @@ pub(super) fn field(tracepoint: &str, field: &str) -> Option<(usize, usize)> {
     place(&text, field)
 }
 
-/// `field:TYPE NAME;  offset:N;  size:N;  signed:N;`
+/// `field:TYPE NAME;  offset:N;  size:N;  signed:N;`, an array's name with `[LENGTH]` behind it.
 fn place(format: &str, wanted: &str) -> Option<(usize, usize)> {
     format.lines().find_map(|line| {
         let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
         let name = parts.next()?.rsplit(' ').next()?.trim_start_matches('*');
+        let name = name.split('[').next()?;
         let offset = parts.next()?.strip_prefix("offset:")?.parse().ok()?;
         let size = parts.next()?.strip_prefix("size:")?.parse().ok()?;
         (name == wanted).then_some((offset, size))
@@ -78,6 +79,10 @@ mod tests {
         assert_eq!(place(text, "lock_addr"), Some((8, 8)));
         assert_eq!(place(text, "flags"), Some((16, 4)));
         assert_eq!(place(text, "addr"), None);
+        assert_eq!(
+            place("field:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;", "args"),
+            Some((16, 48))
+        );
     }
 
     proptest! {

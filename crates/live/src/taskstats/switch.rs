@@ -2,19 +2,20 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
-use crate::confine::journal::Journal;
+use crate::confine::journal::{Journal, turn};
 use crate::confine::undo::Undo;
 
 /// The switch's file.
 pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
 /// Keeps delay accounting on; dropping it puts the switch back as it was, and after a kill the next
-/// pagelab does ([`crate::recover`]). Tasks that started before the switch was on stay without
-/// accounting. A second look that finds it on leaves it to the first, which may end earlier.
+/// pagelab does ([`crate::recover`]). Of several at a time the last one to end does. Tasks that started
+/// before the switch was on stay without accounting.
 #[derive(Debug)]
 pub struct Accounting {
-    /// Undoes when it is dropped; None where the switch was on already.
+    /// Undoes when it is dropped; None where somebody else had switched it on.
     _journal: Option<Journal>,
 }
 
@@ -24,15 +25,17 @@ impl Accounting {
     /// # Errors
     /// When the switch is absent or may not be written, or what to put back cannot be noted.
     pub fn enable() -> io::Result<Self> {
-        let before = fs::read_to_string(SWITCH)?;
-        let before = before.trim();
-        if before != "0" {
-            return Ok(Self { _journal: None });
-        }
-        // Whether it may be written shows before anything is noted.
-        fs::OpenOptions::new().write(true).open(SWITCH)?;
+        // Whether it is there and may be written shows before anything is noted.
+        fs::OpenOptions::new().read(true).write(true).open(SWITCH)?;
         let mut journal = Journal::open()?;
-        journal.enter(Undo::Restore { path: SWITCH.into(), value: before.to_owned() })?;
+        let _turn = turn(journal.folder())?;
+        let found = fs::read_to_string(SWITCH)?;
+        let before = match journal.others_restore(Path::new(SWITCH)) {
+            Some(before) => before,
+            None if found.trim() == "0" => "0".to_owned(),
+            None => return Ok(Self { _journal: None }),
+        };
+        journal.enter(Undo::Restore { path: SWITCH.into(), value: before })?;
         fs::write(SWITCH, "1\n")?;
         Ok(Self { _journal: Some(journal) })
     }

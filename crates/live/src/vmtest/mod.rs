@@ -5,6 +5,8 @@
 //! segment in turn, until it has made its passes or the time is up, and notes what it consumed. The
 //! parent sleeps, and wakes `switch-rate` times a second to ask who has ended, as Irlam's does.
 //!
+//! After every lap of some hundred thousand reads a process waits for the others: see `laps`.
+//!
 //! Each read waits for the one before it, as on a machine that executes in order.
 //!
 //! A process whose segment is smaller than `process-size` makes as many more passes, so that each
@@ -14,6 +16,7 @@
 //! Parent and children are kept to `cpus` processors: with one, as on Irlam's machine, the reads a
 //! second at two sizes compare whatever the number of processes.
 
+mod laps;
 mod process;
 
 use std::fs::File;
@@ -25,6 +28,7 @@ use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Observation, Recorder, TargetError};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use self::laps::Laps;
 use self::process::{END, Order, Slot};
 use crate::clock::{Clock, Monotonic};
 use crate::environment::{self, Steal};
@@ -206,13 +210,14 @@ impl Sweep<'_> {
             pages,
         };
         let board = Board::new(process::cells(processes)).map_err(failed("making shared memory"))?;
+        let laps = Laps::new(processes).map_err(failed("making shared memory"))?;
         let common = match self.vmtest.mapping {
             Mapping::Shared => Some(self.shared(pages)?),
             _ => None,
         };
         let mut family = Family::default();
         for index in 0..processes {
-            let work = || order.perform(index, &board, common.as_ref(), self.file);
+            let work = || order.perform(index, &board, &laps, common.as_ref(), self.file);
             family.fork(work).map_err(failed(&format!("forking process {} of {processes}", index + 1)))?;
         }
         let made = self
@@ -231,6 +236,7 @@ impl Sweep<'_> {
         let mut best: Option<Point> = None;
         let begun = Instant::now();
         for round in 1..=TIMES {
+            laps.reset();
             let point = self.round(round, processes, &board, &mut family, recorder)?;
             if best.is_none_or(|best| point.speed() > best.speed()) {
                 best = Some(point);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pagelab_experiment::experiments::{Mapping, PagesOf};
 
+use super::laps::Laps;
 use crate::clock::{Clock, Monotonic};
 use crate::family::Board;
 use crate::region::{HugePages, Region, page_size};
@@ -26,6 +27,9 @@ pub const END: u64 = u64::MAX;
 const COMMON: usize = 8;
 /// Cells of each process, a cache line.
 const EACH: usize = 8;
+/// Reads in a lap, at least: a millisecond or two while memory suffices, some thousandth of which the
+/// waiting for the others costs.
+const LAP: u64 = 1 << 18;
 /// Reads between two looks at [`STOP`].
 const BLOCK: usize = 64;
 
@@ -86,7 +90,14 @@ pub fn advice(pages_of: PagesOf) -> HugePages {
 
 impl Order {
     /// Does it, round after round; the exit status.
-    pub fn perform(&self, index: usize, board: &Board, common: Option<&Region>, file: Option<&File>) -> i32 {
+    pub fn perform(
+        &self,
+        index: usize,
+        board: &Board,
+        laps: &Laps,
+        common: Option<&Region>,
+        file: Option<&File>,
+    ) -> i32 {
         let own = match common {
             Some(_) => None,
             None => match self.segment(index, file) {
@@ -114,7 +125,11 @@ impl Order {
             }
             round = next;
             let before = rusage::thread_up_to_date();
-            let reads = read(segment, self.pages, self.reads, stop);
+            let mut reads = 0;
+            while reads < self.reads && !stop() {
+                reads += read(segment, self.pages, LAP.min(self.reads - reads), stop);
+                laps.finish(stop);
+            }
             let ended = Monotonic.now();
             Slot { reads, ended, used: rusage::thread_up_to_date() - before }.write(board, index);
             board[DONE].fetch_add(1, Release);

@@ -4,6 +4,7 @@
 //! A counter that is ahead of the tick's is believed: time jumps forward. One that is behind is not: time
 //! stands until it has caught up. So no clock ever goes backwards, and lost time is never given back.
 
+use pagelab_experiment::experiments::clock::{Suspicion, suspicions};
 use pagelab_reference::rng::Rng;
 
 /// Where the host lets virtual processors run.
@@ -45,6 +46,15 @@ pub struct Step {
     pub wall: f64,
     /// By the counter, `gethrtime`.
     pub counter: f64,
+}
+
+impl Step {
+    /// What is suspect in it if the sleep was of a second; `slack` more seconds are allowed for the readings
+    /// between the two clocks.
+    pub fn suspicions(&self, slack: f64) -> Vec<Suspicion> {
+        let (shortest, longest) = (self.wall.min(self.counter), self.wall.max(self.counter));
+        suspicions(shortest * 1e9, longest * 1e9, 1e9, slack * 1e9)
+    }
 }
 
 /// A tick of the guest's clock.

@@ -2,7 +2,5 @@
 //! step: what a program sees that sleeps a second and reads two clocks.
 
 pub mod guest;
-pub mod rule;
 
 pub use guest::{Binding, Guest, Step};
-pub use rule::{Suspicion, suspicions};

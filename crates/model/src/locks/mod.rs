@@ -9,4 +9,4 @@ pub mod mva;
 pub mod network;
 
 pub use build::{Build, Machine, Outcome};
-pub use mva::Token;
+pub use mva::{ALONE, Token};

@@ -6,6 +6,11 @@
 //! probability of an idle lock is carried on by the ratio of throughputs, not by subtraction, so it stays
 //! accurate when the lock is nearly always taken.
 
+/// Zero-fill faults a second of one process alone (the same commit).
+pub const ALONE: f64 = 35_000.0;
+/// By how much a waiter lengthens a hold: fitted on the builds of the study.
+const SLOWING: f64 = 0.0175;
+
 /// The lock of a system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Token {
@@ -18,6 +23,11 @@ pub struct Token {
 impl Token {
     /// No lock at all.
     pub const NONE: Self = Self { held: 0.0, slowing: 0.0 };
+    /// Zero-fill faults under DragonFly's one token: a ceiling of 225,000 a second (commit 027193eb61 says
+    /// 200,000 to 250,000).
+    pub const ZERO_FILL: Self = Self { held: ALONE / 225_000.0, slowing: SLOWING };
+    /// The same when the page queues were divided: a ceiling of 900,000.
+    pub const ZERO_FILL_QUEUES: Self = Self { held: ALONE / 900_000.0, slowing: SLOWING };
 
     /// The time of a hold with `at` jobs at the lock, in units of work.
     pub fn hold(&self, at: u32) -> f64 {

@@ -10,20 +10,58 @@
 //! Development 19(4), 1975): the distance is the number of marks from the page's own to now. Where
 //! they keep a tree of partial sums, here two flat levels hold the number of marks *before* each block
 //! and superblock. A new mark then changes no sum, and taking out an old one those between it and
-//! now: short runs of neighbouring counters, which the compiler makes vector operations of. When the
-//! time line is full the marks are moved together; a page's new place is its rank.
+//! now. All counters of a superblock are gone through each time, whether they change or not: the
+//! compiler makes vector operations of a loop of fixed length over aligned counters, and they neither
+//! guess branches nor read across what was just written, which costs more than they do. When the time
+//! line is full the marks are moved together; a page's new place is its rank.
 
 use pagelab_reference::Stream;
 
 const WORDS: usize = 4;
 /// Places in a block: half a cache line.
 const BLOCK: usize = WORDS * 64;
-/// Blocks in a superblock, so that the counts within it fit 16 bits.
-const BLOCKS: usize = 256;
+/// Blocks in a superblock; the counts within it fit 16 bits.
+const BLOCKS: usize = 128;
 const SUPERBLOCK: usize = BLOCK * BLOCKS;
+
+/// References between two words of progress.
+const CHUNK: usize = 1 << 20;
 
 /// The place of a page that has not been referenced.
 const NEVER: u32 = u32::MAX;
+
+/// The counters of a superblock's blocks.
+#[repr(align(64))]
+#[derive(Clone, Copy, Debug)]
+struct Inner([u16; BLOCKS]);
+
+/// Superblocks in a group.
+const GROUP: usize = 16;
+
+/// The counters of some superblocks.
+#[repr(align(64))]
+#[derive(Clone, Copy, Debug)]
+struct Outer([u32; GROUP]);
+
+impl Inner {
+    /// One less in every block after this one.
+    #[inline(always)]
+    fn lower_after(&mut self, block: usize) {
+        for (n, count) in self.0.iter_mut().enumerate() {
+            *count = count.wrapping_sub(u16::from(n as u16 > block as u16));
+        }
+    }
+}
+
+impl Outer {
+    /// One less in every superblock after this one, which may be before the group.
+    #[inline(always)]
+    fn lower_after(&mut self, superblock: i32) {
+        for (n, count) in self.0.iter_mut().enumerate() {
+            *count = count.wrapping_sub(u32::from(n as i32 > superblock));
+        }
+    }
+}
 
 /// Stack distances of a stream that is fed reference by reference. 4 bytes a page and half a byte a
 /// page for the time line.
@@ -32,10 +70,10 @@ pub struct StackDistances {
     /// The place of each page's mark.
     last: Vec<u32>,
     bits: Vec<[u64; WORDS]>,
-    /// Marks before the block within its superblock.
-    inner: Vec<u16>,
-    /// Marks before the superblock.
-    outer: Vec<u32>,
+    /// Marks before each block of a superblock, from its beginning. Of blocks after now: anything.
+    inner: Vec<Inner>,
+    /// Marks before each superblock, in groups. Of superblocks after now: anything.
+    outer: Vec<Outer>,
     /// The place of the next mark.
     now: usize,
     marks: u32,
@@ -74,8 +112,8 @@ impl StackDistances {
     fn stretch(&mut self) {
         let superblocks = (4 * self.last.len()).div_ceil(SUPERBLOCK) + 1;
         self.bits.resize(superblocks * BLOCKS, [0; WORDS]);
-        self.inner.resize(superblocks * BLOCKS, 0);
-        self.outer.resize(superblocks, 0);
+        self.inner.resize(superblocks, Inner([0; BLOCKS]));
+        self.outer.resize(superblocks.div_ceil(GROUP), Outer([0; GROUP]));
     }
 
     /// Marks up to and including this place.
@@ -93,7 +131,9 @@ impl StackDistances {
             };
             count += (word & mask).count_ones();
         }
-        self.outer[place / SUPERBLOCK] + u32::from(self.inner[block]) + count
+        let superblock = block / BLOCKS;
+        let before = self.outer[superblock / GROUP].0[superblock % GROUP];
+        before + u32::from(self.inner[superblock].0[block % BLOCKS]) + count
     }
 
     /// Takes out the mark at a place.
@@ -102,14 +142,14 @@ impl StackDistances {
         let (block, superblock) = (place / BLOCK, place / SUPERBLOCK);
         self.bits[block][place % BLOCK / 64] &= !(1 << (place % 64));
         self.marks -= 1;
-        let newest = (self.now - 1) / BLOCK;
-        let end = newest.min(superblock * BLOCKS + BLOCKS - 1);
-        for count in &mut self.inner[block + 1..=end] {
-            *count -= 1;
+        self.inner[superblock].lower_after(block % BLOCKS);
+        let newest = (self.now - 1) / SUPERBLOCK;
+        if superblock == newest {
+            return;
         }
-        for count in &mut self.outer[superblock + 1..=newest / BLOCKS] {
-            *count -= 1;
-        }
+        let (first, last) = (superblock / GROUP, newest / GROUP);
+        self.outer[first].lower_after((superblock % GROUP) as i32);
+        self.outer[first + 1..=last].iter_mut().for_each(|group| group.lower_after(-1));
     }
 
     /// Sets the mark of `page` at the end of the time line.
@@ -117,10 +157,12 @@ impl StackDistances {
     fn mark(&mut self, page: u32) {
         let place = self.now;
         if place.is_multiple_of(BLOCK) {
+            let superblock = place / SUPERBLOCK;
+            let before = &mut self.outer[superblock / GROUP].0[superblock % GROUP];
             if place.is_multiple_of(SUPERBLOCK) {
-                self.outer[place / SUPERBLOCK] = self.marks;
+                *before = self.marks;
             }
-            self.inner[place / BLOCK] = (self.marks - self.outer[place / SUPERBLOCK]) as u16;
+            self.inner[superblock].0[place / BLOCK % BLOCKS] = (self.marks - *before) as u16;
         }
         self.bits[place / BLOCK][place % BLOCK / 64] |= 1 << (place % 64);
         self.last[page as usize] = place as u32;
@@ -147,10 +189,10 @@ impl StackDistances {
                     n => (1 << n) - 1,
                 };
             }
-            self.inner[block] =
+            self.inner[block / BLOCKS].0[block % BLOCKS] =
                 (block % BLOCKS * BLOCK).min(self.now.saturating_sub(block / BLOCKS * SUPERBLOCK)) as u16;
         }
-        for (superblock, count) in self.outer.iter_mut().enumerate() {
+        for (superblock, count) in self.outer.iter_mut().flat_map(|group| &mut group.0).enumerate() {
             *count = (superblock * SUPERBLOCK).min(self.now) as u32;
         }
     }
@@ -174,7 +216,7 @@ impl StackDistances {
             self.unmark(place);
             Some(distance)
         };
-        if self.now == self.outer.len() * SUPERBLOCK {
+        if self.now == self.inner.len() * SUPERBLOCK {
             self.last[page as usize] = NEVER;
             self.compact();
         }
@@ -205,11 +247,22 @@ impl LruCurve {
     /// # Panics
     /// When the stream has more than 2^30 pages.
     pub fn of(stream: &Stream) -> Self {
+        Self::with(stream, |_| {})
+    }
+
+    /// As [`LruCurve::of`]; `progress` is told now and then how far it is, from 0 to 1.
+    ///
+    /// # Panics
+    /// As [`LruCurve::of`].
+    pub fn with(stream: &Stream, progress: impl Fn(f64)) -> Self {
         let mut histogram = vec![0; stream.pages() as usize + 1];
         let mut distances = StackDistances::new(stream.pages());
-        for &page in stream.references() {
-            // Distances begin at 1: the entry 0 is free for the first references.
-            histogram[distances.reference(page).unwrap_or(0) as usize] += 1;
+        for (n, chunk) in stream.references().chunks(CHUNK).enumerate() {
+            progress((n * CHUNK) as f64 / stream.len() as f64);
+            for &page in chunk {
+                // Distances begin at 1: the entry 0 is free for the first references.
+                histogram[distances.reference(page).unwrap_or(0) as usize] += 1;
+            }
         }
         histogram.truncate(distances.pages_seen() as usize + 1);
         let references = stream.len() as u64;

@@ -12,7 +12,7 @@ const T2: u8 = 2;
 const B1: u8 = 3;
 const B2: u8 = 4;
 
-/// ARC on four [`Queue`]s.
+/// ARC on four `Queue`s.
 #[derive(Debug)]
 pub struct Arc {
     table: Box<Table>,

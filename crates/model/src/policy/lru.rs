@@ -6,7 +6,7 @@
 use super::Policy;
 use super::queue::{NOWHERE, Queue, Table, table};
 
-/// LRU on one [`Queue`].
+/// LRU on one `Queue`.
 #[derive(Debug)]
 pub struct Lru {
     table: Box<Table>,

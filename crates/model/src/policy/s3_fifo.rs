@@ -16,7 +16,7 @@ const SMALL: u8 = 1;
 const MAIN: u8 = 2;
 const GHOST: u8 = 3;
 
-/// S3-FIFO on three [`Queue`]s; the note of a page is its frequency.
+/// S3-FIFO on three `Queue`s; the note of a page is its frequency.
 #[derive(Debug)]
 pub struct S3Fifo {
     table: Box<Table>,

@@ -9,7 +9,7 @@
 use super::Policy;
 use super::queue::{NOWHERE, Queue, Table, table};
 
-/// SLRU on one [`Queue`] a segment.
+/// SLRU on one `Queue` a segment.
 #[derive(Debug)]
 pub struct Slru {
     table: Box<Table>,

@@ -13,7 +13,7 @@ const IN: u8 = 1;
 const OUT: u8 = 2;
 const MAIN: u8 = 3;
 
-/// 2Q on three [`Queue`]s.
+/// 2Q on three `Queue`s.
 #[derive(Debug)]
 pub struct TwoQ {
     table: Box<Table>,

@@ -6,7 +6,7 @@ use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Observation, Recorder, TargetError};
 
 use super::sheet::{Sheet, unsupported};
-use crate::clocks::{Guest, suspicions};
+use crate::clocks::Guest;
 
 /// Sleeps of a second, by the wall clock and by the counter.
 pub(super) fn perform(
@@ -30,7 +30,7 @@ pub(super) fn perform(
     let (mut jumps, mut worst, mut wall, mut counter) = (0, 0.0f64, 0.0, 0.0);
     for (n, step) in guest.steps(clock.steps, 1).iter().enumerate() {
         sheet.row(&[n as f64 + 1.0, step.wall * 1e9, step.counter * 1e9]);
-        jumps += suspicions(step, 1.0, 0.0).len();
+        jumps += step.suspicions(0.0).len();
         worst = worst.max((step.wall - step.counter).abs() * 1e9);
         wall += step.wall;
         counter += step.counter;

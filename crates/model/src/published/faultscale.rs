@@ -5,9 +5,8 @@ use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Observation, Recorder, TargetError};
 
-use super::ALONE;
 use super::sheet::{Sheet, unsupported};
-use crate::locks::Token;
+use crate::locks::{ALONE, Token};
 
 /// Zero-fill faults by so many workers.
 pub(super) fn perform(

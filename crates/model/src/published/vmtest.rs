@@ -26,6 +26,8 @@ pub(super) fn perform(
     // The live experiment's time begins when all processes are ready.
     let costs = Costs { test: 0, test_faults: 0, child: 0, child_faults: 0, ..system.costs };
     let system = Sun4 { costs, ..*system };
+    let reach = ("pmegs.reach".to_owned(), reach(&system, vmtest).to_string());
+    recorder.observe(Observation::Environment([reach].into()))?;
     let sizes = vmtest.sizes.bytes(PAGE);
     let mut columns = Sheet::new(&[
         ("size", Unit::Bytes),
@@ -35,6 +37,7 @@ pub(super) fn perform(
         ("time.user", Unit::Nanoseconds),
         ("time.system", Unit::Nanoseconds),
         ("faults.minor", Unit::Count),
+        ("faults.major", Unit::Count),
         ("reads", Unit::Count),
         ("access.mean", Unit::Nanoseconds),
     ]);
@@ -53,6 +56,7 @@ pub(super) fn perform(
             outcome.user * 1e9,
             outcome.system * 1e9,
             outcome.faults as f64,
+            0.0,
             outcome.reads as f64,
             outcome.elapsed * 1e9 / outcome.reads as f64,
         ]);
@@ -79,13 +83,21 @@ pub(super) fn perform(
     )
 }
 
+/// Active virtual memory whose processes have all their pmegs at once.
+fn reach(system: &Sun4, vmtest: &Vmtest) -> u64 {
+    let segment = vmtest.process_size.bytes(PAGE).max(PAGE);
+    let range = u64::from(system.machine.entries) * u64::from(system.machine.page);
+    // Text, stack and the kernel's part besides the data; the parent has those and one page of data.
+    let each = segment.div_ceil(range) + 3;
+    let free = u64::from(system.machine.pmegs).saturating_sub(u64::from(system.locked) + 4);
+    free * segment / each
+}
+
 /// The test at one size, as the live experiment has it: whole segments, or one process with a smaller one
 /// that makes as many reads.
 fn sized(vmtest: &Vmtest, size: u64) -> VmTest {
+    let (children, each) = super::processes(vmtest, size);
     let segment = (vmtest.process_size.bytes(PAGE) / PAGE).max(1);
-    let pages = size / PAGE;
-    let (children, each) =
-        if pages <= segment { (1, pages.max(1)) } else { ((pages / segment) as u32, segment) };
     let passes = vmtest.passes.saturating_mul(segment.max(each)) / each;
     // The parent sleeps twice; each sleep is that many ticks and the rest of the present one.
     let ticks = 100u64.div_ceil(u64::from(vmtest.switch_rate.max(1)));

@@ -186,6 +186,22 @@ impl Memory {
         }
     }
 
+    /// Maps fresh memory and writes every page of it.
+    pub fn map_written(&mut self, process: Mapper, pages: u32) {
+        self.counted.mapping();
+        self.counts.do_no_page += u64::from(pages);
+        self.counts.add_do_anonymous_page += u64::from(pages);
+        let mapping = (0..pages).map(|_| self.fresh(process)).collect();
+        self.spaces[process as usize].mappings.push(mapping);
+    }
+
+    /// Writes the first `count` pages of the mapping made last.
+    pub fn write_last(&mut self, process: Mapper, count: u32) {
+        if let Some(last) = self.spaces[process as usize].mappings.len().checked_sub(1) {
+            (0..count as usize).for_each(|index| self.write(process, last, index));
+        }
+    }
+
     /// `exit`: all entries go.
     pub fn exit(&mut self, process: Mapper) {
         self.drop_entries(process);

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_counters::views::iostat;
+use pagelab_counters::views::iostat::{self, Moment};
+use pagelab_live::bpf::requests::Requests;
 use serde_json::json;
 
 use super::Context;
@@ -14,15 +15,18 @@ use crate::ticker::{Machine, Schedule, Ticker};
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab iostat -xn 1\n  pagelab iostat -x 5 3 --json\n",
+    before_help = "Examples:\n  pagelab iostat -xn 1\n  pagelab iostat -x 5 3 --json\n  sudo pagelab iostat -xn 1 --trace\n",
     after_help = "The first print is the average since boot; devices that did nothing are left out. With -x:
   r/s w/s kr/s kw/s   reads, writes and KiB of each, a second
   actv                requests in flight on average: growth of their time in flight / interval
-  asvc_t              ms from insertion to end: actv / (r/s + w/s + discards/s + flushes/s)
+  asvc_t              ms a request: actv / (r/s + w/s + discards/s + flushes/s)
   %b                  percent of the time with a request in flight
   avg-kB              KiB a transfer
-A dash is a figure that Linux does not keep: wait, wsvc_t and %w, because a request's time waiting
-and its time at the device are one figure; actv and asvc_t hold both."
+and with --trace (root), from the kernel's tracepoints, of devices with a queue of requests:
+  wait wsvc_t         requests that wait to be issued to the device, and ms a request waited
+  %w                  percent of the time with a request waiting
+A dash is a figure that Linux does not keep by itself: it does not split a request's time in waiting
+and being served, and without --trace actv and asvc_t hold both."
 )]
 pub struct Arguments {
     /// The extended view
@@ -31,6 +35,9 @@ pub struct Arguments {
     /// Device names as the kernel's (always so; taken for the habit of -xn)
     #[arg(short = 'n', long)]
     names: bool,
+    /// Split waiting from being served
+    #[arg(long, conflicts_with = "root")]
+    trace: bool,
     #[command(flatten)]
     schedule: Schedule,
     /// One JSON object a print; sizes in bytes, times in nanoseconds
@@ -44,10 +51,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
     let tree = arguments.machine.tree();
     let selection = iostat::selection();
+    let tracing = arguments.trace.then(Requests::start).transpose()?;
     let mut ticker = Ticker::new(arguments.schedule, None);
     let mut before = None;
     loop {
-        let now = tree.read(&selection);
+        let waits = tracing.as_ref().map(Requests::look);
+        let now = Moment { counters: tree.read(&selection), waits };
         let rows = iostat::rows(before.as_ref(), &now);
         let mut out = std::io::stdout().lock();
         if arguments.json {

@@ -76,14 +76,21 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut points = Vec::new();
     if let Some(share) = arguments.sample {
         let mut shards = Shards::new(Sampling::Rate(share), 1);
-        stream.references().iter().for_each(|&page| shards.reference(u64::from(page)));
+        let work = Work::new("sampling", context.quiet);
+        for (n, chunk) in stream.references().chunks(1 << 20).enumerate() {
+            work.at((n << 20) as f64 / references as f64);
+            chunk.iter().for_each(|&page| shards.reference(u64::from(page)));
+        }
         let curve = shards.curve();
         for &frames in &frames {
             let (ratio, error) = curve.miss_ratio(frames).unzip();
             points.push(Point { policy: "lru".into(), frames, misses: None, ratio, error });
         }
     } else {
-        let lru = arguments.policy.contains(&PolicyKind::Lru).then(|| LruCurve::of(&stream));
+        let lru = arguments.policy.contains(&PolicyKind::Lru).then(|| {
+            let work = Work::new("measuring distances", context.quiet);
+            LruCurve::with(&stream, |fraction| work.at(fraction))
+        });
         let others: Vec<(PolicyKind, u32)> = arguments
             .policy
             .iter()

@@ -18,18 +18,24 @@ use crate::ticker::{Machine, Schedule, Ticker};
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab prstat -m 1\n  pagelab prstat -mL 2 5 --rows 40\n  sudo pagelab prstat -m 1 --enable-accounting\n",
+    before_help = "Examples:\n  pagelab prstat -m 1\n  pagelab prstat -mL 2 5 --rows 40\n  sudo pagelab prstat -m 1 --enable-accounting --trace\n",
     after_help = "With -m, percent of the time since the last print (of a process: of all its threads' time), the
 tasks that waited longest for memory first:
   USR SYS   on a CPU, in user mode and in the kernel
   DFL       waiting for memory: swap-in or thrashing, direct reclaim, compaction, copy on write
   LAT       runnable, waiting for a CPU
-  SLP       everything else, waiting for locks and block I/O included
+  SLP       everything else, waiting for block I/O included
   VCX ICX   voluntary and involuntary context switches
-A dash is a figure that Linux does not keep (TRP, TFL, LCK, SCL, SIG) or does not keep now: DFL
-needs root, sysctl kernel.task_delayacct=1 and a process that started after it was set.
---enable-accounting sets it for as long as prstat runs. Linux's delays include the CPU time spent
-in them, so a row may sum to more than 100. Without an interval, one print after one second."
+and with --trace, from the kernel's tracepoints:
+  TFL       asleep in a page fault on an instruction
+  LCK       waiting in futex(2): for locks and conditions of user mode
+  SCL SIG   system calls and signals
+A dash is a figure that Linux does not keep now. TFL, LCK, SCL and SIG need --trace and root; it
+costs every system call of the machine about 0.4 us while it lasts. DFL needs root, sysctl
+kernel.task_delayacct=1 and a process that started after it was set: --enable-accounting sets it for
+as long as prstat runs. TRP, the time in traps, is in SYS: no tracepoint says when one ends. Linux's
+delays include the CPU time spent in them, so a row may sum to more than 100. Without an interval,
+one print after one second."
 )]
 pub struct Arguments {
     /// Microstates in place of sizes and faults
@@ -47,6 +53,9 @@ pub struct Arguments {
     /// Switch delay accounting on while prstat runs
     #[arg(long)]
     enable_accounting: bool,
+    /// Count system calls, signals, lock waits and waits for code meanwhile
+    #[arg(long, conflicts_with = "root")]
+    trace: bool,
     #[command(flatten)]
     schedule: Schedule,
     /// One JSON object a print; sizes in bytes
@@ -67,6 +76,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     } else {
         Watcher::recorded(arguments.machine.tree(), selection)
     };
+    if arguments.trace {
+        watcher.trace()?;
+    }
     if let Some(why) = watcher.why_no_delays().filter(|_| arguments.microstates && !context.quiet) {
         eprintln!("pagelab: no DFL: {why}");
     }

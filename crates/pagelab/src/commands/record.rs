@@ -1,6 +1,7 @@
 //! `pagelab record`: chosen counters over time, kept in the notebook.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use pagelab_counters::views::series::Series;
@@ -8,7 +9,7 @@ use pagelab_counters::{Selection, Tree};
 use pagelab_experiment::experiments::Recording;
 use pagelab_experiment::observation::Observation;
 use pagelab_experiment::{Experiment, Outcome, RunHeader, Setting, TargetSpec};
-use pagelab_notebook::Notebook;
+use pagelab_notebook::{Notebook, RepetitionId};
 
 use super::Context;
 use crate::failure::usage;
@@ -17,15 +18,18 @@ use crate::output::say;
 use crate::recording;
 use crate::ticker::{Interval, Schedule, Ticker};
 
-/// The most looks of one recording: what fits in memory and on a page.
+/// The most looks of one recording: what fits on a page.
 const MOST: u64 = 1_000_000;
+/// What was seen goes into the notebook at least so often: a killed recording loses no more.
+const KEEP: Duration = Duration::from_secs(1);
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure 'cgroup:::current' --interval 0.5 --name before\n  pagelab report @1 -o recording.html\n",
-    after_help = "Ends after COUNT looks or with Ctrl-C; what was seen until then is in the notebook. Growing
-counters are kept as growth per second, with their values at the start and the end beside them."
+    after_help = "Ends after COUNT looks or with Ctrl-C. What was seen is in the notebook a second later at most, even
+when pagelab is killed: the recording is then marked as torn. Growing counters are kept as growth per
+second, with their values at the start and the end beside them."
 )]
 pub struct Arguments {
     /// What to record, as in 'pagelab stat'; the signs of a shortage without it
@@ -76,18 +80,22 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut last = first.clone();
     series.add(first.clone());
     let count = arguments.count.unwrap_or(MOST);
+    let (mut looks, mut kept) = (0, Instant::now());
     let mut ticker =
         Ticker::new(Schedule { interval: Some(arguments.interval), count: Some(count) }, Some(interrupt));
     while ticker.wait() {
         last = tree.read(&selection);
         series.add(last.clone());
+        looks += 1;
+        if kept.elapsed() >= KEEP {
+            kept = Instant::now();
+            keep(&mut notebook, repetition, &mut series)?;
+        }
         if !ticker.more() {
             break;
         }
     }
-    let looks = series.len();
-    let (times, columns) = series.finish();
-    notebook.record(repetition, &Observation::Table(recording::table(&times, columns)))?;
+    keep(&mut notebook, repetition, &mut series)?;
     notebook.record(repetition, &Observation::Counters(recording::counters(&first, &last)))?;
     let outcome = if looks > 0 { Outcome::Done } else { Outcome::Interrupted };
     notebook.finish_repetition(repetition, &outcome)?;
@@ -99,4 +107,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds what was seen since the last time to the recording's table.
+fn keep(notebook: &mut Notebook, repetition: RepetitionId, series: &mut Series) -> Result<()> {
+    if !series.is_empty() {
+        let (times, columns) = series.take();
+        notebook.extend_table(repetition, &recording::table(&times, columns))?;
+    }
+    Ok(())
 }

@@ -1,11 +1,17 @@
-//! `pagelab reproduce [PAPER]`: the published figures beside the models'.
+//! `pagelab reproduce [PAPER]`: the published figures beside the models', and beside this machine's where the
+//! same experiment was run on it (`--on host`, or by hand: any run in the notebook counts).
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_analysis::reproduce::claim::{self, Claim, Distance, Standing, Study, Table, Value, Verdict};
-use pagelab_analysis::reproduce::{Options, STUDIES, named};
+use pagelab_analysis::reproduce::claim::{
+    self, Claim, Distance, Standing, Study, Table, Tolerance, Value, Verdict,
+};
+use pagelab_analysis::reproduce::{Live, Options, STUDIES, StudyKind, here, named};
+use pagelab_experiment::target::TargetKind;
+use pagelab_experiment::{Run, TargetSpec};
+use pagelab_notebook::Notebook;
 use pagelab_report::plot::{self, Numbers};
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
@@ -14,17 +20,22 @@ use super::Context;
 use crate::failure::usage;
 use crate::output::{print_json, say};
 use crate::page;
+use crate::performance::{self, Plan};
 use crate::progress::Work;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab reproduce                       every claim of every paper\n  pagelab reproduce gorman-2002           one paper in full\n  pagelab reproduce --html studies.html   the same with plots\n"
+    before_help = "Examples:\n  pagelab reproduce                       every claim of every paper\n  pagelab reproduce gorman-2002           one paper in full\n  pagelab reproduce mcdougall-2005 --on host   and run the same experiment on this machine, in seconds\n  pagelab reproduce --html studies.html   the same with plots\n"
 )]
 pub struct Arguments {
     /// The paper; none: all of them, as one table of claims
     #[arg(value_name = "PAPER")]
     paper: Option<String>,
+    /// Run the study's experiments on this target too, a few seconds each, and keep the runs in the notebook;
+    /// without it the notebook's newest runs of them are shown
+    #[arg(long, value_name = "TARGET")]
+    on: Option<TargetSpec>,
     /// Write a page with plots like the originals'
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -41,14 +52,19 @@ pub struct Arguments {
 
 /// Makes the studies and prints them.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let options = Options { seed: arguments.seed, fit: arguments.fit.clone() };
-    let kinds = match &arguments.paper {
+    let kinds: Vec<&StudyKind> = match &arguments.paper {
         None => STUDIES.iter().collect(),
         Some(name) => vec![named(name).ok_or_else(|| {
             let names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
             usage(format!("there is no study '{name}': it is one of {}", names.join(", ")))
         })?],
     };
+    let failure = match &arguments.on {
+        Some(target) => live(&kinds, target, context)?,
+        None => None,
+    };
+    let here = newest(&kinds, context)?;
+    let options = Options { seed: arguments.seed, fit: arguments.fit.clone(), here };
     let work = Work::new("reproducing", context.quiet);
     let mut studies = Vec::new();
     for (n, kind) in kinds.iter().enumerate() {
@@ -64,13 +80,49 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let claims: Vec<&Claim> = studies.iter().flat_map(|s| &s.claims).collect();
         say!("{}", claims_table(&claims, true, context));
         summary(&claims);
+        // What has not been measured here is said of one paper, not six times of all.
+        for (study, kind) in studies.iter().zip(&kinds) {
+            if here::measured(&(kind.live)(), &options.here) {
+                say!("\n{}. {}", study.name, study.here.title);
+                say!("{}", text::table(&headings(&study.here), &rows(&study.here), &context.style));
+            }
+        }
     }
     if let Some(file) = &arguments.html {
         let sections: Vec<Section> = studies.iter().map(section).collect();
         page::write_document("Published figures and models", &sections, file)?;
         say!("Plots: {}", file.display());
     }
-    Ok(ExitCode::SUCCESS)
+    match failure {
+        None => Ok(ExitCode::SUCCESS),
+        Some(error) => Err(error),
+    }
+}
+
+/// Runs the studies' experiments on a target; why one could not be, if so. The others are.
+fn live(kinds: &[&StudyKind], target: &TargetSpec, context: &Context) -> Result<Option<anyhow::Error>> {
+    if matches!(target.kind, TargetKind::Model(_)) {
+        return Err(usage(format!(
+            "--on {target}: the study's own model is shown anyway; name host or kernel:PATH"
+        )));
+    }
+    let mut plans = Vec::new();
+    for live in kinds.iter().flat_map(|kind| (kind.live)()) {
+        plans.push(Plan::new(None, live.experiment.clone(), target, &live.setting())?);
+    }
+    Ok(performance::perform(&mut plans, 1, context)?.failure)
+}
+
+/// The newest run in the notebook of each of the studies' experiments; none where there is no notebook.
+fn newest(kinds: &[&StudyKind], context: &Context) -> Result<Vec<Run>> {
+    if !context.notebook.exists() {
+        return Ok(Vec::new());
+    }
+    let notebook = Notebook::open_existing(&context.notebook)?;
+    let runs = notebook.list()?;
+    let of = |live: Live| runs.iter().rev().find(|run| run.done > 0 && live.is(&run.header));
+    let found = kinds.iter().flat_map(|kind| (kind.live)()).filter_map(of);
+    found.map(|run| Ok(notebook.load(run.id)?)).collect()
 }
 
 /// A value in its unit.
@@ -90,6 +142,22 @@ pub fn distance(claim: &Claim) -> String {
     }
 }
 
+/// How close the model was asked to come; a dash where the published side is words.
+pub fn asked(claim: &Claim) -> String {
+    let words = |value: &Value| matches!(value, Value::Words(_));
+    if words(&claim.model) || claim.published.as_ref().is_some_and(words) {
+        return DASH.to_owned();
+    }
+    match claim.tolerance {
+        Tolerance::Factor(factor) => format!("× {factor}"),
+        Tolerance::Share(share) => format!("{} %", text::count(100.0 * share)),
+        Tolerance::Difference(most) => format!("± {most}"),
+        Tolerance::AtMost(limit) => format!("≤ {limit}"),
+        Tolerance::AtLeastPublished => "≥".to_owned(),
+        Tolerance::Exact => "exact".to_owned(),
+    }
+}
+
 /// The cells of a claim.
 pub fn row(claim: &Claim) -> Vec<String> {
     let published = claim.published.as_ref().map_or_else(|| DASH.to_owned(), |v| value(v, claim.unit));
@@ -98,12 +166,13 @@ pub fn row(claim: &Claim) -> Vec<String> {
         published,
         value(&claim.model, claim.unit),
         distance(claim),
+        asked(claim),
         claim.verdict.name().to_owned(),
     ]
 }
 
 /// The columns of a table of claims.
-pub const HEADINGS: [&str; 5] = ["claim", "published", "model", "distance", "verdict"];
+pub const HEADINGS: [&str; 6] = ["claim", "published", "model", "distance", "asked", "verdict"];
 
 fn claims_table(claims: &[&Claim], papers: bool, context: &Context) -> String {
     let rows: Vec<Vec<String>> = claims
@@ -137,7 +206,7 @@ fn in_full(study: &Study, context: &Context) {
     let claims: Vec<&Claim> = study.claims.iter().collect();
     say!("{}", claims_table(&claims, false, context));
     summary(&claims);
-    for table in &study.tables {
+    for table in std::iter::once(&study.here).chain(&study.tables) {
         say!("\n{}", table.title);
         let headings: Vec<String> = headings(table);
         say!("{}", text::table(&headings, &rows(table), &context.style));
@@ -201,7 +270,11 @@ fn section(study: &Study) -> Section {
     };
     let mut tables =
         vec![texts("Claims", HEADINGS.map(str::to_owned).to_vec(), study.claims.iter().map(row).collect())];
-    tables.extend(study.tables.iter().map(|table| texts(&table.title, headings(table), rows(table))));
+    tables.extend(
+        std::iter::once(&study.here)
+            .chain(&study.tables)
+            .map(|table| texts(&table.title, headings(table), rows(table))),
+    );
     let parameters = study.parameters.iter().map(|p| {
         vec![p.name.to_owned(), format!("{} {}", text::count(p.value), p.unit), standing(&p.standing)]
     });
@@ -220,6 +293,10 @@ fn section(study: &Study) -> Section {
     }
 }
 
+/// Captions of plots.
+const BOTH: &str = "Dots alone: published. Lines: the model, and this machine where it was measured.";
+const MODEL: &str = "The model; no figures were published for it.";
+
 /// A study's plot as the page draws it: published figures as dots, the model as a line.
 fn drawn(plot: &claim::Plot) -> plot::Plot {
     let axis = |axis: &claim::Axis| {
@@ -227,18 +304,25 @@ fn drawn(plot: &claim::Plot) -> plot::Plot {
     };
     let mut out = plot::Plot::new(
         plot.title.clone(),
-        "dots: published; lines: the model.",
+        if plot.series.iter().any(|series| series.published) { BOTH } else { MODEL },
         axis(&plot.x),
         axis(&plot.y).switchable(),
     );
+    // What was published has the colour of the model's line of the same name.
+    let lines: Vec<&str> = plot.series.iter().filter(|s| !s.published).map(|s| s.name.as_str()).collect();
+    let color = |n: usize, series: &claim::Series| {
+        let own = series.name.trim_start_matches("published").trim_start_matches(", ");
+        let own = if own.is_empty() { "model" } else { own };
+        lines.iter().position(|&line| line == own).unwrap_or(lines.len() + n)
+    };
     out.series = plot
         .series
         .iter()
         .enumerate()
         .map(|(n, s)| plot::Series {
             name: s.name.clone(),
-            color: n,
-            dash: if s.published { 1 } else { 0 },
+            color: color(n, s),
+            dash: if s.published { 4 } else { 0 },
             step: false,
             dots: s.published,
             x: Numbers(s.points.iter().map(|p| Some(p.0)).collect()),

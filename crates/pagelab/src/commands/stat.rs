@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Only modules of this class: vm, disk, cpu, process, cgroup, misc
     #[arg(short, long, value_name = "GLOB")]
     class: Option<String>,
-    /// One 'name<TAB>value' a line
+    /// One 'name TAB value' a line
     #[arg(short, long)]
     parsable: bool,
     /// Names only

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_counters::views::vmstat::{self, Row};
+use pagelab_live::bpf::pages::Pages;
 use serde_json::json;
 
 use super::Context;
@@ -17,7 +18,7 @@ const PAGE: u64 = 20;
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab vmstat 1\n  pagelab vmstat 5 12 --json\n",
+    before_help = "Examples:\n  pagelab vmstat 1\n  pagelab vmstat 5 12 --json\n  sudo pagelab vmstat 1 --trace\n",
     after_help = "The first line is the average since boot. Sizes are in KiB, rates per second:
   swap  swap that is free (under strict overcommit, what may still be reserved)
   free  memory that can be had without paging out (MemAvailable)
@@ -28,12 +29,20 @@ const PAGE: u64 = 20;
         that is a shortage: filling the page cache scans too
   api apo apf   anonymous memory paged in (pswpin), out (pswpout), freed (pgsteal_anon)
   fpi fpo fpf   blocks read (pgpgin - pswpin), written (pgpgout - pswpout), file pages freed
+and with --trace (root), from the kernel's tracepoints:
+  epi epf   pages of executables that came into the page cache and left it; in fpi and fpf too. An
+            executable is a file that a process maps executable at the time of a line, or did before
 A dash is a figure that Linux does not keep:
   de            Solaris' anticipated deficit: Linux swaps no whole process in
-  epi epo epf   executables: Linux counts their pages as files'
+  epi epf       without --trace: Linux counts executables' pages as files'. It costs a little for each
+                page (or larger folio) that comes or goes, and a line the reading of all processes' maps
+  epo           no tracepoint sees every page of a file that is written
   apf fpf       before Linux 5.8, which does not split what reclaim freed"
 )]
 pub struct Arguments {
+    /// Count executables' pages apart
+    #[arg(long, conflicts_with = "root")]
+    trace: bool,
     #[command(flatten)]
     schedule: Schedule,
     /// One JSON object a line; sizes in bytes
@@ -48,12 +57,14 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
     let tree = arguments.machine.tree();
     let selection = vmstat::selection();
     let page_size = tree.root().page_size();
+    let mut tracing = arguments.trace.then(Pages::start).transpose()?;
     let mut ticker = Ticker::new(arguments.schedule, None);
     let mut before = None;
     let mut lines = 0;
     loop {
         let now = tree.read(&selection);
-        let row = Row::between(before.as_ref(), &now, page_size);
+        let executables = tracing.as_mut().map(|pages| pages.look(tree.root()));
+        let row = Row::between(before.as_ref(), &now, page_size, executables.filter(|_| before.is_some()));
         let mut out = std::io::stdout().lock();
         if arguments.json {
             let object = json!({

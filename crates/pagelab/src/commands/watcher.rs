@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result};
 use pagelab_counters::views::prstat::Moment;
 use pagelab_counters::{Selection, Tree};
+use pagelab_live::bpf::TraceError;
+use pagelab_live::bpf::tasks::Tasks;
 use pagelab_live::taskstats::{Accounting, SWITCH, Taskstats};
 
 /// Switches delay accounting on if asked to; whoever holds it must listen to signals, so that it is put
@@ -21,19 +23,26 @@ pub struct Watcher {
     selection: Selection,
     taskstats: Result<Taskstats, String>,
     threads: bool,
+    tracing: Option<Tasks>,
 }
 
 impl Watcher {
     /// Watches the running machine: processes, or threads where their delays are wanted apart.
     pub fn live(selection: Selection, threads: bool) -> Self {
         let taskstats = Taskstats::open().map_err(|e| e.to_string());
-        Self { tree: Tree::live(), selection, taskstats, threads }
+        Self { tree: Tree::live(), selection, taskstats, threads, tracing: None }
     }
 
     /// A recorded machine, which has no delays.
     pub fn recorded(tree: Tree, selection: Selection) -> Self {
         let taskstats = Err("a recorded machine has no delay accounting".to_owned());
-        Self { tree, selection, taskstats, threads: false }
+        Self { tree, selection, taskstats, threads: false, tracing: None }
+    }
+
+    /// Counts from now on what only tracepoints tell.
+    pub fn trace(&mut self) -> std::result::Result<(), TraceError> {
+        self.tracing = Some(Tasks::start()?);
+        Ok(())
     }
 
     /// The machine's counters.
@@ -65,6 +74,9 @@ impl Watcher {
                 delays.extend(found.map(|d| (task, d)));
             }
         }
-        Moment { counters, delays }
+        let traced = self.tracing.as_ref().map(|tasks| {
+            counters.groups("thread").map(|(thread, _, _)| (thread, tasks.thread(thread))).collect()
+        });
+        Moment { counters, delays, traced }
     }
 }

@@ -1,5 +1,6 @@
 //! Sweeps, uniform choice, and a working set that moves.
 
+use super::{Progress, draw};
 use crate::rng::Rng;
 
 /// Reference `i` is to page `i mod pages`.
@@ -8,25 +9,23 @@ pub fn linear(pages: u32, references: usize) -> Vec<u32> {
 }
 
 /// Each reference is to a page drawn by [`Rng::below`] from a generator started at `seed`.
-pub fn uniform(pages: u32, references: usize, seed: u64) -> Vec<u32> {
+pub fn uniform(pages: u32, references: usize, seed: u64, progress: Progress) -> Vec<u32> {
     let mut rng = Rng::new(seed);
-    (0..references).map(|_| rng.below(u64::from(pages)) as u32).collect()
+    draw(references, progress, |_| rng.below(u64::from(pages)) as u32)
 }
 
 /// A working set of `w = max(1, ⌊share · pages⌋)` consecutive pages whose first page moves evenly
 /// from 0 to `pages − w`: at reference `i` of `n` it is `⌊i · (pages − w) / max(1, n − 1)⌋`. Within
 /// the window a page is drawn by [`Rng::below`].
-pub fn drift(pages: u32, references: usize, share: f64, seed: u64) -> Vec<u32> {
+pub fn drift(pages: u32, references: usize, share: f64, seed: u64, progress: Progress) -> Vec<u32> {
     let window = ((f64::from(pages) * share) as u64).clamp(1, u64::from(pages));
     let way = u128::from(u64::from(pages) - window);
     let last = (references.max(2) - 1) as u128;
     let mut rng = Rng::new(seed);
-    (0..references)
-        .map(|i| {
-            let first = (i as u128 * way / last) as u64;
-            (first + rng.below(window)) as u32
-        })
-        .collect()
+    draw(references, progress, |i| {
+        let first = (i as u128 * way / last) as u64;
+        (first + rng.below(window)) as u32
+    })
 }
 
 #[cfg(test)]
@@ -40,7 +39,7 @@ mod tests {
 
     #[test]
     fn drift_starts_at_the_first_page_and_ends_at_the_last() {
-        let list = drift(1000, 10_000, 0.1, 5);
+        let list = drift(1000, 10_000, 0.1, 5, &mut |_| {});
         assert!(list[..100].iter().all(|&p| p < 110));
         assert!(list[9_900..].iter().all(|&p| p >= 890));
     }

@@ -3,6 +3,7 @@
 
 use std::f64::consts::PI;
 
+use super::Progress;
 use crate::rng::Rng;
 
 /// How often each page is referenced: the sine part, then the fill that makes the sum exact.
@@ -67,9 +68,9 @@ pub fn smooth_sin_tail(pages: u32, references: usize) -> Vec<u32> {
 }
 
 /// The multiset of [`smooth_sin`], shuffled by [`Rng::shuffle`] from a generator started at `seed`.
-pub fn smooth_sin_random(pages: u32, references: usize, seed: u64) -> Vec<u32> {
+pub fn smooth_sin_random(pages: u32, references: usize, seed: u64, progress: Progress) -> Vec<u32> {
     let mut list = smooth_sin(pages, references);
-    Rng::new(seed).shuffle(&mut list);
+    Rng::new(seed).shuffle(&mut list, progress);
     list
 }
 
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_shuffle_has_the_same_multiset() {
-        let mut list = smooth_sin_random(500, 10_000, 9);
+        let mut list = smooth_sin_random(500, 10_000, 9, &mut |_| {});
         assert!(!list.is_sorted());
         list.sort_unstable();
         assert_eq!(list, smooth_sin(500, 10_000));

@@ -5,6 +5,7 @@
 
 mod figures;
 mod flame;
+mod knee;
 mod latency;
 pub mod plot;
 mod presence;
@@ -35,18 +36,22 @@ pub struct PageInput<'a> {
     pub runs: Vec<&'a Run>,
     /// Finished comparisons.
     pub comparisons: Vec<TextTable>,
-    /// Marks in the plots of a run's tables, such as knees.
-    pub marks: Vec<Marks>,
+    /// The curves that have been looked at for knees.
+    pub curves: Vec<Curve>,
 }
 
-/// Marks on the abscissa of a run's table.
-pub struct Marks {
+/// The time of a read against the memory that is read, and its knees.
+pub struct Curve {
     /// The run's name.
     pub run: String,
-    /// The table's name.
+    /// The table that it is from; the knees are marked in all plots of that table.
     pub table: String,
-    /// What to mark.
-    pub marks: Vec<plot::Mark>,
+    /// Bytes, and ns.
+    pub points: Vec<(f64, f64)>,
+    /// The broken stick through the points, at its ends and its knees: bytes, and ns.
+    pub fit: Vec<(f64, f64)>,
+    /// The knees.
+    pub knees: Vec<plot::Mark>,
 }
 
 /// A table of finished texts: a comparison, a study's claims.
@@ -75,13 +80,18 @@ pub(crate) struct Shown<'a> {
     label: String,
 }
 
+/// A recording that was killed: what it had seen is as good as any.
+fn cut_short(run: &Run) -> Option<&Repetition> {
+    run.repetitions.first().filter(|_| matches!(run.header.experiment, Experiment::Record(_)))
+}
+
 impl<'a> Shown<'a> {
     fn new(run: &'a Run, color: usize, label: String) -> Option<Self> {
         let elapsed = |r: &&Repetition| r.observations.metric("time.elapsed");
         let mut timed: Vec<&Repetition> = run.done().filter(|r| elapsed(r).is_some()).collect();
         timed.sort_by(|a, b| f64::total_cmp(&elapsed(a).unwrap_or(0.0), &elapsed(b).unwrap_or(0.0)));
         let median = timed.get(timed.len().saturating_sub(1) / 2).copied();
-        let repetition = median.or_else(|| run.done().next())?;
+        let repetition = median.or_else(|| run.done().next()).or_else(|| cut_short(run))?;
         Some(Self { run, repetition, color, label })
     }
 
@@ -91,6 +101,17 @@ impl<'a> Shown<'a> {
 
     fn seen(&self) -> &'a Observations {
         &self.repetition.observations
+    }
+
+    /// This run's of the curves.
+    fn curve<'c>(&self, curves: &'c [Curve]) -> Option<&'c Curve> {
+        curves.iter().find(|curve| curve.run == self.run.header.name)
+    }
+
+    /// A curve's knees, in this run's colour where there are `several` runs.
+    fn marks(&self, curve: &Curve, several: bool) -> Vec<plot::Mark> {
+        let color = several.then_some(self.color);
+        curve.knees.iter().map(|mark| plot::Mark { color, ..mark.clone() }).collect()
     }
 }
 
@@ -123,7 +144,7 @@ pub fn page(input: &PageInput) -> String {
             section.verdict aria-label="Verdict" { ul { @for line in &input.verdict { li { (line) } } } }
         }
         @for group in &groups {
-            (section(group, groups.len() > 1, &input.marks, &mut number))
+            (section(group, groups.len() > 1, &input.curves, &mut number))
         }
         @for comparison in &input.comparisons { (tables::text(comparison)) }
         (tables::conditions(&input.runs))
@@ -191,14 +212,14 @@ fn groups<'a>(runs: &[&'a Run]) -> Vec<Vec<&'a Run>> {
     groups
 }
 
-fn section(runs: &[&Run], named: bool, marks: &[Marks], number: &mut usize) -> Markup {
+fn section(runs: &[&Run], named: bool, curves: &[Curve], number: &mut usize) -> Markup {
     let targets: Vec<String> = runs.iter().map(|run| run.header.target.to_string()).collect();
     let distinct = runs.len() > 1 && (1..targets.len()).all(|n| !targets[..n].contains(&targets[n]));
     let label = |n: usize| if distinct { targets[n].clone() } else { runs[n].header.name.clone() };
     let shown: Vec<Shown> =
         runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect();
-    let mut panels: Vec<Panel> =
-        sweep::plots(&shown, marks).into_iter().map(|plot| Panel::Plot(Box::new(plot))).collect();
+    let plots = knee::plot(&shown, curves).into_iter().chain(sweep::plots(&shown, curves));
+    let mut panels: Vec<Panel> = plots.map(|plot| Panel::Plot(Box::new(plot))).collect();
     panels.extend(windows::panels(&shown));
     panels.extend(latency::panels(&shown));
     panels.extend(presence::panels(&shown));

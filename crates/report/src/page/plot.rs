@@ -1,4 +1,4 @@
-//! A plot as data: what [`super::svg`] draws, what the table behind it shows, and what the page's script
+//! A plot as data: what `svg` draws, what the table behind it shows, and what the page's script
 //! reads out under the cursor.
 
 use maud::{Markup, PreEscaped, html};
@@ -78,7 +78,7 @@ pub struct Series {
     pub name: String,
     /// The number of its colour.
     pub color: usize,
-    /// 0 solid, 1 dotted and thin, 2 dashed, 3 dash-dotted.
+    /// 0 solid, 1 dotted and thin, 2 dashed, 3 dash-dotted, 4 none: dots alone.
     pub dash: usize,
     /// Drawn in steps.
     pub step: bool,
@@ -140,6 +140,8 @@ pub struct Mark {
     pub high: Option<f64>,
     /// What it is.
     pub label: String,
+    /// The number of the line's colour that it belongs to, where there are several.
+    pub color: Option<usize>,
 }
 
 /// A plot.
@@ -161,6 +163,8 @@ pub struct Plot {
     pub heat: Option<Heat>,
     /// The marks.
     pub marks: Vec<Mark>,
+    /// As wide as the page, and taller: the picture of its experiment.
+    pub wide: bool,
 }
 
 /// A curve as the script and the table know it.
@@ -217,6 +221,7 @@ impl Plot {
             strips: Vec::new(),
             heat: None,
             marks: Vec::new(),
+            wide: false,
         }
     }
 
@@ -225,7 +230,7 @@ impl Plot {
         let curves = self.curves();
         let initial = if self.y.log { "log" } else { "linear" };
         html! {
-            figure.plot id={"plot-" (number)} data-scale=(initial) {
+            figure.plot.wide[self.wide] id={"plot-" (number)} data-scale=(initial) {
                 h3 { (self.title) }
                 figcaption { (self.caption) }
                 (svg::legend(self))

@@ -15,9 +15,10 @@ use super::scale::Scale;
 /// The units of the inner picture.
 const WIDE: f64 = 10_000.0;
 const TALL: f64 = 2_000.0;
-/// Pixels: an ordinary plot's height, a picture's, and a strip's with its gap.
+/// Pixels: an ordinary plot's height, a picture's, a wide plot's, and a strip's with its gap.
 const HEIGHT: usize = 200;
 const PICTURE: usize = 260;
+const WIDE_HEIGHT: usize = 380;
 const STRIP: usize = 16;
 const STRIP_GAP: usize = 6;
 /// About as many ticks as fit a narrow screen.
@@ -28,7 +29,11 @@ const SHAPE_PLACES: usize = 7;
 
 /// The plot, described by `label` to those who do not see it.
 pub fn draw(plot: &Plot, label: &str) -> Markup {
-    let height = if plot.heat.is_some() { PICTURE } else { HEIGHT };
+    let height = match (plot.wide, plot.heat.is_some()) {
+        (true, _) => WIDE_HEIGHT,
+        (_, true) => PICTURE,
+        _ => HEIGHT,
+    };
     let strips = height + if plot.strips.is_empty() { 0 } else { STRIP_GAP };
     let foot = strips + plot.strips.len() * STRIP;
     let x = plot.scale_x();
@@ -52,7 +57,7 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
             @for (n, mark) in plot.marks.iter().enumerate() { (mark_text(mark, n, &x)) }
             @for (n, s) in plot.strips.iter().enumerate() { (strip(s, &x, strips + n * STRIP)) }
             g.xticks {
-                @for tick in x.ticks(TICKS, plot.x.unit == "bytes") {
+                @for tick in x.ticks(if plot.wide { 2 * TICKS } else { TICKS }, plot.x.unit == "bytes") {
                     @let at = percent(x.share(tick).unwrap_or(0.0));
                     line x1=(at) x2=(at) y1=(foot) y2=(foot + 4) {}
                     text x=(at) y=(foot + 17) { (figures::tick(tick, plot.x.unit)) }
@@ -229,17 +234,22 @@ fn mark_line(mark: &Mark, x: &Scale) -> Markup {
     let at = |v: f64| x.share(v).map(|share| (share * WIDE).round());
     html! {
         @if let (Some(low), Some(high)) = (mark.low.and_then(at), mark.high.and_then(at)) {
-            rect.interval x=(low) y="0" width=((high - low).max(1.0)) height=(TALL) {}
+            rect class={"interval" (color_class(mark))} x=(low) y="0" width=((high - low).max(1.0)) height=(TALL) {}
         }
-        @if let Some(x) = at(mark.x) { path.knee d={"M" (x) " 0V" (TALL)} {} }
+        @if let Some(x) = at(mark.x) { path class={"knee" (color_class(mark))} d={"M" (x) " 0V" (TALL)} {} }
     }
+}
+
+/// The class of a mark's own colour.
+fn color_class(mark: &Mark) -> String {
+    mark.color.map_or_else(String::new, |color| format!(" k{}", color % 6))
 }
 
 /// Neighbouring marks have their words below one another.
 fn mark_text(mark: &Mark, number: usize, x: &Scale) -> Markup {
     let Some(share) = x.share(mark.x) else { return html! {} };
     html! {
-        text.kneetext.left[share > 0.6] data-at=(format!("{share:.4}")) x=(percent(share)) y=(12 + number % 6 * 15) dx=(if share > 0.6 { "-6" } else { "6" }) { (mark.label) }
+        text class={"kneetext" @if share > 0.6 { " left" } (color_class(mark))} data-at=(format!("{share:.4}")) x=(percent(share)) y=(12 + number % 6 * 15) dx=(if share > 0.6 { "-6" } else { "6" }) { (mark.label) }
     }
 }
 
@@ -275,7 +285,7 @@ mod tests {
         fn any_figures_are_drawn_as_numbers(values: Vec<Option<f64>>, log: bool, toggle: bool, mark: f64) {
             let mut plot = Plot::new("t", "c", Axis::linear("x", ""), Axis { toggle, log, ..Axis::linear("y", "ns") });
             plot.series = vec![series(&values, false), Series { color: 4, ..series(&values, true) }];
-            plot.marks = vec![Mark { x: mark, low: Some(mark), high: None, label: "m".into() }];
+            plot.marks = vec![Mark { x: mark, low: Some(mark), high: None, label: "m".into(), color: None }];
             let html = draw(&plot, "l").into_string();
             prop_assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
             plot.figure(1);

@@ -5,7 +5,7 @@ use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
 use super::plot::{Axis, Mark, Numbers, Plot, Series, unit_name};
-use super::{Marks, Shown};
+use super::{Curve, Shown};
 
 /// The table of counters recorded over time beside a repetition.
 const RECORDED: &str = "counters";
@@ -16,14 +16,14 @@ pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
 }
 
 /// The plots of every other table whose first column is numbers.
-pub fn plots(shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
+pub fn plots(shown: &[Shown], curves: &[Curve]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
         if table.name != WINDOWS && table.name != RECORDED && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
     }
-    names.into_iter().flat_map(|name| of_table(name, shown, marks)).collect()
+    names.into_iter().flat_map(|name| of_table(name, shown, curves)).collect()
 }
 
 fn numbers(column: &Column) -> Option<&[Option<f64>]> {
@@ -37,7 +37,7 @@ fn abscissae(table: &Table) -> Option<&[Option<f64>]> {
     numbers(table.columns.first()?)
 }
 
-fn of_table(name: &str, shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
+fn of_table(name: &str, shown: &[Shown], curves: &[Curve]) -> Vec<Plot> {
     let tables: Vec<(&Shown, &Table)> =
         shown.iter().filter_map(|s| Some((s, s.seen().table(name)?))).collect();
     let abscissa = tables.iter().find_map(|(_, t)| t.columns.first().filter(|c| numbers(c).is_some()));
@@ -85,8 +85,11 @@ fn of_table(name: &str, shown: &[Shown], marks: &[Marks]) -> Vec<Plot> {
             plot.y.label = unit_words(column.unit).to_owned();
         }
     }
-    let marked = |m: &&Marks| m.table == name && tables.iter().any(|(s, _)| s.run.header.name == m.run);
-    let marks: Vec<Mark> = marks.iter().filter(marked).flat_map(|m| m.marks.clone()).collect();
+    let marks: Vec<Mark> = tables
+        .iter()
+        .filter_map(|(s, _)| Some((s, s.curve(curves).filter(|curve| curve.table == name)?)))
+        .flat_map(|(s, curve)| s.marks(curve, tables.len() > 1))
+        .collect();
     plots.into_iter().map(|(_, plot, _)| Plot { marks: marks.clone(), ..plot }).collect()
 }
 
@@ -145,10 +148,20 @@ mod tests {
             run(&[("size", Unit::Bytes), ("mean", Unit::Nanoseconds), ("rate", Unit::PerSecond)]),
             run(&[("size", Unit::Bytes), ("worst", Unit::Nanoseconds), ("mean", Unit::Nanoseconds)]),
         ];
-        let mark = Mark { x: 10.0, low: None, high: None, label: "knee".into() };
-        let marks = |run: &str| Marks { run: run.into(), table: "sizes".into(), marks: vec![mark.clone()] };
-        let plots = plots(&shown(&runs), &[marks("x"), marks("another")]);
-        assert!(plots.iter().all(|p| p.marks.len() == 1));
+        let knee = Mark { x: 10.0, low: None, high: None, label: "knee".into(), color: None };
+        let curve = |run: &str| Curve {
+            run: run.into(),
+            table: "sizes".into(),
+            points: vec![(1.0, 1.0)],
+            fit: Vec::new(),
+            knees: vec![knee.clone()],
+        };
+        let mut runs = runs;
+        runs[1].header.name = "y".into();
+        let plots = plots(&shown(&runs), &[curve("y"), curve("another")]);
+        let marks: Vec<_> =
+            plots.iter().map(|p| p.marks.iter().map(|m| m.color).collect::<Vec<_>>()).collect();
+        assert_eq!(marks, [[Some(1)], [Some(1)]]);
         let names: Vec<Vec<(&str, usize, usize)>> = plots
             .iter()
             .map(|p| p.series.iter().map(|s| (s.name.as_str(), s.color, s.dash)).collect())

@@ -239,8 +239,8 @@ pub(super) fn rules(published: &[Row], seeds: &std::ops::Range<u64>) -> Table {
 
 /// The same question with a translation buffer of today.
 pub(super) fn today(seed: u64) -> (Table, Plot) {
-    const REFERENCES: u64 = 40_000;
-    let kinds = [("4 KiB pages", Tlb::skylake(false)), ("2 MiB pages", Tlb::skylake(true))];
+    const REFERENCES: u64 = 100_000;
+    let kinds = [("4 KiB pages", false), ("2 MiB pages", true)];
     let columns = kinds.iter().flat_map(|(name, _)| {
         [
             Column::new(format!("{name}: missed the first level"), "%", 1),
@@ -254,10 +254,12 @@ pub(super) fn today(seed: u64) -> (Table, Plot) {
     for shift in 17..=36 {
         let bytes = 1u64 << shift;
         let mut figures = Vec::new();
-        for ((_, tlb), line) in kinds.iter().zip(&mut lines) {
-            let met = random(tlb, bytes, REFERENCES, seed);
-            figures.extend([100.0 * met.first_misses, 100.0 * met.walks, met.cycles].map(Some));
-            line.push((bytes as f64 / f64::from(1 << 20), met.cycles));
+        for (&(_, large), line) in kinds.iter().zip(&mut lines) {
+            let met = random(&Tlb::SKYLAKE, large, bytes, REFERENCES, seed);
+            let share = |count: u64| count as f64 / REFERENCES as f64;
+            let cycles = met.translation / REFERENCES as f64;
+            figures.extend([100.0 * share(met.first_misses), 100.0 * share(met.walks), cycles].map(Some));
+            line.push((bytes as f64 / f64::from(1 << 20), cycles));
         }
         let label = match shift {
             0..20 => format!("{} KB", bytes >> 10),

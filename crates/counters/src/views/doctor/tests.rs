@@ -62,7 +62,11 @@ fn moments(some: f64, refaults: f64, free: f64) -> (Moment, Moment) {
             samples.push(sample("thread", pid, "task", "pid", pid as f64, Kind::Gauge));
         }
         let delays = prstat::Delays { swap_in: second * 300_000_000, ..prstat::Delays::default() };
-        Moment { counters: Snapshot::new(second * 1_000_000_000, samples), delays: [(8, delays)].into() }
+        Moment {
+            counters: Snapshot::new(second * 1_000_000_000, samples),
+            delays: [(8, delays)].into(),
+            traced: None,
+        }
     };
     (at(1), at(2))
 }

@@ -85,18 +85,24 @@ fn memory(buffer: &mut Buffer, area: Rect, state: &State) {
     let points = state.history.iter().rev().take(usize::from(area.width));
     for (column, point) in (0..area.width).rev().zip(points) {
         for row in 0..area.height {
-            // The kind at the middle of the cell.
-            let height = f64::from(area.height - 1 - row) + 0.5;
-            let share = height / f64::from(area.height);
-            let mut sum = 0.0;
-            let kind = point.kinds.iter().position(|part| {
-                sum += part;
-                share <= sum
-            });
-            let (letter, _, color) = KIND[kind.unwrap_or(KINDS - 1)];
+            let of = |row: u16| f64::from(row) / f64::from(area.height);
+            let (from, to) = (of(area.height - 1 - row), of(area.height - row));
+            let (letter, _, color) = KIND[most_between(&point.kinds, from, to)];
             buffer.set_string(area.x + column, area.y + row, letter, Style::new().fg(color));
         }
     }
+}
+
+/// The kind that has most of the part of memory between two shares, when they are stacked.
+fn most_between(kinds: &[f64; KINDS], from: f64, to: f64) -> usize {
+    let mut below = 0.0;
+    let parts = kinds.map(|part| {
+        let start = below;
+        below += part;
+        (below.min(to) - start.max(from)).max(0.0)
+    });
+    // What is left above them all is free.
+    (0..KINDS).max_by(|&a, &b| parts[a].total_cmp(&parts[b])).filter(|&k| parts[k] > 0.0).unwrap_or(KINDS - 1)
 }
 
 /// One line: name, the newest figure, and its history as blocks; `least` is the lowest full scale.
@@ -146,8 +152,8 @@ fn table(buffer: &mut Buffer, area: Rect, state: &State) {
         Sort::Processor => "CPU",
         Sort::Memory => "memory",
     };
-    let why = state.why_no_delays.as_deref().map(|_| "; no DFL: see 'pagelab prstat -m'").unwrap_or_default();
-    let keys = format!("q end  W P M sort ({sort})  H threads  space hold  + - interval{why}");
+    let why = state.why_no_delays.as_deref().map(|_| "; no DFL: --help").unwrap_or_default();
+    let keys = format!("q end  W P M sort ({sort})  H threads  spc hold  + - interval{why}");
     buffer.set_stringn(area.x, area.bottom() - 1, format!("{keys:<width$}"), width, reversed);
 }
 
@@ -214,6 +220,14 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| screen(frame, &state())).unwrap();
         terminal.backend().to_string()
+    }
+
+    #[test]
+    fn a_cell_shows_what_it_holds_most_of() {
+        let kinds = [0.02, 0.08, 0.0, 0.01, 0.17, 0.72];
+        assert_eq!(most_between(&kinds, 0.0, 0.2), 4, "cache, of 9 %");
+        assert_eq!(most_between(&kinds, 0.2, 0.4), KINDS - 1);
+        assert_eq!(most_between(&[0.0; KINDS], 0.0, 1.0), KINDS - 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use pagelab_counters::views::doctor;
 use pagelab_counters::{Root, Selection};
+use pagelab_live::terminal::wait_for_input;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::Context;
@@ -31,7 +32,9 @@ const LOOK: Duration = Duration::from_millis(100);
   q F10         end                        W  sort by waiting for memory (also F6)
   arrows PgUp PgDn Home End   scroll       P  sort by CPU
   space         hold the screen            M  sort by memory
-  H             threads or processes       +  -  longer or shorter interval"
+  H             threads or processes       +  -  longer or shorter interval
+DFL, the time a task waits for memory, needs root, and sysctl kernel.task_delayacct=1 before the task
+starts: --enable-accounting sets it meanwhile."
 )]
 pub struct Arguments {
     /// Seconds between two looks
@@ -64,7 +67,10 @@ fn screen(terminal: &mut ratatui::DefaultTerminal, state: &mut State, interrupt:
     terminal.draw(|frame| draw::screen(frame, state))?;
     while !interrupt.requested() {
         let left = next.saturating_duration_since(Instant::now());
-        if event::poll(left.min(LOOK))? {
+        if !wait_for_input(left.min(LOOK)) {
+            return Ok(());
+        }
+        while event::poll(Duration::ZERO)? {
             let threads = state.threads;
             match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Press && !apply(key, state) => return Ok(()),

@@ -1,0 +1,68 @@
+//! vmtest at the published sizes, on a kernel that runs.
+
+use pagelab_experiment::experiments::{Mapping, Vmtest};
+use pagelab_experiment::{Experiment, Run, Size, Sizes};
+
+use super::super::claim::{Column, Series, Table};
+use super::super::here::{Live, at, table};
+use super::{Mean, NAME, Row};
+
+/// Reads that a child makes in all: 512 pages, 5,000 times.
+const READS: f64 = 2_560_000.0;
+
+/// The published sweep, a fifth of a second for each size.
+pub(in super::super) fn live() -> Vec<Live> {
+    let sizes = (1..=16).map(|children| Size::Bytes(children * (2 << 20))).collect();
+    let vmtest =
+        Vmtest { sizes: Sizes::List(sizes), mapping: Mapping::Shared, seconds: 0.2, ..Vmtest::default() };
+    vec![Live::free(Experiment::Vmtest(vmtest))]
+}
+
+/// The published rows, the model's and this machine's; and its line in the plot of throughput.
+pub(super) fn beside(
+    runs: &[Run],
+    published: &[Row],
+    model: &[Mean],
+    speeds: &[(u32, f64)],
+) -> (Table, Option<Series>) {
+    let live = live();
+    let seen = live[0].seen(runs).and_then(|seen| seen.table("vmtest"));
+    let figure = |megabytes: u32, column: &str| at(seen?, "size", f64::from(megabytes) * 1_048_576.0, column);
+    let columns = vec![
+        Column::new("relative speed published", "", 2),
+        Column::new("model", "", 2),
+        Column::new("here", "", 2),
+        Column::new("a page read published", "µs", 3),
+        Column::new("model", "µs", 3),
+        Column::new("here", "µs", 3),
+        Column::new("faults a second published", "/s", 0),
+        Column::new("model", "/s", 0),
+        Column::new("here", "/s", 0),
+    ];
+    let mut table = table(NAME, &live, runs, "active memory", columns);
+    let mut points = Vec::new();
+    for ((row, mean), &(_, speed)) in published.iter().zip(model).zip(speeds) {
+        let reads = f64::from(row.megabytes / 2) * READS;
+        let rate = figure(row.megabytes, "faults.minor")
+            .zip(figure(row.megabytes, "time.elapsed"))
+            .map(|(faults, elapsed)| faults / elapsed * 1e9);
+        let here = figure(row.megabytes, "relative.speed");
+        points.extend(here.map(|speed| (f64::from(row.megabytes), speed)));
+        table.row(
+            format!("{} MB", row.megabytes),
+            [
+                Some(row.speed),
+                Some(speed),
+                here,
+                Some(row.elapsed / reads * 1e6),
+                Some(mean.elapsed / reads * 1e6),
+                figure(row.megabytes, "access.mean").map(|ns| ns / 1e3),
+                Some(row.faults / row.elapsed),
+                Some(mean.faults / mean.elapsed),
+                rate,
+            ],
+        );
+    }
+    let line = Series { name: "this machine".into(), published: false, points };
+    (table, (!line.points.is_empty()).then_some(line))
+}

@@ -1,0 +1,107 @@
+//! Maps: what programs and pagelab share (bpf(2), "eBPF maps").
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::{TraceError, bpf, pair};
+
+const CREATE: libc::c_long = 0;
+const LOOKUP: libc::c_long = 1;
+const UPDATE: libc::c_long = 2;
+const DELETE: libc::c_long = 3;
+const NEXT_KEY: libc::c_long = 4;
+const TAKE: libc::c_long = 21;
+
+/// `BPF_ANY` and `BPF_NOEXIST`.
+const ALWAYS: u64 = 0;
+const IF_ABSENT: u64 = 1;
+
+/// What happens when a map is full.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Full {
+    /// Nothing new is taken.
+    Refuses = 1,
+    /// What was used longest ago goes.
+    Evicts = 9,
+}
+
+/// A map from `K` words of four bytes to `V` words of eight.
+#[derive(Debug)]
+pub(super) struct Map<const K: usize, const V: usize>(OwnedFd);
+
+impl<const K: usize, const V: usize> Map<K, V> {
+    /// A map of `entries` at most.
+    pub(super) fn new(full: Full, entries: u32) -> Result<Self, TraceError> {
+        let mut attributes = [0; 16];
+        attributes[0] = pair(full as u32, K as u32 * 4);
+        attributes[1] = pair(V as u32 * 8, entries);
+        let raw = bpf(CREATE, &mut attributes).map_err(|e| TraceError::refused("a BPF map", e))?;
+        // SAFETY: a new descriptor that nobody else has.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(raw) }))
+    }
+
+    /// Its number, for a program.
+    pub(super) fn number(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: [u32; K]) -> Option<[u64; V]> {
+        let mut value = [0; V];
+        self.call(LOOKUP, Some(&key), &raw mut value, 0).ok()?;
+        Some(value)
+    }
+
+    /// The same, and removes it. Since 5.14.
+    pub(super) fn take(&self, key: [u32; K]) -> Option<[u64; V]> {
+        let mut value = [0; V];
+        self.call(TAKE, Some(&key), &raw mut value, 0).ok()?;
+        Some(value)
+    }
+
+    /// Gives a key a value; nothing where the map is full.
+    pub(super) fn put(&self, key: [u32; K], mut value: [u64; V]) {
+        let _ = self.call(UPDATE, Some(&key), &raw mut value, ALWAYS);
+    }
+
+    /// As [`Map::put`], where the key has none.
+    pub(super) fn put_if_absent(&self, key: [u32; K], mut value: [u64; V]) {
+        let _ = self.call(UPDATE, Some(&key), &raw mut value, IF_ABSENT);
+    }
+
+    /// Removes a key, if it is there.
+    pub(super) fn remove(&self, key: [u32; K]) {
+        let _ = self.call(DELETE, Some(&key), std::ptr::null_mut::<u64>(), 0);
+    }
+
+    /// Every key; one that comes meanwhile may be left out.
+    pub(super) fn keys(&self) -> Vec<[u32; K]> {
+        let (mut keys, mut key) = (Vec::new(), None);
+        loop {
+            let mut next = [0_u32; K];
+            let found = self.call(NEXT_KEY, key.as_ref(), &raw mut next, 0);
+            // A key that is removed under our feet begins the walk anew: do not go round for ever.
+            if found.is_err() || keys.len() > 1 << 20 {
+                return keys;
+            }
+            keys.push(next);
+            key = Some(next);
+        }
+    }
+
+    /// `union bpf_attr` of the commands on elements: map_fd, key, value or next_key, flags.
+    fn call<T>(
+        &self,
+        command: libc::c_long,
+        key: Option<&[u32; K]>,
+        other: *mut T,
+        flags: u64,
+    ) -> io::Result<i32> {
+        let mut attributes = [0; 16];
+        attributes[0] = pair(self.number() as u32, 0);
+        attributes[1] = key.map_or(0, |key| key.as_ptr().expose_provenance() as u64);
+        attributes[2] = other.expose_provenance() as u64;
+        attributes[3] = flags;
+        bpf(command, &mut attributes)
+    }
+}

@@ -1,0 +1,134 @@
+//! Executables' pages that come into the page cache and leave it: `filemap:mm_filemap_add_to_page_cache`
+//! and `mm_filemap_delete_from_page_cache`, counted by file; which files are executables, the mappings
+//! of the processes tell ([`executable_files`]).
+
+use std::collections::HashSet;
+
+use pagelab_counters::Root;
+use pagelab_counters::census::{FileNumber, executable_files};
+use pagelab_counters::views::vmstat::Executables;
+
+use super::TraceError;
+use super::assembler::*;
+use super::map::{Full, Map};
+use super::program::{Program, Tracepoint};
+
+/// Files remembered between two looks; of more, those touched longest ago are forgotten.
+const FILES: u32 = 16_384;
+
+/// The key on the frame: device, nothing, inode; and a new value below it.
+const KEY: i16 = -16;
+const NEW: i16 = -32;
+
+/// Counts each file's pages for as long as it lives.
+#[derive(Debug)]
+pub struct Pages {
+    files: Map<4, 2>,
+    executables: HashSet<FileNumber>,
+    _programs: Vec<Program>,
+}
+
+impl Pages {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When the kernel lacks what it takes or the caller the rights.
+    pub fn start() -> Result<Self, TraceError> {
+        let files = Map::new(Full::Evicts, FILES)?;
+        let programs = vec![
+            counting(files.number(), Tracepoint("filemap:mm_filemap_add_to_page_cache"), 0)?,
+            counting(files.number(), Tracepoint("filemap:mm_filemap_delete_from_page_cache"), 8)?,
+        ];
+        Ok(Self { files, executables: HashSet::new(), _programs: programs })
+    }
+
+    /// The pages of executables that came and went since the last look. An executable is a file that
+    /// some process maps executable now or did at an earlier look: a program that begins and ends
+    /// between two looks for the first time is none.
+    pub fn look(&mut self, root: &Root) -> Executables {
+        self.executables.extend(executable_files(root));
+        let mut found = Executables::default();
+        for key in self.files.keys() {
+            let Some([added, deleted]) = self.files.take(key) else { continue };
+            let inode = super::pair(key[2], key[3]);
+            if self.executables.contains(&FileNumber { device: key[0], inode }) {
+                found.paged_in += added;
+                found.freed += deleted;
+            }
+        }
+        found
+    }
+}
+
+/// Adds the pages to the word at `offset` of their file's value.
+fn counting(map: i32, point: Tracepoint, offset: i16) -> Result<Program, TraceError> {
+    let mut program = Assembler::default();
+    program.load(R7, R1, point.field("s_dev")?).load(R8, R1, point.field("i_ino")?).set(R6, 1);
+    // A folio of several pages; before 6.2 the tracepoint says nothing of it, and it counts as one.
+    if let Ok(order) = point.field("order") {
+        program.load(R9, R1, order).shift_left(R6, R9);
+    }
+    program.set(R0, 0).store_word(FRAME, KEY, R7).store_word(FRAME, KEY + 4, R0).store(FRAME, KEY + 8, R8);
+    look_up(&mut program, map);
+    program.jump_if(R0, If::Not, 0, "found");
+    program.store_value(FRAME, NEW, 0).store_value(FRAME, NEW + 8, 0);
+    // Not where another processor was faster.
+    program
+        .map(R1, map)
+        .copy(R2, FRAME)
+        .add_value(R2, KEY.into())
+        .copy(R3, FRAME)
+        .add_value(R3, NEW.into())
+        .set(R4, IF_ABSENT)
+        .call(MAP_UPDATE);
+    look_up(&mut program, map);
+    program.jump_if(R0, If::Equal, 0, "end").label("found").atomic_add(R0, offset, R6);
+    point.run(program)
+}
+
+fn look_up(program: &mut Assembler, map: i32) {
+    program.map(R1, map).copy(R2, FRAME).add_value(R2, KEY.into()).call(MAP_LOOKUP);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Drops a file of code from the page cache and reads it again.
+    #[test]
+    fn pages_of_code_are_counted() {
+        let mut pages = match Pages::start() {
+            Ok(pages) => pages,
+            Err(error) => {
+                eprintln!("pages_of_code_are_counted: skipped: {error}");
+                return;
+            }
+        };
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let program = folder.path().join("sleep");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let file = std::fs::File::open(&program).unwrap();
+        file.sync_all().unwrap();
+        let size = file.metadata().unwrap().len();
+        // Nobody runs it yet: no executable.
+        let _ = pages.look(&Root::live());
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
+        let mut read = Executables::default();
+        for _ in 0..50 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let now = pages.look(&Root::live());
+            read.paged_in += now.paged_in;
+            read.freed += now.freed;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A file system in memory drops nothing; else it was all read in.
+        let whole = size.div_ceil(4096);
+        let kind = rustix::fs::statfs(&program).unwrap().f_type;
+        const TMPFS: i64 = 0x0102_1994;
+        if kind as i64 != TMPFS {
+            assert!(read.paged_in >= whole / 2, "{read:?} of {whole} pages");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Laps: processes that wait for one another, so that all make equal progress.
+//!
+//! Without them those whose segments happen to be in memory would run while the others wait for theirs,
+//! and past the limit less memory would be active than the size says.
+
+use std::io;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use rustix::thread::futex::{self, Flags, Timespec};
+
+use crate::region::Region;
+
+/// How often a process that waits looks whether it shall stop.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// The place where the processes wait for one another; to be made before they are forked.
+#[derive(Debug)]
+pub struct Laps {
+    region: Region,
+    processes: u32,
+}
+
+impl Laps {
+    /// For so many processes.
+    ///
+    /// # Errors
+    /// When the kernel refuses memory.
+    pub fn new(processes: usize) -> io::Result<Self> {
+        Ok(Self { region: Region::shared(1)?, processes: processes as u32 })
+    }
+
+    /// How many have finished the lap that is on, and how many laps all have finished.
+    fn cells(&self) -> &[AtomicU32; 2] {
+        // SAFETY: the mapping is aligned to a page, longer, zeroed (valid for atomics), lives as long as
+        // self, and everybody uses it as these atomics alone.
+        unsafe { &*self.region.base().cast::<[AtomicU32; 2]>() }
+    }
+
+    /// Before the first lap, while nobody is on one.
+    pub fn reset(&self) {
+        self.cells()[0].store(0, Release);
+    }
+
+    /// Finishes a lap and waits until all have, or until `stop`.
+    pub fn finish(&self, stop: impl Fn() -> bool) {
+        finish(self.cells(), self.processes, stop);
+    }
+}
+
+fn finish([finished, laps]: &[AtomicU32; 2], processes: u32, stop: impl Fn() -> bool) {
+    let lap = laps.load(Acquire);
+    if finished.fetch_add(1, AcqRel) + 1 == processes {
+        finished.store(0, Release);
+        laps.fetch_add(1, AcqRel);
+        // That nobody waited yet is no error.
+        let _ = futex::wake(laps, Flags::empty(), i32::MAX as u32);
+        return;
+    }
+    while laps.load(Acquire) == lap && !stop() {
+        // It ends early when the lap did meanwhile, by a signal, and after the time to look.
+        let _ = futex::wait(laps, Flags::empty(), lap, Some(&LOOK));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn nobody_is_a_lap_ahead() {
+        let cells = [const { AtomicU32::new(0) }; 2];
+        let made = [const { AtomicU32::new(0) }; 4];
+        std::thread::scope(|scope| {
+            for mine in &made {
+                scope.spawn(|| {
+                    for lap in 0..2000 {
+                        assert!(made.iter().all(|m| m.load(Relaxed).abs_diff(lap) <= 1));
+                        mine.fetch_add(1, Relaxed);
+                        finish(&cells, 4, || false);
+                    }
+                });
+            }
+        });
+        assert!(made.iter().all(|m| m.load(Relaxed) == 2000));
+    }
+
+    #[test]
+    fn who_waits_for_nobody_stops_when_told() {
+        let cells = [const { AtomicU32::new(0) }; 2];
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| finish(&cells, 2, || stop.load(Relaxed)));
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            stop.store(true, Relaxed);
+        });
+        assert_eq!(cells[0].load(Relaxed), 1, "it waited");
+    }
+}

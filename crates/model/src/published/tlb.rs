@@ -1,0 +1,254 @@
+//! `vmtest` with the translation buffers and caches of a processor of today.
+//!
+//! Processes take turns on one processor, a slice each between two wakings of the parent; their entries are
+//! told apart, so a switch empties nothing. A process reads its pages in order again and again: after a few
+//! passes of a slice each costs what the one before cost, and the rest of the slice is reckoned, not made.
+
+use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Observation, Recorder, Size, TargetError};
+
+use super::PAGE;
+use super::sheet::{Sheet, note, unsupported};
+use crate::tlb::{Buffer, LARGE, Met, Processor, Tlb};
+
+/// Cycles of the loop around a read.
+const LOOP: f64 = 4.0;
+/// Passes of a slice that are made one by one.
+const PASSES: u64 = 4;
+
+/// The processor with options of the command line.
+///
+/// # Errors
+/// A sentence when an option is unknown or its value impossible.
+pub(super) fn with(tlb: &Tlb, options: &[(String, String)]) -> Result<Tlb, String> {
+    let mut tlb = *tlb;
+    for (key, value) in options {
+        let wrong = |form: &str| format!("{key}={value}: write {key}={form}");
+        let number = |form: &str| {
+            value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(|| wrong(form))
+        };
+        let buffer = || {
+            let (entries, ways) = value.split_once('x').unwrap_or((value, "4"));
+            match (entries.parse(), ways.parse()) {
+                (Ok(entries), Ok(ways)) if 0 < ways && ways <= entries => Ok(Buffer { entries, ways }),
+                _ => Err(wrong("64x4, the entries and how many are in a set")),
+            }
+        };
+        let bytes = || {
+            let size = value.parse::<Size>().map(|size| size.bytes(PAGE)).ok();
+            size.filter(|&bytes| bytes >= PAGE).ok_or_else(|| wrong("1M, of 4K at least"))
+        };
+        match key.as_str() {
+            "l1" => tlb.first = buffer()?,
+            "l1-large" => tlb.first_large = buffer()?,
+            "l2" => tlb.second = buffer()?,
+            "l2-hit" => tlb.second_hit = number("9")?,
+            "walk-cache" => tlb.walk_cache = number("32")? as u32,
+            "walk" => tlb.walk = number("15")?,
+            "levels" => match value.parse() {
+                Ok(levels @ 2..=6) => tlb.levels = levels,
+                _ => return Err(wrong("4, from 2 to 6")),
+            },
+            "cache1" => tlb.caches[0].bytes = bytes()?,
+            "cache2" => tlb.caches[1].bytes = bytes()?,
+            "cache3" => tlb.caches[2].bytes = bytes()?,
+            "cache1-hit" => tlb.caches[0].hit = number("5")?,
+            "cache2-hit" => tlb.caches[1].hit = number("14")?,
+            "cache3-hit" => tlb.caches[2].hit = number("60")?,
+            "miss" => tlb.memory = number("200")?,
+            "ghz" => tlb.gigahertz = number("2.5").ok().filter(|&n| n > 0.0).ok_or_else(|| wrong("2.5"))?,
+            _ => {
+                return Err(format!(
+                    "model:tlb has no option '{key}'; it has l1, l1-large, l2 (ENTRIESxWAYS), walk-cache, levels, \
+                     cache1 to cache3 (SIZE), and in cycles l2-hit, walk, cache1-hit to cache3-hit, miss; and ghz"
+                ));
+            }
+        }
+    }
+    Ok(tlb)
+}
+
+/// The sweep of sizes.
+pub(super) fn perform(
+    name: &str,
+    tlb: &Tlb,
+    vmtest: &Vmtest,
+    recorder: &mut dyn Recorder,
+) -> Result<(), TargetError> {
+    if vmtest.mapping == Mapping::File || vmtest.cpus != 1 {
+        return Err(unsupported(
+            name,
+            "vmtest over memory on one processor".into(),
+            "use --mapping shared or private, and --cpus 1".into(),
+        ));
+    }
+    let large = vmtest.pages_of != PagesOf::Base;
+    let first = if large { tlb.first_large } else { tlb.first };
+    let facts = [
+        ("tlb.page", if large { LARGE } else { PAGE }),
+        ("tlb.l1d", u64::from(first.entries)),
+        ("tlb.l2", u64::from(tlb.second.entries)),
+        ("cache.l1d", tlb.caches[0].bytes),
+        ("cache.l2", tlb.caches[1].bytes),
+        ("cache.l3", tlb.caches[2].bytes),
+    ];
+    let facts = facts.map(|(name, value)| (name.to_owned(), value.to_string()));
+    recorder.observe(Observation::Environment(facts.into()))?;
+    let sizes = vmtest.sizes.bytes(PAGE);
+    let mut columns = Sheet::new(&[
+        ("size", Unit::Bytes),
+        ("processes", Unit::Count),
+        ("relative.speed", Unit::Ratio),
+        ("time.elapsed", Unit::Nanoseconds),
+        ("time.user", Unit::Nanoseconds),
+        ("time.system", Unit::Nanoseconds),
+        ("faults.minor", Unit::Count),
+        ("faults.major", Unit::Count),
+        ("reads", Unit::Count),
+        ("access.mean", Unit::Nanoseconds),
+        ("translation.mean", Unit::Nanoseconds),
+        ("walks", Unit::Share),
+    ]);
+    let (mut speeds, mut elapsed) = (Vec::new(), 0.0);
+    for (n, &size) in sizes.iter().enumerate() {
+        recorder.progress("sizes", n as u64, sizes.len() as u64);
+        if recorder.interrupted() {
+            return Err(TargetError::Interrupted);
+        }
+        let (processes, met) = sized(tlb, large, vmtest, size);
+        let reads = met.references as f64;
+        let time = (met.cycles() + LOOP * reads) / tlb.gigahertz;
+        let speed = reads / time * 1e9;
+        speeds.push(speed);
+        elapsed += time;
+        columns.row(&[
+            size as f64,
+            f64::from(processes),
+            speed / speeds[0],
+            time,
+            time,
+            0.0,
+            0.0,
+            0.0,
+            reads,
+            time / reads,
+            met.translation / tlb.gigahertz / reads,
+            met.walks as f64 / reads,
+        ]);
+    }
+    recorder.observe(columns.table("vmtest"))?;
+    for (name, value) in [
+        ("time.elapsed", Some(elapsed)),
+        ("time.user", Some(elapsed)),
+        ("time.system", Some(0.0)),
+        ("faults.minor", Some(0.0)),
+        ("speed.first", speeds.first().copied()),
+        ("speed.last", speeds.last().copied()),
+    ] {
+        recorder.observe(Observation::Metric(metric(name, value)))?;
+    }
+    let page = if large { "2 MiB" } else { "4 KiB" };
+    note(recorder, format!("pages of {page}, {} and {} entries", first.entries, tlb.second.entries))
+}
+
+/// How many processes there are at a size, and what all their reads met.
+fn sized(tlb: &Tlb, large: bool, vmtest: &Vmtest, size: u64) -> (u32, Met) {
+    let (processes, pages) = super::processes(vmtest, size);
+    let segment = (vmtest.process_size.bytes(PAGE) / PAGE).max(pages);
+    let mut processor = Processor::new(*tlb, large, 1);
+    let cycles = |seconds: f64| seconds * tlb.gigahertz * 1e9;
+    let slice = cycles(1.0 / f64::from(vmtest.switch_rate.max(1)));
+    let end = cycles(vmtest.seconds);
+    let passes = (vmtest.passes.saturating_mul(segment) / pages).max(1);
+    let mut left = vec![passes; processes as usize];
+    // Every page once, as the live experiment does before it begins.
+    for process in 0..processes {
+        pass(&mut processor, process, pages);
+    }
+    let (mut all, mut now) = (Met::default(), 0.0);
+    // All take their slices in turn; after a few rounds each round is like the last.
+    let mut rounds = 0;
+    while now < end && left.iter().any(|&left| left > 0) {
+        let mut round = Met::default();
+        let begun = now;
+        for (process, left) in (0..).zip(&mut left).filter(|(_, left)| **left > 0) {
+            let mut used = 0.0;
+            let mut last = Met::default();
+            for _ in 0..PASSES.min(*left) {
+                last = pass(&mut processor, process, pages);
+                *left -= 1;
+                used += last.cycles() + LOOP * pages as f64;
+                round += last;
+                if used >= slice {
+                    break;
+                }
+            }
+            let each = last.cycles() + LOOP * pages as f64;
+            let more = (((slice - used).max(0.0) / each) as u64).min(*left);
+            *left -= more;
+            round += last.times(more);
+            now += used + more as f64 * each;
+        }
+        all += round;
+        rounds += 1;
+        let step = now - begun;
+        if rounds >= PASSES && processes > 0 {
+            let whole = left.iter().copied().filter(|&left| left > 0).min().unwrap_or(0);
+            let each = (round.references / pages / u64::from(processes)).max(1);
+            let skip = (((end - now).max(0.0) / step) as u64).min(whole / each);
+            all += round.times(skip);
+            now += step * skip as f64;
+            left.iter_mut().for_each(|left| *left -= (each * skip).min(*left));
+        }
+    }
+    (processes, all)
+}
+
+fn pass(processor: &mut Processor, process: u32, pages: u64) -> Met {
+    let mut met = Met::default();
+    (0..pages).for_each(|page| met += processor.read(process, page));
+    met
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each(vmtest: &Vmtest, tlb: &Tlb, bytes: u64) -> f64 {
+        let (_, met) = sized(tlb, vmtest.pages_of != PagesOf::Base, vmtest, bytes);
+        met.translation / met.references as f64
+    }
+
+    #[test]
+    fn one_process_has_its_knee_at_the_reach_and_large_pages_move_it() {
+        let base = Vmtest { process_size: Size::Bytes(64 << 20), seconds: 0.05, ..Vmtest::default() };
+        let large = Vmtest { pages_of: PagesOf::Thp, ..base.clone() };
+        let tlb = Tlb::SKYLAKE;
+        assert_eq!(each(&base, &tlb, 128 << 10), 0.0);
+        assert_eq!(each(&base, &tlb, 2 << 20), 9.0);
+        assert!(each(&base, &tlb, 16 << 20) > 20.0);
+        assert_eq!(each(&large, &tlb, 16 << 20), 0.0);
+    }
+
+    #[test]
+    fn time_and_passes_bound_the_reads() {
+        let vmtest = Vmtest { passes: 100, seconds: 1e3, ..Vmtest::default() };
+        let (processes, met) = sized(&Tlb::SKYLAKE, false, &vmtest, 8 << 20);
+        assert_eq!((processes, met.references), (4, 4 * 100 * 512));
+        let short = Vmtest { seconds: 0.5, ..Vmtest::default() };
+        let (_, met) = sized(&Tlb::SKYLAKE, false, &short, 1 << 20);
+        let seconds = (met.cycles() + LOOP * met.references as f64) / 2.5e9;
+        assert!((0.5..0.6).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn options_change_the_processor_and_wrong_ones_say_how() {
+        let with = |key: &str, value: &str| with(&Tlb::SKYLAKE, &[(key.to_owned(), value.to_owned())]);
+        assert_eq!(with("l2", "1024x8").unwrap().reach(false), 4 << 20);
+        assert_eq!(with("cache3", "8M").unwrap().caches[2].bytes, 8 << 20);
+        assert!(with("l2", "0x4").unwrap_err().contains("l2=64x4"));
+        assert!(with("colour", "1").unwrap_err().contains("walk-cache"));
+    }
+}

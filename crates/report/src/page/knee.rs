@@ -1,0 +1,38 @@
+//! The picture of a sweep over memory: the time of a read, the broken stick through it, and the knees
+//! with their intervals. One curve for each run, all in one plot.
+
+use super::plot::{Axis, Numbers, Plot, Series};
+use super::{Curve, Shown};
+
+/// The picture, if any of the runs has a curve.
+pub fn plot(shown: &[Shown], curves: &[Curve]) -> Option<Plot> {
+    let curves: Vec<(&Shown, &Curve)> =
+        shown.iter().filter_map(|s| Some((s, s.curve(curves).filter(|c| !c.points.is_empty())?))).collect();
+    let several = curves.len() > 1;
+    let mut plot = Plot::new(
+        "What a read costs, and where that changes",
+        "One point for each size, the fastest repetition of it. The dashed line is the broken stick fitted to \
+         the points; an upright line is a knee, and the band around it the 95 % interval of its place.",
+        Axis::log("active virtual memory", "bytes"),
+        Axis { toggle: true, ..Axis::log("time of a read", "ns") },
+    );
+    plot.wide = true;
+    for (s, curve) in &curves {
+        let named = |what: &str| if several { format!("{}: {what}", s.name()) } else { what.to_owned() };
+        let line = |name: &str, dash, dots, points: &[(f64, f64)]| Series {
+            name: named(name),
+            color: s.color,
+            dash,
+            step: false,
+            dots,
+            x: Numbers(points.iter().map(|p| Some(p.0)).collect()),
+            y: Numbers(points.iter().map(|p| Some(p.1)).collect()),
+        };
+        plot.series.push(line("measured", 0, true, &curve.points));
+        if !curve.fit.is_empty() {
+            plot.series.push(line("fitted", 2, false, &curve.fit));
+        }
+        plot.marks.extend(s.marks(curve, several));
+    }
+    (!curves.is_empty()).then_some(plot)
+}
