@@ -264,6 +264,16 @@ impl Histogram {
 }
 
 impl Table {
+    /// Whether all the numbers of a row are 0: nothing of the kind happened. What was not measured is not 0.
+    pub fn nothing_in(&self, row: usize) -> bool {
+        let numbers = self.columns.iter().filter_map(|column| match &column.values {
+            Values::Number(numbers) => numbers.get(row).copied().flatten(),
+            Values::Text(_) => None,
+        });
+        let all: Vec<f64> = numbers.collect();
+        !all.is_empty() && all.iter().all(|&number| number == 0.0)
+    }
+
     /// The numbers of the column of this name.
     pub fn numbers(&self, name: &str) -> Option<&[Option<f64>]> {
         self.columns.iter().find(|c| c.name == name).and_then(|c| match &c.values {

@@ -30,18 +30,11 @@ fn table<'a>(run: &'a Run, name: &str) -> Option<&'a Table> {
     run.done().next()?.observations.table(name)
 }
 
-/// The tables of a run, without the rows that count nothing; `all`: whole.
+/// The tables of a run, without the rows in which nothing happened; `all`: whole.
 pub fn of_run(run: &Run, all: bool) -> Vec<TextTable> {
     let of = |(name, _): &(&str, &str)| {
         let table = table(run, name)?;
-        let counts = |row: usize| {
-            let number = |values: &Values| match values {
-                Values::Number(numbers) => numbers.get(row).copied().flatten().is_some_and(|n| n != 0.0),
-                Values::Text(_) => false,
-            };
-            table.columns.iter().any(|column| number(&column.values))
-        };
-        let rows: Vec<usize> = (0..names(table).len()).filter(|&row| all || counts(row)).collect();
+        let rows: Vec<usize> = (0..names(table).len()).filter(|&row| all || !table.nothing_in(row)).collect();
         let limit = if all || *name == "operations" { rows.len() } else { ROWS };
         let cell = |row: usize| {
             let cell = |column: &pagelab_experiment::observation::Column| match &column.values {

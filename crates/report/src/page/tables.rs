@@ -154,7 +154,7 @@ pub fn metrics(runs: &[&Run]) -> Markup {
 }
 
 /// Rows of a table that are shown.
-const ROWS: usize = 25;
+const ROWS: usize = 40;
 
 /// The tables whose rows have names: a profile, the locks waited for, cases.
 pub fn named_rows(shown: &Shown, several: bool) -> Markup {
@@ -166,11 +166,12 @@ pub fn named_rows(shown: &Shown, several: bool) -> Markup {
     });
     html! {
         @for (table, names) in tables {
+            @let rows: Vec<(usize, &String)> = names.iter().enumerate().filter(|(row, _)| !table.nothing_in(*row)).collect();
             h3 { (table.name) @if several { ": " (shown.name()) } }
             div.scroll { table {
                 thead { tr { @for column in &table.columns { th { (column.name) } } } }
                 tbody {
-                    @for (row, name) in names.iter().enumerate().take(ROWS) {
+                    @for &(row, name) in rows.iter().take(ROWS) {
                         tr {
                             th { (name) }
                             @for column in &table.columns[1..] {
@@ -183,7 +184,7 @@ pub fn named_rows(shown: &Shown, several: bool) -> Markup {
                     }
                 }
             } }
-            @if names.len() > ROWS { p.soft { "The first " (ROWS) " of " (names.len()) " rows; the notebook has all." } }
+            @if rows.len() > ROWS { p.soft { "The first " (ROWS) " of " (rows.len()) " rows; the notebook has all." } }
         }
     }
 }
