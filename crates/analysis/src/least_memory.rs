@@ -1,8 +1,9 @@
 //! The least memory at which a program still runs at full speed, by bisection.
 //!
-//! Full speed is the program's fastest time at the most memory of the sweep. A limit is at full speed
-//! when the fastest of its times is no more than a tenth longer. The fastest, because whatever else
-//! runs on the machine makes a time longer and none shorter. (Times grow with less memory; where they
+//! Full speed is the program's fastest time under any limit of the sweep, the greatest of which is at full
+//! speed by definition. Another is when the fastest of its times is no more than a tenth longer. The
+//! fastest, because whatever else runs on the machine makes a time longer and none shorter, and so does
+//! less memory. (Times grow with less memory; where they
 //! do not, the bisection still ends, and says what it saw.)
 //!
 //! A limit that seems too little although the program had to fetch no more than with the most memory is
@@ -80,10 +81,13 @@ pub fn next(points: &[Point], least: u64, most: u64, page: u64) -> Option<Next> 
     }
     let at = |memory: u64| points.iter().find(|p| p.memory == memory);
     let Some(top) = at(most) else { return Some(Next::Measure(most)) };
-    let full = Some(top.time()).filter(|time| time.is_finite())?;
+    if !top.time().is_finite() {
+        return None;
+    }
+    let full = points.iter().map(Point::time).fold(f64::INFINITY, f64::min);
     let allowed = full * (1.0 + TOLERANCE);
     let Some(bottom) = at(least) else { return Some(Next::Measure(least)) };
-    let is_enough = |point: &Point| point.time() <= allowed;
+    let is_enough = |point: &Point| point.memory == most || point.time() <= allowed;
     let again = |p: &&Point| !is_enough(p) && p.is_doubtful(top) && p.times.len() < DOUBTS * top.times.len();
     if let Some(doubtful) = points.iter().find(again) {
         return Some(Next::Measure(doubtful.memory));
@@ -147,6 +151,17 @@ mod tests {
         let disturbed = |m: u64| if m >= need { vec![140.0, 101.0, 300.0] } else { vec![125.0, 190.0] };
         let (knee, _) = search(1 << 20, 1 << 30, disturbed);
         assert!(knee.too_little.unwrap() < need && need <= knee.enough, "{knee:?}");
+    }
+
+    #[test]
+    fn a_slow_time_with_the_most_memory_is_not_full_speed() {
+        let (knee, _) = search(8 << 20, 256 << 20, |m| match m >> 20 {
+            256 => vec![7.0, 6.9],
+            16.. => vec![2.5],
+            _ => vec![9.0],
+        });
+        assert_eq!(knee.full, 2.5);
+        assert!(knee.too_little.unwrap() < 16 << 20 && 16 << 20 <= knee.enough, "{knee:?}");
     }
 
     #[test]
