@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use pagelab_experiment::experiments::Backing;
+use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
 use serde::{Deserialize, Serialize};
 
 use crate::confine::cgroup;
 use crate::environment::Entries;
+use crate::observe::note;
 use crate::{clocktest, command, faultscale, fileread, forkstorm, paging, vmtest};
 
 /// Where in the system an experiment is performed. Everything absent: the whole machine, as in a
@@ -44,8 +46,7 @@ impl Place {
 /// Performs `experiment` once and gives everything it sees to `recorder`.
 ///
 /// Of `setting` only the huge page mode (see [`paging`]) and what is to be counted and sampled are looked
-/// at: the rest is set up by whoever
-/// made the `place`.
+/// at: the rest is set up by whoever made the `place`.
 ///
 /// # Errors
 /// See [`TargetError`].
@@ -55,6 +56,15 @@ pub fn perform(
     place: &Place,
     recorder: &mut dyn Recorder,
 ) -> Result<(), TargetError> {
+    let looked_into =
+        matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_) | Experiment::Forkstorm(_));
+    if !looked_into && (setting.functions || setting.profile.is_some_and(|frequency| frequency > 0)) {
+        note(
+            recorder,
+            Level::Warning,
+            "only mapanon, mapfile and forkstorm count functions and take a profile",
+        )?;
+    }
     match experiment {
         Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
