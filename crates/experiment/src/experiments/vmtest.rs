@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Footprint, Parameter};
+use crate::observation::Unit;
 use crate::setting::words;
 use crate::size::Size;
 use crate::sizes::Sizes;
@@ -63,6 +64,21 @@ pub struct Vmtest {
     /// Processors that the processes may use.
     pub cpus: u32,
 }
+
+/// The columns of the table `vmtest` that every target gives, a row for each size. A target may have more
+/// behind them.
+pub const COLUMNS: [(&str, Unit); 10] = [
+    ("size", Unit::Bytes),
+    ("processes", Unit::Count),
+    ("relative.speed", Unit::Ratio),
+    ("time.elapsed", Unit::Nanoseconds),
+    ("time.user", Unit::Nanoseconds),
+    ("time.system", Unit::Nanoseconds),
+    ("faults.minor", Unit::Count),
+    ("faults.major", Unit::Count),
+    ("reads", Unit::Count),
+    ("access.mean", Unit::Nanoseconds),
+];
 
 /// The parameters as the command line has them.
 pub const PARAMETERS: &[Parameter] = &[

@@ -23,6 +23,7 @@ use std::fs::File;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Observation, Recorder, TargetError};
@@ -44,21 +45,6 @@ use crate::rusage::Usage;
 /// A size is timed again while it took less than this in all, and not more often than this.
 const SHORT: Duration = Duration::from_millis(250);
 const TIMES: u64 = 5;
-
-/// The columns of the table `vmtest`, one row for each size.
-const COLUMNS: &[(&str, Unit)] = &[
-    ("size", Unit::Bytes),
-    ("processes", Unit::Count),
-    ("relative.speed", Unit::Ratio),
-    ("time.elapsed", Unit::Nanoseconds),
-    ("time.user", Unit::Nanoseconds),
-    ("time.system", Unit::Nanoseconds),
-    ("faults.minor", Unit::Count),
-    ("faults.major", Unit::Count),
-    ("swap.in", Unit::Pages),
-    ("reads", Unit::Count),
-    ("access.mean", Unit::Nanoseconds),
-];
 
 /// What was seen at one size.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +109,8 @@ fn report(
     points: &[Point],
     recorder: &mut dyn Recorder,
 ) -> Result<(), TargetError> {
-    let mut sheet = Sheet::new("vmtest", COLUMNS);
+    let columns = [COLUMNS.as_slice(), &[("swap.in", Unit::Pages)]].concat();
+    let mut sheet = Sheet::new("vmtest", &columns);
     let first = points.first().map_or(f64::NAN, Point::speed);
     for (&size, point) in sizes.iter().zip(points) {
         let number = |v: u64| Some(v as f64);
@@ -137,9 +124,9 @@ fn report(
             number(point.used.system),
             number(point.used.minor),
             number(point.used.major),
-            point.swap_in.map(|v| v as f64),
             number(point.reads),
             Some(at_work * point.elapsed as f64 / point.reads as f64),
+            point.swap_in.map(|v| v as f64),
         ]);
     }
     sheet.record(recorder)?;

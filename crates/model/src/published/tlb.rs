@@ -5,6 +5,7 @@
 //! passes of a slice each costs what the one before cost, and the rest of the slice is reckoned, not made.
 
 use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Observation, Recorder, Size, TargetError};
@@ -97,20 +98,8 @@ pub(super) fn perform(
     let facts = facts.map(|(name, value)| (name.to_owned(), value.to_string()));
     recorder.observe(Observation::Environment(facts.into()))?;
     let sizes = vmtest.sizes.bytes(PAGE);
-    let mut columns = Sheet::new(&[
-        ("size", Unit::Bytes),
-        ("processes", Unit::Count),
-        ("relative.speed", Unit::Ratio),
-        ("time.elapsed", Unit::Nanoseconds),
-        ("time.user", Unit::Nanoseconds),
-        ("time.system", Unit::Nanoseconds),
-        ("faults.minor", Unit::Count),
-        ("faults.major", Unit::Count),
-        ("reads", Unit::Count),
-        ("access.mean", Unit::Nanoseconds),
-        ("translation.mean", Unit::Nanoseconds),
-        ("walks", Unit::Share),
-    ]);
+    let more = [("translation.mean", Unit::Nanoseconds), ("walks", Unit::Share)];
+    let mut columns = Sheet::new(&[COLUMNS.as_slice(), &more].concat());
     let (mut speeds, mut elapsed) = (Vec::new(), 0.0);
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);

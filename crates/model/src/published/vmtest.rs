@@ -1,8 +1,8 @@
 //! `vmtest` on a Sun-4.
 
 use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Observation, Recorder, TargetError};
 
 use super::PAGE;
@@ -29,18 +29,7 @@ pub(super) fn perform(
     let reach = ("pmegs.reach".to_owned(), reach(&system, vmtest).to_string());
     recorder.observe(Observation::Environment([reach].into()))?;
     let sizes = vmtest.sizes.bytes(PAGE);
-    let mut columns = Sheet::new(&[
-        ("size", Unit::Bytes),
-        ("processes", Unit::Count),
-        ("relative.speed", Unit::Ratio),
-        ("time.elapsed", Unit::Nanoseconds),
-        ("time.user", Unit::Nanoseconds),
-        ("time.system", Unit::Nanoseconds),
-        ("faults.minor", Unit::Count),
-        ("faults.major", Unit::Count),
-        ("reads", Unit::Count),
-        ("access.mean", Unit::Nanoseconds),
-    ]);
+    let mut columns = Sheet::new(&COLUMNS);
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
