@@ -215,7 +215,10 @@ fn groups<'a>(runs: &[&'a Run]) -> Vec<Vec<&'a Run>> {
 fn section(runs: &[&Run], named: bool, curves: &[Curve], number: &mut usize) -> Markup {
     let targets: Vec<String> = runs.iter().map(|run| run.header.target.to_string()).collect();
     let distinct = runs.len() > 1 && (1..targets.len()).all(|n| !targets[..n].contains(&targets[n]));
-    let label = |n: usize| if distinct { targets[n].clone() } else { runs[n].header.name.clone() };
+    let label = |n: usize| match distinct {
+        true => short(&runs[n].header.name, &targets[n]),
+        false => runs[n].header.name.clone(),
+    };
     let shown: Vec<Shown> =
         runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect();
     let plots = knee::plot(&shown, curves).into_iter().chain(sweep::plots(&shown, curves));
@@ -255,6 +258,31 @@ fn section(runs: &[&Run], named: bool, curves: &[Curve], number: &mut usize) -> 
     }
 }
 
+/// A target as a legend can hold it: of a long one, such as an image with its options, the run's name and
+/// the end, where options that differ usually stand. The conditions have all of it.
+fn short(name: &str, target: &str) -> String {
+    const LONGEST: usize = 40;
+    const END: usize = 20;
+    let length = target.chars().count();
+    if length <= LONGEST {
+        return target.to_owned();
+    }
+    let end: String = target.chars().skip(length - END).collect();
+    format!("{name} (…{end})")
+}
+
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_target_is_shortened_to_its_end() {
+        assert_eq!(short("a-1", "model:linux-lru"), "model:linux-lru");
+        let long = "kernel:/boot/vmlinuz-6.12,accel=icount,set=/sys/kernel/mm/lru_gen/enabled=n";
+        assert_eq!(short("a-1", long), "a-1 (…mm/lru_gen/enabled=n)");
+    }
 }
