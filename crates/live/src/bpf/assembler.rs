@@ -49,6 +49,16 @@ impl Assembler {
         self
     }
 
+    /// R0 = what `function` says of the key on the frame at `key` in a map.
+    pub(super) fn ask(&mut self, function: i32, map: i32, key: i16) -> &mut Self {
+        self.map(R1, map).copy(R2, FRAME).add_value(R2, key.into()).call(function)
+    }
+
+    /// Puts what is on the frame at `value` under the key at `key`, unless another processor was faster.
+    pub(super) fn put_if_absent(&mut self, map: i32, key: i16, value: i16) -> &mut Self {
+        self.copy(R3, FRAME).add_value(R3, value.into()).set(R4, IF_ABSENT).ask(MAP_UPDATE, map, key)
+    }
+
     /// `to = from`.
     pub(super) fn copy(&mut self, to: Register, from: Register) -> &mut Self {
         self.emit(0xbf, to, from, 0, 0)

@@ -69,25 +69,13 @@ fn counting(map: i32, point: Tracepoint, offset: i16) -> Result<Program, TraceEr
         program.load(R9, R1, order).shift_left(R6, R9);
     }
     program.set(R0, 0).store_word(FRAME, KEY, R7).store_word(FRAME, KEY + 4, R0).store(FRAME, KEY + 8, R8);
-    look_up(&mut program, map);
+    program.ask(MAP_LOOKUP, map, KEY);
     program.jump_if(R0, If::Not, 0, "found");
     program.store_value(FRAME, NEW, 0).store_value(FRAME, NEW + 8, 0);
-    // Not where another processor was faster.
-    program
-        .map(R1, map)
-        .copy(R2, FRAME)
-        .add_value(R2, KEY.into())
-        .copy(R3, FRAME)
-        .add_value(R3, NEW.into())
-        .set(R4, IF_ABSENT)
-        .call(MAP_UPDATE);
-    look_up(&mut program, map);
+    program.put_if_absent(map, KEY, NEW);
+    program.ask(MAP_LOOKUP, map, KEY);
     program.jump_if(R0, If::Equal, 0, "end").label("found").atomic_add(R0, offset, R6);
     point.run(program)
-}
-
-fn look_up(program: &mut Assembler, map: i32) {
-    program.map(R1, map).copy(R2, FRAME).add_value(R2, KEY.into()).call(MAP_LOOKUP);
 }
 
 #[cfg(test)]

@@ -122,31 +122,20 @@ fn keys(program: &mut Assembler, point: Tracepoint) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// R0 = what `function` says of the key at `key` in a map.
-fn ask(program: &mut Assembler, function: i32, map: i32, key: i16) {
-    program.map(R1, map).copy(R2, FRAME).add_value(R2, key.into()).call(function);
-}
-
-/// Writes what is at `value` under the key at `key`.
-fn put(program: &mut Assembler, map: i32, key: i16, value: i16) {
-    program.copy(R3, FRAME).add_value(R3, value.into()).set(R4, IF_ABSENT);
-    ask(program, MAP_UPDATE, map, key);
-}
-
 fn enters((queued, devices): (i32, i32)) -> Result<Program, TraceError> {
     let point = Tracepoint("block:block_rq_insert");
     let mut program = Assembler::default();
     keys(&mut program, point)?;
     program.call(CLOCK).copy(R9, R0).store(FRAME, TIME, R9);
-    put(&mut program, queued, REQUEST, TIME);
+    program.put_if_absent(queued, REQUEST, TIME);
     program.jump_if(R0, If::Not, 0, "end");
-    ask(&mut program, MAP_LOOKUP, devices, DEVICE);
+    program.ask(MAP_LOOKUP, devices, DEVICE);
     program.jump_if(R0, If::Not, 0, "found");
     for word in 0..WORDS as i16 {
         program.store_value(FRAME, NEW + word * 8, 0);
     }
-    put(&mut program, devices, DEVICE, NEW);
-    ask(&mut program, MAP_LOOKUP, devices, DEVICE);
+    program.put_if_absent(devices, DEVICE, NEW);
+    program.ask(MAP_LOOKUP, devices, DEVICE);
     program.jump_if(R0, If::Equal, 0, "end").label("found").copy(R7, R0);
     program.set(R1, 1).atomic_fetch_add(R7, WAITING, R1).jump_if(R1, If::Not, 0, "end").store(R7, SINCE, R9);
     point.run(program)
@@ -156,10 +145,10 @@ fn leaves((queued, devices): (i32, i32), point: Tracepoint) -> Result<Program, T
     let mut program = Assembler::default();
     keys(&mut program, point)?;
     program.call(CLOCK).copy(R9, R0);
-    ask(&mut program, MAP_LOOKUP, queued, REQUEST);
+    program.ask(MAP_LOOKUP, queued, REQUEST);
     program.jump_if(R0, If::Equal, 0, "end").load(R8, R0, (0, 8));
-    ask(&mut program, MAP_DELETE, queued, REQUEST);
-    ask(&mut program, MAP_LOOKUP, devices, DEVICE);
+    program.ask(MAP_DELETE, queued, REQUEST);
+    program.ask(MAP_LOOKUP, devices, DEVICE);
     program.jump_if(R0, If::Equal, 0, "end").copy(R7, R0);
     program.copy(R1, R9).subtract(R1, R8).atomic_add(R7, WAITED, R1);
     // The last one that waited.
@@ -176,10 +165,10 @@ fn moves((queued, _): (i32, i32)) -> Result<Program, TraceError> {
     keys(&mut program, point)?;
     // The request began where what is put before it ends.
     program.add(R6, R8).store(FRAME, REQUEST + 8, R6);
-    ask(&mut program, MAP_LOOKUP, queued, REQUEST);
+    program.ask(MAP_LOOKUP, queued, REQUEST);
     program.jump_if(R0, If::Equal, 0, "end").load(R9, R0, (0, 8)).store(FRAME, TIME, R9);
-    ask(&mut program, MAP_DELETE, queued, REQUEST);
+    program.ask(MAP_DELETE, queued, REQUEST);
     program.store(FRAME, REQUEST + 8, R8);
-    put(&mut program, queued, REQUEST, TIME);
+    program.put_if_absent(queued, REQUEST, TIME);
     point.run(program)
 }

@@ -116,32 +116,21 @@ fn waits(line: &str) -> bool {
 /// R6 = the context, R7 = the value of the thread in R0; `end` where there is none.
 fn find(program: &mut Assembler, map: i32) {
     program.store_word(FRAME, KEY, R0);
-    look_up(program, map);
+    program.ask(MAP_LOOKUP, map, KEY);
     program.jump_if(R0, If::Equal, 0, "end").copy(R7, R0);
 }
 
 /// As [`find`] for the calling thread, which gets a value where it has none.
 fn find_or_begin(program: &mut Assembler, map: i32) {
     program.copy(R6, R1).call(CURRENT).store_word(FRAME, KEY, R0);
-    look_up(program, map);
+    program.ask(MAP_LOOKUP, map, KEY);
     program.jump_if(R0, If::Not, 0, "found");
     for word in 0..WORDS as i16 {
         program.store_value(FRAME, NEW + word * 8, 0);
     }
-    program
-        .map(R1, map)
-        .copy(R2, FRAME)
-        .add_value(R2, KEY.into())
-        .copy(R3, FRAME)
-        .add_value(R3, NEW.into())
-        .set(R4, IF_ABSENT)
-        .call(MAP_UPDATE);
-    look_up(program, map);
+    program.put_if_absent(map, KEY, NEW);
+    program.ask(MAP_LOOKUP, map, KEY);
     program.jump_if(R0, If::Equal, 0, "end").label("found").copy(R7, R0);
-}
-
-fn look_up(program: &mut Assembler, map: i32) {
-    program.map(R1, map).copy(R2, FRAME).add_value(R2, KEY.into()).call(MAP_LOOKUP);
 }
 
 /// Adds what has passed since the time at `since` to the sum at `sum`.
