@@ -449,43 +449,47 @@ fn a_killed_recording_keeps_what_it_saw() {
     assert!(page.contains("meminfo:0:mem:MemFree") && page.contains("killed"));
 }
 
+/// Whether the accounting is on; `None` where this kernel has no switch for it.
+fn accounting() -> Option<bool> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/task_delayacct").ok()?;
+    Some(text.trim() != "0")
+}
+
+/// The accounting's switch, off, for the test `name` alone; `None` and a line that says why where it cannot
+/// be had.
+fn switch_alone(name: &str) -> Option<std::sync::MutexGuard<'static, ()>> {
+    if !common::may_confine(name) {
+        return None;
+    }
+    let alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if accounting() != Some(false) {
+        eprintln!("{name}: skipped: this kernel has no such switch, or it is on already");
+        return None;
+    }
+    Some(alone)
+}
+
 #[test]
 fn the_accounting_switch_is_put_back_even_after_a_kill() {
     let name = "the_accounting_switch_is_put_back_even_after_a_kill";
-    if !common::may_confine(name) {
-        return;
-    }
-    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let on = || std::fs::read_to_string("/proc/sys/kernel/task_delayacct").map(|text| text.trim() != "0");
-    if on().unwrap_or(true) {
-        eprintln!("{name}: skipped: this kernel has no such switch, or it is on already");
-        return;
-    }
+    let Some(_alone) = switch_alone(name) else { return };
     let lab = Lab::new();
     let mut killed = Running::start(&lab, "prstat 60 --enable-accounting");
     assert!((0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(50));
-        on().unwrap()
+        accounting().unwrap()
     }));
     killed.0.kill().unwrap();
     killed.0.wait().unwrap();
-    assert!(on().unwrap(), "nobody could put it back yet");
+    assert!(accounting().unwrap(), "nobody could put it back yet");
     lab.ok("stat -l vmstat:::pgfault");
-    assert!(!on().unwrap(), "the next start puts it back");
+    assert!(!accounting().unwrap(), "the next start puts it back");
 }
 
 #[test]
 fn the_accounting_switch_stays_on_for_the_last_that_needs_it() {
     let name = "the_accounting_switch_stays_on_for_the_last_that_needs_it";
-    if !common::may_confine(name) {
-        return;
-    }
-    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let on = || std::fs::read_to_string("/proc/sys/kernel/task_delayacct").map(|text| text.trim() != "0");
-    if on().unwrap_or(true) {
-        eprintln!("{name}: skipped: this kernel has no such switch, or it is on already");
-        return;
-    }
+    let Some(_alone) = switch_alone(name) else { return };
     let lab = Lab::new();
     let journals = || {
         let folder = std::fs::read_dir(lab.path("state")).into_iter().flatten().flatten();
@@ -498,11 +502,11 @@ fn the_accounting_switch_stays_on_for_the_last_that_needs_it() {
         }));
     };
     let first = Running::start(&lab, "prstat 60 --enable-accounting");
-    until(&|| on().unwrap());
+    until(&|| accounting().unwrap());
     let second = Running::start(&lab, "prstat 60 --enable-accounting");
     until(&|| journals() == 2);
     drop(first);
-    assert!(on().unwrap(), "the second still needs it");
+    assert!(accounting().unwrap(), "the second still needs it");
     drop(second);
-    assert!(!on().unwrap(), "the last puts it back");
+    assert!(!accounting().unwrap(), "the last puts it back");
 }
