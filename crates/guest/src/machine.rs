@@ -99,7 +99,7 @@ impl Running {
         };
         for (n, disk) in disks.iter().enumerate() {
             let drive = format!(
-                "file={},format=raw,if=none,id=disk{n},cache=unsafe,file.locking=off",
+                "file={},format=raw,if=none,id=disk{n},cache.writeback=on,cache.direct=off,cache.no-flush=on,file.locking=off",
                 path_of(disk).display()
             );
             command.args(["-drive", &drive, "-device", &format!("virtio-blk-pci,drive=disk{n}")]);
