@@ -70,12 +70,20 @@ pub fn sweep(
         if killed {
             point.times.clear();
         } else {
-            point.times.extend(done.runs.iter().flat_map(|r| r.values("time.elapsed")));
+            point.times.extend(done.runs.iter().flat_map(|r| r.done()).filter_map(own_time));
             point.fetched.extend(done.runs.iter().flat_map(|r| r.done()).filter_map(fetched));
         }
         points.push(point);
         runs.extend(done.runs);
     }
+}
+
+/// How long the program took, ns, less what its threads waited for a processor, where that is known: that
+/// is others' doing, not memory's.
+fn own_time(repetition: &Repetition) -> Option<f64> {
+    let seen = &repetition.observations;
+    let others = seen.metric("state.run-queue").unwrap_or(0.0);
+    Some(seen.metric("time.elapsed")? * (1.0 - others))
 }
 
 /// Pages that the program waited for: those of its major faults, and what was read from a disk for it.
