@@ -92,10 +92,11 @@ mod tests {
         let cells = [const { AtomicU32::new(0) }; 2];
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| finish(&cells, 2, || stop.load(Relaxed)));
-            std::thread::sleep(std::time::Duration::from_millis(30));
+            let waiting = scope.spawn(|| finish(&cells, 2, || stop.load(Relaxed)));
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            assert!(!waiting.is_finished(), "it waits for the other");
             stop.store(true, Relaxed);
         });
-        assert_eq!(cells[0].load(Relaxed), 1, "it waited");
+        assert_eq!(cells[1].load(Relaxed), 0, "no lap was finished by all");
     }
 }

@@ -27,8 +27,7 @@ pub const END: u64 = u64::MAX;
 const COMMON: usize = 8;
 /// Cells of each process, a cache line.
 const EACH: usize = 8;
-/// Reads in a lap, at least: a millisecond or two while memory suffices, some thousandth of which the
-/// waiting for the others costs.
+/// Reads in a lap: a millisecond or two where a read takes some nanoseconds.
 const LAP: u64 = 1 << 18;
 /// Reads between two looks at [`STOP`].
 const BLOCK: usize = 64;

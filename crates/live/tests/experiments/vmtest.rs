@@ -39,13 +39,13 @@ fn past_the_limit_swaps() {
     if !bounded() {
         return;
     }
-    let seen = perform(Experiment::Vmtest(sweep("4M,8M,40M")), &limit(24 << 20)).unwrap();
+    let seen = perform(Experiment::Vmtest(sweep("4M,8M,56M")), &limit(24 << 20)).unwrap();
     let major = column(&seen, "vmtest", "faults.major");
     assert_eq!(major[..2], [0.0, 0.0], "{major:?}");
     assert!(major[2] > 100.0, "{major:?}");
     assert!(column(&seen, "vmtest", "swap.in")[2] > 100.0);
     let speed = column(&seen, "vmtest", "relative.speed");
-    assert!(speed[2] < speed[1] / 2.0, "past the limit it is slow: {speed:?}");
+    assert!(speed[2] < speed[1] / 10.0, "past the limit it is slow: {speed:?}");
 }
 
 fn parts_of_a_file() {

@@ -11,9 +11,8 @@
 //! they keep a tree of partial sums, here two flat levels hold the number of marks *before* each block
 //! and superblock. A new mark then changes no sum, and taking out an old one those between it and
 //! now. All counters of a superblock are gone through each time, whether they change or not: the
-//! compiler makes vector operations of a loop of fixed length over aligned counters, and they neither
-//! guess branches nor read across what was just written, which costs more than they do. When the time
-//! line is full the marks are moved together; a page's new place is its rank.
+//! compiler makes vector operations of a loop of fixed length over aligned counters, which was measured to
+//! be quicker than a loop over those alone that change. When the time line is full the marks are moved together; a page's new place is its rank.
 
 use pagelab_reference::Stream;
 
