@@ -5,13 +5,13 @@ mod common;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{Lab, cgroups, may_confine, swaps, workers};
+use common::{Lab, may_confine};
 
 /// A run of about a second that pages for real.
 const RUN: &str =
     "run mapanon --pages 12288 --references 60000 --pattern uniform --memory 32M --report none -q";
 
-/// These tests look at the whole machine's swaps and cgroups: one at a time.
+/// These tests look at the machine's zram devices and settings: one at a time.
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
@@ -19,14 +19,13 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 }
 
 fn nothing_is_left(lab: &Lab, when: &str) {
-    assert_eq!(cgroups(), Vec::<std::path::PathBuf>::new(), "{when}: cgroups");
-    let mine = lab.folder.path().to_str().unwrap();
-    assert!(!swaps().iter().any(|s| s.contains("pagelab") || s.contains(mine)), "{when}: {:?}", swaps());
-    assert_eq!(workers(), Vec::<u32>::new(), "{when}: workers");
+    assert_eq!(lab.cgroups(), Vec::<std::path::PathBuf>::new(), "{when}: cgroups");
+    assert_eq!(lab.swaps(), Vec::<String>::new(), "{when}: swaps");
+    assert_eq!(lab.workers(), Vec::<u32>::new(), "{when}: workers");
 }
 
 fn spawn(lab: &Lab, run: &str) -> Child {
-    lab.command(run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    lab.begin(run, Stdio::null())
 }
 
 /// The zram devices of the machine.
@@ -87,7 +86,7 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
         return;
     }
     let _alone = alone();
-    let mut killed = 0;
+    let (mut killed, mut seen) = (0, [false; 3]);
     let (devices, thp) = (zrams(), thp());
     let other = if thp.as_deref().is_some_and(|t| t.contains("[never]")) { "always" } else { "never" };
     let with_thp = if thp.is_some() { format!(" --thp {other}") } else { String::new() };
@@ -98,11 +97,13 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
         let mut child = spawn(&lab, &format!("{RUN}{swap}{with_thp}"));
         std::thread::sleep(Duration::from_millis(wait));
         killed += u32::from(child.try_wait().unwrap().is_none());
+        let there = [!lab.cgroups().is_empty(), !lab.swaps().is_empty(), !lab.workers().is_empty()];
+        seen = std::array::from_fn(|i| seen[i] || there[i]);
         let _ = child.kill();
         child.wait().unwrap();
         // The worker dies with its parent; give the kernel a moment to bury it.
         for _ in 0..50 {
-            if workers().is_empty() {
+            if lab.workers().is_empty() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -126,6 +127,7 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
             }
         }
     }
+    assert_eq!(seen, [true; 3], "a cgroup, swap and a worker were there to be left");
     assert!(killed >= 6, "only {killed} of 13 runs were still there to be killed");
 }
 

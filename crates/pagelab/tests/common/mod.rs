@@ -1,49 +1,67 @@
 //! What the end-to-end tests share: a pagelab with a notebook and a state folder of its own, and a
-//! look at what a run may have left on the machine.
+//! look at what it may have left on the machine.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, Once};
 
 use tempfile::TempDir;
+
+/// Where labs are: on a real file system, for a swap file cannot live on tmpfs.
+const LABS: &str = "/var/tmp";
+
+/// What begins a lab's name.
+const PREFIX: &str = "pagelab-test-";
+
+/// The file that the owner of a lab holds locked, and the kernel lets go however the owner ends.
+const LOCK: &str = "lock";
 
 /// A folder of its own, in which pagelab runs.
 pub struct Lab {
     pub folder: TempDir,
+    _lock: File,
+    /// The processes begun in it: what they set up carries their numbers.
+    begun: Mutex<Vec<u32>>,
 }
 
 impl Lab {
     pub fn new() -> Self {
-        // On a real file system: a swap file cannot live on tmpfs.
-        let folder = tempfile::Builder::new().prefix("pagelab-test-").tempdir_in("/var/tmp").unwrap();
-        Self { folder }
+        static ONCE: Once = Once::new();
+        ONCE.call_once(clear_dead_labs);
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(LABS).unwrap();
+        let lock = File::create(folder.path().join(LOCK)).unwrap();
+        lock.lock().unwrap();
+        Self { folder, _lock: lock, begun: Mutex::default() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn state(&self) -> PathBuf {
-        self.path("state")
-    }
-
     /// `pagelab ARGUMENTS` in the folder.
     pub fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pagelab"));
+        let mut command = pagelab_in(self.folder.path());
         command
             .args(arguments.split_whitespace())
-            .current_dir(self.folder.path())
-            .env("PAGELAB_STATE_DIR", self.state())
             .env("NO_COLOR", "1")
             .env_remove("PAGELAB_NOTEBOOK")
             .env_remove("COLUMNS");
         command
     }
 
+    /// Begins it, with standard error, and with standard output where `stdout` says so, to be read.
+    pub fn begin(&self, arguments: &str, stdout: Stdio) -> Child {
+        let child = self.command(arguments).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+        self.begun.lock().unwrap().push(child.id());
+        child
+    }
+
     /// Runs it, whatever it exits with.
     pub fn output(&self, arguments: &str) -> Output {
-        self.command(arguments).output().unwrap()
+        self.begin(arguments, Stdio::piped()).wait_with_output().unwrap()
     }
 
     /// Runs it, expects success, gives standard output.
@@ -83,40 +101,74 @@ pub fn may_confine(test: &str) -> bool {
     root
 }
 
-/// Everything of pagelab's that is on the machine: swaps, cgroups, zram devices, workers. Tests run
-/// beside one another, so each looks only for what carries the marks of its own lab.
-pub fn swaps() -> Vec<String> {
-    let text = std::fs::read_to_string("/proc/swaps").unwrap();
-    text.lines().skip(1).map(|l| l.split_whitespace().next().unwrap().to_owned()).collect()
+/// `pagelab` in a lab's folder.
+fn pagelab_in(lab: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagelab"));
+    command.current_dir(lab).env("PAGELAB_STATE_DIR", lab.join("state"));
+    command
 }
 
-/// The cgroups of pagelab on this machine.
-pub fn cgroups() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    collect(Path::new("/sys/fs/cgroup"), 4, &mut found);
-    found
-}
-
-fn collect(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
-        if entry.file_name().to_string_lossy().starts_with("pagelab") {
-            found.push(entry.path());
-        } else if depth > 0 {
-            collect(&entry.path(), depth - 1, found);
+/// Removes the labs of tests that were killed, and what their pagelabs had set up: those could not,
+/// and nobody else starts a pagelab there.
+fn clear_dead_labs() {
+    for entry in std::fs::read_dir(LABS).unwrap().flatten() {
+        let lab = entry.path();
+        let lock = File::open(lab.join(LOCK));
+        let dead = lock.is_ok_and(|lock| lock.try_lock().is_ok());
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) && dead {
+            let done = pagelab_in(&lab).arg("patterns").stdout(Stdio::null()).status().unwrap();
+            assert!(done.success(), "what a killed test left in {} cannot be removed", lab.display());
+            let _ = std::fs::remove_dir_all(&lab);
         }
     }
 }
 
-/// The worker processes of pagelab.
-pub fn workers() -> Vec<u32> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
-        if line.split(|&b| b == 0).nth(1) == Some(b"__worker".as_slice()) {
-            found.push(pid);
+/// What is on the machine of what was begun in a lab, and of nobody else's: the machine may have other
+/// pagelabs.
+impl Lab {
+    /// The cgroups.
+    pub fn cgroups(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        self.collect_cgroups(Path::new("/sys/fs/cgroup"), 4, &mut found);
+        found
+    }
+
+    fn collect_cgroups(&self, folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
+            if self.set_up(&entry.file_name().to_string_lossy()) {
+                found.push(entry.path());
+            } else if depth > 0 {
+                self.collect_cgroups(&entry.path(), depth - 1, found);
+            }
         }
     }
-    found
+
+    /// The swap files in use.
+    pub fn swaps(&self) -> Vec<String> {
+        let text = std::fs::read_to_string("/proc/swaps").unwrap();
+        let paths = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+        paths.filter(|path| self.set_up(path.rsplit('/').next().unwrap())).map(str::to_owned).collect()
+    }
+
+    /// Whether what has this name was set up by a process begun here.
+    fn set_up(&self, name: &str) -> bool {
+        self.begun.lock().unwrap().iter().any(|pid| name.starts_with(&format!("pagelab-{pid}-")))
+    }
+
+    /// The worker processes.
+    pub fn workers(&self) -> Vec<u32> {
+        let mark = self.folder.path().to_str().unwrap().as_bytes();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
+            let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
+            let ours = environment.windows(mark.len()).any(|part| part == mark);
+            if ours && line.split(|&b| b == 0).nth(1) == Some(b"__worker".as_slice()) {
+                found.push(pid);
+            }
+        }
+        found
+    }
 }
