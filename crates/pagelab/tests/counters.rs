@@ -198,10 +198,10 @@ struct Shortage {
 impl Shortage {
     fn make(lab: &Lab) -> Option<Self> {
         let v1 = Path::new("/sys/fs/cgroup/memory");
-        let (parent, limit, usage) = if v1.join("memory.limit_in_bytes").exists() {
-            (v1, "memory.limit_in_bytes", "memory.usage_in_bytes")
+        let (parent, limit, usage, met) = if v1.join("memory.limit_in_bytes").exists() {
+            (v1, "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.failcnt")
         } else {
-            (Path::new("/sys/fs/cgroup"), "memory.max", "memory.current")
+            (Path::new("/sys/fs/cgroup"), "memory.max", "memory.current", "memory.events")
         };
         let cgroup = parent.join(format!("shortage-test-{}", std::process::id()));
         std::fs::create_dir(&cgroup).ok()?;
@@ -221,15 +221,26 @@ impl Shortage {
         // 4096 times over: long enough for whatever looks.
         let many = format!("F={file}; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do F=\"$F $F\"; done");
         shortage.children.push(sh(&hog));
-        for _ in 0..100 {
-            std::thread::sleep(Duration::from_millis(100));
-            let used = std::fs::read_to_string(shortage.cgroup.join(usage)).ok()?;
-            if used.trim().parse::<u64>().is_ok_and(|bytes| bytes > 20_000_000) {
-                break;
-            }
-        }
+        shortage.wait_for(usage, 20_000_000);
         shortage.children.push(sh(&format!("{join}; {many}; exec cat $F > /dev/null")));
+        // From here on every page that is read costs another.
+        shortage.wait_for(met, 100);
         Some(shortage)
+    }
+
+    /// Waits until the cgroup's `file` says at least `least`: its only number, or the one named `max`.
+    fn wait_for(&self, file: &str, least: u64) {
+        let path = self.cgroup.join(file);
+        let start = std::time::Instant::now();
+        loop {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let number = |line: &str| line.strip_prefix("max ").unwrap_or(line).parse::<u64>().ok();
+            if text.lines().find_map(number).unwrap() >= least {
+                return;
+            }
+            assert!(start.elapsed().as_secs() < 120, "{} stays at {text}", path.display());
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 

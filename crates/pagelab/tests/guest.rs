@@ -105,10 +105,14 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     let runs = result["result"]["runs"].as_array().unwrap();
     let cost = |run: usize, repetition: usize| metric(&runs[run], repetition, "fault.anonymous");
     assert_eq!(runs[0]["repetitions"][0]["metrics"]["fault.anonymous"]["unit"], "instructions");
-    for (run, repetition) in [(0, 1), (1, 0), (1, 1)] {
-        let (one, two) = (cost(0, 0), cost(run, repetition));
-        assert!((one / two - 1.0).abs() < 1e-4, "{one} and {two} instructions");
+    let apart = |one: f64, two: f64| (one / two - 1.0).abs();
+    for run in [0, 1] {
+        let (one, two) = (cost(run, 0), cost(run, 1));
+        assert!(apart(one, two) < 1e-4, "{one} and {two} instructions");
     }
+    // What is asked for shifts the moments at which the guest's clock interrupts: once more or less.
+    let (one, two) = (cost(0, 0), cost(1, 0));
+    assert!(apart(one, two) < 5e-4, "{one} and {two} instructions");
     let other = metric(&another["result"]["runs"][0], 0, "fault.anonymous");
     assert!((other / cost(0, 0) - 1.0).abs() > 1e-3, "another kernel costs the same");
     // The same kernel against itself shows no difference.
