@@ -198,10 +198,10 @@ struct Shortage {
 impl Shortage {
     fn make(lab: &Lab) -> Option<Self> {
         let v1 = Path::new("/sys/fs/cgroup/memory");
-        let (parent, limit, usage, met) = if v1.join("memory.limit_in_bytes").exists() {
-            (v1, "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.failcnt")
+        let (parent, limit, met) = if v1.join("memory.limit_in_bytes").exists() {
+            (v1, "memory.limit_in_bytes", "memory.failcnt")
         } else {
-            (Path::new("/sys/fs/cgroup"), "memory.max", "memory.current", "memory.events")
+            (Path::new("/sys/fs/cgroup"), "memory.max", "memory.events")
         };
         let cgroup = parent.join(format!("shortage-test-{}", std::process::id()));
         std::fs::create_dir(&cgroup).ok()?;
@@ -215,32 +215,31 @@ impl Shortage {
         let procs = shortage.cgroup.join("cgroup.procs");
         let file = file.display();
         let join = format!("echo $$ > {}", procs.display());
+        let held = lab.path("held");
         let hog = format!(
-            "{join}; x=$(head -c 20000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done; echo $x"
+            "{join}; x=$(head -c 20000000 /dev/zero | tr '\\0' x); : > {}; while :; do sleep 1; done; echo $x",
+            held.display()
         );
         // 4096 times over: long enough for whatever looks.
         let many = format!("F={file}; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do F=\"$F $F\"; done");
         shortage.children.push(sh(&hog));
-        shortage.wait_for(usage, 20_000_000);
+        within_two_minutes("the hog holds its memory", || held.exists());
         shortage.children.push(sh(&format!("{join}; {many}; exec cat $F > /dev/null")));
         // From here on every page that is read costs another.
-        shortage.wait_for(met, 100);
+        within_two_minutes("the limit is met", || {
+            let text = std::fs::read_to_string(shortage.cgroup.join(met)).unwrap();
+            let number = |line: &str| line.strip_prefix("max ").unwrap_or(line).parse::<u64>().ok();
+            text.lines().find_map(number).unwrap() >= 100
+        });
         Some(shortage)
     }
+}
 
-    /// Waits until the cgroup's `file` says at least `least`: its only number, or the one named `max`.
-    fn wait_for(&self, file: &str, least: u64) {
-        let path = self.cgroup.join(file);
-        let start = std::time::Instant::now();
-        loop {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let number = |line: &str| line.strip_prefix("max ").unwrap_or(line).parse::<u64>().ok();
-            if text.lines().find_map(number).unwrap() >= least {
-                return;
-            }
-            assert!(start.elapsed().as_secs() < 120, "{} stays at {text}", path.display());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+fn within_two_minutes(what: &str, holds: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed().as_secs() < 120, "not within two minutes: {what}");
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
