@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_report::text::Style;
 use serde_json::{Value, json};
 
 /// The version of every JSON form that pagelab prints; it grows when a field changes its meaning.
@@ -26,6 +27,18 @@ pub fn line(text: fmt::Arguments<'_>) {
         eprintln!("pagelab: standard output cannot be written: {error}");
         std::process::exit(3);
     }
+}
+
+/// Prints sentences, broken at spaces where the terminal ends, never within a name; the lines after the
+/// first are indented by `rest`.
+pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {
+    let options = textwrap::Options::new(style.width)
+        .initial_indent(first)
+        .subsequent_indent(rest)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    say!("{}", textwrap::fill(text, options));
 }
 
 /// Prints `{"schema_version": …, KEY: VALUE}`.

@@ -18,7 +18,7 @@ pub const MEMORY: Size = Size::Bytes(64 << 20);
 /// Repetitions of each part, so that every figure has a spread.
 pub const REPEAT: u32 = 3;
 
-/// One part of the suite.
+/// One part of a suite.
 pub struct Part {
     /// Its name within the suite; the run is called after it.
     pub name: &'static str,
@@ -26,7 +26,7 @@ pub struct Part {
     pub experiment: Experiment,
 }
 
-/// The parts in order.
+/// The standard suite's parts in order.
 pub fn parts() -> Vec<Part> {
     let paging = |pages, references, pattern| Paging {
         pages,

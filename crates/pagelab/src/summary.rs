@@ -11,16 +11,16 @@ use serde_json::{Map, Value, json};
 
 use crate::commands::Context;
 use crate::comparison;
-use crate::output::say;
+use crate::output::{say, sentences};
 
 /// Prints what `pagelab run` ends with: the verdict first, then the figures.
 pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Context) -> Result<()> {
-    for run in runs {
-        print_one(run, false, context)?;
+    if comparison::many(runs) {
+        say!("Of each run: pagelab show NAME; of any two: pagelab compare NAME NAME.\n");
+    } else {
+        runs.iter().try_for_each(|run| print_one(run, false, context))?;
     }
-    if comparison::comparable(runs) {
-        comparison::print(runs, &comparison::Options::default(), context)?;
-    }
+    comparison::print(runs, context);
     print_end(runs, lines, page, context)
 }
 
@@ -28,7 +28,9 @@ pub fn print(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Con
 pub fn print_end(runs: &[&Run], lines: &[String], page: Option<&Path>, context: &Context) -> Result<()> {
     print_verdict(lines, context);
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
-    say!("\nKept in {} as {}.", context.notebook.display(), names.join(", "));
+    say!();
+    let kept = format!("Kept in {} as {}.", context.notebook.display(), names.join(", "));
+    sentences(&kept, "", "  ", &context.style);
     if let Some(page) = page {
         let full = page.canonicalize().unwrap_or_else(|_| page.to_owned());
         say!("Plots: {}", full.display());
@@ -42,9 +44,7 @@ pub fn print_verdict(lines: &[String], context: &Context) {
         say!("Verdict");
     }
     for line in lines {
-        let options =
-            textwrap::Options::new(context.style.width).initial_indent("  ").subsequent_indent("    ");
-        say!("{}", textwrap::fill(line, options));
+        sentences(line, "  ", "    ", &context.style);
     }
 }
 
@@ -66,9 +66,11 @@ pub fn metrics(run: &Run) -> Vec<(String, Unit, Vec<f64>)> {
 /// Prints one run: a line on what it was, a table of figures, remarks.
 pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
     let header = &run.header;
-    say!("{} (id {}): {} on {}", header.name, run.id, header.experiment, header.target);
+    let what = format!("{} (id {}): {} on {}", header.name, run.id, header.experiment, header.target);
+    sentences(&what, "", "  ", &context.style);
     let conditions = [header.setting.to_string(), conditions(run)];
-    say!("{}", conditions.iter().filter(|c| !c.is_empty()).cloned().collect::<Vec<_>>().join(" · "));
+    let conditions: Vec<String> = conditions.into_iter().filter(|c| !c.is_empty()).collect();
+    sentences(&conditions.join(" · "), "", "  ", &context.style);
     let rows: Vec<Vec<String>> = metrics(run)
         .into_iter()
         .map(|(name, unit, values)| {
@@ -98,8 +100,7 @@ pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
         }
     }
     for text in remarks(run) {
-        let options = textwrap::Options::new(context.style.width).subsequent_indent("  ");
-        say!("{}", textwrap::fill(&format!("Note: {text}"), options));
+        sentences(&format!("Note: {text}"), "", "  ", &context.style);
     }
     if let (true, Some(last)) = (all, run.repetitions.last()) {
         print_all(last, context);

@@ -5,16 +5,11 @@ mod common;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use common::Lab;
+use common::{Lab, joined};
 
 /// Standard output of a run, without a page of plots and progress.
 fn run(lab: &Lab, arguments: &str) -> String {
     lab.ok(&format!("run --report none --quiet {arguments}"))
-}
-
-/// The same on one line, as the verdict is wrapped.
-fn joined(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

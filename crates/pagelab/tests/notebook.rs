@@ -107,6 +107,39 @@ fn the_kernel_and_models_perform_the_same_stream() {
 }
 
 #[test]
+fn a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes() {
+    let lab = Lab::new();
+    let study = "run --study gorman-2002 --on model:lru --on model:opt -q --report study.html";
+    let text = lab.ok(study);
+    for part in ["in-order-fits", "shuffled-fits", "in-order-twice", "shuffled-twice"] {
+        assert!(text.contains(&format!("gorman-2002-{part}-2")), "{text}");
+    }
+    // Eight runs: each has its sentence, none its table.
+    assert!(text.lines().count() < 60 && !text.contains("access.p50"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let page = std::fs::read_to_string(lab.path("study.html")).unwrap();
+    for part in ["in-order-fits", "shuffled-twice"] {
+        let compared = format!("gorman-2002-{part}-2 (model:opt) against gorman-2002-{part}-1 (model:lru)");
+        assert!(page.contains(&compared), "no table: {compared}");
+    }
+    // A second time beside the first, and under another limit.
+    lab.ok(&format!("{study} --memory 1000p"));
+    let again = lab.json("show gorman-2002-2-shuffled-fits-1 --json");
+    assert_eq!(again["result"]["runs"][0]["setting"]["memory"], "1000p");
+    let misses = |run: &str| {
+        let shown = lab.json(&format!("show {run} --json"));
+        let metrics = &shown["result"]["runs"][0]["repetitions"][0]["metrics"];
+        metrics["faults.major"]["value"].as_f64().unwrap()
+    };
+    let (fits, twice) = ("gorman-2002-shuffled-fits-1", "gorman-2002-2-shuffled-fits-1");
+    assert!(misses(twice) > misses(fits) + 1000.0);
+    let error = lab.fails("run --study gorman-2002 mapanon", 2);
+    assert!(error.contains("leave out"), "{error}");
+    let error = lab.fails("run --study gorman", 2);
+    assert!(error.contains("dillon-2011"), "{error}");
+}
+
+#[test]
 fn the_report_is_one_small_page_without_network() {
     if !may_confine("the_report_is_one_small_page_without_network") {
         return;

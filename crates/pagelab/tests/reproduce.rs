@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Lab;
+use common::{Lab, joined};
 
 #[test]
 fn every_study_prints_claims_with_verdicts() {
@@ -69,7 +69,7 @@ fn the_published_systems_are_targets() {
         "clock --on model:guest-clock-core --steps 3",
     ];
     for run in runs {
-        let said = lab.ok(&format!("run {run}"));
+        let said = joined(&lab.ok(&format!("run {run}")));
         assert!(said.contains("on model:"), "{said}");
     }
     let targets = lab.ok("targets");

@@ -1,11 +1,16 @@
 //! Tables and figures for a terminal: scaled units, three significant digits, a dash for what was not
 //! measured.
 
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets,
+};
 use pagelab_experiment::observation::Unit;
 
 /// What stands for a figure that was not measured.
 pub const DASH: &str = "—";
+
+/// Spaces behind a column.
+const GAP: usize = 2;
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,11 +52,40 @@ pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style)
     for row in rows {
         table.add_row(row.iter().enumerate().take(headings.len()).map(|(n, text)| cell(text, n)));
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+    let least = least_widths(headings, rows, &right, style.width);
+    for (n, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, GAP as u16));
+        if let Some(&least) = least.get(n) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed((least + GAP) as u16)));
+        }
     }
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// How wide each column must be that nothing is broken but between words: figures not at all, else words,
+/// else the words of cells, whichever fits into `width` first; empty where nothing does.
+fn least_widths<H: AsRef<str>>(
+    headings: &[H],
+    rows: &[Vec<String>],
+    figures: &[bool],
+    width: usize,
+) -> Vec<usize> {
+    let word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let whole = |text: &str| text.chars().count();
+    let cells = |column: usize, size: &dyn Fn(&str) -> usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| size(cell)).max().unwrap_or(0)
+    };
+    let heading = |column: usize| word(headings[column].as_ref());
+    let all = |least: &dyn Fn(usize) -> usize| (0..headings.len()).map(least).collect::<Vec<_>>();
+    [
+        all(&|n| heading(n).max(if figures[n] { cells(n, &whole) } else { cells(n, &word) })),
+        all(&|n| heading(n).max(cells(n, &word))),
+        all(&|n| cells(n, &word)),
+    ]
+    .into_iter()
+    .find(|widths| widths.iter().map(|width| width + GAP).sum::<usize>() <= width)
+    .unwrap_or_default()
 }
 
 fn is_figure(cell: &str) -> bool {

@@ -320,7 +320,10 @@ pub(super) fn live() -> Vec<Live> {
         Faultscale { work: Work::Build, workers: JOBS.to_vec(), sources: SOURCES, ..Faultscale::default() };
     let faults =
         Faultscale { work: Work::Anon, workers: WORKERS.to_vec(), seconds: 0.3, ..Faultscale::default() };
-    vec![Experiment::Faultscale(build), Experiment::Faultscale(faults)].into_iter().map(Live::free).collect()
+    vec![
+        Live::free("build", Experiment::Faultscale(build)),
+        Live::free("faults", Experiment::Faultscale(faults)),
+    ]
 }
 
 fn here(runs: &[Run], parameters: &Parameters, rows: &[Row]) -> Table {

@@ -188,7 +188,8 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
 
 /// The four tests at a fiftieth of the references and a tenth of the pages and of the memory.
 pub(super) fn live() -> Vec<Live> {
-    let test = |pattern, pages| Live {
+    let test = |name, pattern, pages| Live {
+        name,
         experiment: Experiment::Mapanon(Paging {
             pages,
             references: REFERENCES / 50,
@@ -199,10 +200,10 @@ pub(super) fn live() -> Vec<Live> {
         memory: Some(Size::Pages(u64::from(FRAMES / 10))),
     };
     vec![
-        test(Pattern::SmoothSinTail, 2_500),
-        test(Pattern::SmoothSinRandom, 2_500),
-        test(Pattern::SmoothSinTail, 5_000),
-        test(Pattern::SmoothSinRandom, 5_000),
+        test("in-order-fits", Pattern::SmoothSinTail, 2_500),
+        test("shuffled-fits", Pattern::SmoothSinRandom, 2_500),
+        test("in-order-twice", Pattern::SmoothSinTail, 5_000),
+        test("shuffled-twice", Pattern::SmoothSinRandom, 5_000),
     ]
 }
 

@@ -13,6 +13,8 @@ use crate::stats::median;
 /// An experiment of a study as the running kernel performs it, in a few seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Live {
+    /// Its name within the study.
+    pub name: &'static str,
     /// What is done.
     pub experiment: Experiment,
     /// Under which limit, if under one.
@@ -21,8 +23,8 @@ pub struct Live {
 
 impl Live {
     /// Without a limit of memory.
-    pub(super) fn free(experiment: Experiment) -> Self {
-        Self { experiment, memory: None }
+    pub(super) fn free(name: &'static str, experiment: Experiment) -> Self {
+        Self { name, experiment, memory: None }
     }
 
     /// The setting that it is performed under.
@@ -107,17 +109,17 @@ mod tests {
 
     #[test]
     fn a_run_counts_on_a_kernel_with_the_same_experiment_and_limit() {
-        let live = Live::free(Experiment::Clock(Clock::default()));
+        let live = Live::free("clock", Experiment::Clock(Clock::default()));
         assert!(live.is(&header("host", None)) && live.is(&header("kernel:/boot/vmlinuz", None)));
         assert!(!live.is(&header("model:guest-clock", None)));
         assert!(!live.is(&header("host", Some(Size::Bytes(1 << 20)))));
-        let other = Live::free(Experiment::Clock(Clock::short()));
+        let other = Live::free("clock", Experiment::Clock(Clock::short()));
         assert!(!other.is(&header("host", None)));
     }
 
     #[test]
     fn a_title_says_where_the_figures_are_from_or_how_to_get_them() {
-        let live = [Live::free(Experiment::Clock(Clock::default()))];
+        let live = [Live::free("clock", Experiment::Clock(Clock::default()))];
         let table = table("mcdougall-2007", &live, &[], "step", Vec::new());
         assert!(table.title.contains("pagelab reproduce mcdougall-2007 --on host"), "{}", table.title);
         // A run of which nothing was finished is none.

@@ -143,7 +143,7 @@ pub(super) fn live() -> Vec<Live> {
         ..Fileread::default()
     };
     let experiment = Experiment::Fileread(fileread);
-    vec![Live { experiment, memory: Some(Size::Bytes(64 << 20)) }]
+    vec![Live { name: "fileread", experiment, memory: Some(Size::Bytes(64 << 20)) }]
 }
 
 /// The published cells and the model's, from the table of reads, and this machine's.

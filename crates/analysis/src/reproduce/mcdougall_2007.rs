@@ -159,7 +159,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
 }
 
 pub(super) fn live() -> Vec<Live> {
-    vec![Live::free(Experiment::Clock(Clock { steps: 5, ..Clock::default() }))]
+    vec![Live::free("clock", Experiment::Clock(Clock { steps: 5, ..Clock::default() }))]
 }
 
 /// The published machines, the modelled guests and this machine.

@@ -162,7 +162,7 @@ pub(super) fn live() -> Vec<Live> {
         script: Some("/etc/passwd".into()),
         ..Forkstorm::default()
     };
-    vec![Live::free(Experiment::Forkstorm(storm))]
+    vec![Live::free("forkstorm", Experiment::Forkstorm(storm))]
 }
 
 fn here(runs: &[Run], published: &Published, ten: &Memory, costs: &Costs) -> Result<Table, StudyError> {

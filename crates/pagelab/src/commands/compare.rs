@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if arguments.json {
         output::print_json("comparisons", comparisons.iter().map(comparison::json).collect())?;
     } else {
-        let options = comparison::Options { all: arguments.all };
+        let options = comparison::Options { all: arguments.all, ..Default::default() };
         comparisons.iter().for_each(|c| comparison::print_one(c, &runs, &options, context));
     }
     let Some(percent) = arguments.fail_on else { return Ok(ExitCode::SUCCESS) };

@@ -18,7 +18,7 @@ use pagelab_report::{Section, TextTable};
 
 use super::Context;
 use crate::failure::usage;
-use crate::output::{print_json, say};
+use crate::output::{print_json, say, sentences};
 use crate::page;
 use crate::performance::{self, Plan};
 use crate::progress::Work;
@@ -221,8 +221,8 @@ fn in_full(study: &Study, context: &Context) {
         .collect();
     say!("{}", text::table(&["parameter", "value", "from"], &rows, &context.style));
     for note in &study.notes {
-        let options = textwrap::Options::new(context.style.width).subsequent_indent("  ");
-        say!("\n{}", textwrap::fill(&format!("Note: {note}"), options));
+        say!();
+        sentences(&format!("Note: {note}"), "", "  ", &context.style);
     }
 }
 

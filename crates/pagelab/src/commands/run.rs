@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use pagelab_analysis::reproduce::{self, STUDIES, StudyKind};
 use pagelab_experiment::setting::{MOST_SAMPLES, Swap, Thp};
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Run, Setting, Size, TargetSpec};
+use pagelab_experiment::{Experiment, Run, Setting, Size, TargetSpec};
 use pagelab_notebook::Notebook;
 
 use super::Context;
@@ -25,10 +26,15 @@ use crate::{costs, page, suite, summary, sweep, verdict};
   pagelab run mapanon --on host --on model:linux-lru --on model:lru --on model:opt
   pagelab run vmtest --repeat 3
   pagelab run command --sweep-memory 32M..1G -- sort big.txt
+  pagelab run --study gorman-2002 --on host --on model:linux-mglru --on model:opt
 ")]
 pub struct Arguments {
     #[command(flatten)]
     conditions: Conditions,
+    /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
+    /// under the study's limit
+    #[arg(long, value_name = "PAPER", value_parser = study)]
+    study: Option<&'static StudyKind>,
     /// The experiment; none: the standard suite
     #[command(subcommand)]
     experiment: Option<ExperimentArguments>,
@@ -88,6 +94,13 @@ enum Limit {
     Of(Size),
 }
 
+fn study(name: &str) -> Result<&'static StudyKind, String> {
+    reproduce::named(name).ok_or_else(|| {
+        let names: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
+        format!("it is one of {}", names.join(", "))
+    })
+}
+
 fn limit(text: &str) -> Result<Limit, String> {
     match text {
         "none" => Ok(Limit::None),
@@ -96,9 +109,10 @@ fn limit(text: &str) -> Result<Limit, String> {
 }
 
 impl Conditions {
-    fn setting(&self) -> Result<Setting> {
+    /// What was asked for; where nothing was, the limit and the profile of `own`.
+    fn setting(&self, own: &Setting) -> Result<Setting> {
         let memory = match self.memory {
-            None => Some(suite::MEMORY),
+            None => own.memory,
             Some(Limit::None) => None,
             Some(Limit::Of(size)) => Some(size),
         };
@@ -109,7 +123,7 @@ impl Conditions {
             thp: self.thp,
             swappiness: self.swappiness,
             functions: self.functions,
-            profile: self.profile,
+            profile: self.profile.or(own.profile),
             ..Setting::default()
         };
         for pair in &self.set {
@@ -138,55 +152,95 @@ impl Conditions {
 /// Performs what was asked, then prints the verdict and draws the page.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
-    let setting = conditions.setting()?;
     let targets = conditions.targets(context)?;
     let name = conditions.name.as_deref();
-    let range = arguments.experiment.as_ref().and_then(ExperimentArguments::sweep);
-    let repeat = conditions.repeat.unwrap_or(match (&arguments.experiment, range) {
-        (_, Some(_)) => sweep::REPEAT,
-        (Some(_), None) => 1,
-        (None, None) => suite::REPEAT,
-    });
-    if let (Some(experiment), Some(range)) = (&arguments.experiment, range) {
-        let [target] = targets.as_slice() else {
-            return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
-        };
-        let experiment = experiment.experiment(&setting);
-        let (done, lines) = sweep::sweep(&experiment, range, name, target, &setting, repeat, context)?;
-        return finish(done, lines, conditions, context);
-    }
+    let usual = conditions.setting(&Setting { memory: Some(suite::MEMORY), ..Setting::default() })?;
     let mut plans = Vec::new();
-    match &arguments.experiment {
-        Some(experiment) => {
-            for (n, target) in targets.iter().enumerate() {
-                let name =
-                    name.map(
-                        |name| if targets.len() > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() },
-                    );
-                plans.push(Plan::new(name, experiment.experiment(&setting), target, &setting)?);
+    let mut repeat = 1;
+    match (&arguments.experiment, arguments.study) {
+        (Some(experiment), None) => {
+            if let Some(range) = experiment.sweep() {
+                let [target] = targets.as_slice() else {
+                    return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
+                };
+                let experiment = experiment.experiment(&usual);
+                let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
+                let (done, lines) = sweep::sweep(&experiment, range, name, target, &usual, repeat, context)?;
+                return finish(done, lines, conditions, context);
+            }
+            plan(&mut plans, name, &experiment.experiment(&usual), &usual, &targets)?;
+        }
+        (Some(_), Some(study)) => {
+            return Err(usage(format!(
+                "--study {} runs that study's experiments; leave out the other",
+                study.name
+            )));
+        }
+        (None, Some(study)) => {
+            let prefix = prefix(name, study.name, context)?;
+            for live in (study.live)() {
+                let name = format!("{prefix}-{}", live.name);
+                let setting = conditions.setting(&live.setting())?;
+                plan(&mut plans, Some(&name), &live.experiment, &setting, &targets)?;
             }
         }
-        None => {
+        (None, None) => {
+            let prefix = prefix(name, "suite", context)?;
             for part in suite::parts() {
-                for (n, target) in targets.iter().enumerate() {
-                    let mut part_name = format!("{}-{}", name.unwrap_or("suite"), part.name);
-                    if targets.len() > 1 {
-                        part_name += &format!("-{}", n + 1);
-                    }
-                    plans.push(Plan::new(Some(part_name), part.experiment.clone(), target, &setting)?);
-                }
+                let name = format!("{prefix}-{}", part.name);
+                plan(&mut plans, Some(&name), &part.experiment, &usual, &targets)?;
             }
+            repeat = suite::REPEAT;
+            // A machine whose time is not true measures nothing: every run of the suite says so.
+            let mut clock = [Plan::new(None, suite::clock(), &TargetSpec::host(), &Setting::default())?];
+            let timed = performance::perform(&mut clock, 1, context)?;
+            let word = verdict::of_clock(&timed.runs);
+            plans.iter_mut().for_each(|plan| plan.mark(&word));
         }
     }
-    if arguments.experiment.is_none() {
-        // A machine whose time is not true measures nothing: every run of the suite says so.
-        let mut clock = [Plan::new(None, suite::clock(), &TargetSpec::host(), &Setting::default())?];
-        let timed = performance::perform(&mut clock, 1, context)?;
-        let word = verdict::of_clock(&timed.runs);
-        plans.iter_mut().for_each(|plan| plan.mark(&word));
-    }
-    let done = performance::perform(&mut plans, repeat, context)?;
+    let done = performance::perform(&mut plans, conditions.repeat.unwrap_or(repeat), context)?;
     finish(done, Vec::new(), conditions, context)
+}
+
+/// What the names of several runs begin with: `name`, else `usual`, or `usual-2` and so on where the notebook
+/// has such runs already.
+fn prefix(name: Option<&str>, usual: &str, context: &Context) -> Result<String> {
+    if let Some(name) = name {
+        return Ok(name.to_owned());
+    }
+    if !context.notebook.exists() {
+        return Ok(usual.to_owned());
+    }
+    let runs = Notebook::open_existing(&context.notebook)?.list()?;
+    let taken = |prefix: &str| {
+        let begin = format!("{prefix}-");
+        runs.iter().any(|run| run.header.name.starts_with(&begin))
+    };
+    let mut prefix = usual.to_owned();
+    let mut number = 1;
+    while taken(&prefix) {
+        number += 1;
+        prefix = format!("{usual}-{number}");
+    }
+    Ok(prefix)
+}
+
+/// Plans an experiment on every target; of several, each run's name ends with its number.
+fn plan(
+    plans: &mut Vec<Plan>,
+    name: Option<&str>,
+    experiment: &Experiment,
+    setting: &Setting,
+    targets: &[TargetSpec],
+) -> Result<()> {
+    for (n, target) in targets.iter().enumerate() {
+        let name = name.map(|name| match targets {
+            [_] => name.to_owned(),
+            _ => format!("{name}-{}", n + 1),
+        });
+        plans.push(Plan::new(name, experiment.clone(), target, setting)?);
+    }
+    Ok(())
 }
 
 /// Prints the verdict, `lines` first, and draws the page.

@@ -91,6 +91,11 @@ impl Lab {
     }
 }
 
+/// A text on one line: what the terminal's width broke is whole again.
+pub fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Whether this process may set up cgroups and swap; says why a test is skipped where not.
 pub fn may_confine(test: &str) -> bool {
     let uid = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -15,7 +15,7 @@ pub(in super::super) fn live() -> Vec<Live> {
     let sizes = (1..=16).map(|children| Size::Bytes(children * (2 << 20))).collect();
     let vmtest =
         Vmtest { sizes: Sizes::List(sizes), mapping: Mapping::Shared, seconds: 0.2, ..Vmtest::default() };
-    vec![Live::free(Experiment::Vmtest(vmtest))]
+    vec![Live::free("vmtest", Experiment::Vmtest(vmtest))]
 }
 
 /// The published rows, the model's and this machine's; and its line in the plot of throughput.
