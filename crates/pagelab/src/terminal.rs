@@ -19,6 +19,18 @@ pub enum Color {
 /// The width of what is not a terminal.
 const PIPE_WIDTH: usize = 100;
 
+/// Whether lines have an end: on a terminal, or where COLUMNS says so.
+pub fn bounded() -> bool {
+    columns().is_some()
+}
+
+/// The columns asked for, else the terminal's.
+fn columns() -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let seen = || crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
+    asked.or_else(|| std::io::stdout().is_terminal().then(seen).flatten())
+}
+
 /// The style for standard output.
 pub fn style(color: Color) -> Style {
     let terminal = std::io::stdout().is_terminal();
@@ -31,8 +43,5 @@ pub fn style(color: Color) -> Style {
                 && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
         }
     };
-    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let seen = || terminal.then(|| crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns)));
-    let width = asked.or_else(|| seen().flatten()).unwrap_or(PIPE_WIDTH);
-    Style { color, width: width.clamp(40, 240) }
+    Style { color, width: columns().unwrap_or(PIPE_WIDTH).clamp(40, 240) }
 }

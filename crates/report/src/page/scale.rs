@@ -25,7 +25,12 @@ impl Scale {
             (low, high) = if log { (1.0, 10.0) } else { (0.0, 1.0) };
         }
         if high - low <= low.abs().max(high.abs()) * 1e-9 {
-            high = if log { low * 10.0 } else { low + low.abs().max(1.0) };
+            // One figure: from 0 to it, on a logarithmic scale from it on.
+            (low, high) = match (log, low) {
+                (true, _) => (low, low * 10.0),
+                (false, 0.0) => (0.0, 1.0),
+                (false, _) => (low.min(0.0), high.max(0.0)),
+            };
         }
         Self { low, high, log }
     }
@@ -116,7 +121,7 @@ mod tests {
     fn a_scale_of_nothing_or_one_figure_is_one() {
         assert_eq!(Scale::over([], false), Scale { low: 0.0, high: 1.0, log: false });
         assert_eq!(Scale::over([0.0, -1.0, f64::NAN], true), Scale { low: 1.0, high: 10.0, log: true });
-        assert_eq!(Scale::over([7.0, 7.0], false), Scale { low: 7.0, high: 14.0, log: false });
+        assert_eq!(Scale::over([7.0, 7.0], false), Scale { low: 0.0, high: 7.0, log: false });
         assert_eq!(Scale::over([10.0, 30.0], false).with_room(), Scale { low: 0.0, high: 31.5, log: false });
     }
 
