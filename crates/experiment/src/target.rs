@@ -103,6 +103,18 @@ fn split_outside_quotes(text: &str) -> Option<Vec<String>> {
     (!quoted).then_some(parts)
 }
 
+impl TargetSpec {
+    /// The same for a line that has little room: a kernel by its file's name.
+    pub fn brief(&self) -> String {
+        let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let kind = match &self.kind {
+            TargetKind::Kernel(path) => TargetKind::Kernel(file(path)),
+            kind => kind.clone(),
+        };
+        Self { kind, options: self.options.clone() }.to_string()
+    }
+}
+
 impl fmt::Display for TargetSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |text: &str| if text.contains(',') { format!("\"{text}\"") } else { text.to_owned() };
@@ -215,6 +227,7 @@ mod tests {
         assert_eq!(spec.kind, TargetKind::Kernel("/boot/vmlinuz".into()));
         assert_eq!(spec.options[0], ("append".into(), "a=1, b".into()));
         assert_eq!(spec.to_string().parse::<TargetSpec>().unwrap(), spec);
+        assert_eq!(spec.brief(), r#"kernel:vmlinuz,append="a=1, b",memory=64M"#);
         let (setting, own) = spec.setting(&Setting::default()).unwrap();
         assert_eq!(setting.to_string(), "memory=64M");
         assert_eq!(own, [("append".to_owned(), "a=1, b".to_owned())]);

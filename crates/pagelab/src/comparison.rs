@@ -106,7 +106,7 @@ fn title(comparison: &Comparison, runs: &[&Run]) -> String {
     let (before, after) = (&comparison.names.0, &comparison.names.1);
     match (of(before), of(after)) {
         (Some(a), Some(b)) if a.header.target != b.header.target => {
-            format!("{after} ({}) against {before} ({})", b.header.target, a.header.target)
+            format!("{after} ({}) against {before} ({})", b.header.target.brief(), a.header.target.brief())
         }
         _ => format!("{after} against {before}"),
     }
@@ -123,7 +123,9 @@ fn needed(comparison: &Comparison) -> Option<usize> {
 
 /// The same as a sentence.
 fn enough(needed: usize) -> String {
-    format!("{needed} repetitions on each side could tell such a difference from chance (--repeat {needed}).")
+    format!(
+        "Too few repetitions to say: {needed} on each side could tell such a difference from chance (--repeat {needed})."
+    )
 }
 
 fn headings(comparison: &Comparison) -> Vec<String> {

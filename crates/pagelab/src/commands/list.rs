@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 fn what(header: &RunHeader) -> String {
-    let parts = [header.target.to_string(), header.setting.to_string(), header.experiment.to_string()];
+    let parts = [header.target.brief(), header.setting.to_string(), header.experiment.to_string()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
