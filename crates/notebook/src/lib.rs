@@ -79,6 +79,14 @@ impl Notebook {
         self.change(|c| write::run(c, header, None))
     }
 
+    /// The first of `base-1`, `base-2` … that no run has.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn free_name(&self, base: &str) -> Result<String, Error> {
+        write::free_name(&self.connection, base, 1).map_err(|e| Problem::from(e).at(&self.path))
+    }
+
     /// Begins repetition `number` of a run, at the time `started` (RFC 3339, UTC).
     ///
     /// # Errors

@@ -232,15 +232,23 @@ fn a_kernel_is_judged_for_git_bisect() {
     // One of the two is the slower one: it is bad, and the other is good.
     let other = judge(&b.to_string(), "");
     lab.ok(&format!("{small} --name good2 --on kernel:{b},accel=icount"));
+    // The newest run that was not made to bisect is good2.
     let back = lab.output(&format!(
-        "bisect-run --metric fault.anonymous --worse-than good2 --kernel {a} --option accel=icount"
+        "bisect-run mapanon --metric fault.anonymous --worse-than 1% --kernel {a} --option accel=icount"
     ));
+    assert!(String::from_utf8_lossy(&back.stdout).contains(" of good2: "), "{back:?}");
     let mut both = [other, back.status.code()];
     both.sort_unstable();
     assert_eq!(both, [Some(0), Some(1)]);
     assert_eq!(judge(&a.to_string(), "--option timeout=1"), Some(125));
-    assert_eq!(
-        lab.output(&format!("bisect-run --metric nothing --worse-than good --kernel {a}")).status.code(),
-        Some(2)
-    );
+    for wrong in [
+        "--metric nothing --worse-than good",
+        "forkstorm --metric fault.anonymous --worse-than good",
+        "forkstorm --metric fault.anonymous --worse-than 1%",
+        "--metric fault.anonymous --worse-than 1%",
+        "mapanon --metric fault.anonymous --worse-than 1% --by 2",
+        "mapanon --metric fault.anonymous --worse-than x%",
+    ] {
+        assert_eq!(lab.output(&format!("bisect-run {wrong} --kernel {a}")).status.code(), Some(2), "{wrong}");
+    }
 }

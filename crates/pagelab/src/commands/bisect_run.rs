@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run, Setting, Size, TargetError, TargetSpec};
-use pagelab_notebook::Notebook;
+use pagelab_notebook::{Notebook, Summary};
 use pagelab_reference::Pattern;
 
 use super::Context;
@@ -19,6 +19,8 @@ use crate::performance::{self, Plan};
 const SKIP: u8 = 125;
 /// What ends the bisection.
 const ABORT: u8 = 255;
+/// What the runs that judge are called, with a number.
+const NAME: &str = "bisect";
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -26,22 +28,25 @@ const ABORT: u8 = 255;
     before_help = "Example, in a kernel's git tree:
   pagelab run mapanon --memory none --name good --on kernel:good-bzImage,accel=icount
   git bisect run sh -c 'make -s bzImage || exit 125;
-    pagelab --notebook ../pagelab.db bisect-run --metric fault.anonymous --worse-than good --by 1 \\
+    pagelab --notebook ../pagelab.db bisect-run mapanon --metric fault.anonymous --worse-than 1% \\
       --kernel arch/x86/boot/bzImage --option accel=icount'
 ",
-    after_help = "Exit status: 0 the kernel is good; 1 the metric is worse than the run's by more than --by per cent; 125 the \
+    after_help = "Exit status: 0 the kernel is good; 1 the metric is worse than the good kernel's by more than was allowed; 125 the \
 kernel does not boot (git bisect skips it); 255 it could not be judged (git bisect stops)."
 )]
 pub struct Arguments {
+    /// The experiment [default: that of the good kernel's run]
+    experiment: Option<String>,
     /// The metric (see: pagelab show)
     #[arg(long, value_name = "NAME")]
     metric: String,
-    /// The run of a good kernel: a name, an id, @1 for the newest
-    #[arg(long, value_name = "RUN")]
-    worse_than: String,
-    /// How much worse is bad, in per cent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    by: f64,
+    /// The run of a good kernel: a name, an id, @1 for the newest; or how much worse is bad, such as 1%, than
+    /// the newest run of EXPERIMENT on a kernel that was not made to bisect
+    #[arg(long, value_name = "RUN|PERCENT%", value_parser = bound)]
+    worse_than: Bound,
+    /// How much worse than RUN is bad, in per cent [default: 1]
+    #[arg(long, value_name = "PERCENT")]
+    by: Option<f64>,
     /// The kernel to judge
     #[arg(long, value_name = "PATH")]
     kernel: PathBuf,
@@ -57,6 +62,63 @@ pub struct Arguments {
     /// Another memory limit than that of the good kernel's run
     #[arg(long, value_name = "SIZE")]
     memory: Option<Size>,
+}
+
+/// What a kernel is held against.
+#[derive(Clone, Debug)]
+enum Bound {
+    Run(String),
+    Percent(f64),
+}
+
+fn bound(text: &str) -> Result<Bound, String> {
+    match text.strip_suffix('%') {
+        None => Ok(Bound::Run(text.to_owned())),
+        Some(number) => match number.trim().parse::<f64>() {
+            Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(Bound::Percent(percent)),
+            _ => Err("write a run's name, or per cent as in 1%".to_owned()),
+        },
+    }
+}
+
+/// The good kernel's run, and how much worse is bad, in per cent.
+fn good(arguments: &Arguments, notebook: &Notebook) -> Result<(Run, f64)> {
+    let (id, percent) = match (&arguments.worse_than, &arguments.experiment) {
+        (Bound::Run(run), _) => (notebook.resolve(run)?, arguments.by.unwrap_or(1.0)),
+        (Bound::Percent(_), _) if arguments.by.is_some() => {
+            return Err(usage("--worse-than says how many per cent already; leave out --by".to_owned()));
+        }
+        (Bound::Percent(_), None) => {
+            return Err(usage(
+                "--worse-than PERCENT% needs the experiment: pagelab bisect-run EXPERIMENT …".to_owned(),
+            ));
+        }
+        (Bound::Percent(percent), Some(experiment)) => {
+            let suits = |run: &&Summary| {
+                let header = &run.header;
+                run.done > 0
+                    && header.experiment.name() == experiment
+                    && matches!(header.target.kind, TargetKind::Kernel(_))
+                    && !header.name.strip_prefix(NAME).is_some_and(|rest| rest.starts_with('-'))
+            };
+            let found = notebook.list()?.iter().rev().find(suits).map(|run| run.id);
+            let missing = || {
+                usage(format!(
+                    "no run of {experiment} on a kernel is in the notebook; make one: pagelab run {experiment} --on kernel:GOOD …"
+                ))
+            };
+            (found.ok_or_else(missing)?, *percent)
+        }
+    };
+    let run = notebook.load(id)?;
+    match &arguments.experiment {
+        Some(name) if run.header.experiment.name() != name => Err(usage(format!(
+            "the run {} is of {}, not of {name}",
+            run.header.name,
+            run.header.experiment.name()
+        ))),
+        _ => Ok((run, percent)),
+    }
 }
 
 /// Performs the good run's experiment on the kernel and judges it.
@@ -76,10 +138,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
-    let good = {
-        let notebook = Notebook::open_existing(&context.notebook)?;
-        notebook.load(notebook.resolve(&arguments.worse_than)?)?
-    };
+    let notebook = Notebook::open_existing(&context.notebook)?;
+    let (good, percent) = good(arguments, &notebook)?;
+    let name = notebook.free_name(NAME)?;
+    drop(notebook);
     let before = middle(&good, &arguments.metric)
         .ok_or_else(|| usage(format!("the run {} measured no {}", good.header.name, arguments.metric)))?;
     let options: Result<Vec<_>> = arguments
@@ -98,7 +160,7 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
     }
     let setting =
         Setting { memory: arguments.memory.or(good.header.setting.memory), ..good.header.setting.clone() };
-    let mut plans = vec![Plan::new(None, experiment, &target, &setting)?];
+    let mut plans = vec![Plan::new(Some(name), experiment, &target, &setting)?];
     let performed = performance::perform(&mut plans, arguments.repeat, context)?;
     if let Some(error) = performed.failure {
         return Err(error);
@@ -107,11 +169,12 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
     let after =
         middle(run, &arguments.metric).ok_or_else(|| anyhow!("the run measured no {}", arguments.metric))?;
     let change = (after / before - 1.0) * 100.0;
-    let bad = change > arguments.by;
+    let bad = change > percent;
     say!(
-        "{}: {} {after:.1} against {before:.1}: {change:+.2} %, {}",
+        "{}: {} {after:.1} against {before:.1} of {}: {change:+.2} %, {}",
         run.header.name,
         arguments.metric,
+        good.header.name,
         if bad { "bad" } else { "good" }
     );
     Ok(u8::from(bad))

@@ -57,7 +57,7 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The operating system refused.
-    #[error("cannot read the trace {path}: {source}", path = path.display())]
+    #[error("cannot read the trace {path}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
