@@ -29,8 +29,11 @@ pub fn line(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Prints sentences, broken at spaces where the terminal ends, never within a name; the lines after the
-/// first are indented by `rest`.
+/// What belongs to the figure before it.
+const UNITS: [&str; 9] = ["ns", "µs", "ms", "s", "%", "instr", "KiB", "MiB", "GiB"];
+
+/// Prints sentences, broken at spaces where the terminal ends, never within a name or before a unit; the
+/// lines after the first are indented by `rest`.
 pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {
     let options = textwrap::Options::new(style.width)
         .initial_indent(first)
@@ -38,7 +41,23 @@ pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {
         .word_separator(textwrap::WordSeparator::AsciiSpace)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(false);
-    say!("{}", textwrap::fill(text, options));
+    // A space that the wrapping does not know.
+    let whole = textwrap::fill(&with_units_joined(text), options).replace('\u{a0}', " ");
+    say!("{whole}");
+}
+
+/// The text with a no-break space between figures and their units.
+fn with_units_joined(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let unit = UNITS.contains(&word.trim_end_matches([';', ',', '.', ':', ')']));
+        let behind_figure = joined.ends_with(|c: char| c.is_ascii_digit());
+        if !joined.is_empty() {
+            joined.push(if unit && behind_figure { '\u{a0}' } else { ' ' });
+        }
+        joined.push_str(word);
+    }
+    joined
 }
 
 /// Prints `{"schema_version": …, KEY: VALUE}`.
@@ -49,4 +68,17 @@ pub fn print_json(key: &str, value: Value) -> Result<ExitCode> {
     serde_json::to_writer_pretty(&mut out, &object).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_stays_with_its_figure() {
+        let text = "20.1 µs each; 911 ns, with 85 % of 20,274 s and  s";
+        let joined = with_units_joined(text);
+        assert_eq!(joined.replace('\u{a0}', " "), text);
+        assert_eq!(joined.matches('\u{a0}').count(), 4);
+    }
 }
