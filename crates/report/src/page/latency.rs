@@ -2,11 +2,13 @@
 
 use pagelab_experiment::observation::{Histogram, Unit};
 
-use super::plot::{Axis, Numbers, Plot, Series, unit_name};
+use super::plot::{self, Axis, Numbers, Plot, Series, unit_name};
 use super::{Panel, Shown};
 
 /// Bins for each tenfold time.
 const BINS: f64 = 20.0;
+/// Points of a curve for each tenfold time.
+const STEPS: f64 = 40.0;
 
 const KINDS: [(&str, &str, usize); 3] =
     [("access.hit", "hit", 0), ("access.minor", "minor fault", 1), ("access.major", "major fault", 2)];
@@ -28,8 +30,7 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
 
 fn plots(shown: &[Shown], unit: Unit) -> Option<[Plot; 2]> {
     let x = || {
-        let label =
-            if unit == Unit::Instructions { "instructions of a reference" } else { "time of a reference" };
+        let label = if unit == Unit::Instructions { plot::INSTRUCTIONS } else { plot::TIME };
         Axis::log(label, unit_name(Some(unit)))
     };
     let mut shape = Plot::new(
@@ -117,23 +118,28 @@ fn binned(histogram: &Histogram) -> (Numbers, Numbers) {
     (Numbers(x), Numbers(y))
 }
 
-/// The share of `total` above each value, about 40 points for each tenfold value.
+/// The share of `total` above each value, about [`STEPS`] points for each tenfold value: from a step below the
+/// smallest value, where it is all, to the largest, up to which the last ones are.
 fn slower(mut buckets: Vec<(u64, u64)>, total: u64) -> Option<(Numbers, Numbers)> {
     buckets.sort_unstable();
     let count = buckets.iter().fold(0u64, |sum, b| sum.saturating_add(b.1));
     if count == 0 {
         return None;
     }
-    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let place = |value: u64| (value.max(1) as f64).log10() * STEPS;
     let mut above = count;
-    let mut drawn = 0.0;
+    let mut share = above as f64 / total as f64;
+    let mut drawn = place(buckets[0].0) - 1.0;
+    let (mut x, mut y) = (vec![Some(10f64.powf(drawn / STEPS))], vec![Some(share)]);
     for (value, count) in buckets {
         above = above.saturating_sub(count);
-        let place = (value.max(1) as f64).log10() * 40.0;
-        if place - drawn >= 1.0 || above == 0 {
+        if place(value) - drawn >= 1.0 || above == 0 {
+            if above > 0 {
+                share = above as f64 / total as f64;
+            }
             x.push(Some(value.max(1) as f64));
-            y.push((above > 0).then(|| above as f64 / total as f64));
-            drawn = place;
+            y.push(Some(share));
+            drawn = place(value);
         }
     }
     Some((Numbers(x), Numbers(y)))
@@ -160,7 +166,9 @@ mod tests {
             }
             prop_assert_eq!(sum as u64, total);
             let (x, y) = slower(buckets, total).unwrap();
-            prop_assert!(x.0.is_sorted() && y.0.iter().flatten().all(|&v| v > 0.0 && v < 1.0));
+            prop_assert!(x.0.is_sorted() && y.0.iter().flatten().all(|&v| v > 0.0 && v <= 1.0));
+            prop_assert_eq!((y.0[0], y.0.iter().flatten().count()), (Some(1.0), x.0.len()));
+            prop_assert!(y.0.iter().rev().is_sorted(), "the share falls");
         }
     }
 }

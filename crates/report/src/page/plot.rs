@@ -346,6 +346,11 @@ fn json<T: Serialize>(value: &T) -> Markup {
     PreEscaped(safe)
 }
 
+/// The label of an axis of references' times.
+pub const TIME: &str = "time of a reference";
+/// The same where instructions were counted.
+pub const INSTRUCTIONS: &str = "instructions of a reference";
+
 /// What [`Axis::unit`] calls a unit.
 pub fn unit_name(unit: Option<Unit>) -> &'static str {
     match unit {

@@ -25,9 +25,9 @@ impl Scale {
             (low, high) = if log { (1.0, 10.0) } else { (0.0, 1.0) };
         }
         if high - low <= low.abs().max(high.abs()) * 1e-9 {
-            // One figure: from 0 to it, on a logarithmic scale from it on.
+            // One figure: from 0 to it, on a logarithmic scale from its tenth.
             (low, high) = match (log, low) {
-                (true, _) => (low, low * 10.0),
+                (true, _) => (low / 10.0, high),
                 (false, 0.0) => (0.0, 1.0),
                 (false, _) => (low.min(0.0), high.max(0.0)),
             };

@@ -68,39 +68,43 @@ pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
     }
 }
 
-/// Where the time went: user, system, waiting.
+/// Where the time went: user, system, waiting. Bars of one unit have one scale.
 pub fn time(shown: &[Shown]) -> Markup {
     let parts = |s: &Shown| {
-        let of = |name: &str| {
-            let metric = s.seen().metrics.iter().find(|m| m.name == name)?;
-            metric.value.filter(|_| metric.unit == Unit::Nanoseconds)
-        };
+        let of = |name: &str| s.seen().metrics.iter().find(|metric| metric.name == name);
+        let unit = of("time.elapsed")?.unit;
+        let of = |name: &str| of(name)?.value;
         let (elapsed, user, system) = (of("time.elapsed")?, of("time.user")?, of("time.system")?);
         // The processor's times have a microsecond's resolution: never beyond the whole.
         let user = user.min(elapsed);
         let system = system.min(elapsed - user);
-        (elapsed > 0.0).then_some((elapsed, user, system))
+        (elapsed > 0.0).then_some((elapsed, user, system, unit))
     };
     let rows: Vec<_> = shown.iter().filter_map(|s| Some((s, parts(s)?))).collect();
-    let most = rows.iter().map(|(_, (elapsed, ..))| *elapsed).fold(0.0, f64::max);
+    let most = |unit: Unit| {
+        let same = rows.iter().filter(|(_, (.., other))| *other == unit);
+        same.map(|(_, (elapsed, ..))| *elapsed).fold(0.0, f64::max)
+    };
     if rows.is_empty() {
         return html! {};
     }
     html! {
         h3 { "Where the time went" }
         p.legend { span.key.user { "user" } span.key.system { "system" } span.key.waiting { "waiting (the rest of the elapsed time)" } }
-        @for (s, (elapsed, user, system)) in &rows {
+        @for (s, (elapsed, user, system, unit)) in &rows {
+            @let most = most(*unit);
+            @let whole = text::value(Some(*elapsed), *unit);
             @let parts = [("user", *user), ("system", *system), ("waiting", elapsed - user - system)];
             @let words = parts.map(|(name, part)| format!("{name} {:.0} %", part / elapsed * 100.0)).join(" · ");
             @let ends = [0.0, *user, user + system];
             div.bar {
                 span.name { (s.name()) }
-                svg.track role="img" aria-label={(s.name()) ": " (text::duration(*elapsed)) ", " (words)} {
+                svg.track role="img" aria-label={(s.name()) ": " (whole) ", " (words)} {
                     @for ((name, part), from) in parts.iter().zip(ends) {
                         rect class=(name) x=(percent(from, most)) width=(percent(*part, most)) height="100%" {}
                     }
                 }
-                span.total { (text::duration(*elapsed)) " " span.soft { (words) } }
+                span.total { (whole) " " span.soft { (words) } }
             }
         }
     }

@@ -3,7 +3,7 @@
 use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::Table;
 
-use super::plot::{Axis, Numbers, Plot, Series, unit_name};
+use super::plot::{self, Axis, Numbers, Plot, Series, unit_name};
 use super::{Panel, Shown};
 
 /// Most points of a line; more windows than these are drawn several to a point.
@@ -35,7 +35,7 @@ const SKETCHES: [Sketch; 4] = [
     Sketch {
         title: "Access time over the run",
         caption: ": their mean (solid) and the worst of them (dotted).",
-        label: "time of a reference",
+        label: plot::TIME,
         log: true,
         quantities: &[("access.mean", "mean", 0, Merge::Mean), ("access.max", "worst", 1, Merge::Max)],
         nothing: "no time passed",
@@ -123,7 +123,9 @@ fn empty(sketch: &Sketch, unit: &'static str, shown: &[Shown]) -> Plot {
     each.dedup();
     let each = each.iter().map(|n| crate::text::count(*n as f64)).collect::<Vec<_>>().join(" or ");
     let caption = format!("A point stands for {each} references{}", sketch.caption);
-    let y = Axis { log: sketch.log, ..Axis::linear(sketch.label, unit) };
+    // What has a time in one run may have instructions in another.
+    let label = if unit == "instr" { plot::INSTRUCTIONS } else { sketch.label };
+    let y = Axis { log: sketch.log, ..Axis::linear(label, unit) };
     let y = if sketch.quantities.len() > 1 { y.switchable() } else { y };
     Plot::new(sketch.title, caption, Axis::linear("references made", ""), y)
 }
