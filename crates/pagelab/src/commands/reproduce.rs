@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_analysis::reproduce::claim::{
     self, Claim, Distance, Standing, Study, Table, Tolerance, Value, Verdict,
 };
@@ -30,8 +31,8 @@ use crate::progress::Work;
 )]
 pub struct Arguments {
     /// The paper; none: all of them, as one table of claims
-    #[arg(value_name = "PAPER")]
-    paper: Option<String>,
+    #[arg(value_name = "PAPER", value_parser = paper())]
+    paper: Option<&'static StudyKind>,
     /// Run the study's experiments on this target too, a few seconds each, and keep the runs in the notebook;
     /// without it the notebook's newest runs of them are shown
     #[arg(long, value_name = "TARGET")]
@@ -50,14 +51,17 @@ pub struct Arguments {
     json: bool,
 }
 
+/// A study by its name.
+pub fn paper() -> impl TypedValueParser<Value = &'static StudyKind> {
+    let names = STUDIES.iter().map(|study| PossibleValue::new(study.name).help(study.title));
+    PossibleValuesParser::new(names).try_map(|name| named(&name).ok_or("it is no study"))
+}
+
 /// Makes the studies and prints them.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let kinds: Vec<&StudyKind> = match &arguments.paper {
+    let kinds: Vec<&StudyKind> = match arguments.paper {
         None => STUDIES.iter().collect(),
-        Some(name) => vec![named(name).ok_or_else(|| {
-            let names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
-            usage(format!("there is no study '{name}': it is one of {}", names.join(", ")))
-        })?],
+        Some(kind) => vec![kind],
     };
     let failure = match &arguments.on {
         Some(target) => live(&kinds, target, context)?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use pagelab_analysis::reproduce::{self, STUDIES, StudyKind};
+use pagelab_analysis::reproduce::StudyKind;
 use pagelab_experiment::setting::{MOST_SAMPLES, Swap, Thp};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run, Setting, Size, TargetSpec};
@@ -12,6 +12,7 @@ use pagelab_notebook::Notebook;
 
 use super::Context;
 use super::experiments::ExperimentArguments;
+use super::reproduce::paper;
 use crate::failure::usage;
 use crate::performance::{self, Plan};
 use crate::{costs, page, suite, summary, sweep, verdict};
@@ -33,7 +34,7 @@ pub struct Arguments {
     conditions: Conditions,
     /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
     /// under the study's limit
-    #[arg(long, value_name = "PAPER", value_parser = study)]
+    #[arg(long, value_name = "PAPER", value_parser = paper())]
     study: Option<&'static StudyKind>,
     /// The experiment; none: the standard suite
     #[command(subcommand)]
@@ -92,13 +93,6 @@ struct Conditions {
 enum Limit {
     None,
     Of(Size),
-}
-
-fn study(name: &str) -> Result<&'static StudyKind, String> {
-    reproduce::named(name).ok_or_else(|| {
-        let names: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
-        format!("it is one of {}", names.join(", "))
-    })
 }
 
 fn limit(text: &str) -> Result<Limit, String> {
