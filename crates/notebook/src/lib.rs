@@ -79,6 +79,14 @@ impl Notebook {
         self.change(|c| write::run(c, header, None))
     }
 
+    /// Takes a run back that was begun and never performed; whether it was one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn forget_empty(&mut self, run: RunId) -> Result<bool, Error> {
+        self.change(|c| write::forget_empty(c, run))
+    }
+
     /// The first of `base-1`, `base-2` … that no run has.
     ///
     /// # Errors

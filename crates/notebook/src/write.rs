@@ -35,6 +35,15 @@ pub(crate) fn run(c: &Connection, header: &RunHeader, uuid: Option<&str>) -> Res
     Ok(RunId(c.last_insert_rowid()))
 }
 
+/// Removes a run that has no repetition; whether it had none.
+pub(crate) fn forget_empty(c: &Connection, run: RunId) -> Result<bool, Problem> {
+    let removed = c.execute(
+        "DELETE FROM run WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM repetition WHERE run = ?1)",
+        [run.0],
+    )?;
+    Ok(removed > 0)
+}
+
 fn check_name(c: &Connection, name: &str) -> Result<(), Problem> {
     if name.starts_with('@') || name.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Problem::NameImpossible(name.to_owned()));

@@ -64,7 +64,7 @@ impl Plan {
 
 /// What was performed.
 pub struct Performed {
-    /// The runs as the notebook has them, in the order of the plans.
+    /// The runs as the notebook has them, in the order of the plans; without those that were never begun.
     pub runs: Vec<Run>,
     /// Why it ended early, if it did.
     pub failure: Option<anyhow::Error>,
@@ -123,7 +123,13 @@ pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Per
         }
     }
     progress.clear();
-    let runs = ids.iter().map(|&id| notebook.load(id)).collect::<Result<_, _>>()?;
+    let mut runs = Vec::new();
+    for id in ids {
+        // What an interrupt kept from being performed at all leaves nothing.
+        if !notebook.forget_empty(id)? {
+            runs.push(notebook.load(id)?);
+        }
+    }
     Ok(Performed { runs, failure })
 }
 

@@ -81,6 +81,25 @@ fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
 }
 
 #[test]
+fn an_interrupt_leaves_no_run_that_was_never_performed() {
+    let lab = Lab::new();
+    let lines = "run mapanon --pages 512 --references 30000000 --memory none --report none -q --name side --on host --on model:lru";
+    let child = spawn(&lab, lines);
+    while !lab.output("show side-1").status.success() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let runs = lab.json("list --json");
+    let names: Vec<&str> =
+        runs["runs"].as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["side-1"]);
+    assert!(lab.ok("show @1").contains("was interrupted"));
+}
+
+#[test]
 fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
     if !may_confine("after_kill_9_at_any_moment_the_next_start_removes_what_was_left") {
         return;
