@@ -8,7 +8,8 @@
 //!
 //! A limit that seems too little although the program had to fetch no more than with the most memory is
 //! doubtful: something else may have slowed it. Where less memory was enough it is taken as enough, for more
-//! does no harm; else it is measured again, three times as often in all.
+//! does no harm; so it is where the program was never charged more than four fifths of it, for a limit that is
+//! not met slows nobody. Else it is measured again, three times as often in all.
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to be
 //! enough, until they are within [`PRECISION`]. Both are the ends of the interval: the knee lies
@@ -24,6 +25,9 @@ const DOUBTS: usize = 3;
 /// this number.
 const MARGIN: (f64, f64) = (0.05, 16.0);
 
+/// The share of a limit up to which it was never met, as far as looks at intervals can tell.
+const ROOM: f64 = 0.8;
+
 /// A memory limit and what was measured under it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
@@ -34,12 +38,20 @@ pub struct Point {
     /// Pages that the program waited for to be fetched (major faults and reads from a disk), of each time
     /// for which it is known.
     pub fetched: Vec<f64>,
+    /// The most memory charged to the program, bytes, of each time for which it is known.
+    pub charged: Vec<f64>,
 }
 
 impl Point {
     /// The fastest; infinite where the program was killed.
     pub fn time(&self) -> f64 {
         self.times.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether the program was never charged enough to meet the limit.
+    fn has_room(&self) -> bool {
+        let most = self.charged.iter().copied().reduce(f64::max);
+        most.is_some_and(|most| most <= ROOM * self.memory as f64)
     }
 
     /// Whether it fetched no more than with the most memory, so that a longer time may have another cause.
@@ -90,7 +102,7 @@ pub fn next(points: &[Point], least: u64, most: u64, page: u64) -> Option<Next> 
     let Some(bottom) = at(least) else { return Some(Next::Measure(least)) };
     let fast = |point: &Point| point.memory == most || point.time() <= allowed;
     let less_is_enough = |memory: u64| points.iter().any(|p| p.memory < memory && fast(p));
-    let is_enough = |point: &Point| fast(point) || (point.is_doubtful(top) && less_is_enough(point.memory));
+    let is_enough = |p: &Point| fast(p) || (p.is_doubtful(top) && (p.has_room() || less_is_enough(p.memory)));
     let again = |p: &&Point| !is_enough(p) && p.is_doubtful(top) && p.times.len() < DOUBTS * top.times.len();
     if let Some(doubtful) = points.iter().find(again) {
         return Some(Next::Measure(doubtful.memory));
@@ -119,7 +131,12 @@ mod tests {
             match next(&points, least, most, 4096).unwrap() {
                 Next::Found(knee) => return (knee, points.len()),
                 Next::Measure(memory) => {
-                    points.push(Point { memory, times: time(memory), fetched: Vec::new() });
+                    points.push(Point {
+                        memory,
+                        times: time(memory),
+                        fetched: Vec::new(),
+                        charged: Vec::new(),
+                    });
                 }
             }
             assert!(points.len() < 40, "it goes on for ever");
@@ -143,7 +160,12 @@ mod tests {
         let (knee, measured) = search(1 << 20, 1 << 30, |_| vec![5.0]);
         assert_eq!((knee.enough, knee.too_little, measured), (1 << 20, None, 2));
         assert_eq!(
-            next(&[Point { memory: 1 << 30, times: vec![], fetched: vec![] }], 1, 1 << 30, 4096),
+            next(
+                &[Point { memory: 1 << 30, times: vec![], fetched: vec![], charged: vec![] }],
+                1,
+                1 << 30,
+                4096
+            ),
             None
         );
     }
@@ -169,7 +191,12 @@ mod tests {
 
     #[test]
     fn a_slow_time_without_more_fetching_is_measured_again() {
-        let point = |memory, time, fetched| Point { memory, times: vec![time], fetched: vec![fetched] };
+        let point = |memory, time, fetched| Point {
+            memory,
+            times: vec![time],
+            fetched: vec![fetched],
+            charged: vec![],
+        };
         let mut points = vec![point(256, 1.0, 10.0), point(64, 1.5, 11.0)];
         assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)));
         points[1].times.push(1.05);
@@ -182,6 +209,23 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_was_not_met_is_enough_however_slow() {
+        let point = |memory, time, charged| Point {
+            memory,
+            times: vec![time],
+            fetched: vec![0.0],
+            charged: vec![charged],
+        };
+        let mut points = vec![point(256, 1.0, 30.0), point(64, 1.5, 40.0)];
+        let enough = |next| matches!(next, Some(Next::Found(Knee { enough: 64, too_little: None, .. })));
+        assert!(enough(next(&points, 64, 256, 1)));
+        points[1].charged = vec![40.0, 60.0];
+        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)), "one time it was met");
+        points[1] = Point { fetched: vec![900.0], ..point(64, 1.5, 40.0) };
+        assert!(!enough(next(&points, 64, 256, 1)), "it fetched more: a look has missed something");
+    }
+
+    #[test]
     fn what_disturbs_every_limit_above_an_undisturbed_one_does_not_move_the_knee() {
         // As once seen: 185 ms at 19 MiB, 204 to 223 ms at all that were measured after it, and nothing fetched.
         let point = |memory: u64| {
@@ -191,7 +235,7 @@ mod tests {
                 16..20 => (185.0, 0.0),
                 _ => (209.0, 0.0),
             };
-            Point { memory, times: vec![time; 2], fetched: vec![fetched; 2] }
+            Point { memory, times: vec![time; 2], fetched: vec![fetched; 2], charged: vec![] }
         };
         let mut points = Vec::new();
         let knee = loop {

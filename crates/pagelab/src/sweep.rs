@@ -64,7 +64,7 @@ pub fn sweep(
             return Ok((Performed { runs, failure: Some(error) }, Vec::new()));
         }
         let mut point = points.iter().position(|p| p.memory == memory).map_or_else(
-            || Point { memory, times: Vec::new(), fetched: Vec::new() },
+            || Point { memory, times: Vec::new(), fetched: Vec::new(), charged: Vec::new() },
             |known| points.remove(known),
         );
         if killed {
@@ -72,6 +72,7 @@ pub fn sweep(
         } else {
             point.times.extend(done.runs.iter().flat_map(|r| r.done()).filter_map(own_time));
             point.fetched.extend(done.runs.iter().flat_map(|r| r.done()).filter_map(fetched));
+            point.charged.extend(done.runs.iter().flat_map(|r| r.values("memory.charged.peak")));
         }
         points.push(point);
         runs.extend(done.runs);
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn the_sentence_names_both_ends() {
         let knee = Knee { enough: 64 << 20, too_little: Some(61 << 20), full: 1e9, allowed: 1.05e9 };
-        let points = [Point { memory: 61 << 20, times: vec![], fetched: vec![] }];
+        let points = [Point { memory: 61 << 20, times: vec![], fetched: vec![], charged: vec![] }];
         let text = sentence(&knee, &points, "sort");
         assert!(text.contains("between 61 MiB and 64 MiB") && text.contains("is killed"), "{text}");
         assert!(
