@@ -3,8 +3,7 @@
 //! Full speed is the program's fastest time under any limit of the sweep, the greatest of which is at full
 //! speed by definition. Another is when the fastest of its times is no more than a tenth longer. The
 //! fastest, because whatever else runs on the machine makes a time longer and none shorter, and so does
-//! less memory. (Times grow with less memory; where they
-//! do not, the bisection still ends, and says what it saw.)
+//! less memory. (Where times do not grow with less memory, the bisection still ends, and says what it saw.)
 //!
 //! A limit that seems too little although the program had to fetch no more than with the most memory is
 //! doubtful: something else may have slowed it. Where less memory was enough it is taken as enough, for more
@@ -29,7 +28,7 @@ const MARGIN: (f64, f64) = (0.05, 16.0);
 const ROOM: f64 = 0.8;
 
 /// A memory limit and what was measured under it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
     /// Bytes.
     pub memory: u64,
@@ -131,12 +130,7 @@ mod tests {
             match next(&points, least, most, 4096).unwrap() {
                 Next::Found(knee) => return (knee, points.len()),
                 Next::Measure(memory) => {
-                    points.push(Point {
-                        memory,
-                        times: time(memory),
-                        fetched: Vec::new(),
-                        charged: Vec::new(),
-                    });
+                    points.push(Point { memory, times: time(memory), ..Point::default() });
                 }
             }
             assert!(points.len() < 40, "it goes on for ever");
@@ -159,15 +153,7 @@ mod tests {
         assert!(knee.too_little.unwrap() < 50 << 20);
         let (knee, measured) = search(1 << 20, 1 << 30, |_| vec![5.0]);
         assert_eq!((knee.enough, knee.too_little, measured), (1 << 20, None, 2));
-        assert_eq!(
-            next(
-                &[Point { memory: 1 << 30, times: vec![], fetched: vec![], charged: vec![] }],
-                1,
-                1 << 30,
-                4096
-            ),
-            None
-        );
+        assert_eq!(next(&[Point { memory: 1 << 30, ..Point::default() }], 1, 1 << 30, 4096), None);
     }
 
     #[test]
@@ -195,7 +181,7 @@ mod tests {
             memory,
             times: vec![time],
             fetched: vec![fetched],
-            charged: vec![],
+            ..Point::default()
         };
         let mut points = vec![point(256, 1.0, 10.0), point(64, 1.5, 11.0)];
         assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)));
@@ -235,7 +221,7 @@ mod tests {
                 16..20 => (185.0, 0.0),
                 _ => (209.0, 0.0),
             };
-            Point { memory, times: vec![time; 2], fetched: vec![fetched; 2], charged: vec![] }
+            Point { memory, times: vec![time; 2], fetched: vec![fetched; 2], ..Point::default() }
         };
         let mut points = Vec::new();
         let knee = loop {

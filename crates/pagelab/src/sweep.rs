@@ -63,10 +63,10 @@ pub fn sweep(
             runs.extend(done.runs);
             return Ok((Performed { runs, failure: Some(error) }, Vec::new()));
         }
-        let mut point = points.iter().position(|p| p.memory == memory).map_or_else(
-            || Point { memory, times: Vec::new(), fetched: Vec::new(), charged: Vec::new() },
-            |known| points.remove(known),
-        );
+        let mut point = points
+            .iter()
+            .position(|p| p.memory == memory)
+            .map_or_else(|| Point { memory, ..Point::default() }, |known| points.remove(known));
         if killed {
             point.times.clear();
         } else {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn the_sentence_names_both_ends() {
         let knee = Knee { enough: 64 << 20, too_little: Some(61 << 20), full: 1e9, allowed: 1.05e9 };
-        let points = [Point { memory: 61 << 20, times: vec![], fetched: vec![], charged: vec![] }];
+        let points = [Point { memory: 61 << 20, ..Point::default() }];
         let text = sentence(&knee, &points, "sort");
         assert!(text.contains("between 61 MiB and 64 MiB") && text.contains("is killed"), "{text}");
         assert!(

@@ -85,9 +85,11 @@ fn an_interrupt_leaves_no_run_that_was_never_performed() {
     let lab = Lab::new();
     let lines = "run mapanon --pages 512 --references 30000000 --memory none --report none -q --name side --on host --on model:lru";
     let child = spawn(&lab, lines);
-    while !lab.output("show side-1").status.success() {
+    let begun = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
-    }
+        lab.output("show side-1").status.success()
+    });
+    assert!(begun, "the run never began");
     std::thread::sleep(Duration::from_millis(200));
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
