@@ -35,6 +35,11 @@ const UNITS: [&str; 9] = ["ns", "µs", "ms", "s", "%", "instr", "KiB", "MiB", "G
 /// Prints sentences, broken at spaces where the terminal ends, never within a name or before a unit; the
 /// lines after the first are indented by `rest`.
 pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {
+    say!("{}", wrapped(text, first, rest, style));
+}
+
+/// The same as a text.
+pub fn wrapped(text: &str, first: &str, rest: &str, style: &Style) -> String {
     let options = textwrap::Options::new(style.width)
         .initial_indent(first)
         .subsequent_indent(rest)
@@ -42,8 +47,7 @@ pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(false);
     // A space that the wrapping does not know.
-    let whole = textwrap::fill(&with_units_joined(text), options).replace('\u{a0}', " ");
-    say!("{whole}");
+    textwrap::fill(&with_units_joined(text), options).replace('\u{a0}', " ")
 }
 
 /// The text with a no-break space between figures and their units.

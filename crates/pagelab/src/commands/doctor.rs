@@ -13,7 +13,8 @@ use serde_json::json;
 use super::Context;
 use super::watcher::{Watcher, accounting};
 use crate::interrupt::Interrupt;
-use crate::output::SCHEMA_VERSION;
+use crate::output::{SCHEMA_VERSION, wrapped};
+use crate::terminal;
 use crate::ticker::{Interval, Schedule, Ticker};
 
 /// The arguments.
@@ -65,7 +66,15 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             if arguments.watch.is_some() {
                 writeln!(out, "{}", jiff::Zoned::now().strftime("%F %T"))?;
             }
-            write!(out, "{}", text(&report, watcher.why_no_delays().as_deref(), arguments.watch.is_none()))?;
+            let text = text(&report, watcher.why_no_delays().as_deref(), arguments.watch.is_none());
+            for line in text.lines() {
+                let words = line.trim_start();
+                let indent = &line[..line.len() - words.len()];
+                match terminal::bounded() {
+                    true => writeln!(out, "{}", wrapped(words, indent, "      ", &context.style))?,
+                    false => writeln!(out, "{line}")?,
+                }
+            }
         }
         out.flush()?;
         before = now;

@@ -205,13 +205,15 @@ fn summary(claims: &[&Claim]) {
 }
 
 fn in_full(study: &Study, context: &Context) {
-    say!("{}: {}", study.name, study.title);
-    say!("{}\n", study.source);
+    sentences(&format!("{}: {}", study.name, study.title), "", "  ", &context.style);
+    sentences(study.source, "", "  ", &context.style);
+    say!();
     let claims: Vec<&Claim> = study.claims.iter().collect();
     say!("{}", claims_table(&claims, false, context));
     summary(&claims);
     for table in std::iter::once(&study.here).chain(&study.tables) {
-        say!("\n{}", table.title);
+        say!();
+        sentences(&table.title, "", "  ", &context.style);
         let headings: Vec<String> = headings(table);
         say!("{}", text::table(&headings, &rows(table), &context.style));
     }
