@@ -10,6 +10,7 @@
 
 pub mod catalogue;
 pub mod experiments;
+pub mod failure;
 pub mod observation;
 pub mod packed;
 pub mod record;
@@ -19,9 +20,10 @@ pub mod sizes;
 pub mod target;
 
 pub use experiments::Experiment;
+pub use failure::{Failure, FailureKind, RecorderError};
 pub use observation::{Observation, Observations};
 pub use record::{Outcome, Repetition, Run, RunHeader};
 pub use setting::Setting;
 pub use size::Size;
 pub use sizes::Sizes;
-pub use target::{Recorder, RecorderError, Target, TargetError, TargetSpec};
+pub use target::{Recorder, Target, TargetSpec};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::experiments::Experiment;
+use crate::failure::Failure;
 use crate::observation::Observations;
 use crate::setting::Setting;
 use crate::target::TargetSpec;
@@ -34,8 +35,8 @@ pub enum Outcome {
     Done,
     /// Ended by the user.
     Interrupted,
-    /// Could not be performed; the reason.
-    Failed(String),
+    /// Could not be performed; why.
+    Failed(Failure),
     /// Never reported an end: pagelab or the machine was killed.
     Torn,
 }

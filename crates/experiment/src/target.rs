@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::experiments::Experiment;
+use crate::failure::{Failure, RecorderError};
 use crate::observation::Observation;
 use crate::setting::Setting;
 
@@ -156,64 +157,18 @@ pub trait Recorder {
     fn interrupted(&self) -> bool;
 }
 
-/// An observation could not be kept.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct RecorderError(pub String);
-
 /// Performs experiments.
 pub trait Target {
     /// Performs `experiment` once under `setting` and gives everything it sees to `recorder`.
     ///
     /// # Errors
-    /// See [`TargetError`]. Whatever was set up is undone in every case.
+    /// See [`Failure`]. Whatever was set up is undone in every case.
     fn perform(
         &mut self,
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError>;
-}
-
-/// Why an experiment was not performed wholly.
-#[derive(Debug, thiserror::Error)]
-pub enum TargetError {
-    /// The user ended it.
-    #[error("interrupted")]
-    Interrupted,
-    /// The target cannot do this experiment or setting.
-    #[error("{what}; {remedy}")]
-    Unsupported {
-        /// What is impossible.
-        what: String,
-        /// What to do instead.
-        remedy: String,
-    },
-    /// It would endanger the machine.
-    #[error("refused: {what}; {remedy}")]
-    Refused {
-        /// What is too much.
-        what: String,
-        /// What to do instead.
-        remedy: String,
-    },
-    /// The kernel killed the load inside its memory limit.
-    #[error(
-        "the kernel killed the experiment inside its memory limit of {limit} bytes (out of memory); give more memory or more swap"
-    )]
-    OutOfMemory {
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// The kernel of a guest did not boot.
-    #[error("{0}")]
-    NeverBooted(String),
-    /// Anything else that the system refused.
-    #[error("{0}")]
-    Failed(String),
-    /// The observations could not be kept.
-    #[error("the run could not be written: {0}")]
-    Recorder(#[from] RecorderError),
+    ) -> Result<(), Failure>;
 }
 
 #[cfg(test)]

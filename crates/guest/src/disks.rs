@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 
 use pagelab_experiment::setting::Swap;
-use pagelab_experiment::{Experiment, Setting, TargetError};
+use pagelab_experiment::{Experiment, Failure, Setting};
 use pagelab_live::confine;
 use pagelab_live::lifetime::path_of;
 
@@ -33,7 +33,7 @@ impl Disks {
     ///
     /// # Errors
     /// When there is no room, or no `mke2fs` for the file system.
-    pub fn new(experiment: &Experiment, setting: &Setting) -> Result<Self, TargetError> {
+    pub fn new(experiment: &Experiment, setting: &Setting) -> Result<Self, Failure> {
         let mut new = Self { list: Vec::new(), swap: None, files: None };
         let need = experiment.footprint(4096);
         let wanted = match setting.swap {
@@ -61,7 +61,7 @@ impl Disks {
 
 /// Makes an ext4 file system in `file`, the same each time, without a journal whose thread would write
 /// while the guest is measured.
-fn format(file: &File) -> Result<(), TargetError> {
+fn format(file: &File) -> Result<(), Failure> {
     const SAME: &str = "7061676c-6162-4000-8000-000000000000";
     let mut command = Command::new("mke2fs");
     // Beside the user's own folders: where it is when only root is to call it.
@@ -70,17 +70,17 @@ fn format(file: &File) -> Result<(), TargetError> {
     command.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal", "-U", SAME]);
     command.args(["-E", &format!("hash_seed={SAME},lazy_itable_init=0,nodiscard")]).arg(path_of(file));
     let output = command.stdin(Stdio::null()).output().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => TargetError::Unsupported {
-            what: "mke2fs, which makes the guest's file system, is not installed".into(),
-            remedy: "install it: apt-get install e2fsprogs".into(),
-        },
-        _ => TargetError::Failed(format!("mke2fs cannot be started: {e}")),
+        std::io::ErrorKind::NotFound => Failure::unsupported(
+            "mke2fs, which makes the guest's file system, is not installed",
+            "install it: apt-get install e2fsprogs",
+        ),
+        _ => Failure::system("starting mke2fs", &e),
     })?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(TargetError::Failed(format!("mke2fs ended with {}: {}", output.status, said.trim())))
+    Err(Failure::program("mke2fs", output.status).because(&std::io::Error::other(said.trim().to_owned())))
 }
 
 #[cfg(test)]

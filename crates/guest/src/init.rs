@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pagelab_experiment::{Experiment, Recorder, Setting, Target, TargetError};
+use pagelab_experiment::{Experiment, Failure, Recorder, Setting, Target};
 use pagelab_live::message::Sender;
 use pagelab_live::{Host, init};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,6 @@ fn work() -> Result<(), String> {
     sent
 }
 
-fn perform(job: &Job, sender: &mut dyn Recorder) -> Result<(), TargetError> {
+fn perform(job: &Job, sender: &mut dyn Recorder) -> Result<(), Failure> {
     Host::in_guest(job.swap_device.as_deref().map(Path::new)).perform(&job.experiment, &job.setting, sender)
 }

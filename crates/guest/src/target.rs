@@ -5,7 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::observation::{Level, Note, Unit};
-use pagelab_experiment::{Experiment, Observation, Recorder, Setting, Target, TargetError};
+use pagelab_experiment::{Experiment, Failure, FailureKind, Observation, Recorder, Setting, Target};
 use pagelab_live::confine;
 use pagelab_live::lifetime::in_memory;
 use pagelab_live::message::Message;
@@ -37,7 +37,7 @@ pub struct Guest {
 
 /// How a performance in one machine ended.
 enum Ended {
-    Whole(Result<(), TargetError>),
+    Whole(Result<(), Failure>),
     /// No message came at all.
     NeverBooted(String),
 }
@@ -59,10 +59,10 @@ impl Guest {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<Ended, TargetError> {
+    ) -> Result<Ended, Failure> {
         let io = |what: &str| {
             let what = what.to_owned();
-            move |e: std::io::Error| TargetError::Failed(format!("{what}: {e}"))
+            move |e: std::io::Error| Failure::system(what, &e)
         };
         confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
         let disks = Disks::new(experiment, setting)?;
@@ -102,11 +102,11 @@ impl Guest {
             .map_err(|e| {
                 let name = machine::program(self.image.machine);
                 match e.kind() {
-                    std::io::ErrorKind::NotFound => TargetError::Unsupported {
-                        what: format!("{name} is not installed"),
-                        remedy: "install it: apt-get install qemu-system-x86 (or qemu-system-arm)".into(),
-                    },
-                    _ => TargetError::Failed(format!("{name} cannot be started: {e}")),
+                    std::io::ErrorKind::NotFound => Failure::unsupported(
+                        format!("{name} is not installed"),
+                        "install it: apt-get install qemu-system-x86 (or qemu-system-arm)",
+                    ),
+                    _ => Failure::system(format!("starting {name}"), &e),
                 }
             })?;
         recorder.progress("boot", 0, 1);
@@ -121,27 +121,32 @@ impl Guest {
         };
         let result = match ended {
             Forwarded::Finished(result) => Ended::Whole(result),
-            Forwarded::Interrupted => Ended::Whole(Err(TargetError::Interrupted)),
+            Forwarded::Interrupted => Ended::Whole(Err(Failure::interrupted())),
             Forwarded::Recorder(error) => Ended::Whole(Err(error)),
             Forwarded::Silent { booted: false } => {
                 Ended::NeverBooted(format!("the kernel did not boot; {}", last()))
             }
-            Forwarded::Silent { booted: true } => Ended::Whole(Err(TargetError::Failed(format!(
-                "the guest was silent for {} s and was ended; {}",
-                self.options.timeout.as_secs(),
-                last()
-            )))),
-            Forwarded::Gone { .. } if console::panicked(&shown) => {
-                Ended::Whole(Err(TargetError::Failed(format!("the kernel panicked; {}", last()))))
-            }
+            Forwarded::Silent { booted: true } => Ended::Whole(Err(Failure::new(
+                FailureKind::TimedOut { seconds: self.options.timeout.as_secs() },
+                format!(
+                    "the guest was silent for {} s and was ended; {}",
+                    self.options.timeout.as_secs(),
+                    last()
+                ),
+            ))),
+            Forwarded::Gone { .. } if console::panicked(&shown) => Ended::Whole(Err(Failure::new(
+                FailureKind::GuestDied,
+                format!("the kernel panicked; {}", last()),
+            ))),
             Forwarded::Gone { booted: false } => {
                 Ended::NeverBooted(format!("the guest ended before it booted; {}", last()))
             }
-            Forwarded::Gone { booted: true } => {
-                Ended::Whole(Err(TargetError::Failed(format!("the guest ended in the middle; {}", last()))))
-            }
+            Forwarded::Gone { booted: true } => Ended::Whole(Err(Failure::new(
+                FailureKind::GuestDied,
+                format!("the guest ended in the middle; {}", last()),
+            ))),
         };
-        if !matches!(result, Ended::Whole(Err(TargetError::Recorder(_)))) {
+        if !matches!(&result, Ended::Whole(Err(failure)) if failure.kind == FailureKind::Recorder) {
             recorder.observe(Observation::Log("console".into(), console::clean(&shown)))?;
         }
         Ok(result)
@@ -168,14 +173,16 @@ impl Guest {
                         }
                         Message::Progress(phase, done, total) => recorder.progress(&phase, done, total),
                         Message::Done => return Forwarded::Finished(Ok(())),
-                        Message::Failed(failure) => return Forwarded::Finished(Err(failure.into())),
+                        Message::Failed(failure) => return Forwarded::Finished(Err(failure)),
                     }
                 }
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => return Forwarded::Gone { booted },
                 Ok(Err(error)) => {
-                    return Forwarded::Finished(Err(TargetError::Failed(format!(
-                        "the line from the guest: {error}"
-                    ))));
+                    return Forwarded::Finished(Err(Failure::new(
+                        FailureKind::GuestDied,
+                        "the line from the guest broke",
+                    )
+                    .because(&error)));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -210,9 +217,9 @@ impl Guest {
 
 /// How the forwarding of messages ended.
 enum Forwarded {
-    Finished(Result<(), TargetError>),
+    Finished(Result<(), Failure>),
     Interrupted,
-    Recorder(TargetError),
+    Recorder(Failure),
     Silent { booted: bool },
     Gone { booted: bool },
 }
@@ -223,15 +230,13 @@ impl Target for Guest {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         let (machine, _) = self.image.machine.name();
         if self.options.init.is_none() && machine != std::env::consts::ARCH {
-            return Err(TargetError::Unsupported {
-                what: format!("the kernel is for {machine}, and this pagelab for {}", std::env::consts::ARCH),
-                remedy: format!(
-                    "name a static pagelab for {machine} with init=PATH (make {machine} builds one)"
-                ),
-            });
+            return Err(Failure::unsupported(
+                format!("the kernel is for {machine}, and this pagelab for {}", std::env::consts::ARCH),
+                format!("name a static pagelab for {machine} with init=PATH (make {machine} builds one)"),
+            ));
         }
         let accel = match self.options.accel {
             Accel::Auto if !self.without_kvm && kvm_is_there() => Accel::Kvm,
@@ -251,7 +256,7 @@ impl Target for Guest {
         }
         match ended {
             Ended::Whole(result) => result,
-            Ended::NeverBooted(why) => Err(TargetError::NeverBooted(why)),
+            Ended::NeverBooted(why) => Err(Failure::new(FailureKind::NeverBooted, why)),
         }
     }
 }

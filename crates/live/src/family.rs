@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 
-use pagelab_experiment::TargetError;
+use pagelab_experiment::{Failure, FailureKind};
 
 use crate::perform::Place;
 use crate::region::{Region, page_size};
@@ -57,17 +57,18 @@ pub struct Lost {
 
 impl Lost {
     /// As an error: out of memory where the kernel killed it inside the place's limit.
-    pub fn error(&self, place: &Place) -> TargetError {
+    pub fn error(&self, place: &Place) -> Failure {
         let limit = place.environment.get("memory.limit").and_then(|v| v.parse().ok());
         match (libc::WIFSIGNALED(self.status).then(|| libc::WTERMSIG(self.status)), limit) {
-            (Some(libc::SIGKILL), Some(limit)) => TargetError::OutOfMemory { limit },
-            (Some(signal), _) => {
-                TargetError::Failed(format!("a process of the experiment was ended by signal {signal}"))
-            }
-            (None, _) => TargetError::Failed(format!(
-                "a process of the experiment ended with status {}",
-                libc::WEXITSTATUS(self.status)
-            )),
+            (Some(libc::SIGKILL), Some(limit)) => Failure::out_of_memory(limit),
+            (Some(signal), _) => Failure::new(
+                FailureKind::WorkerDied { signal: Some(signal) },
+                format!("a process of the experiment was ended by signal {signal}"),
+            ),
+            (None, _) => Failure::new(
+                FailureKind::WorkerDied { signal: None },
+                format!("a process of the experiment ended with status {}", libc::WEXITSTATUS(self.status)),
+            ),
         }
     }
 }

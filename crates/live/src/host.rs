@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::observation::{Level, Note};
-use pagelab_experiment::{Experiment, Observation, Recorder, RecorderError, Setting, Target, TargetError};
+use pagelab_experiment::{Experiment, Failure, Observation, Recorder, RecorderError, Setting, Target};
 
 use crate::confine::Confinement;
 use crate::worker::{self, Job, RunError};
@@ -33,7 +33,7 @@ impl Target for Host {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         let mut attempt = 1;
         loop {
             let confinement = Confinement::set_up(experiment, setting, self.swap_device.as_deref())?;
@@ -45,7 +45,8 @@ impl Target for Host {
             for text in confinement.undo() {
                 warn(text, recorder)?;
             }
-            if let (Err(TargetError::OutOfMemory { .. }), true, true) = (&performed, spurious, nothing_kept)
+            if let (Err(failure), true, true) = (&performed, spurious, nothing_kept)
+                && failure.is_out_of_memory()
                 && attempt < ATTEMPTS
             {
                 warn(
@@ -89,20 +90,20 @@ fn perform(
     experiment: &Experiment,
     setting: &Setting,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     for text in confinement.notes() {
         warn(text.clone(), recorder)?;
     }
     let job = Job::new(experiment.clone(), setting.clone(), confinement.place().clone());
     worker::run(&job, recorder).map_err(|error| match error {
         RunError::Died(death) => match confinement.out_of_memory() {
-            Some(limit) if death.by_kill() => TargetError::OutOfMemory { limit },
+            Some(limit) if death.by_kill() => Failure::out_of_memory(limit),
             _ => death.error(),
         },
         RunError::Target(error) => error,
     })
 }
 
-fn warn(text: String, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+fn warn(text: String, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     Ok(recorder.observe(Observation::Note(Note { level: Level::Warning, text }))?)
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
-use pagelab_experiment::{Observation, Recorder, RecorderError, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder, RecorderError};
 use serde::{Deserialize, Serialize};
 
 use crate::wire;
@@ -22,37 +22,6 @@ pub enum Message {
     Failed(Failure),
 }
 
-/// The errors that a performer itself can meet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Failure {
-    /// See [`TargetError::Unsupported`].
-    Unsupported(String, String),
-    /// See [`TargetError::OutOfMemory`].
-    OutOfMemory(u64),
-    /// Any other, as a sentence.
-    Other(String),
-}
-
-impl From<TargetError> for Failure {
-    fn from(error: TargetError) -> Self {
-        match error {
-            TargetError::Unsupported { what, remedy } => Self::Unsupported(what, remedy),
-            TargetError::OutOfMemory { limit } => Self::OutOfMemory(limit),
-            other => Self::Other(other.to_string()),
-        }
-    }
-}
-
-impl From<Failure> for TargetError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Unsupported(what, remedy) => Self::Unsupported { what, remedy },
-            Failure::OutOfMemory(limit) => Self::OutOfMemory { limit },
-            Failure::Other(text) => Self::Failed(text),
-        }
-    }
-}
-
 /// The performer's recorder: sends everything as messages.
 #[derive(Debug)]
 pub struct Sender<W>(pub W);
@@ -62,10 +31,10 @@ impl<W: Write> Sender<W> {
     ///
     /// # Errors
     /// When the line fails.
-    pub fn finish(&mut self, result: Result<(), TargetError>) -> Result<(), wire::WireError> {
+    pub fn finish(&mut self, result: Result<(), Failure>) -> Result<(), wire::WireError> {
         let last = match result {
             Ok(()) => Message::Done,
-            Err(error) => Message::Failed(error.into()),
+            Err(failure) => Message::Failed(failure),
         };
         wire::write(&mut self.0, &last)
     }
@@ -73,7 +42,7 @@ impl<W: Write> Sender<W> {
 
 impl<W: Write> Recorder for Sender<W> {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
-        wire::write(&mut self.0, &Message::Observation(observation)).map_err(|e| RecorderError(e.to_string()))
+        wire::write(&mut self.0, &Message::Observation(observation)).map_err(RecorderError::new)
     }
 
     /// A progress message that cannot be sent is dropped: the next observation will fail as well.

@@ -4,13 +4,13 @@ use std::io;
 
 use pagelab_experiment::catalogue::metric as figure;
 use pagelab_experiment::observation::{Column, Level, Note, Table, Unit, Values};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 /// Records the figure of this name in the catalogue; `None`: not measured.
 ///
 /// # Errors
 /// When it cannot be kept.
-pub fn metric(recorder: &mut dyn Recorder, name: &str, value: Option<f64>) -> Result<(), TargetError> {
+pub fn metric(recorder: &mut dyn Recorder, name: &str, value: Option<f64>) -> Result<(), Failure> {
     Ok(recorder.observe(Observation::Metric(figure(name, value)))?)
 }
 
@@ -18,14 +18,14 @@ pub fn metric(recorder: &mut dyn Recorder, name: &str, value: Option<f64>) -> Re
 ///
 /// # Errors
 /// When it cannot be kept.
-pub fn note(recorder: &mut dyn Recorder, level: Level, text: impl Into<String>) -> Result<(), TargetError> {
+pub fn note(recorder: &mut dyn Recorder, level: Level, text: impl Into<String>) -> Result<(), Failure> {
     Ok(recorder.observe(Observation::Note(Note { level, text: text.into() }))?)
 }
 
 /// An error of the system while `doing` something.
-pub fn failed(doing: &str) -> impl FnOnce(io::Error) -> TargetError {
+pub fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failure {
     let doing = doing.to_owned();
-    move |error| TargetError::Failed(format!("{doing}: {error}"))
+    move |error| Failure::system(doing, &error)
 }
 
 /// A table of numbers under construction, with texts as its first column where wanted.
@@ -71,7 +71,7 @@ impl Sheet {
     ///
     /// # Errors
     /// When it cannot be kept.
-    pub fn record(self, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    pub fn record(self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         let texts = self.texts.map(|(name, texts)| Column {
             name: name.to_owned(),
             unit: None,

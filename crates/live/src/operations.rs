@@ -3,7 +3,7 @@
 //! Probes slow what they count, so this is done in a load of its own whose times are not kept.
 
 use pagelab_experiment::observation::{Column, Level, Table, Unit, Values};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use crate::observe::note;
 use crate::perf::functions::{self, FUNCTIONS};
@@ -46,8 +46,8 @@ fn wanted(with_functions: bool) -> Vec<(&'static str, Option<Counted>)> {
 pub fn count(
     with_functions: bool,
     recorder: &mut dyn Recorder,
-    load: impl FnOnce(&mut dyn Recorder) -> Result<(), TargetError>,
-) -> Result<(), TargetError> {
+    load: impl FnOnce(&mut dyn Recorder) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let wanted = wanted(with_functions);
     let events: Vec<Counted> = wanted.iter().filter_map(|(_, event)| event.clone()).collect();
     let counting = Counting::start(&events);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
+use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 use serde::{Deserialize, Serialize};
 
 use crate::confine::cgroup;
@@ -35,11 +35,10 @@ impl Place {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn join(&self) -> Result<(), TargetError> {
+    pub fn join(&self) -> Result<(), Failure> {
         let Some(cgroup) = &self.cgroup else { return Ok(()) };
-        cgroup::join(cgroup).map_err(|e| {
-            TargetError::Failed(format!("the cgroup {} cannot be joined: {e}", cgroup.display()))
-        })
+        cgroup::join(cgroup)
+            .map_err(|e| Failure::system(format!("joining the cgroup {}", cgroup.display()), &e))
     }
 }
 
@@ -49,13 +48,13 @@ impl Place {
 /// at: the rest is set up by whoever made the `place`.
 ///
 /// # Errors
-/// See [`TargetError`].
+/// See [`Failure`].
 pub fn perform(
     experiment: &Experiment,
     setting: &Setting,
     place: &Place,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let looked_into =
         matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_) | Experiment::Forkstorm(_));
     if !looked_into && (setting.functions || setting.profile.is_some_and(|frequency| frequency > 0)) {
@@ -75,9 +74,8 @@ pub fn perform(
         Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
         Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
         Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),
-        Experiment::Record(_) => Err(TargetError::Unsupported {
-            what: "a recording has no load to perform".into(),
-            remedy: "use 'pagelab record'".into(),
-        }),
+        Experiment::Record(_) => {
+            Err(Failure::unsupported("a recording has no load to perform", "use 'pagelab record'"))
+        }
     }
 }

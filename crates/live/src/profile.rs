@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use crate::observe::{Sheet, metric, note};
 use crate::perf::symbols::Symbols;
@@ -25,8 +25,8 @@ const STACKS: usize = 4 << 20;
 pub fn take(
     frequency: u32,
     recorder: &mut dyn Recorder,
-    load: impl FnOnce(&mut Sampling, &mut dyn Recorder) -> Result<(), TargetError>,
-) -> Result<(), TargetError> {
+    load: impl FnOnce(&mut Sampling, &mut dyn Recorder) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut sampling = match Sampling::clock(frequency) {
         Ok(sampling) => sampling,
         Err(error) => {
@@ -39,7 +39,7 @@ pub fn take(
 
 /// The table `profile` (functions by samples, as Morton's) and the log `folded` (stacks, outermost
 /// first, as flame graphs are drawn from).
-fn report(profile: &Profile, frequency: u32, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+fn report(profile: &Profile, frequency: u32, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let Some(symbols) = Symbols::read() else {
         return note(
             recorder,

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::{Experiment, Recorder, Setting, TargetError};
+use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
@@ -98,9 +98,12 @@ impl Death {
     }
 
     /// As an error that says how it died.
-    pub fn error(&self) -> TargetError {
+    pub fn error(&self) -> Failure {
         let said = if self.said.is_empty() { String::new() } else { format!(": {}", self.said) };
-        TargetError::Failed(format!("the worker process ended with {}{said}", self.status))
+        Failure::new(
+            FailureKind::WorkerDied { signal: self.status.signal() },
+            format!("the worker process ended with {}{said}", self.status),
+        )
     }
 }
 
@@ -110,7 +113,7 @@ pub enum RunError {
     /// The worker died without a last message.
     Died(Death),
     /// Anything else.
-    Target(TargetError),
+    Target(Failure),
 }
 
 /// Runs `job` in a worker process and forwards everything it sees to `recorder`. The worker has
@@ -119,9 +122,8 @@ pub enum RunError {
 /// # Errors
 /// See [`RunError`].
 pub fn run(job: &Job, recorder: &mut dyn Recorder) -> Result<(), RunError> {
-    let mut worker = Worker::start(job).map_err(|e| {
-        RunError::Target(TargetError::Failed(format!("the worker process cannot be started: {e}")))
-    })?;
+    let mut worker = Worker::start(job)
+        .map_err(|e| RunError::Target(Failure::system("starting the worker process", &e)))?;
     let result = worker.forward(recorder);
     // One that still has work to do is ended at once; one that closed its end is ending by itself,
     // and its own status is wanted.
@@ -171,19 +173,16 @@ impl Worker {
     }
 
     /// Forwards until the last message; `None`: the worker ended without one.
-    fn forward(
-        &mut self,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Option<Result<(), TargetError>>, TargetError> {
+    fn forward(&mut self, recorder: &mut dyn Recorder) -> Result<Option<Result<(), Failure>>, Failure> {
         loop {
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
             match self.messages.recv_timeout(POLL) {
                 Ok(Ok(Some(Message::Observation(observation)))) => recorder.observe(observation)?,
                 Ok(Ok(Some(Message::Progress(phase, done, total)))) => recorder.progress(&phase, done, total),
                 Ok(Ok(Some(Message::Done))) => return Ok(Some(Ok(()))),
-                Ok(Ok(Some(Message::Failed(failure)))) => return Ok(Some(Err(failure.into()))),
+                Ok(Ok(Some(Message::Failed(failure)))) => return Ok(Some(Err(failure))),
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => return Ok(None),
                 Ok(Err(error)) => {
                     self.wire_error = Some(error);

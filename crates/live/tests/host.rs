@@ -13,7 +13,7 @@ use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Setting, Swap};
 use pagelab_experiment::{
-    Experiment, Observation, Observations, Recorder, RecorderError, Size, Target, TargetError,
+    Experiment, Failure, FailureKind, Observation, Observations, Recorder, RecorderError, Size, Target,
 };
 use pagelab_live::{Host, Place, worker};
 use rustix::process::{Pid, Signal, getuid, kill_process};
@@ -78,7 +78,7 @@ struct Memory {
 impl Recorder for Memory {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
         if let Some(left) = &mut self.full_after {
-            *left = left.checked_sub(1).ok_or(RecorderError("disk full".into()))?;
+            *left = left.checked_sub(1).ok_or(RecorderError::new("disk full"))?;
         }
         self.seen.add(observation);
         Ok(())
@@ -99,7 +99,7 @@ impl Recorder for Memory {
     }
 }
 
-fn perform(experiment: &Experiment, setting: &Setting, memory: &mut Memory) -> Result<(), TargetError> {
+fn perform(experiment: &Experiment, setting: &Setting, memory: &mut Memory) -> Result<(), Failure> {
     Host::new().perform(experiment, setting, memory)
 }
 
@@ -180,7 +180,7 @@ fn interruption_ends_the_worker() {
         let mut memory = Memory { interrupt_in: Some(phase), ..Memory::default() };
         let start = Instant::now();
         let result = perform(&long(), &Setting::default(), &mut memory);
-        assert!(matches!(result, Err(TargetError::Interrupted)), "{result:?}");
+        assert!(matches!(&result, Err(failure) if failure.is_interrupted()), "{result:?}");
         assert!(start.elapsed() < Duration::from_secs(20));
         assert!(children(std::process::id()).is_empty(), "a worker is left");
     }
@@ -189,14 +189,14 @@ fn interruption_ends_the_worker() {
 fn a_killed_worker_is_an_error() {
     let mut memory = Memory { kill_in: Some("references"), ..Memory::default() };
     let error = perform(&long(), &Setting::default(), &mut memory).unwrap_err();
-    assert!(matches!(&error, TargetError::Failed(text) if text.contains("signal: 9")), "{error}");
+    assert!(error.kind == FailureKind::WorkerDied { signal: Some(9) }, "{error}");
 }
 
 fn a_full_notebook_ends_the_worker() {
     let mut memory = Memory { full_after: Some(1), ..Memory::default() };
     let paging = Paging { pages: 100, references: 10_000, ..Paging::default() };
     let error = perform(&Experiment::Mapanon(paging), &Setting::default(), &mut memory).unwrap_err();
-    assert!(matches!(error, TargetError::Recorder(_)), "{error}");
+    assert!(error.kind == FailureKind::Recorder, "{error}");
     assert!(children(std::process::id()).is_empty(), "a worker is left");
 }
 
@@ -253,7 +253,7 @@ fn can_be_bounded() -> Result<(), String> {
     }
     let paging = Paging { pages: 10, references: 10, ..Paging::default() };
     match perform(&Experiment::Mapanon(paging), &limit(Swap::File), &mut Memory::default()) {
-        Err(error @ TargetError::Unsupported { .. }) => Err(error.to_string()),
+        Err(error) if matches!(error.kind, FailureKind::Unsupported { .. }) => Err(error.full()),
         _ => Ok(()),
     }
 }
@@ -305,6 +305,6 @@ fn without_swap_the_load_is_killed() {
     let mut memory = Memory::default();
     let paging = Paging { pages: PAGES, references: 100_000, ..Paging::default() };
     let error = perform(&Experiment::Mapanon(paging), &limit(Swap::None), &mut memory).unwrap_err();
-    assert!(matches!(error, TargetError::OutOfMemory { limit } if limit == 32 << 20), "{error}");
+    assert!(error.kind == FailureKind::OutOfMemory { limit: 32 << 20 }, "{error}");
     assert!(children(std::process::id()).is_empty(), "a worker is left");
 }

@@ -13,7 +13,7 @@ use pagelab_experiment::experiments::{Experiment, Paging, Touch};
 use pagelab_experiment::observation::{
     Column, Histogram, Level, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
-use pagelab_experiment::{Observation, Recorder, Setting, Target, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder, Setting, Target};
 use pagelab_reference::Stream;
 
 use crate::paging::machine::Tally;
@@ -82,7 +82,7 @@ impl Target for Model {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         match &self.0 {
             Kind::Paging(model) => model.perform(experiment, setting, recorder),
             Kind::Published(system) => system.perform(experiment, setting, recorder),
@@ -156,31 +156,27 @@ impl PagingModel {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         let (paging, populated) = match experiment {
             Experiment::Mapanon(paging) => (paging, true),
             Experiment::Mapfile(paging) => (paging, false),
             other => {
-                return Err(TargetError::Unsupported {
-                    what: format!(
-                        "model:{} models references to one mapping, not {}",
-                        self.name,
-                        other.name()
-                    ),
-                    remedy: "use mapanon or mapfile, or perform it on host".into(),
-                });
+                return Err(Failure::unsupported(
+                    format!("model:{} models references to one mapping, not {}", self.name, other.name()),
+                    "use mapanon or mapfile, or perform it on host",
+                ));
             }
         };
         if let (Pager::System(_), false) = (&self.pager, populated) {
-            return Err(TargetError::Unsupported {
-                what: format!("model:{} models anonymous memory alone, not the mapping of a file", self.name),
-                remedy: "use mapanon, or a policy such as model:lru".into(),
-            });
+            return Err(Failure::unsupported(
+                format!("model:{} models anonymous memory alone, not the mapping of a file", self.name),
+                "use mapanon, or a policy such as model:lru",
+            ));
         }
         let stream = paging
             .pattern
             .stream(paging.pages, paging.references, paging.seed)
-            .map_err(|e| TargetError::Failed(e.to_string()))?;
+            .map_err(|e| Failure::parameters("the reference stream", &e))?;
         let frames = self.frames(setting, stream.pages());
         recorder.observe(Observation::Environment(self.environment(frames)))?;
         recorder.observe(Observation::Note(Note {
@@ -394,8 +390,8 @@ fn play(
     paging: &Paging,
     populated: bool,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
-    let fail = |e: OutOfMemory| TargetError::Failed(e.to_string());
+) -> Result<(), Failure> {
+    let fail = |e: OutOfMemory| Failure::out_of_memory(u64::from(e.frames) * PAGE_SIZE).because(&e);
     for page in paging.opening(stream.pages(), populated) {
         player.populate(page).map_err(fail)?;
     }
@@ -435,7 +431,7 @@ fn play(
             snapshots += 1;
         }
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
         recorder.progress("references", done as u64, total as u64);
     }
@@ -452,7 +448,7 @@ fn snapshot(
     count: &[u32],
     last: &[u32],
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     if let Some((present, swapped)) = player.map() {
         let pages = count.len() as u32;
         let (count, last) = (count.to_vec(), last.to_vec());
@@ -474,7 +470,7 @@ fn metrics(
     kinds: &BTreeMap<&'static str, Distribution>,
     most_present: u64,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let tally = player.tally();
     let elapsed = player.time();
     let mut send =

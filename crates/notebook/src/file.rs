@@ -18,7 +18,7 @@ use crate::error::Problem;
 pub(crate) const APPLICATION_ID: i32 = 0x5067_4c62;
 
 /// Entry `n` leads from version `n` to `n + 1`; version 0 is an empty file.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema_2.sql")];
 
 /// The version that this program writes.
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
@@ -28,6 +28,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The tables of the last version.
 const TABLES: &[&str] = &[
     "run",
+    "condition",
     "repetition",
     "environment",
     "metric",

@@ -4,7 +4,7 @@ use pagelab_experiment::observation::{
     Column, Counter, Histogram, Metric, Note, PageSet, PageSnapshot, Table, Values,
 };
 use pagelab_experiment::packed::unpack;
-use pagelab_experiment::{Observations, Outcome, Repetition, Run, RunHeader};
+use pagelab_experiment::{Failure, FailureKind, Observations, Outcome, Repetition, Run, RunHeader};
 use rusqlite::types::{FromSql, Type};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
@@ -92,7 +92,7 @@ pub(crate) fn run(c: &Connection, id: RunId) -> Result<Run, Problem> {
     let mut repetitions = Vec::new();
     for (repetition, number, started, outcome) in rows(
         c,
-        "SELECT id, number, started, outcome, reason, writer FROM repetition WHERE run = ?1 ORDER BY number",
+        "SELECT id, number, started, outcome, reason, writer, failure FROM repetition WHERE run = ?1 ORDER BY number",
         [id.0],
         |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, outcome(row)?)),
     )? {
@@ -110,11 +110,20 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<Outcome>> {
     Ok(Some(match word.as_deref() {
         Some("done") => Outcome::Done,
         Some("interrupted") => Outcome::Interrupted,
-        Some("failed") => Outcome::Failed(row.get::<_, Option<String>>(4)?.unwrap_or_default()),
+        Some("failed") => Outcome::Failed(failure(row)?),
         Some(_) => Outcome::Torn,
         None if row.get::<_, Option<String>>(5)?.as_deref().is_some_and(writer::lives) => return Ok(None),
         None => Outcome::Torn,
     }))
+}
+
+/// Why it failed; in a notebook of before failures had kinds, only the text.
+fn failure(row: &Row<'_>) -> rusqlite::Result<Failure> {
+    if row.get_ref(6)?.data_type() != Type::Null {
+        return json(row, 6);
+    }
+    let reason: Option<String> = row.get(4)?;
+    Ok(Failure::new(FailureKind::Unclassified, reason.unwrap_or_default()))
 }
 
 fn observations(c: &Connection, id: i64) -> Result<Observations, Problem> {

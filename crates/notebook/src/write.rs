@@ -2,7 +2,7 @@
 
 use pagelab_experiment::observation::{Column, Histogram, PageSnapshot, Table, Values};
 use pagelab_experiment::packed::pack;
-use pagelab_experiment::{Observation, Outcome, RunHeader};
+use pagelab_experiment::{Failure, Observation, Outcome, RunHeader};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::Serialize;
 
@@ -79,14 +79,16 @@ pub(crate) fn repetition(
 }
 
 pub(crate) fn outcome(c: &Connection, repetition: RepetitionId, outcome: &Outcome) -> Result<(), Problem> {
-    let (word, reason) = match outcome {
+    let (word, failure) = match outcome {
         Outcome::Done => ("done", None),
         Outcome::Interrupted => ("interrupted", None),
-        Outcome::Failed(reason) => ("failed", Some(reason)),
+        Outcome::Failed(failure) => ("failed", Some(failure)),
         Outcome::Torn => ("torn", None),
     };
-    c.prepare_cached("UPDATE repetition SET outcome = ?2, reason = ?3, writer = NULL WHERE id = ?1")?
-        .execute(params![repetition.0, word, reason])?;
+    c.prepare_cached(
+        "UPDATE repetition SET outcome = ?2, reason = ?3, failure = ?4, writer = NULL WHERE id = ?1",
+    )?
+    .execute(params![repetition.0, word, failure.map(Failure::full), failure.map(json)])?;
     Ok(())
 }
 

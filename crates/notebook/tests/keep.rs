@@ -8,7 +8,7 @@ use common::{NOW, header, place, some};
 use pagelab_experiment::observation::{
     Better, Column, Counter, Histogram, Level, Metric, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
-use pagelab_experiment::{Observation, Observations, Outcome, Run};
+use pagelab_experiment::{Failure, Observation, Observations, Outcome, Run};
 use pagelab_notebook::export::{Format, export};
 use pagelab_notebook::{Notebook, Problem};
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Done),
         Just(Outcome::Interrupted),
         Just(Outcome::Torn),
-        text().prop_map(Outcome::Failed)
+        text().prop_map(|what| Outcome::Failed(Failure::unsupported(what, "less")))
     ]
 }
 

@@ -5,14 +5,14 @@ use std::io;
 
 /// A failure with an exit status of its own.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CommandError {
     /// The user asked for something that cannot be meant: status 2.
     Usage(String),
     /// The user ended it: 130, as shells report an interrupted program.
     Interrupted,
 }
 
-impl Failure {
+impl CommandError {
     /// The exit status.
     pub fn status(&self) -> u8 {
         match self {
@@ -22,7 +22,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) => f.write_str(text),
@@ -31,11 +31,11 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CommandError {}
 
 /// A wrong usage as an error.
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
-    Failure::Usage(text.into()).into()
+    CommandError::Usage(text.into()).into()
 }
 
 /// Whether the reader of our output went away, which is no failure of ours.

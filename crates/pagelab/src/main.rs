@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 fn main() -> ExitCode {
     // As the first process of a guest.
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("pagelab: {error:#}");
-            ExitCode::from(error.downcast_ref::<Failure>().map_or(3, Failure::status))
+            ExitCode::from(error.downcast_ref::<CommandError>().map_or(3, CommandError::status))
         }
     }
 }

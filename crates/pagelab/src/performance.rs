@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
-    Experiment, Observation, Outcome, Recorder, RecorderError, Run, RunHeader, Setting, Target, TargetError,
-    TargetSpec,
+    Experiment, Failure, FailureKind, Observation, Outcome, Recorder, RecorderError, Run, RunHeader, Setting,
+    Target, TargetSpec,
 };
 use pagelab_guest::Guest;
 use pagelab_live::Host;
@@ -15,7 +15,7 @@ use pagelab_model::target::Model;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
 
 use crate::commands::Context;
-use crate::failure::{Failure, usage};
+use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::recording::Background;
@@ -111,8 +111,8 @@ pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Per
                 repetition(&mut notebook, ids[index], number, &mut plans[index], &progress, &interrupt);
             progress.finish_one();
             if let Err(error) = result {
-                let others = error.downcast_ref::<TargetError>().is_some_and(|error| {
-                    !matches!(error, TargetError::Interrupted | TargetError::Recorder(_))
+                let others = error.downcast_ref::<Failure>().is_some_and(|error| {
+                    !matches!(error.kind, FailureKind::Interrupted | FailureKind::Recorder)
                 });
                 failure = failure.or(Some(error));
                 if !others {
@@ -149,7 +149,7 @@ fn repetition(
     let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };
     if let Some(clock) = &plan.clock {
         let marked = [("clock.verdict".to_owned(), clock.clone())].into();
-        recorder.observe(Observation::Environment(marked)).map_err(TargetError::from)?;
+        recorder.observe(Observation::Environment(marked)).map_err(Failure::from)?;
     }
     let result = plan.performer.perform(&plan.experiment, &plan.setting, &mut recorder);
     if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
@@ -157,12 +157,12 @@ fn repetition(
     }
     let outcome = match &result {
         Ok(()) => Outcome::Done,
-        Err(TargetError::Interrupted) => Outcome::Interrupted,
-        Err(error) => Outcome::Failed(error.to_string()),
+        Err(failure) if failure.is_interrupted() => Outcome::Interrupted,
+        Err(failure) => Outcome::Failed(failure.clone()),
     };
     let finished = notebook.finish_repetition(id, &outcome);
     match result {
-        Err(TargetError::Interrupted) => return Err(Failure::Interrupted.into()),
+        Err(failure) if failure.is_interrupted() => return Err(CommandError::Interrupted.into()),
         Err(error) => {
             return Err(error).with_context(|| format!("{} on {}", plan.experiment.name(), plan.target));
         }
@@ -182,7 +182,7 @@ struct NotebookRecorder<'a> {
 
 impl Recorder for NotebookRecorder<'_> {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
-        self.notebook.record(self.id, &observation).map_err(|e| RecorderError(e.to_string()))
+        self.notebook.record(self.id, &observation).map_err(RecorderError::new)
     }
 
     fn progress(&mut self, _phase: &str, done: u64, total: u64) {

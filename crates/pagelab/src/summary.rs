@@ -96,7 +96,7 @@ pub fn print_one(run: &Run, all: bool, context: &Context) -> Result<()> {
             Outcome::Torn => {
                 say!("Repetition {} is torn: pagelab or the machine was killed.", repetition.number)
             }
-            Outcome::Failed(reason) => say!("Repetition {} failed: {reason}.", repetition.number),
+            Outcome::Failed(failure) => say!("Repetition {} failed: {}.", repetition.number, failure.full()),
         }
     }
     for text in remarks(run) {

@@ -95,7 +95,7 @@ fn fetched(repetition: &Repetition) -> Option<f64> {
 
 /// Whether a repetition ended because the kernel killed the program inside the limit.
 fn out_of_memory(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(reason) if reason.contains("(out of memory)"))
+    matches!(outcome, Outcome::Failed(failure) if failure.is_out_of_memory())
 }
 
 fn sentence(knee: &Knee, points: &[Point], name: &str) -> String {

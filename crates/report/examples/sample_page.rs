@@ -42,7 +42,7 @@ fn run(name: &str, target: &str, paging: Paging, perform: &mut dyn Target) -> Ru
             let mut keep = Keep::default();
             let outcome = match perform.perform(&experiment, &setting, &mut keep) {
                 Ok(()) => Outcome::Done,
-                Err(error) => Outcome::Failed(error.to_string()),
+                Err(error) => Outcome::Failed(error),
             };
             Repetition { number, started: "2026-01-02T03:04:05Z".into(), outcome, observations: keep.0 }
         })

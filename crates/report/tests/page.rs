@@ -7,8 +7,8 @@ use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
 };
 use pagelab_experiment::{
-    Experiment, Observation, Outcome, Recorder, RecorderError, Repetition, Run, RunHeader, Setting, Target,
-    TargetSpec,
+    Experiment, Failure, Observation, Outcome, Recorder, RecorderError, Repetition, Run, RunHeader, Setting,
+    Target, TargetSpec,
 };
 use pagelab_model::target::Model;
 use pagelab_report::{PageInput, TextTable, page};
@@ -138,7 +138,7 @@ fn every_plot_has_its_data_and_a_table() {
 fn runs_without_figures_are_drawn_all_the_same() {
     assert!(html(&[]).contains("No runs."));
     let mut run = small();
-    run.repetitions[0].outcome = Outcome::Failed("<b>out of memory</b>".into());
+    run.repetitions[0].outcome = Outcome::Failed(Failure::unsupported("<b>out of memory</b>", "more"));
     let page = html(&[&run]);
     assert!(page.contains("Nothing to plot") && page.contains("&lt;b&gt;out of memory"));
     run.repetitions[0].outcome = Outcome::Done;

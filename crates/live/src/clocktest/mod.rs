@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pagelab_experiment::experiments::Clock as Parameters;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use self::reference::Reference;
 use self::sources::{Reading, SOURCES, Source};
@@ -46,7 +46,7 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// When the other machine's clock does not answer.
-pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut facts = environment::machine();
     facts.extend(place.environment.clone());
     recorder.observe(Observation::Environment(facts))?;
@@ -76,7 +76,7 @@ pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -
 }
 
 /// Sleeps for `step`, in naps, to a deadline.
-fn sleep(step: Duration, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+fn sleep(step: Duration, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     // By the kernel's own timer and in one go where the step is short: it is the sleep that is tested.
     let mut left = step;
     while left > Duration::ZERO {
@@ -84,7 +84,7 @@ fn sleep(step: Duration, recorder: &mut dyn Recorder) -> Result<(), TargetError>
         std::thread::sleep(nap);
         left -= nap;
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
     }
     Ok(())
@@ -95,7 +95,7 @@ fn report(
     whole: &[Option<f64>],
     stolen: Option<f64>,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let mut steps = Sheet::new(
         "clock",
         &[

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Recorder, TargetError};
+use pagelab_experiment::{Failure, Recorder};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::sources::tsc;
@@ -51,7 +51,7 @@ struct Line(AtomicU64);
 pub(crate) fn every_pair(
     ticks_a_second: Option<f64>,
     recorder: &mut dyn Recorder,
-) -> Result<Vec<Pair>, TargetError> {
+) -> Result<Vec<Pair>, Failure> {
     let (Some(rate), Ok(allowed), Some(_)) = (ticks_a_second, sched_getaffinity(None), tsc()) else {
         return Ok(Vec::new());
     };
@@ -62,7 +62,7 @@ pub(crate) fn every_pair(
         for &second in &cpus[n + 1..] {
             recorder.progress("processors", pairs.len() as u64, total as u64);
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
             let ahead = ping_pong(first, second);
             let ns = |ticks: i64| ticks as f64 * 1e9 / rate;
@@ -143,7 +143,7 @@ fn answer(ping: &AtomicU64, pong: &AtomicU64, deadline: Instant) -> bool {
 }
 
 /// The table `clock.skew`, one row for each pair.
-pub(crate) fn report(pairs: &[Pair], recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+pub(crate) fn report(pairs: &[Pair], recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut sheet = Sheet::new(
         "clock.skew",
         &[

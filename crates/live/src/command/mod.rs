@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use crate::environment::{self, Steal};
 use crate::kernel::{Counters, Stall, SwapTraffic, value};
@@ -45,12 +45,12 @@ struct Look {
 ///
 /// # Errors
 /// When it cannot be started, or the kernel kills it inside the limit.
-pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let Some((name, arguments)) = command.program.split_first() else {
-        return Err(TargetError::Unsupported {
-            what: "there is no program to run".into(),
-            remedy: "write it after --: pagelab run command -- sort big.txt".into(),
-        });
+        return Err(Failure::unsupported(
+            "there is no program to run",
+            "write it after --: pagelab run command -- sort big.txt",
+        ));
     };
     let mut facts = environment::machine();
     facts.extend(place.environment.clone());
@@ -145,7 +145,7 @@ fn watch(
     begun: &Instant,
     states: &mut Microstates,
     recorder: &mut dyn Recorder,
-) -> Result<Watched, TargetError> {
+) -> Result<Watched, Failure> {
     let pid = running.0.id();
     let first = Process::open(pid).ok().filter(|process| process.clear().is_ok());
     let charged = place.cgroup.as_deref().and_then(charged_file);
@@ -160,12 +160,12 @@ fn watch(
             // Any process of the program's, not only the first.
             let limit = place.environment.get("memory.limit").and_then(|v| v.parse().ok());
             if let (true, Some(limit)) = (kills(place) > killed, limit) {
-                return Err(TargetError::OutOfMemory { limit });
+                return Err(Failure::out_of_memory(limit));
             }
             return Ok(Watched { looks, elapsed, status });
         }
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
         states.poll();
         let now = Instant::now();
@@ -228,7 +228,7 @@ fn refaults(counters: &[pagelab_experiment::observation::Counter]) -> Option<f64
 }
 
 /// The table `command`, one row for each look.
-fn report(looks: &[Look], recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+fn report(looks: &[Look], recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut sheet = Sheet::new(
         "command",
         &[

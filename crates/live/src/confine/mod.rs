@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::setting::Swap;
-use pagelab_experiment::{Experiment, Setting, TargetError};
+use pagelab_experiment::{Experiment, Failure, Setting};
 
 pub use self::journal::recover;
 
@@ -51,14 +51,14 @@ impl Confinement {
     /// is harmless without it.
     ///
     /// # Errors
-    /// [`TargetError::Refused`] when the load could press the machine or the disk has no room;
-    /// [`TargetError::Failed`] when the system refuses something that it should allow. Nothing is left
+    /// [`Failure`] of kind refused when the load could press the machine or the disk has no room;
+    /// [`Failure`] of kind system when the system refuses something that it should allow. Nothing is left
     /// of a failed set-up.
     pub fn set_up(
         experiment: &Experiment,
         setting: &Setting,
         swap_device: Option<&Path>,
-    ) -> Result<Self, TargetError> {
+    ) -> Result<Self, Failure> {
         let page = page_size() as u64;
         let need = experiment.footprint(page);
         let mut new = Self {
@@ -115,7 +115,7 @@ impl Confinement {
         }
     }
 
-    fn add_swap(&mut self, swap: Option<Swap>, bytes: u64, device: Option<&Path>) -> Result<(), TargetError> {
+    fn add_swap(&mut self, swap: Option<Swap>, bytes: u64, device: Option<&Path>) -> Result<(), Failure> {
         let made = match swap {
             None | Some(Swap::None) => return Ok(()),
             Some(_) if !swap::permitted() => Err(swap::Problem::Unavailable(
@@ -142,7 +142,7 @@ impl Confinement {
         }
     }
 
-    fn add_scratch(&mut self, bytes: u64) -> Result<(), TargetError> {
+    fn add_scratch(&mut self, bytes: u64) -> Result<(), Failure> {
         let folder = scratch_folder().map_err(|e| failed("no folder for scratch files", &e))?;
         guard::disk(&folder, bytes, Room::of(&folder))?;
         let path = folder.join(format!("{}.data", self.journal.name()));
@@ -209,8 +209,8 @@ impl Confinement {
 /// that have it open.
 ///
 /// # Errors
-/// [`TargetError::Refused`] when the disk has no room, [`TargetError::Failed`] when it makes no such file.
-pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, TargetError> {
+/// [`Failure`] of kind refused when the disk has no room, [`Failure`] of kind system when it makes no such file.
+pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, Failure> {
     let folder = scratch_folder().map_err(|e| failed("no folder for scratch files", &e))?;
     guard::disk(&folder, bytes, Room::of(&folder))?;
     let made = crate::lifetime::on_disk(&folder).and_then(|file| file.set_len(bytes).map(|()| file));
@@ -220,8 +220,8 @@ pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, TargetError> {
 /// Refuses `bytes` of memory for a load if that could press this machine.
 ///
 /// # Errors
-/// [`TargetError::Refused`].
-pub fn refuse_beyond_half(bytes: u64) -> Result<(), TargetError> {
+/// [`Failure`] of kind refused.
+pub fn refuse_beyond_half(bytes: u64) -> Result<(), Failure> {
     guard::memory(bytes, true, crate::environment::memory_available())
 }
 
@@ -267,8 +267,8 @@ fn own_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn failed(what: &str, error: &io::Error) -> TargetError {
-    TargetError::Failed(format!("{what}: {error}"))
+fn failed(what: &str, error: &io::Error) -> Failure {
+    Failure::system(what, error)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::Faultscale;
-use pagelab_experiment::{Recorder, TargetError};
+use pagelab_experiment::{Failure, Recorder};
 
 use super::Point;
 use crate::lifetime::die_with_parent;
@@ -29,7 +29,7 @@ pub(super) fn build(
     jobs: u32,
     place: &Place,
     recorder: &mut dyn Recorder,
-) -> Result<Point, TargetError> {
+) -> Result<Point, Failure> {
     run(faultscale, jobs, faultscale.sources.max(1), place, recorder, || {})
 }
 
@@ -40,7 +40,7 @@ pub(super) fn sample(
     place: &Place,
     recorder: &mut dyn Recorder,
     look: impl FnMut(),
-) -> Result<Point, TargetError> {
+) -> Result<Point, Failure> {
     run(faultscale, jobs, faultscale.sources.clamp(1, jobs), place, recorder, look)
 }
 
@@ -51,7 +51,7 @@ fn run(
     place: &Place,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(),
-) -> Result<Point, TargetError> {
+) -> Result<Point, Failure> {
     let source = match &faultscale.cmd {
         Some(_) => None,
         None => Some(write_source(place)?),
@@ -74,7 +74,7 @@ fn run(
         }
         look();
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
         std::thread::sleep(LOOK);
     }
@@ -95,7 +95,7 @@ struct Crew {
 
 impl Crew {
     /// Takes notice of those that ended and starts others while there are units.
-    fn go_on(&mut self, jobs: u32, units: u32, start: impl Fn(u32) -> Command) -> Result<(), TargetError> {
+    fn go_on(&mut self, jobs: u32, units: u32, start: impl Fn(u32) -> Command) -> Result<(), Failure> {
         let mut ended: Option<ExitStatus> = None;
         self.running.retain_mut(|child| match child.try_wait() {
             Ok(Some(status)) => {
@@ -107,7 +107,7 @@ impl Crew {
             _ => true,
         });
         if let Some(status) = ended {
-            return Err(TargetError::Failed(format!("a command of the build ended with {status}")));
+            return Err(Failure::program("a command of the build", status));
         }
         while self.running.len() < jobs as usize && self.next < units {
             let mut command = start(self.next);
@@ -115,10 +115,10 @@ impl Crew {
             let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
             let name = command.get_program().to_string_lossy().into_owned();
             self.running.push(child.map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => TargetError::Unsupported {
-                    what: format!("there is no {name} to build with"),
-                    remedy: "install a C compiler, name one in CC, or give --cmd".into(),
-                },
+                std::io::ErrorKind::NotFound => Failure::unsupported(
+                    format!("there is no {name} to build with"),
+                    "install a C compiler, name one in CC, or give --cmd",
+                ),
                 _ => failed(&format!("starting {name}"))(error),
             })?);
             self.next += 1;
@@ -152,10 +152,12 @@ fn shell(text: &str) -> Command {
 }
 
 /// Writes the source to the scratch file.
-fn write_source(place: &Place) -> Result<&Path, TargetError> {
-    let path = place.scratch.as_deref().ok_or_else(|| TargetError::Unsupported {
-        what: "faultscale has nowhere to write its sources".into(),
-        remedy: "give the target a folder for scratch files, or give --cmd".into(),
+fn write_source(place: &Place) -> Result<&Path, Failure> {
+    let path = place.scratch.as_deref().ok_or_else(|| {
+        Failure::unsupported(
+            "faultscale has nowhere to write its sources",
+            "give the target a folder for scratch files, or give --cmd",
+        )
     })?;
     std::fs::write(path, source()).map_err(failed(&format!("writing {}", path.display())))?;
     Ok(path)

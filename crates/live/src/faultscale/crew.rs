@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::{Faultscale, Workers};
-use pagelab_experiment::{Recorder, TargetError};
+use pagelab_experiment::{Failure, FailureKind, Recorder};
 
 use super::Point;
 use super::work::Worker;
@@ -37,7 +37,7 @@ pub(super) fn crew(
     place: &Place,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(),
-) -> Result<Point, TargetError> {
+) -> Result<Point, Failure> {
     let count = workers as usize;
     let board = Board::new(COMMON + 2 * EACH * count).map_err(failed("making shared memory"))?;
     let mut family = Family::default();
@@ -49,8 +49,12 @@ pub(super) fn crew(
         let work = || host(faultscale, file, &board, process, threads, count);
         family.fork(work).map_err(failed(&format!("forking process {} of {processes}", process + 1)))?;
     }
-    let refused =
-        || TargetError::Failed(format!("the kernel refused the memory or threads of {workers} workers"));
+    let refused = || {
+        Failure::new(
+            FailureKind::System { errno: None },
+            format!("the kernel refused the memory or threads of {workers} workers"),
+        )
+    };
     let wait = |family: &mut Family, look: &mut dyn FnMut(), done: &dyn Fn() -> bool| {
         while !done() {
             std::thread::sleep(LOOK);
@@ -60,7 +64,7 @@ pub(super) fn crew(
             }
             family.poll().map_err(|lost| lost.error(place))?;
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use self::crew::crew;
 use self::locks::Waits;
@@ -53,11 +53,7 @@ impl Point {
 ///
 /// # Errors
 /// When the kernel refuses memory, threads or processes, or a compiler is missing.
-pub fn perform(
-    faultscale: &Faultscale,
-    place: &Place,
-    recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut facts = environment::machine();
     facts.extend(place.environment.clone());
     recorder.observe(Observation::Environment(facts))?;
@@ -108,7 +104,7 @@ pub fn perform(
     states.report(Whose::Descendants, lock, recorder)
 }
 
-fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut sheet = Sheet::new(
         "faultscale",
         &[
@@ -178,13 +174,12 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
 }
 
 /// The file that all workers map, where they map one.
-fn file(faultscale: &Faultscale, place: &Place) -> Result<Option<File>, TargetError> {
+fn file(faultscale: &Faultscale, place: &Place) -> Result<Option<File>, Failure> {
     if faultscale.work != Work::File {
         return Ok(None);
     }
-    let path = place.scratch.as_ref().ok_or_else(|| TargetError::Unsupported {
-        what: "faultscale has no file to map".into(),
-        remedy: "give the target a folder for scratch files".into(),
+    let path = place.scratch.as_ref().ok_or_else(|| {
+        Failure::unsupported("faultscale has no file to map", "give the target a folder for scratch files")
     })?;
     let written = region::write_file(path, faultscale.pages.max(1) as usize, |_, _| {});
     written.map(Some).map_err(failed(&format!("writing {}", path.display())))

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::observation::{Counter, Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::rng::Rng;
 use rustix::fs::{Advice, fadvise};
 use rustix::time::{ClockId, clock_gettime};
@@ -72,7 +72,7 @@ struct Seen {
 ///
 /// # Errors
 /// When the file cannot be written or read.
-pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut facts = environment::machine();
     facts.extend(place.environment.clone());
     recorder.observe(Observation::Environment(facts))?;
@@ -171,7 +171,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// `None` when this way to read is refused here.
-    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<Seen>, TargetError> {
+    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<Seen>, Failure> {
         self.warm(recorder)?;
         let region = match self.access {
             Access::Mmap => {
@@ -185,7 +185,7 @@ impl Case<'_> {
         let mut rng = Rng::new(self.fileread.seed);
         // Up to an hour; what is longer counts as that.
         let mut latency = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3)
-            .map_err(|e| TargetError::Failed(e.to_string()))?;
+            .map_err(|e| Failure::parameters("the histogram of latencies", &e))?;
         let mut counters = Counters::open(self.place.memory_stat.as_deref());
         let before = cache::of(self.file, self.size);
         counters.before();
@@ -218,7 +218,7 @@ impl Case<'_> {
                     break;
                 }
                 if recorder.interrupted() {
-                    return Err(TargetError::Interrupted);
+                    return Err(Failure::interrupted());
                 }
             }
         }
@@ -239,7 +239,7 @@ impl Case<'_> {
     }
 
     /// The first bytes out of the cache, and read once in order.
-    fn warm(&self, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    fn warm(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         use std::os::unix::fs::FileExt;
         fadvise(self.file, 0, None, Advice::DontNeed)
             .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
@@ -252,7 +252,7 @@ impl Case<'_> {
                 read => at += read as u64,
             }
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
         }
         Ok(())

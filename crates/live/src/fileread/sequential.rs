@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::Seqread;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 use rustix::fs::{Advice, fadvise};
 
 use super::device::{Counted, Device};
@@ -47,7 +47,7 @@ struct Seen {
 ///
 /// # Errors
 /// When the file cannot be written or read.
-pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut facts = environment::machine();
     facts.extend(place.environment.clone());
     recorder.observe(Observation::Environment(facts))?;
@@ -136,7 +136,7 @@ fn read(
     transfer: u64,
     device: Option<&Device>,
     recorder: &mut dyn Recorder,
-) -> Result<Seen, TargetError> {
+) -> Result<Seen, Failure> {
     fadvise(cached, 0, None, Advice::DontNeed)
         .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
     // SAFETY: the buffer's mapping is longer than any transfer, and nobody else uses it meanwhile.
@@ -159,7 +159,7 @@ fn read(
                 break;
             }
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
         }
     }

@@ -15,7 +15,7 @@ mod storm;
 use std::time::Duration;
 
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::{Observation, Recorder, Setting, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 
 use self::storm::{Seen, storm};
 use crate::environment::{self, Steal};
@@ -40,7 +40,7 @@ pub fn perform(
     setting: &Setting,
     place: &Place,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let mut facts = environment::machine();
     facts.extend(place.environment.clone());
     recorder.observe(Observation::Environment(facts))?;
@@ -74,7 +74,7 @@ fn report(
     seen: &Seen,
     processor: Option<(f64, f64)>,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let elapsed = seen.elapsed.as_nanos() as f64;
     let (user, system) = processor.unwrap_or((seen.used.user as f64, seen.used.system as f64));
     let per = |sum: Option<f64>| sum.filter(|_| seen.forks > 0.0).map(|sum| sum / seen.forks);

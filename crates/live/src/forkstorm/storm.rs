@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::{Recorder, TargetError};
+use pagelab_experiment::{Failure, Recorder};
 
 use super::{LOOK, NOTHING};
 use crate::clock::{Clock, Monotonic};
@@ -51,7 +51,7 @@ pub(super) fn storm(
     phase: &'static str,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
-) -> Result<Seen, TargetError> {
+) -> Result<Seen, Failure> {
     let copies = forkstorm.copies.clamp(1, 4096) as usize;
     if let Some(file) = &forkstorm.script {
         return script(file, forks, copies, phase, recorder, look);
@@ -66,7 +66,7 @@ pub(super) fn storm(
         std::thread::sleep(Duration::from_millis(1));
         family.poll().map_err(|lost| lost.error(place))?;
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
     }
     let tables_before = page_tables();
@@ -83,7 +83,7 @@ pub(super) fn storm(
         let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
         peak = peak.into_iter().chain(grown).reduce(f64::max);
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
     }
     let ended = (0..copies).map(|index| board[COMMON + index * EACH + 3].load(Relaxed)).max().unwrap_or(0);
@@ -200,7 +200,7 @@ fn script(
     phase: &'static str,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
-) -> Result<Seen, TargetError> {
+) -> Result<Seen, Failure> {
     use std::os::unix::process::CommandExt;
     std::fs::File::open(file).map_err(failed(&format!("opening {}", file.display())))?;
     let used = rusage::children();
@@ -230,13 +230,13 @@ fn script(
             match shell.try_wait().map_err(failed("waiting for a shell"))? {
                 None => running += 1,
                 Some(status) if !status.success() => {
-                    return Err(TargetError::Failed(format!("the script ended with {status}")));
+                    return Err(Failure::program("the script", status));
                 }
                 Some(_) => {}
             }
         }
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
     }
     Ok(Seen {

@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Recorder, TargetError};
+use pagelab_experiment::{Failure, Recorder};
 
 use self::netlink::Netlink;
 use self::stats::Stats;
@@ -99,7 +99,7 @@ impl Microstates {
         whose: Whose,
         lock: Option<f64>,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         self.poll();
         let (total, whole, why) = self.total(whose);
         let switched = fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|t| t.trim() != "0");

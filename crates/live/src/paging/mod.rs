@@ -28,12 +28,11 @@ pub mod timing;
 pub mod touch;
 
 use std::fs::File;
-use std::io;
 
 use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
 use pagelab_experiment::observation::{Counter, Level, Note};
 use pagelab_experiment::setting::{Setting, Thp};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::Stream;
 use rustix::mm::{MlockAllFlags, mlockall};
 
@@ -43,6 +42,7 @@ use self::touch::{Page, Touch, Word, Write};
 use crate::clock::{Clock, Monotonic};
 use crate::environment;
 use crate::kernel::{Counters, ResidentSet, Stall, SwapTraffic};
+use crate::observe::failed;
 use crate::pagemap::{Look, Looker};
 use crate::perform::Place;
 use crate::region::{self, HugePages, Region};
@@ -90,7 +90,7 @@ pub fn perform(
     setting: &Setting,
     place: &Place,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let task = Task { paging, backing, setting, place };
     #[cfg(target_arch = "x86_64")]
     if let Some(tsc) = crate::clock::Tsc::calibrated() {
@@ -100,7 +100,7 @@ pub fn perform(
 }
 
 impl Task<'_> {
-    fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         match self.paging.touch {
             Way::Page => self.perform::<Page, C>(clock, recorder),
             Way::Word => self.perform::<Word, C>(clock, recorder),
@@ -108,14 +108,14 @@ impl Task<'_> {
         }
     }
 
-    fn perform<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+    fn perform<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         let mut facts = environment::machine();
         facts.extend(self.place.environment.clone());
         recorder.observe(Observation::Environment(facts))?;
         recorder.progress("prepare", 0, 1);
         let Paging { pattern, pages, references, seed, .. } = self.paging;
         let stream = pattern.stream(*pages, *references, *seed);
-        let stream = stream.map_err(|e| TargetError::Failed(e.to_string()))?;
+        let stream = stream.map_err(|e| Failure::parameters("the reference stream", &e))?;
         let warming: Vec<u32> = self.paging.warming(stream.pages()).collect();
         let file = self.file(stream.pages() as usize, recorder)?;
         let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
@@ -165,7 +165,7 @@ impl Task<'_> {
         stream: &Stream,
         warming: &[u32],
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
@@ -175,20 +175,19 @@ impl Task<'_> {
             timing::bare::<T>(&region, part);
             recorder.progress("once more", (n * BARE + part.len()) as u64, stream.len() as u64);
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
         }
         Ok(())
     }
 
     /// The file to map, on disk and out of the page cache; `None` for anonymous memory.
-    fn file(&self, pages: usize, recorder: &mut dyn Recorder) -> Result<Option<File>, TargetError> {
+    fn file(&self, pages: usize, recorder: &mut dyn Recorder) -> Result<Option<File>, Failure> {
         if self.backing == Backing::Anonymous {
             return Ok(None);
         }
-        let path = self.place.scratch.as_ref().ok_or_else(|| TargetError::Unsupported {
-            what: "mapfile has no file to map".into(),
-            remedy: "give the target a folder for scratch files".into(),
+        let path = self.place.scratch.as_ref().ok_or_else(|| {
+            Failure::unsupported("mapfile has no file to map", "give the target a folder for scratch files")
         })?;
         let doing = format!("writing {pages} pages to {}", path.display());
         let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
@@ -196,12 +195,7 @@ impl Task<'_> {
     }
 
     /// Maps the region and, if anonymous, populates it.
-    fn map(
-        &self,
-        pages: usize,
-        file: Option<&File>,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Region, TargetError> {
+    fn map(&self, pages: usize, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<Region, Failure> {
         let doing = format!("mapping {pages} pages");
         if let Some(file) = file {
             return Region::file(file, pages).map_err(failed(&doing));
@@ -243,7 +237,7 @@ impl<'a, C: Clock> Harness<'a, C> {
         threshold: u64,
         task: &Task<'_>,
         pages: usize,
-    ) -> Result<Self, TargetError> {
+    ) -> Result<Self, Failure> {
         let memory_stat = task.place.memory_stat.as_deref();
         Ok(Self {
             clock,
@@ -273,10 +267,10 @@ impl<'a, C: Clock> Harness<'a, C> {
         region: &Region,
         stream: &Stream,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         let Self { clock, plan, swap, stall, resident, others, counters, looker, seen } = self;
         let mut looks = 0;
-        let mut look = |window: usize, seen: &mut Seen| -> Result<(), TargetError> {
+        let mut look = |window: usize, seen: &mut Seen| -> Result<(), Failure> {
             if plan.look_after(window) {
                 looker.look(region, &mut seen.looks[looks]).map_err(failed("reading the page map"))?;
                 looks += 1;
@@ -299,7 +293,7 @@ impl<'a, C: Clock> Harness<'a, C> {
             look(window, seen)?;
             recorder.progress("references", plan.end(window) as u64, stream.len() as u64);
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
         }
         seen.stalled =
@@ -311,11 +305,6 @@ impl<'a, C: Clock> Harness<'a, C> {
     }
 }
 
-fn failed(doing: &str) -> impl FnOnce(io::Error) -> TargetError {
-    let doing = doing.to_owned();
-    move |error| TargetError::Failed(format!("{doing}: {error}"))
-}
-
-fn note(recorder: &mut dyn Recorder, level: Level, text: String) -> Result<(), TargetError> {
+fn note(recorder: &mut dyn Recorder, level: Level, text: String) -> Result<(), Failure> {
     Ok(recorder.observe(Observation::Note(Note { level, text }))?)
 }

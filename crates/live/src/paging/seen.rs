@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pagelab_experiment::catalogue::{WINDOWS, metric};
 use pagelab_experiment::observation::{Column, Histogram, Level, Note, PageSnapshot, Table, Unit, Values};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::Stream;
 
 use super::plan::Plan;
@@ -23,7 +23,7 @@ pub fn report(
     plan: &Plan,
     stream: &Stream,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let elapsed: u64 = seen.windows.iter().map(|w| w.timed.sum).sum();
     let mut usage = Usage::default();
     seen.windows.iter().for_each(|w| usage += w.timed.usage);
@@ -136,12 +136,7 @@ fn windows(seen: &Seen, plan: &Plan) -> Table {
 }
 
 /// The page maps, with the references up to each counted from the stream.
-fn snapshots(
-    seen: &Seen,
-    plan: &Plan,
-    stream: &Stream,
-    recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+fn snapshots(seen: &Seen, plan: &Plan, stream: &Stream, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut count = vec![0u32; stream.pages() as usize];
     let mut last = vec![0u32; stream.pages() as usize];
     let mut made = 0;

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use self::laps::Laps;
@@ -67,7 +67,7 @@ impl Point {
 ///
 /// # Errors
 /// When the kernel refuses memory or processes, or kills one inside the limit.
-pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> Result<(), TargetError> {
+pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut facts = environment::machine();
     facts.extend(geometry::machine());
     facts.extend(place.environment.clone());
@@ -108,7 +108,7 @@ fn report(
     sizes: &[u64],
     points: &[Point],
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let columns = [COLUMNS.as_slice(), &[("swap.in", Unit::Pages)]].concat();
     let mut sheet = Sheet::new("vmtest", &columns);
     let first = points.first().map_or(f64::NAN, Point::speed);
@@ -153,13 +153,12 @@ fn file(
     sizes: &[u64],
     place: &Place,
     recorder: &mut dyn Recorder,
-) -> Result<Option<File>, TargetError> {
+) -> Result<Option<File>, Failure> {
     if vmtest.mapping != Mapping::File {
         return Ok(None);
     }
-    let path = place.scratch.as_ref().ok_or_else(|| TargetError::Unsupported {
-        what: "vmtest has no file to map".into(),
-        remedy: "give the target a folder for scratch files".into(),
+    let path = place.scratch.as_ref().ok_or_else(|| {
+        Failure::unsupported("vmtest has no file to map", "give the target a folder for scratch files")
     })?;
     let pages = sizes.last().map_or(0, |bytes| *bytes as usize / page_size());
     let doing = format!("writing {pages} pages to {}", path.display());
@@ -187,7 +186,7 @@ impl Sweep<'_> {
         }
     }
 
-    fn point(&mut self, size: u64, recorder: &mut dyn Recorder) -> Result<Point, TargetError> {
+    fn point(&mut self, size: u64, recorder: &mut dyn Recorder) -> Result<Point, Failure> {
         let (processes, pages) = self.processes(size);
         let segment = (self.vmtest.process_size.bytes(page_size() as u64) as usize / page_size()).max(pages);
         let order = Order {
@@ -210,14 +209,10 @@ impl Sweep<'_> {
         let made = self
             .wait(&mut family, recorder, None, || board[process::READY].load(Acquire) == processes as u64);
         if board[process::REFUSED].load(Acquire) > 0 {
-            return Err(TargetError::Unsupported {
-                what: format!(
-                    "the kernel refused a segment of {pages} pages of kind {}",
-                    self.vmtest.pages_of
-                ),
-                remedy: "use --pages-of 4k, or set huge pages aside: --set /proc/sys/vm/nr_hugepages=N"
-                    .into(),
-            });
+            return Err(Failure::unsupported(
+                format!("the kernel refused a segment of {pages} pages of kind {}", self.vmtest.pages_of),
+                "use --pages-of 4k, or set huge pages aside: --set /proc/sys/vm/nr_hugepages=N",
+            ));
         }
         made?;
         let mut best: Option<Point> = None;
@@ -241,12 +236,12 @@ impl Sweep<'_> {
     }
 
     /// The segment that all processes share, every page written.
-    fn shared(&self, pages: usize) -> Result<Region, TargetError> {
+    fn shared(&self, pages: usize) -> Result<Region, Failure> {
         if self.vmtest.pages_of == PagesOf::Hugetlb {
-            return Err(TargetError::Unsupported {
-                what: "a shared segment is not made of hugetlb pages".into(),
-                remedy: "use --mapping private".into(),
-            });
+            return Err(Failure::unsupported(
+                "a shared segment is not made of hugetlb pages",
+                "use --mapping private",
+            ));
         }
         let region = Region::shared(pages).map_err(failed("mapping the shared segment"))?;
         let _ = region.advise(process::advice(self.vmtest.pages_of));
@@ -262,7 +257,7 @@ impl Sweep<'_> {
         board: &Board,
         family: &mut Family,
         recorder: &mut dyn Recorder,
-    ) -> Result<Point, TargetError> {
+    ) -> Result<Point, Failure> {
         board[process::DONE].store(0, Release);
         board[process::STOP].store(0, Release);
         let swap_before = self.swap.as_mut().and_then(SwapTraffic::read);
@@ -297,7 +292,7 @@ impl Sweep<'_> {
         recorder: &mut dyn Recorder,
         limit: Option<(&Board, Duration)>,
         done: impl Fn() -> bool,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         let nap = Duration::from_secs(1) / self.vmtest.switch_rate.clamp(1, 100_000);
         let begun = Instant::now();
         while !done() {
@@ -305,7 +300,7 @@ impl Sweep<'_> {
             std::thread::sleep(nap.min(Duration::from_millis(100)));
             family.poll().map_err(|lost| lost.error(self.place))?;
             if recorder.interrupted() {
-                return Err(TargetError::Interrupted);
+                return Err(Failure::interrupted());
             }
             if let Some((board, limit)) = limit
                 && begun.elapsed() >= limit
@@ -321,7 +316,7 @@ impl Sweep<'_> {
 struct Kept(CpuSet);
 
 impl Kept {
-    fn to(count: usize) -> Result<Self, TargetError> {
+    fn to(count: usize) -> Result<Self, Failure> {
         let error = |e: rustix::io::Errno| failed("choosing processors")(e.into());
         let before = sched_getaffinity(None).map_err(error)?;
         let mut chosen = CpuSet::new();

@@ -3,7 +3,7 @@
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::setting::Swap;
-use pagelab_experiment::{Experiment, Setting, TargetError};
+use pagelab_experiment::{Experiment, FailureKind, Setting};
 
 use crate::{Test, bounded, column, figure, has_column, limit, perform};
 
@@ -80,5 +80,8 @@ fn killed_inside_its_limit() {
     }
     let setting = Setting { swap: Some(Swap::None), ..limit(16 << 20) };
     let result = perform(shell("head -c 64M /dev/zero | tail -c 60M"), &setting).map(|_| ());
-    assert!(matches!(result, Err(TargetError::OutOfMemory { limit }) if limit == 16 << 20), "{result:?}");
+    assert!(
+        matches!(result, Err(ref failure) if failure.kind == FailureKind::OutOfMemory { limit: 16 << 20 }),
+        "{result:?}"
+    );
 }

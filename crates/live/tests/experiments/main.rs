@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{
-    Experiment, Observation, Observations, Recorder, RecorderError, Setting, Size, Target, TargetError,
+    Experiment, Failure, Observation, Observations, Recorder, RecorderError, Setting, Size, Target,
 };
 use pagelab_live::{Host, worker};
 
@@ -73,7 +73,7 @@ impl Recorder for Memory {
 }
 
 /// What an experiment on the host shows.
-fn perform(experiment: Experiment, setting: &Setting) -> Result<Observations, TargetError> {
+fn perform(experiment: Experiment, setting: &Setting) -> Result<Observations, Failure> {
     let mut memory = Memory::default();
     Host::new().perform(&experiment, setting, &mut memory)?;
     for entry in memory.seen.environment.keys() {

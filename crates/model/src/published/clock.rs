@@ -3,7 +3,7 @@
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::Clock;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use super::sheet::{Sheet, unsupported};
 use crate::clocks::Guest;
@@ -14,7 +14,7 @@ pub(super) fn perform(
     guest: &Guest,
     clock: &Clock,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     if clock.step != 1000 || clock.reference.is_some() {
         return Err(unsupported(
             name,

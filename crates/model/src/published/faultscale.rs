@@ -3,7 +3,7 @@
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use super::sheet::{Sheet, unsupported};
 use crate::locks::{ALONE, Token};
@@ -14,7 +14,7 @@ pub(super) fn perform(
     token: &Token,
     faultscale: &Faultscale,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
     if faultscale.work != Work::Anon || greatest > 48 {
         return Err(unsupported(

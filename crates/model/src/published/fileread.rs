@@ -8,7 +8,7 @@
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Observation, Recorder, Setting, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 
 use super::sheet::{Sheet, note, unsupported};
 use crate::pagecache::path::{Costs, Path, random_reads};
@@ -30,7 +30,7 @@ pub(super) fn perform(
     fileread: &Fileread,
     setting: &Setting,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     if fileread.read.bytes(READ) != READ || fileread.rate.is_some() {
         return Err(unsupported(
             name,

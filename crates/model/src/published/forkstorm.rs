@@ -3,7 +3,7 @@
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use super::sheet::{Sheet, note};
 use crate::rmap::{self, KernelCosts, Kind, Script, Storm, storm};
@@ -13,11 +13,7 @@ const FORK_USER: f64 = 43.01e9 / 25_000.0;
 const PROCESSORS: f64 = 4.0;
 
 /// The script or the storm.
-pub(super) fn perform(
-    kind: Kind,
-    forkstorm: &Forkstorm,
-    recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let pages = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let memory = match forkstorm.script {
         // The file is not read: its size is not part of the model.

@@ -21,7 +21,7 @@ mod vmtest;
 use std::collections::BTreeMap;
 
 use pagelab_experiment::experiments::{Experiment, Vmtest};
-use pagelab_experiment::{Observation, Recorder, Setting, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 
 use crate::clocks::{Binding, Guest};
 use crate::locks::Token;
@@ -161,7 +161,7 @@ impl Published {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), Failure> {
         let facts = BTreeMap::from([
             ("model.name".to_owned(), self.name.to_owned()),
             ("page.size".to_owned(), PAGE.to_string()),
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    fn perform(name: &str, experiment: &Experiment) -> Result<Observations, TargetError> {
+    fn perform(name: &str, experiment: &Experiment) -> Result<Observations, Failure> {
         let mut keeper = Keeper::default();
         let setting = Setting { memory: Some("64M".parse().unwrap()), ..Setting::default() };
         Published::named(name).unwrap().perform(experiment, &setting, &mut keeper)?;

@@ -1,16 +1,16 @@
 //! Shorthand for what the performances observe.
 
 use pagelab_experiment::observation::{Column, Level, Note, Table, Unit, Values};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 /// Records a remark.
-pub(super) fn note(recorder: &mut dyn Recorder, text: String) -> Result<(), TargetError> {
+pub(super) fn note(recorder: &mut dyn Recorder, text: String) -> Result<(), Failure> {
     Ok(recorder.observe(Observation::Note(Note { level: Level::Info, text }))?)
 }
 
 /// That a model performs something else.
-pub(super) fn unsupported(name: &str, performs: String, remedy: String) -> TargetError {
-    TargetError::Unsupported { what: format!("model:{name} performs {performs}"), remedy }
+pub(super) fn unsupported(name: &str, performs: String, remedy: String) -> Failure {
+    Failure::unsupported(format!("model:{name} performs {performs}"), remedy)
 }
 
 /// A table under construction.

@@ -8,7 +8,7 @@ use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Observation, Recorder, Size, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder, Size};
 
 use super::PAGE;
 use super::sheet::{Sheet, note, unsupported};
@@ -77,7 +77,7 @@ pub(super) fn perform(
     tlb: &Tlb,
     vmtest: &Vmtest,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     if vmtest.mapping == Mapping::File || vmtest.cpus != 1 {
         return Err(unsupported(
             name,
@@ -104,7 +104,7 @@ pub(super) fn perform(
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
         if recorder.interrupted() {
-            return Err(TargetError::Interrupted);
+            return Err(Failure::interrupted());
         }
         let (processes, met) = sized(tlb, large, vmtest, size);
         let reads = met.references as f64;

@@ -3,7 +3,7 @@
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::{Observation, Recorder, TargetError};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use super::PAGE;
 use super::sheet::{Sheet, note, unsupported};
@@ -15,7 +15,7 @@ pub(super) fn perform(
     system: &Sun4,
     vmtest: &Vmtest,
     recorder: &mut dyn Recorder,
-) -> Result<(), TargetError> {
+) -> Result<(), Failure> {
     if vmtest.mapping == Mapping::File || vmtest.pages_of != PagesOf::Base || vmtest.cpus != 1 {
         return Err(unsupported(
             name,

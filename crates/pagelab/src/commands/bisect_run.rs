@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, Run, Setting, Size, TargetError, TargetSpec};
+use pagelab_experiment::{Experiment, Failure, FailureKind, Run, Setting, Size, TargetSpec};
 use pagelab_notebook::{Notebook, Summary};
 use pagelab_reference::Pattern;
 
 use super::Context;
-use crate::failure::{Failure, usage};
+use crate::failure::{CommandError, usage};
 use crate::output::say;
 use crate::performance::{self, Plan};
 
@@ -125,8 +125,8 @@ fn good(arguments: &Arguments, notebook: &Notebook) -> Result<(Run, f64)> {
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match judge(arguments, context) {
         Ok(code) => Ok(ExitCode::from(code)),
-        Err(error) if error.downcast_ref::<Failure>().is_some_and(|f| f.status() == 2) => Err(error),
-        Err(error) if matches!(error.downcast_ref::<TargetError>(), Some(TargetError::NeverBooted(_))) => {
+        Err(error) if error.downcast_ref::<CommandError>().is_some_and(|f| f.status() == 2) => Err(error),
+        Err(error) if error.downcast_ref::<Failure>().is_some_and(|f| f.kind == FailureKind::NeverBooted) => {
             eprintln!("pagelab: {error:#}");
             Ok(ExitCode::from(SKIP))
         }

@@ -16,7 +16,7 @@ use pagelab_report::{Section, text};
 use serde_json::json;
 
 use super::Context;
-use crate::failure::{Failure, usage};
+use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
 use crate::output::say;
@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             work.at(done as f64 / total as f64);
             if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
-        .map_err(|_| Failure::Interrupted)?
+        .map_err(|_| CommandError::Interrupted)?
         .into_iter();
         for policy in &arguments.policy {
             for &frames in &frames {

@@ -16,7 +16,7 @@ use pagelab_report::{Section, text};
 use serde_json::json;
 
 use super::Context;
-use crate::failure::{Failure, usage};
+use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
 use crate::output::say;
@@ -157,7 +157,7 @@ fn replay(
         work.at(done as f64 / total as f64);
         if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
-    .map_err(|_| Failure::Interrupted)?
+    .map_err(|_| CommandError::Interrupted)?
     .into_iter();
     let mut rows = Vec::new();
     for (name, model) in models {

@@ -11,7 +11,7 @@ use pagelab_report::text;
 use serde_json::json;
 
 use super::Context;
-use crate::failure::{Failure, usage};
+use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, say};
 use crate::stream::StreamArguments;
@@ -73,7 +73,7 @@ fn process(pid: u32, arguments: &Arguments) -> Result<ExitCode> {
     for number in 1..=arguments.count {
         let seen = process.watch(interval).with_context(|| format!("the process {pid} ended"))?;
         if interrupt.requested() {
-            return Err(Failure::Interrupted.into());
+            return Err(CommandError::Interrupted.into());
         }
         let time = arguments.interval * f64::from(number);
         if arguments.json {

@@ -61,7 +61,7 @@ pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
                     Outcome::Done => {},
                     Outcome::Interrupted => p.verdict.warning { (run.header.name) ": repetition " (repetition.number) " was interrupted and does not count." },
                     Outcome::Torn => p.verdict.warning { (run.header.name) ": repetition " (repetition.number) " is torn (pagelab or the machine was killed) and does not count." },
-                    Outcome::Failed(reason) => p.verdict.warning { (run.header.name) ": repetition " (repetition.number) " failed and does not count: " (reason) },
+                    Outcome::Failed(failure) => p.verdict.warning { (run.header.name) ": repetition " (repetition.number) " failed and does not count: " (failure.full()) },
                 }
             }
         }
