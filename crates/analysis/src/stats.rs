@@ -34,28 +34,6 @@ pub fn robust_deviation(values: &[f64]) -> Option<f64> {
     Some(1.4826 * median(&deviations)?)
 }
 
-/// The interval between two order statistics that covers the median with at least 95 % probability,
-/// whatever the distribution; `None` below 6 values, which cannot give it.
-///
-/// Source: W. J. Conover, "Practical Nonparametric Statistics", on confidence intervals for a
-/// quantile: the number of values below the median is binomial with one half.
-pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
-    let sorted = sorted(values)?;
-    let n = sorted.len();
-    let mut below = 0.0;
-    let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
-    let mut rank = None;
-    for k in 0..n / 2 {
-        below += term;
-        if below > 0.025 {
-            break;
-        }
-        rank = Some(k);
-        term *= (n - k) as f64 / (k + 1) as f64;
-    }
-    rank.map(|k| (sorted[k], sorted[n - 1 - k]))
-}
-
 /// The 95 % percentile-bootstrap interval of median(b) / median(a) − 1, resampling both sides. `None`
 /// with fewer than two values on a side, or when a resampled median of `a` is 0.
 ///
@@ -120,17 +98,6 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[f64::NAN, 1.0]), None);
-    }
-
-    /// The ranks of the exact interval, as tabulated by Conover: n = 6: 1 and 6; n = 10: 2 and 9;
-    /// n = 20: 6 and 15.
-    #[test]
-    fn the_exact_interval_of_the_median() {
-        let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
-        assert_eq!(median_interval(&values(5)), None);
-        assert_eq!(median_interval(&values(6)), Some((1.0, 6.0)));
-        assert_eq!(median_interval(&values(10)), Some((2.0, 9.0)));
-        assert_eq!(median_interval(&values(20)), Some((6.0, 15.0)));
     }
 
     #[test]

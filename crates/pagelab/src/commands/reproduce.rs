@@ -6,16 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use pagelab_analysis::reproduce::claim::{
-    self, Claim, Distance, Standing, Study, Table, Tolerance, Value, Verdict,
-};
-use pagelab_analysis::reproduce::{Live, Options, STUDIES, StudyKind, here, named};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, TargetSpec};
 use pagelab_notebook::Notebook;
 use pagelab_report::plot::{self, Numbers};
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
+use pagelab_studies::claim::{self, Claim, Distance, Standing, Study, Table, Tolerance, Value, Verdict};
+use pagelab_studies::{Live, Options, STUDIES, StudyKind, here, named};
 
 use super::Context;
 use crate::failure::usage;
@@ -243,7 +241,7 @@ pub fn headings(table: &Table) -> Vec<String> {
 
 /// A table's cells.
 pub fn rows(table: &Table) -> Vec<Vec<String>> {
-    let cell = |(figure, column): (&Option<f64>, &pagelab_analysis::reproduce::claim::Column)| {
+    let cell = |(figure, column): (&Option<f64>, &pagelab_studies::claim::Column)| {
         figure.map_or_else(|| DASH.to_owned(), |v| format!("{v:.*}", usize::from(column.decimals)))
     };
     table

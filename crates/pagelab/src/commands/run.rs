@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use pagelab_analysis::reproduce::StudyKind;
 use pagelab_experiment::setting::{MOST_SAMPLES, Swap, Thp};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run, Setting, Size, TargetSpec};
 use pagelab_notebook::Notebook;
+use pagelab_studies::StudyKind;
 
 use super::Context;
 use super::experiments::ExperimentArguments;

@@ -8,16 +8,15 @@ use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
 use pagelab_model::rmap::space::Memory;
 use pagelab_model::rmap::{Costs, Kind, Script, run};
 
-use super::claim::{Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance};
-use super::here::{self, Live};
-use super::{Options, StudyError, figure, rows};
+use crate::claim::{Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance};
+use crate::here::{self, Live};
+use crate::published::{Sheet, sheet};
+use crate::{Options, StudyError};
 
 const NAME: &str = "morton-2002";
-const CALLS: (&str, &str) =
-    ("morton-2002-calls.csv", include_str!("../../../../published/morton-2002-calls.csv"));
-const RUN: (&str, &str) = ("morton-2002-run.csv", include_str!("../../../../published/morton-2002-run.csv"));
-const PROFILE: (&str, &str) =
-    ("morton-2002-profile.csv", include_str!("../../../../published/morton-2002-profile.csv"));
+const CALLS: Sheet = sheet!("morton-2002-calls.csv");
+const RUN: Sheet = sheet!("morton-2002-run.csv");
+const PROFILE: Sheet = sheet!("morton-2002-profile.csv");
 const WITH: &str = "2.5.27-rmap";
 const WITHOUT: &str = "2.5.27-no-rmap";
 const PROCESSORS: f64 = 4.0;
@@ -26,42 +25,26 @@ struct Published {
     calls: Vec<(String, f64)>,
     /// Kernel, user s, system s, percent of a processor, elapsed s.
     runs: Vec<(String, [f64; 4])>,
-    /// Kernel, function, share of the kernel's samples.
-    profile: Vec<(String, String, f64)>,
+    /// Kernel, function, samples, percent of the kernel's samples.
+    profile: Vec<(String, String, f64, f64)>,
 }
 
 fn published() -> Result<Published, StudyError> {
-    let calls = rows(CALLS.0, CALLS.1, 2)?
-        .into_iter()
-        .map(|(line, row)| Ok((row[0].to_owned(), figure(CALLS.0, line, row[1])?)))
-        .collect::<Result<_, StudyError>>()?;
-    let runs = rows(RUN.0, RUN.1, 5)?
-        .into_iter()
-        .map(|(line, row)| {
-            let at = |index: usize| figure(RUN.0, line, row[index]);
-            Ok((row[0].to_owned(), [at(1)?, at(2)?, at(3)?, at(4)?]))
-        })
-        .collect::<Result<_, StudyError>>()?;
-    let profile = rows(PROFILE.0, PROFILE.1, 4)?
-        .into_iter()
-        .map(|(line, row)| {
-            Ok((row[0].to_owned(), row[1].to_owned(), figure(PROFILE.0, line, row[3])? / 100.0))
-        })
-        .collect::<Result<_, StudyError>>()?;
-    Ok(Published { calls, runs, profile })
+    Ok(Published { calls: CALLS.rows()?, runs: RUN.rows()?, profile: PROFILE.rows()? })
 }
 
 impl Published {
     fn run(&self, kernel: &'static str) -> Result<[f64; 4], StudyError> {
-        self.runs.iter().find(|(name, _)| name == kernel).map(|(_, run)| *run).ok_or(StudyError::Published {
-            file: RUN.0,
-            line: 0,
-            what: format!("no row of {kernel}"),
-        })
+        self.runs
+            .iter()
+            .find(|(name, _)| name == kernel)
+            .map(|(_, run)| *run)
+            .ok_or_else(|| RUN.wrong(format!("no row of {kernel}")))
     }
 
     fn share(&self, kernel: &str, function: &str) -> Option<f64> {
-        self.profile.iter().find(|(k, f, _)| k == kernel && f == function).map(|&(_, _, share)| share)
+        let row = self.profile.iter().find(|(k, f, ..)| k == kernel && f == function);
+        row.map(|&(_, _, _, percent)| percent / 100.0)
     }
 }
 
@@ -155,7 +138,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
 }
 
 /// The script, fifty times in each of as many copies as the machine of the study had processors.
-pub(super) fn live() -> Vec<Live> {
+pub(crate) fn live() -> Vec<Live> {
     let storm = Forkstorm {
         copies: PROCESSORS as u32,
         forks: 50,

@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use pagelab_analysis::reproduce::claim::{Claim, Distance, Split, Value, Verdict};
-use pagelab_analysis::reproduce::{Options, STUDIES, Study};
+use pagelab_studies::claim::{Claim, Distance, Split, Value, Verdict};
+use pagelab_studies::{Options, STUDIES, Study};
 
 fn studies() -> Vec<Study> {
     STUDIES.iter().map(|kind| (kind.make)(&Options::default()).unwrap()).collect()
@@ -92,7 +92,7 @@ fn accuracy(studies: &[Study]) {
 
 #[test]
 fn rows_to_fit_change_the_split_and_the_parameters() {
-    let dillon = pagelab_analysis::reproduce::named("dillon-2011").unwrap();
+    let dillon = pagelab_studies::named("dillon-2011").unwrap();
     let options = Options { fit: Some(vec![1, 3, 15, 16]), ..Options::default() };
     let study = (dillon.make)(&options).unwrap();
     let held = study.claims.iter().filter(|c| c.what.ends_with("real") && c.split == Split::HeldOut).count();

@@ -7,8 +7,8 @@ use pagelab_experiment::observation::{Observations, Table as Seen};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run, RunHeader, Setting, Size};
 
-use super::claim::{Column, Table};
-use crate::stats::median;
+use crate::claim::{Column, Table};
+use pagelab_analysis::stats::median;
 
 /// An experiment of a study as the running kernel performs it, in a few seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Live {
 
 impl Live {
     /// Without a limit of memory.
-    pub(super) fn free(name: &'static str, experiment: Experiment) -> Self {
+    pub(crate) fn free(name: &'static str, experiment: Experiment) -> Self {
         Self { name, experiment, memory: None }
     }
 
@@ -41,12 +41,12 @@ impl Live {
     }
 
     /// What the newest of the runs saw.
-    pub(super) fn seen<'a>(&self, runs: &'a [Run]) -> Option<&'a Observations> {
+    pub(crate) fn seen<'a>(&self, runs: &'a [Run]) -> Option<&'a Observations> {
         self.run(runs)?.done().last().map(|repetition| &repetition.observations)
     }
 
     /// A metric of the newest of the runs.
-    pub(super) fn metric(&self, runs: &[Run], name: &str) -> Option<f64> {
+    pub(crate) fn metric(&self, runs: &[Run], name: &str) -> Option<f64> {
         median(&self.run(runs)?.values(name))
     }
 
@@ -56,7 +56,7 @@ impl Live {
 }
 
 /// An empty table whose title says which runs fill it, or how to make them.
-pub(super) fn table(
+pub(crate) fn table(
     study: &str,
     live: &[Live],
     runs: &[Run],
@@ -85,7 +85,7 @@ pub fn measured(live: &[Live], runs: &[Run]) -> bool {
 }
 
 /// The figure of `column` in the row of a seen table whose `key` has this value.
-pub(super) fn at(seen: &Seen, key: &str, value: f64, column: &str) -> Option<f64> {
+pub(crate) fn at(seen: &Seen, key: &str, value: f64, column: &str) -> Option<f64> {
     let row = seen.numbers(key)?.iter().position(|&found| found == Some(value))?;
     seen.numbers(column)?.get(row).copied().flatten()
 }

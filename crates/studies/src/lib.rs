@@ -13,6 +13,7 @@ pub mod irlam_1990;
 pub mod mcdougall_2005;
 pub mod mcdougall_2007;
 pub mod morton_2002;
+pub mod published;
 
 use pagelab_experiment::Run;
 
@@ -41,12 +42,10 @@ impl Default for Options {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StudyError {
     /// The published figures cannot be read.
-    #[error("published/{file}, line {line}: {what}")]
+    #[error("published/{file}: {what}")]
     Published {
         /// The file.
         file: &'static str,
-        /// The line, from 1.
-        line: usize,
         /// What is wrong with it.
         what: String,
     },
@@ -113,56 +112,9 @@ pub fn named(name: &str) -> Option<&'static StudyKind> {
     STUDIES.iter().find(|study| study.name == name)
 }
 
-/// The rows of a published CSV: lines that are not comments, split at commas, with their line numbers.
-///
-/// # Errors
-/// When a row has not exactly `fields` fields.
-pub fn rows<'a>(
-    file: &'static str,
-    text: &'a str,
-    fields: usize,
-) -> Result<Vec<(usize, Vec<&'a str>)>, StudyError> {
-    text.lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(|(index, line)| {
-            let row: Vec<&str> = line.split(',').map(str::trim).collect();
-            if row.len() == fields {
-                Ok((index + 1, row))
-            } else {
-                let what = format!("{} fields where {fields} are due", row.len());
-                Err(StudyError::Published { file, line: index + 1, what })
-            }
-        })
-        .collect()
-}
-
-/// A figure in a published CSV.
-///
-/// # Errors
-/// When it is none.
-pub fn figure(file: &'static str, line: usize, text: &str) -> Result<f64, StudyError> {
-    text.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| StudyError::Published {
-        file,
-        line,
-        what: format!("'{text}' is no figure"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rows_skip_comments_and_refuse_torn_lines() {
-        let text = "# a comment\n1, 2\n\n3,4\n";
-        let rows_read = rows("t.csv", text, 2).unwrap();
-        assert_eq!(rows_read, vec![(2, vec!["1", "2"]), (4, vec!["3", "4"])]);
-        let error = rows("t.csv", "1,2\n3\n", 2).unwrap_err();
-        assert_eq!(error.to_string(), "published/t.csv, line 2: 1 fields where 2 are due");
-        assert!(figure("t.csv", 1, "nan").is_err());
-        assert_eq!(figure("t.csv", 1, "2.5"), Ok(2.5));
-    }
 
     #[test]
     fn names_are_unique_and_found() {

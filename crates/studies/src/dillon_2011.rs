@@ -5,15 +5,15 @@ use pagelab_experiment::{Experiment, Run};
 use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Build, Machine, Outcome, Token};
 
-use super::claim::{
+use crate::claim::{
     Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict, log_rms,
 };
-use super::here::{self, Live, at};
-use super::{Options, StudyError, figure, rows};
+use crate::here::{self, Live, at};
+use crate::published::{Sheet, sheet};
+use crate::{Options, StudyError};
 
 const NAME: &str = "dillon-2011";
-const FILE: &str = "dillon-2011.csv";
-const PUBLISHED: &str = include_str!("../../../../published/dillon-2011.csv");
+const PUBLISHED: Sheet = sheet!("dillon-2011.csv");
 /// The rows that the three lock parameters are fitted on unless others are asked for: the kernel builds
 /// with few and many jobs, and one build of the world in four.
 const FIT: [usize; 5] = [4, 6, 12, 15, 16];
@@ -68,31 +68,29 @@ impl Row {
     }
 }
 
+/// Machine, workload, jobs, copies, kernel; real, user and system time in s.
+type Printed = (String, String, u32, u32, String, f64, f64, f64);
+
 fn published() -> Result<Vec<Row>, StudyError> {
-    let wrong = |line: usize, what: &str, text: &str| StudyError::Published {
-        file: FILE,
-        line,
-        what: format!("'{text}' is no {what}"),
+    let either = |text: &str, yes: &str, no: &str| match text {
+        text if text == yes => Ok(true),
+        text if text == no => Ok(false),
+        text => Err(PUBLISHED.wrong(format!("'{text}' is neither {yes} nor {no}"))),
     };
-    rows(FILE, PUBLISHED, 8)?
-        .into_iter()
-        .enumerate()
-        .map(|(index, (line, row))| {
-            let either = |column: usize, yes: &str, no: &str, what: &str| match row[column] {
-                text if text == yes => Ok(true),
-                text if text == no => Ok(false),
-                text => Err(wrong(line, what, text)),
-            };
+    let rows: Vec<Printed> = PUBLISHED.rows()?;
+    rows.into_iter()
+        .zip(1..)
+        .map(|((machine, workload, jobs, copies, kernel, real, user, system), number)| {
             Ok(Row {
-                number: index + 1,
-                big: either(0, "monster", "test29", "machine")?,
-                world: either(1, "buildworld", "buildkernel", "workload")?,
-                jobs: figure(FILE, line, row[2])? as u32,
-                copies: figure(FILE, line, row[3])? as u32,
-                before: either(4, "prepatch", "postpatch", "kernel")?,
-                real: figure(FILE, line, row[5])?,
-                user: figure(FILE, line, row[6])?,
-                system: figure(FILE, line, row[7])?,
+                number,
+                big: either(&machine, "monster", "test29")?,
+                world: either(&workload, "buildworld", "buildkernel")?,
+                before: either(&kernel, "prepatch", "postpatch")?,
+                jobs,
+                copies,
+                real,
+                user,
+                system,
             })
         })
         .collect()
@@ -315,7 +313,7 @@ const JOBS: [u32; 3] = [1, 2, 4];
 const SOURCES: u32 = 6;
 
 /// A small build, and zero-fill faults, by the number of workers.
-pub(super) fn live() -> Vec<Live> {
+pub(crate) fn live() -> Vec<Live> {
     let build =
         Faultscale { work: Work::Build, workers: JOBS.to_vec(), sources: SOURCES, ..Faultscale::default() };
     let faults =

@@ -8,15 +8,15 @@ use pagelab_model::pagecache::segment::{Full, by_scanner, from_cache_list};
 use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory, memstat};
 use pagelab_model::systems::two_handed::Tunables;
 
-use super::claim::{
+use crate::claim::{
     Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict,
 };
-use super::here::{self, Live, at};
-use super::{Options, StudyError, figure, rows};
+use crate::here::{self, Live, at};
+use crate::published::{Sheet, sheet};
+use crate::{Options, StudyError};
 
 const NAME: &str = "mcdougall-2005";
-const FILE: &str = "mcdougall-fileread.csv";
-const PUBLISHED: &str = include_str!("../../../../published/mcdougall-fileread.csv");
+const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");
 
 /// The machine of the read test, in pages of 8 KiB and a sixteenth of its size: 4 GB with windows of 64 MB.
 const MEMORY: u32 = 32_768;
@@ -32,15 +32,10 @@ const PAGE: u64 = 8192;
 
 /// Case, µs on Solaris 8, µs on Solaris 10.
 fn published() -> Result<Vec<(String, [f64; 2])>, StudyError> {
-    let cells: Vec<(String, [f64; 2])> = rows(FILE, PUBLISHED, 3)?
-        .into_iter()
-        .map(|(line, row)| {
-            Ok((row[0].to_owned(), [figure(FILE, line, row[1])?, figure(FILE, line, row[2])?]))
-        })
-        .collect::<Result<_, StudyError>>()?;
+    let cells: Vec<(String, [f64; 2])> = PUBLISHED.rows()?;
     for case in ["small-in-memory", "large-in-memory", "large-non-cached"] {
         if !cells.iter().any(|(name, _)| name == case) {
-            return Err(StudyError::Published { file: FILE, line: 0, what: format!("no row of {case}") });
+            return Err(PUBLISHED.wrong(format!("no row of {case}")));
         }
     }
     Ok(cells)
@@ -134,7 +129,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
 /// The sizes that stand for the three cases under the limit.
 const SIZES: [u64; 3] = [8 << 20, 32 << 20, 128 << 20];
 
-pub(super) fn live() -> Vec<Live> {
+pub(crate) fn live() -> Vec<Live> {
     let fileread = Fileread {
         access: vec![Access::Pread],
         reads: 10_000,

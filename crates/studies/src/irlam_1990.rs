@@ -6,26 +6,34 @@ mod sweeps;
 use std::thread;
 
 use pagelab_model::sun4::{Outcome, SPARCSTATION_1, Sun4, VmTest};
+use serde::Deserialize;
 
-use super::claim::{
+use crate::claim::{
     Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict, log_rms,
 };
-use super::{Options, StudyError, figure, rows};
+use crate::published::{Sheet, sheet};
+use crate::{Options, StudyError};
 
 const NAME: &str = "irlam-1990";
-const FILE: &str = "irlam-1990.csv";
-const PUBLISHED: &str = include_str!("../../../../published/irlam-1990.csv");
+const PUBLISHED: Sheet = sheet!("irlam-1990.csv");
 /// Runs whose mean is the model's figure: heavily loaded rows vary by a tenth.
 const SEEDS: u64 = 36;
 /// The knee is the last size at which the speed is above this share of the best.
 const KNEE: f64 = 1.0 / 1.5;
 
+#[derive(Deserialize)]
 struct Row {
+    #[serde(rename = "virtual_mb")]
     megabytes: u32,
+    #[serde(rename = "relative_speed")]
     speed: f64,
+    #[serde(rename = "elapsed_s")]
     elapsed: f64,
+    #[serde(rename = "user_s")]
     user: f64,
+    #[serde(rename = "system_s")]
     system: f64,
+    #[serde(rename = "translation_faults")]
     faults: f64,
     swap_ins: f64,
 }
@@ -41,24 +49,6 @@ struct Mean {
     allocations: f64,
     steals: f64,
     response_ms: Option<f64>,
-}
-
-fn published() -> Result<Vec<Row>, StudyError> {
-    rows(FILE, PUBLISHED, 7)?
-        .into_iter()
-        .map(|(line, fields)| {
-            let at = |index: usize| figure(FILE, line, fields[index]);
-            Ok(Row {
-                megabytes: at(0)? as u32,
-                speed: at(1)?,
-                elapsed: at(2)?,
-                user: at(3)?,
-                system: at(4)?,
-                faults: at(5)?,
-                swap_ins: at(6)?,
-            })
-        })
-        .collect()
 }
 
 fn mean(outcomes: &[Outcome]) -> Mean {
@@ -117,7 +107,7 @@ fn drop_below(share: f64, speeds: &[(u32, f64)]) -> Option<(u32, u32)> {
 /// # Errors
 /// When the published figures cannot be read.
 pub fn study(options: &Options) -> Result<Study, StudyError> {
-    let published = published()?;
+    let published: Vec<Row> = PUBLISHED.rows()?;
     let system = Sun4::sunos403(SPARCSTATION_1);
     let seeds = options.seed..options.seed + SEEDS;
     let cases: Vec<(Sun4, VmTest)> =
@@ -498,7 +488,7 @@ mod tests {
 
     #[test]
     fn published_rows_say_what_they_say() {
-        let rows = published().unwrap();
+        let rows: Vec<Row> = PUBLISHED.rows().unwrap();
         assert_eq!(rows.len(), 16);
         for row in &rows {
             let children = f64::from(row.megabytes) / 2.0;

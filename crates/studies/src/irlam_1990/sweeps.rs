@@ -8,8 +8,8 @@ use pagelab_model::sun4::{
 };
 use pagelab_model::tlb::{Tlb, random};
 
-use super::super::claim::{Axis, Column, Plot, Series, Table, log_rms};
 use super::{KNEE, Row, drop_below, knee, mean, run_all, speeds};
+use crate::claim::{Axis, Column, Plot, Series, Table, log_rms};
 
 fn short(children: u32, bytes: u64) -> VmTest {
     VmTest { children, bytes, passes: 1000, ..VmTest::published(2) }

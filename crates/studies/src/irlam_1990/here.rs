@@ -3,15 +3,15 @@
 use pagelab_experiment::experiments::{Mapping, Vmtest};
 use pagelab_experiment::{Experiment, Run, Size, Sizes};
 
-use super::super::claim::{Column, Series, Table};
-use super::super::here::{Live, at, table};
 use super::{Mean, NAME, Row};
+use crate::claim::{Column, Series, Table};
+use crate::here::{Live, at, table};
 
 /// Reads that a child makes in all: 512 pages, 5,000 times.
 const READS: f64 = 2_560_000.0;
 
 /// The published sweep, a fifth of a second for each size.
-pub(in super::super) fn live() -> Vec<Live> {
+pub(crate) fn live() -> Vec<Live> {
     let sizes = (1..=16).map(|children| Size::Bytes(children * (2 << 20))).collect();
     let vmtest =
         Vmtest { sizes: Sizes::List(sizes), mapping: Mapping::Shared, seconds: 0.2, ..Vmtest::default() };
