@@ -38,6 +38,14 @@ pub enum Problem {
         "the notebook is damaged ({0}); restore a copy, or save what can be read with: sqlite3 FILE .recover"
     )]
     Damaged(String),
+    /// One run cannot be understood; the others are not concerned.
+    #[error("the run '{run}' cannot be read: {why}")]
+    Unreadable {
+        /// Its name.
+        run: String,
+        /// What cannot be understood, and which pagelab made it where that was another.
+        why: String,
+    },
     /// No room for what was to be written.
     #[error(
         "the disk is full; what was finished is kept. Make room, or name a notebook elsewhere with --notebook"

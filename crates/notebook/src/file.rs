@@ -10,6 +10,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::Problem;
@@ -17,11 +18,9 @@ use crate::error::Problem;
 /// Stands in the file's header, so that `file` and pagelab know a notebook: "PgLb".
 pub(crate) const APPLICATION_ID: i32 = 0x5067_4c62;
 
-/// Entry `n` leads from version `n` to `n + 1`; version 0 is an empty file.
+/// Entry `n` leads from version `n` to `n + 1`; version 0 is an empty file. A new entry needs its tables
+/// in [`TABLES`], and a notebook made before it in tests/golden.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema_2.sql")];
-
-/// The version that this program writes.
-pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
@@ -53,7 +52,13 @@ pub(crate) enum Mode {
 }
 
 pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, Problem> {
-    let there = check(path)?;
+    open_to(path, mode, MIGRATIONS)
+}
+
+/// Opens the file as of the version that `migrations` lead to.
+fn open_to(path: &Path, mode: Mode, migrations: &[&str]) -> Result<Connection, Problem> {
+    let known = migrations.len() as i32;
+    let there = check(path, known)?;
     if !there && mode == Mode::Read {
         return Err(Problem::Missing);
     }
@@ -71,15 +76,15 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, Problem> {
     if torn != 0 {
         return Err(Problem::Damaged("its last page is torn".to_owned()));
     }
-    if version > VERSION {
-        return Err(Problem::Newer { found: version, known: VERSION });
+    if version > known {
+        return Err(Problem::Newer { found: version, known });
     }
-    if version < VERSION {
-        if version == 0 && mode == Mode::Read {
-            // A writer was killed before it made the tables: nothing is in it, and nothing is written.
-            connection = Connection::open_in_memory()?;
+    if version < known {
+        if mode == Mode::Read {
+            // Who reads changes nothing: the file stays of its version, for the pagelab that made it.
+            connection = copy(&connection)?;
         }
-        migrate(&mut connection)?;
+        migrate(&mut connection, migrations)?;
     }
     for &table in TABLES {
         let found: bool = connection.query_row(
@@ -99,9 +104,16 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, Problem> {
     Ok(connection)
 }
 
-/// Whether something is there, by its first bytes alone; refuses everything but a notebook and an
-/// empty file.
-fn check(path: &Path) -> Result<bool, Problem> {
+/// The same notebook in a temporary file, which goes with the connection.
+fn copy(from: &Connection) -> Result<Connection, Problem> {
+    let mut to = Connection::open("")?;
+    Backup::new(from, &mut to)?.run_to_completion(1024, Duration::ZERO, None)?;
+    Ok(to)
+}
+
+/// Whether something is there, by its first bytes alone; refuses everything but a notebook up to the
+/// version `known` and an empty file.
+fn check(path: &Path, known: i32) -> Result<bool, Problem> {
     let foreign = |what: &str| Err(Problem::Foreign(what.to_owned()));
     match fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -127,7 +139,7 @@ fn check(path: &Path) -> Result<bool, Problem> {
         return foreign("the SQLite file of another program");
     }
     match word(60) {
-        found if found > VERSION => Err(Problem::Newer { found, known: VERSION }),
+        found if found > known => Err(Problem::Newer { found, known }),
         found if found < 1 => Err(Problem::Damaged(format!("its version is {found}"))),
         _ => Ok(true),
     }
@@ -137,14 +149,67 @@ fn version(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Brings the schema to [`VERSION`] in one transaction; another pagelab may have been quicker.
-fn migrate(connection: &mut Connection) -> Result<(), Problem> {
+/// Brings the schema to the last version in one transaction; another pagelab may have been quicker.
+fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), Problem> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let from = version(&transaction)?;
-    for migration in MIGRATIONS.iter().skip(from.max(0) as usize) {
+    for migration in migrations.iter().skip(from.max(0) as usize) {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.pragma_update(None, "user_version", migrations.len() as i32)?;
     Ok(transaction.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A notebook of version 1 with runs in it.
+    fn golden() -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pagelab.db");
+        fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/v1.db"), &path).unwrap();
+        (folder, path)
+    }
+
+    fn runs(connection: &Connection) -> i64 {
+        connection.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn the_tables_that_are_asked_for_are_those_that_are_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = open(&folder.path().join("new.db"), Mode::Write).unwrap();
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+        let made = crate::read::rows(&connection, sql, [], |row| row.get::<_, String>(0)).unwrap();
+        let mut asked = TABLES.to_vec();
+        asked.sort_unstable();
+        let mut made: Vec<&str> = made.iter().map(String::as_str).collect();
+        made.sort_unstable();
+        assert_eq!(made, asked);
+    }
+
+    #[test]
+    fn a_later_program_reads_an_older_notebook_as_it_is_and_brings_it_on_when_it_writes() {
+        let (folder, path) = golden();
+        let before = fs::read(&path).unwrap();
+        let mut later = MIGRATIONS.to_vec();
+        later.push("ALTER TABLE run ADD COLUMN later TEXT NOT NULL DEFAULT 'x'");
+        let next = later.len() as i32;
+
+        let reading = open_to(&path, Mode::Read, &later).unwrap();
+        assert!(runs(&reading) > 10);
+        let column: String = reading.query_row("SELECT later FROM run LIMIT 1", [], |r| r.get(0)).unwrap();
+        assert_eq!(column, "x");
+        drop(reading);
+        assert!(fs::read(&path).unwrap() == before, "who reads changes nothing");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+
+        let count = runs(&open_to(&path, Mode::Read, MIGRATIONS).unwrap());
+        assert_eq!(runs(&open_to(&path, Mode::Write, &later).unwrap()), count);
+        let error = open(&path, Mode::Read).unwrap_err();
+        assert!(matches!(error, Problem::Newer { found, known } if found == next && known == next - 1));
+        assert_eq!(runs(&open_to(&path, Mode::Read, &later).unwrap()), count);
+    }
 }

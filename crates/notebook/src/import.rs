@@ -13,20 +13,39 @@ pub struct Imported {
     pub imported: Vec<(String, String)>,
     /// The number of runs that were here already.
     pub known: usize,
+    /// The runs that cannot be read and were left out: (name there, why).
+    pub unreadable: Vec<(String, String)>,
 }
 
-/// Every run with its uuid, as of one moment.
-pub(crate) fn gather(other: &Connection) -> Result<Vec<(String, Run)>, Problem> {
+/// What another notebook holds.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    /// Every readable run with its uuid.
+    runs: Vec<(String, Run)>,
+    /// The others: name, why.
+    unreadable: Vec<(String, String)>,
+}
+
+/// Every run, as of one moment.
+pub(crate) fn gather(other: &Connection) -> Result<Gathered, Problem> {
     let view = other.unchecked_transaction()?;
     let ids = read::rows(&view, "SELECT id, uuid FROM run ORDER BY id", [], |row| {
         Ok((RunId(row.get(0)?), row.get(1)?))
     })?;
-    ids.into_iter().map(|(id, uuid)| Ok((uuid, read::run(&view, id)?))).collect()
+    let mut gathered = Gathered::default();
+    for (id, uuid) in ids {
+        match read::run(&view, id) {
+            Ok(run) => gathered.runs.push((uuid, run)),
+            Err(Problem::Unreadable { run, why }) => gathered.unreadable.push((run, why)),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(gathered)
 }
 
-pub(crate) fn store(c: &Connection, runs: &[(String, Run)]) -> Result<Imported, Problem> {
-    let mut report = Imported::default();
-    for (uuid, run) in runs {
+pub(crate) fn store(c: &Connection, gathered: &Gathered) -> Result<Imported, Problem> {
+    let mut report = Imported { unreadable: gathered.unreadable.clone(), ..Imported::default() };
+    for (uuid, run) in &gathered.runs {
         let id = if let Some(id) = write::known(c, uuid)? {
             report.known += 1;
             id

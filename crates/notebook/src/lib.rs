@@ -23,7 +23,7 @@ use serde::Serialize;
 
 pub use error::{Error, Problem};
 pub use import::Imported;
-pub use read::Summary;
+pub use read::{Entry, Summary, Unreadable};
 
 /// A run in one notebook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -133,12 +133,42 @@ impl Notebook {
         self.change(|c| write::outcome(c, repetition, outcome))
     }
 
-    /// The runs, the oldest first, without their observations.
+    /// The runs, the oldest first, without their observations; those that cannot be read are among them.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn entries(&self) -> Result<Vec<Entry>, Error> {
+        read::entries(&self.connection).map_err(|p| p.at(&self.path))
+    }
+
+    /// The runs that can be read, the oldest first, without their observations.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn list(&self) -> Result<Vec<Summary>, Error> {
-        read::list(&self.connection).map_err(|p| p.at(&self.path))
+        let readable = |entry| match entry {
+            Entry::Readable(summary) => Some(summary),
+            Entry::Unreadable(_) => None,
+        };
+        Ok(self.entries()?.into_iter().filter_map(readable).collect())
+    }
+
+    /// The same as [`Self::entries`], when every figure of every run was read.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn checked_entries(&self) -> Result<Vec<Entry>, Error> {
+        let checked = |entry| match entry {
+            Entry::Readable(summary) => match self.load(summary.id) {
+                Err(Error { problem: Problem::Unreadable { why, .. }, .. }) => {
+                    Ok(Entry::Unreadable(summary.unreadable(why)))
+                }
+                Err(other) => Err(other),
+                Ok(_) => Ok(Entry::Readable(summary)),
+            },
+            unreadable => Ok(unreadable),
+        };
+        self.entries()?.into_iter().map(checked).collect()
     }
 
     /// The run of this name, id, or `@N` (`@1` is the newest). A name goes before an id.
@@ -163,15 +193,15 @@ impl Notebook {
         load().map_err(|p: Problem| p.at(&self.path))
     }
 
-    /// Takes the runs of another notebook over: all or, on an error, none. A run that is here
-    /// already only gets the repetitions that it lacks.
+    /// Takes the runs of another notebook over: all that can be read or, on an error, none. A run that is
+    /// here already only gets the repetitions that it lacks.
     ///
     /// # Errors
     /// When either file is refused or this one cannot be written.
     pub fn import(&mut self, from: &Path) -> Result<Imported, Error> {
         let other = file::open(from, file::Mode::Read).map_err(|p| p.at(from))?;
-        let runs = import::gather(&other).map_err(|p| p.at(from))?;
-        self.change(|c| import::store(c, &runs))
+        let gathered = import::gather(&other).map_err(|p| p.at(from))?;
+        self.change(|c| import::store(c, &gathered))
     }
 
     /// One transaction, begun as a writer's so that two pagelabs wait for each other.

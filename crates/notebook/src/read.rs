@@ -1,13 +1,15 @@
 //! Reads runs back.
 
 use pagelab_experiment::observation::{
-    Column, Counter, Histogram, Metric, Note, PageSet, PageSnapshot, Table, Values,
+    Better, Column, Counter, Histogram, Level, Metric, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
 use pagelab_experiment::packed::unpack;
 use pagelab_experiment::{Failure, FailureKind, Observations, Outcome, Repetition, Run, RunHeader};
-use rusqlite::types::{FromSql, Type};
+use rusqlite::types::{FromSql, Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::error::Problem;
 use crate::{RunId, writer};
@@ -27,42 +29,112 @@ pub struct Summary {
     pub running: u32,
 }
 
-const HEADER: &str = "SELECT id, name, batch, parameters, target, setting, started, pagelab FROM run";
+impl Summary {
+    /// The same run, found to be unreadable.
+    pub(crate) fn unreadable(self, why: String) -> Unreadable {
+        let RunHeader { name, started, experiment, .. } = self.header;
+        Unreadable { id: self.id, name, started, experiment: experiment.name().to_owned(), why }
+    }
+}
 
-fn header(row: &Row<'_>) -> rusqlite::Result<(RunId, RunHeader)> {
+/// A run that this pagelab does not understand: a newer one made it, or something spoiled it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its number in this notebook.
+    pub id: RunId,
+    /// Its name.
+    pub name: String,
+    /// When it began.
+    pub started: String,
+    /// The name of its experiment.
+    pub experiment: String,
+    /// What cannot be understood.
+    pub why: String,
+}
+
+/// A run in the list.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are readable")]
+pub enum Entry {
+    /// One that can be read.
+    Readable(Summary),
+    /// One that cannot.
+    Unreadable(Unreadable),
+}
+
+impl Entry {
+    /// The run's number in this notebook.
+    pub fn id(&self) -> RunId {
+        match self {
+            Self::Readable(run) => run.id,
+            Self::Unreadable(run) => run.id,
+        }
+    }
+
+    /// The run's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Readable(run) => &run.header.name,
+            Self::Unreadable(run) => &run.name,
+        }
+    }
+}
+
+const HEADER: &str =
+    "SELECT id, name, batch, parameters, target, setting, started, pagelab, experiment FROM run";
+
+fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     let target: String = row.get(4)?;
-    let header = RunHeader {
+    Ok(RunHeader {
         name: row.get(1)?,
         batch: row.get(2)?,
         experiment: json(row, 3)?,
-        target: target.parse().map_err(|e| content(4, Type::Text, e))?,
+        target: target.parse().map_err(|e| content(row, 4, e))?,
         setting: json(row, 5)?,
         started: row.get(6)?,
         pagelab: row.get(7)?,
-    };
-    Ok((RunId(row.get(0)?), header))
+    })
 }
 
-pub(crate) fn list(c: &Connection) -> Result<Vec<Summary>, Problem> {
-    let runs = rows(c, &format!("{HEADER} ORDER BY id"), [], header)?;
-    let mut summaries = Vec::with_capacity(runs.len());
-    for (id, header) in runs {
-        let outcomes = rows(c, "SELECT outcome, writer FROM repetition WHERE run = ?1", [id.0], |row| {
-            Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?))
-        })?;
-        let done = |o: &&(Option<String>, Option<String>)| o.0.as_deref() == Some("done");
-        let running = |o: &&(Option<String>, Option<String>)| {
-            o.0.is_none() && o.1.as_deref().is_some_and(writer::lives)
-        };
-        summaries.push(Summary {
-            id,
-            header,
-            repetitions: outcomes.len() as u32,
-            done: outcomes.iter().filter(done).count() as u32,
-            running: outcomes.iter().filter(running).count() as u32,
-        });
+/// Every run, the oldest first, as far as it can be told without reading its figures.
+pub(crate) fn entries(c: &Connection) -> Result<Vec<Entry>, Problem> {
+    Ok(rows(c, &format!("{HEADER} ORDER BY id"), [], |row| entry(c, row))?)
+}
+
+fn entry(c: &Connection, row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let id = RunId(row.get(0)?);
+    match header(row).and_then(|header| summary(c, id, header)) {
+        Ok(summary) => Ok(Entry::Readable(summary)),
+        Err(error) => {
+            let why = why(&error, &plain(row, 7)).ok_or(error)?;
+            let [name, started, experiment] = [1, 6, 8].map(|at| plain(row, at));
+            Ok(Entry::Unreadable(Unreadable { id, name, started, experiment, why }))
+        }
     }
-    Ok(summaries)
+}
+
+fn summary(c: &Connection, id: RunId, header: RunHeader) -> rusqlite::Result<Summary> {
+    let outcomes = rows(c, "SELECT outcome, writer FROM repetition WHERE run = ?1", [id.0], |row| {
+        Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?))
+    })?;
+    let of_run = |columns: &str, table: &str| {
+        format!(
+            "SELECT DISTINCT {columns} FROM {table} JOIN repetition ON repetition = repetition.id WHERE run = ?1"
+        )
+    };
+    rows(c, &of_run("unit, better", "metric"), [id.0], |row| Ok((unit(row, 0)?, word::<Better>(row, 1)?)))?;
+    rows(c, &of_run("unit", "histogram"), [id.0], |row| unit(row, 0))?;
+    rows(c, &of_run("level", "note"), [id.0], |row| word::<Level>(row, 0))?;
+    let done = |o: &&(Option<String>, Option<String>)| o.0.as_deref() == Some("done");
+    let running =
+        |o: &&(Option<String>, Option<String>)| o.0.is_none() && o.1.as_deref().is_some_and(writer::lives);
+    Ok(Summary {
+        id,
+        header,
+        repetitions: outcomes.len() as u32,
+        done: outcomes.iter().filter(done).count() as u32,
+        running: outcomes.iter().filter(running).count() as u32,
+    })
 }
 
 pub(crate) fn resolve(c: &Connection, text: &str) -> Result<RunId, Problem> {
@@ -85,10 +157,20 @@ pub(crate) fn resolve(c: &Connection, text: &str) -> Result<RunId, Problem> {
 }
 
 pub(crate) fn run(c: &Connection, id: RunId) -> Result<Run, Problem> {
-    let (_, header) = c
-        .query_row(&format!("{HEADER} WHERE id = ?1"), [id.0], header)
-        .optional()?
-        .ok_or_else(|| Problem::NoRun(id.to_string()))?;
+    let named = c
+        .query_row("SELECT name, pagelab FROM run WHERE id = ?1", [id.0], |row| {
+            Ok((plain(row, 0), plain(row, 1)))
+        })
+        .optional()?;
+    let (name, pagelab) = named.ok_or_else(|| Problem::NoRun(id.to_string()))?;
+    whole_run(c, id).map_err(|error| match why(&error, &pagelab) {
+        Some(why) => Problem::Unreadable { run: name, why },
+        None => error.into(),
+    })
+}
+
+fn whole_run(c: &Connection, id: RunId) -> rusqlite::Result<Run> {
+    let header = c.query_row(&format!("{HEADER} WHERE id = ?1"), [id.0], header)?;
     let mut repetitions = Vec::new();
     for (repetition, number, started, outcome) in rows(
         c,
@@ -126,13 +208,13 @@ fn failure(row: &Row<'_>) -> rusqlite::Result<Failure> {
     Ok(Failure::new(FailureKind::Unclassified, reason.unwrap_or_default()))
 }
 
-fn observations(c: &Connection, id: i64) -> Result<Observations, Problem> {
+fn observations(c: &Connection, id: i64) -> rusqlite::Result<Observations> {
     let by = |table: &str, columns: &str| format!("SELECT {columns} FROM {table} WHERE repetition = ?1");
     let environment = rows(c, &by("environment", "name, value"), [id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(Observations {
         environment: environment.into_iter().collect(),
         metrics: rows(c, &(by("metric", "name, unit, better, value") + " ORDER BY id"), [id], |row| {
-            Ok(Metric { name: row.get(0)?, unit: word(row, 1)?, better: word(row, 2)?, value: row.get(3)? })
+            Ok(Metric { name: row.get(0)?, unit: unit(row, 1)?, better: word(row, 2)?, value: row.get(3)? })
         })?,
         histograms: histograms(c, &(by("histogram", "id, name, unit, min, max, sum") + " ORDER BY id"), id)?,
         tables: tables(c, &(by("series", "id, name") + " ORDER BY id"), id)?,
@@ -163,11 +245,11 @@ fn observations(c: &Connection, id: i64) -> Result<Observations, Problem> {
     })
 }
 
-fn histograms(c: &Connection, sql: &str, repetition: i64) -> Result<Vec<Histogram>, Problem> {
+fn histograms(c: &Connection, sql: &str, repetition: i64) -> rusqlite::Result<Vec<Histogram>> {
     let heads = rows(c, sql, [repetition], |row| {
         let histogram = Histogram {
             name: row.get(1)?,
-            unit: word(row, 2)?,
+            unit: unit(row, 2)?,
             buckets: Vec::new(),
             min: whole(row, 3)?,
             max: whole(row, 4)?,
@@ -189,12 +271,12 @@ fn histograms(c: &Connection, sql: &str, repetition: i64) -> Result<Vec<Histogra
         .collect()
 }
 
-fn tables(c: &Connection, sql: &str, repetition: i64) -> Result<Vec<Table>, Problem> {
+fn tables(c: &Connection, sql: &str, repetition: i64) -> rusqlite::Result<Vec<Table>> {
     let heads = rows(c, sql, [repetition], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
     heads.into_iter().map(|(id, name)| Ok(Table { name, columns: columns(c, id)? })).collect()
 }
 
-fn columns(c: &Connection, series: i64) -> Result<Vec<Column>, Problem> {
+fn columns(c: &Connection, series: i64) -> rusqlite::Result<Vec<Column>> {
     let heads = rows(
         c,
         "SELECT id, name, unit, type FROM series_column WHERE series = ?1 ORDER BY id",
@@ -217,7 +299,7 @@ fn columns(c: &Connection, series: i64) -> Result<Vec<Column>, Problem> {
         .collect()
 }
 
-fn cells<T: FromSql>(c: &Connection, kind: &str, column: i64) -> Result<Vec<T>, Problem> {
+fn cells<T: FromSql>(c: &Connection, kind: &str, column: i64) -> rusqlite::Result<Vec<T>> {
     rows(c, &format!("SELECT {kind} FROM cell WHERE series_column = ?1 ORDER BY row"), [column], |row| {
         row.get(0)
     })
@@ -228,32 +310,89 @@ pub(crate) fn rows<T>(
     sql: &str,
     parameters: impl rusqlite::Params,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, Problem> {
-    Ok(c.prepare_cached(sql)?.query_map(parameters, read)?.collect::<Result<_, _>>()?)
+) -> rusqlite::Result<Vec<T>> {
+    c.prepare_cached(sql)?.query_map(parameters, read)?.collect()
 }
 
 /// A number that is never negative.
 fn whole(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(at)?;
-    u64::try_from(number).map_err(|e| content(at, Type::Integer, e))
+    u64::try_from(number).map_err(|e| content(row, at, e))
+}
+
+fn unit(row: &Row<'_>, at: usize) -> rusqlite::Result<Unit> {
+    word(row, at)
 }
 
 fn word<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
     let text: String = row.get(at)?;
-    serde_json::from_value(text.into()).map_err(|e| content(at, Type::Text, e))
+    serde_json::from_value(text.into()).map_err(|e| content(row, at, e))
 }
 
-fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
+/// A value whose every part is understood: a parameter that this program does not know could have made
+/// the run another than the one that it would be taken for.
+fn json<T: DeserializeOwned + Serialize>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
     let text: String = row.get(at)?;
-    serde_json::from_str(&text).map_err(|e| content(at, Type::Text, e))
+    let read = || {
+        let stored: Value = serde_json::from_str(&text)?;
+        let value = T::deserialize(&stored)?;
+        match unknown(&stored, &serde_json::to_value(&value)?) {
+            Some(key) => Err(serde::de::Error::custom(format_args!("'{key}' is unknown"))),
+            None => Ok(value),
+        }
+    };
+    read().map_err(|e: serde_json::Error| content(row, at, e))
+}
+
+/// The first key of `stored` that `understood` lacks.
+fn unknown<'a>(stored: &'a Value, understood: &Value) -> Option<&'a str> {
+    let (Value::Object(stored), Value::Object(understood)) = (stored, understood) else { return None };
+    stored.iter().find_map(|(key, value)| match understood.get(key) {
+        Some(understood) => unknown(value, understood),
+        None => (!value.is_null()).then_some(key),
+    })
 }
 
 fn packed(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<u32>> {
     let bytes: Vec<u8> = row.get(at)?;
-    unpack(&bytes).map_err(|e| content(at, Type::Blob, e))
+    unpack(&bytes).map_err(|e| content(row, at, e))
+}
+
+/// A text as far as it is one.
+fn plain(row: &Row<'_>, at: usize) -> String {
+    match row.get_ref(at) {
+        Ok(ValueRef::Text(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => "?".to_owned(),
+    }
 }
 
 /// A cell whose content cannot be understood.
-fn content(at: usize, kind: Type, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+#[derive(Debug, thiserror::Error)]
+#[error("{column}: {problem}")]
+struct Content {
+    column: String,
+    problem: String,
+}
+
+fn content(row: &Row<'_>, at: usize, problem: impl std::error::Error) -> rusqlite::Error {
+    let column = row.as_ref().column_name(at).unwrap_or_default().to_owned();
+    let kind = row.get_ref(at).map_or(Type::Null, |value| value.data_type());
+    let error = Content { column, problem: problem.to_string() };
     rusqlite::Error::FromSqlConversionFailure(at, kind, Box::new(error))
+}
+
+/// What is wrong with a run's content, where `error` is of that kind and not the file's.
+fn why(error: &rusqlite::Error, pagelab: &str) -> Option<String> {
+    use rusqlite::Error as E;
+    let what = match error {
+        E::FromSqlConversionFailure(_, _, inner) => inner.to_string(),
+        E::InvalidColumnType(_, name, kind) => format!("{name}: holds a value of type {kind}"),
+        E::IntegralValueOutOfRange(_, number) => format!("{number} is out of range"),
+        E::Utf8Error(..) => "a text is not UTF-8".to_owned(),
+        _ => return None,
+    };
+    let this = env!("CARGO_PKG_VERSION");
+    let maker =
+        if pagelab == this { String::new() } else { format!(" (made by pagelab {pagelab}; this is {this})") };
+    Some(what + &maker)
 }

@@ -39,6 +39,7 @@ words!(Touch: Page = "page", Word = "word", Write = "write");
 
 /// The parameters of `mapanon` and `mapfile`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Paging {
     /// The mapping's size in pages.
     pub pages: u64,

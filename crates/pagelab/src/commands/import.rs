@@ -11,7 +11,10 @@ use crate::output::say;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
-#[command(before_help = "Example:\n  pagelab import colleague.db\n")]
+#[command(
+    before_help = "Example:\n  pagelab import colleague.db\n",
+    after_help = "A run that cannot be read is left out, said, and makes the exit status 3."
+)]
 pub struct Arguments {
     /// The other notebook
     #[arg(value_name = "FILE")]
@@ -27,6 +30,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     if report.known > 0 {
         say!("{} known already", report.known);
+    }
+    for (name, why) in &report.unreadable {
+        eprintln!("pagelab: left out '{name}', which cannot be read: {why}");
+    }
+    if !report.unreadable.is_empty() {
+        return Ok(ExitCode::from(3));
     }
     if report.imported.is_empty() && report.known == 0 {
         say!("{} holds no runs", arguments.file.display());

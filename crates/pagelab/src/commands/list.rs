@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_experiment::RunHeader;
-use pagelab_notebook::Notebook;
+use pagelab_notebook::{Entry, Notebook, Summary};
 use pagelab_report::text::{self, Style};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Context;
 use crate::output::{print_json, say};
@@ -15,6 +15,9 @@ use crate::terminal;
 /// The arguments.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
+    /// Read every figure of every run to find those that cannot be read
+    #[arg(long)]
+    check: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -23,45 +26,15 @@ pub struct Arguments {
 /// Prints the runs, the oldest first.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let notebook = Notebook::open_existing(&context.notebook)?;
-    let list = notebook.list()?;
+    let list = if arguments.check { notebook.checked_entries()? } else { notebook.entries()? };
     if arguments.json {
-        let list: Vec<_> = list
-            .iter()
-            .map(|s| {
-                json!({
-                    "id": s.id,
-                    "name": s.header.name,
-                    "batch": s.header.batch,
-                    "started": s.header.started,
-                    "experiment": s.header.experiment,
-                    "target": s.header.target,
-                    "setting": s.header.setting,
-                    "repetitions": s.repetitions,
-                    "done": s.done,
-                })
-            })
-            .collect();
-        return print_json("runs", list.into());
+        return print_json("runs", list.iter().map(object).collect());
     }
     if list.is_empty() {
         say!("No run yet in {}: try 'pagelab run'.", context.notebook.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let rows = list.iter().map(|s| {
-        let repetitions = if s.done == s.repetitions {
-            s.done.to_string()
-        } else {
-            format!("{} of {}", s.done, s.repetitions)
-        };
-        vec![
-            s.id.to_string(),
-            s.header.name.clone(),
-            s.header.started.get(..16).unwrap_or(&s.header.started).replace('T', " "),
-            repetitions,
-            s.header.experiment.name().to_owned(),
-            what(&s.header),
-        ]
-    });
+    let rows = list.iter().map(row);
     // A line each: what has no place at its end, `pagelab show` has.
     let headings = ["id", "name", "started (UTC)", "done", "experiment", "target · setting · parameters"];
     let whole = Style { width: usize::from(u16::MAX), ..context.style };
@@ -70,6 +43,51 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         say!("{}", cut(line, room));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A run as JSON.
+fn object(entry: &Entry) -> Value {
+    match entry {
+        Entry::Readable(s) => json!({
+            "id": s.id,
+            "name": s.header.name,
+            "batch": s.header.batch,
+            "started": s.header.started,
+            "experiment": s.header.experiment,
+            "target": s.header.target,
+            "setting": s.header.setting,
+            "repetitions": s.repetitions,
+            "done": s.done,
+        }),
+        Entry::Unreadable(run) => json!({
+            "id": run.id,
+            "name": run.name,
+            "started": run.started,
+            "unreadable": run.why,
+        }),
+    }
+}
+
+/// A run as cells.
+fn row(entry: &Entry) -> Vec<String> {
+    let (started, repetitions, experiment, what) = match entry {
+        Entry::Readable(s) => {
+            (&s.header.started, repetitions(s), s.header.experiment.name(), what(&s.header))
+        }
+        Entry::Unreadable(run) => {
+            (&run.started, "–".to_owned(), run.experiment.as_str(), format!("unreadable: {}", run.why))
+        }
+    };
+    let started = started.get(..16).unwrap_or(started).replace('T', " ");
+    vec![entry.id().to_string(), entry.name().to_owned(), started, repetitions, experiment.to_owned(), what]
+}
+
+fn repetitions(run: &Summary) -> String {
+    if run.done == run.repetitions {
+        run.done.to_string()
+    } else {
+        format!("{} of {}", run.done, run.repetitions)
+    }
 }
 
 fn what(header: &RunHeader) -> String {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, TargetSpec};
-use pagelab_notebook::Notebook;
+use pagelab_notebook::{Notebook, Problem};
 use pagelab_report::plot::{self, Numbers};
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
@@ -124,7 +124,15 @@ fn newest(kinds: &[&StudyKind], context: &Context) -> Result<Vec<Run>> {
     let runs = notebook.list()?;
     let of = |live: Live| runs.iter().rev().find(|run| run.done > 0 && live.is(&run.header));
     let found = kinds.iter().flat_map(|kind| (kind.live)()).filter_map(of);
-    found.map(|run| Ok(notebook.load(run.id)?)).collect()
+    let loaded = found.filter_map(|run| match notebook.load(run.id) {
+        // One that cannot be read is as good as none.
+        Err(error) if matches!(error.problem, Problem::Unreadable { .. }) => {
+            eprintln!("pagelab: {error}");
+            None
+        }
+        other => Some(other.map_err(Into::into)),
+    });
+    loaded.collect()
 }
 
 /// A value in its unit.

@@ -205,10 +205,10 @@ fn prefix(name: Option<&str>, usual: &str, context: &Context) -> Result<String> 
     if !context.notebook.exists() {
         return Ok(usual.to_owned());
     }
-    let runs = Notebook::open_existing(&context.notebook)?.list()?;
+    let runs = Notebook::open_existing(&context.notebook)?.entries()?;
     let taken = |prefix: &str| {
         let begin = format!("{prefix}-");
-        runs.iter().any(|run| run.header.name.starts_with(&begin))
+        runs.iter().any(|run| run.name().starts_with(&begin))
     };
     let mut prefix = usual.to_owned();
     let mut number = 1;
