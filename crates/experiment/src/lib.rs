@@ -9,6 +9,7 @@
 //! Nothing here measures, computes or prints.
 
 pub mod catalogue;
+pub mod declaration;
 pub mod experiments;
 pub mod failure;
 pub mod observation;

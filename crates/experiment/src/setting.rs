@@ -1,15 +1,16 @@
 //! The conditions that an experiment is performed under: the memory limit, the swap, the kernel's
 //! settings.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::size::Size;
+use crate::declaration::{self, Refusal, words};
+use crate::size::{Size, SizeError};
 
 /// Where the experiment's anonymous pages go when memory runs out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Swap {
     /// A swap file made for the run and removed after it.
@@ -19,9 +20,10 @@ pub enum Swap {
     /// No swap: a load beyond the limit is killed inside the limit.
     None,
 }
+words!(Swap);
 
 /// The transparent huge page mode for anonymous memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Thp {
     /// Huge pages wherever they fit.
@@ -31,116 +33,222 @@ pub enum Thp {
     /// No huge pages.
     Never,
 }
+words!(Thp);
+
+/// A memory limit, or the wish for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Limit {
+    /// Unlimited.
+    None,
+    /// At most this.
+    Of(Size),
+}
+
+impl FromStr for Limit {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "none" { Ok(Self::None) } else { text.parse().map(Self::Of) }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Of(size) => size.fmt(f),
+        }
+    }
+}
+
+impl TryFrom<String> for Limit {
+    type Error = SizeError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Limit> for String {
+    fn from(limit: Limit) -> Self {
+        limit.to_string()
+    }
+}
 
 /// The most samples a second of a profile.
 pub const MOST_SAMPLES: u32 = 50_000;
 
 /// The conditions of a run. Whatever is `None` or absent stays as the target has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Setting {
-    /// The memory limit.
-    pub memory: Option<Size>,
-    /// The kind of swap.
+    /// The memory limit: a SIZE, or none [default: 64M]
+    #[arg(long, value_name = "SIZE", global = true)]
+    pub memory: Option<Limit>,
+    /// The swap for the run: a file or a zram device made for it, or none [default: file]
+    #[arg(long, value_enum, global = true)]
     pub swap: Option<Swap>,
-    /// The size of the swap; unset: what the experiment needs at most.
+    /// The size of that swap [default: what the experiment needs]
+    #[arg(long, value_name = "SIZE", global = true)]
     pub swap_size: Option<Size>,
-    /// The transparent huge page mode.
+    /// Transparent huge pages during the run
+    #[arg(long, value_enum, global = true)]
     pub thp: Option<Thp>,
-    /// The kernel's inclination to swap, 0 to 200.
+    /// The kernel's inclination to swap during the run
+    #[arg(long, value_name = "0-200", value_parser = clap::value_parser!(u8).range(0..=200), global = true)]
     pub swappiness: Option<u8>,
-    /// Whether the calls of chosen kernel functions are counted, in a load performed once more for it.
+    /// Count the calls of chosen kernel functions, in a load performed once more for it (root)
+    #[arg(long, global = true)]
     pub functions: bool,
-    /// Samples of a kernel profile a second on each processor, in a load performed once more for it; 0:
-    /// none; unset: what the experiment has by itself.
+    /// Sample where the kernel is, so often a second, in a load performed once more for it (root) [default: forkstorm 997, others 0]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_SAMPLES)), global = true)]
     pub profile: Option<u32>,
-    /// Files under /sys or /proc/sys and the values to write there for the time of the run.
-    pub set: BTreeMap<String, String>,
+    /// A file under /sys or /proc/sys and its value during the run
+    #[arg(long, value_name = "FILE=VALUE", value_parser = assignment, global = true)]
+    #[serde(with = "by_path")]
+    pub set: Vec<FileValue>,
 }
 
-macro_rules! words {
-    ($type:ident: $($variant:ident = $word:literal),+) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$variant => $word),+ })
-            }
-        }
-        impl std::str::FromStr for $type {
-            type Err = String;
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err(format!("'{text}' is none of {}", [$($word),+].join(", "))),
-                }
-            }
-        }
-    };
+/// A file of the kernel's and the value it is to have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileValue {
+    /// Under /sys or /proc/sys.
+    pub path: String,
+    /// The value.
+    pub value: String,
 }
-words!(Swap: File = "file", Zram = "zram", None = "none");
-words!(Thp: Always = "always", Madvise = "madvise", Never = "never");
-pub(crate) use words;
+
+impl fmt::Display for FileValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.path, self.value)
+    }
+}
+
+fn assignment(text: &str) -> Result<FileValue, Refusal> {
+    let pair = text.split_once('=').filter(|(path, value)| {
+        (path.starts_with("/sys/") || path.starts_with("/proc/sys/"))
+            && !path.contains("..")
+            && !value.trim().is_empty()
+    });
+    let (path, value) = pair.ok_or_else(|| {
+        Refusal::new(format!("write /sys/FILE=VALUE or /proc/sys/FILE=VALUE, not '{text}'"))
+    })?;
+    Ok(FileValue { path: path.to_owned(), value: value.to_owned() })
+}
+
+/// The files to set as the notebook keeps them: a map from path to value.
+mod by_path {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::FileValue;
+
+    pub fn serialize<S: Serializer>(set: &[FileValue], serializer: S) -> Result<S::Ok, S::Error> {
+        let map: BTreeMap<&str, &str> = set.iter().map(|f| (f.path.as_str(), f.value.as_str())).collect();
+        map.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FileValue>, D::Error> {
+        let map = BTreeMap::<String, String>::deserialize(deserializer)?;
+        Ok(map.into_iter().map(|(path, value)| FileValue { path, value }).collect())
+    }
+}
 
 impl Setting {
+    /// Every condition that a setting can name: (key, help).
+    pub fn keys() -> Vec<declaration::Parameter> {
+        declaration::parameters::<Self>()
+    }
+
+    /// The limit, where there is one.
+    pub fn limit(&self) -> Option<Size> {
+        match self.memory {
+            Some(Limit::Of(size)) => Some(size),
+            Some(Limit::None) | None => None,
+        }
+    }
+
     /// Takes one `key=value` of a target's options; `Ok(false)` when the key is no setting.
     ///
     /// # Errors
     /// A sentence that says what the value should be.
-    pub fn apply(&mut self, key: &str, value: &str) -> Result<bool, String> {
-        let size = |v: &str| v.parse::<Size>().map_err(|e| e.to_string());
-        match key {
-            "memory" if value == "none" => self.memory = None,
-            "memory" => self.memory = Some(size(value)?),
-            "swap" => self.swap = Some(value.parse()?),
-            "swap-size" => self.swap_size = Some(size(value)?),
-            "thp" => self.thp = Some(value.parse()?),
-            "swappiness" => {
-                let number = value.parse().ok().filter(|&n: &u8| n <= 200);
-                self.swappiness =
-                    Some(number.ok_or(format!("swappiness is a number from 0 to 200, not '{value}'"))?);
-            }
-            "functions" => {
-                self.functions = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err(format!("functions is on or off, not '{value}'")),
-                }
-            }
-            "profile" => {
-                let number = value.parse().ok().filter(|&n: &u32| n <= MOST_SAMPLES);
-                self.profile = Some(number.ok_or(format!(
-                    "profile is a number of samples a second from 0 to {MOST_SAMPLES}, not '{value}'"
-                ))?);
-            }
-            "set" => {
-                let pair = value.split_once('=').filter(|(path, _)| {
-                    (path.starts_with("/sys/") || path.starts_with("/proc/sys/")) && !path.contains("..")
-                });
-                let (path, value) = pair.ok_or(format!(
-                    "write set=/sys/FILE=VALUE or set=/proc/sys/FILE=VALUE, not 'set={value}'"
-                ))?;
-                self.set.insert(path.to_owned(), value.to_owned());
-            }
-            _ => return Ok(false),
+    pub fn apply(&mut self, key: &str, value: &str) -> Result<bool, Refusal> {
+        if key == "set" {
+            self.set_file(assignment(value)?);
+            return Ok(true);
         }
-        Ok(true)
+        let set = std::mem::take(&mut self.set);
+        let assigned = declaration::assign(self, key, value);
+        self.set = set;
+        assigned
+    }
+
+    /// Sets a file of the kernel's; a later value of one file replaces an earlier one.
+    pub fn set_file(&mut self, file: FileValue) {
+        self.set.retain(|known| known.path != file.path);
+        self.set.push(file);
+        self.set.sort();
+    }
+
+    /// What is set, as `(key, value)`; `set` once for each file.
+    pub fn assignments(&self) -> Vec<(String, String)> {
+        let mut all = declaration::assignments(self);
+        all.extend(self.set.iter().map(|file| ("set".to_owned(), file.to_string())));
+        all
     }
 }
 
 impl fmt::Display for Setting {
     /// As the options of a target: `memory=64M,swap=file`; empty when nothing is set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::new();
-        let mut part = |key: &str, value: Option<String>| parts.extend(value.map(|v| format!("{key}={v}")));
-        part("memory", self.memory.map(|v| v.to_string()));
-        part("swap", self.swap.map(|v| v.to_string()));
-        part("swap-size", self.swap_size.map(|v| v.to_string()));
-        part("thp", self.thp.map(|v| v.to_string()));
-        part("swappiness", self.swappiness.map(|v| v.to_string()));
-        part("functions", self.functions.then(|| "on".to_owned()));
-        part("profile", self.profile.map(|v| v.to_string()));
-        for (path, value) in &self.set {
-            part("set", Some(format!("{path}={value}")));
-        }
+        let parts: Vec<String> =
+            self.assignments().into_iter().map(|(key, value)| format!("{key}={value}")).collect();
         f.write_str(&parts.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_what_its_text_says() {
+        let mut setting = Setting::default();
+        let given = [
+            ("memory", "64M"),
+            ("swap", "zram"),
+            ("swap-size", "1G"),
+            ("thp", "never"),
+            ("swappiness", "7"),
+            ("functions", "on"),
+            ("profile", "99"),
+            ("set", "/sys/kernel/mm/lru_gen/enabled=y"),
+        ];
+        for (key, value) in given {
+            assert_eq!(setting.apply(key, value), Ok(true), "{key}");
+        }
+        let text = given.map(|(key, value)| format!("{key}={value}")).join(",");
+        assert_eq!(setting.to_string(), text);
+        let keys: Vec<String> = Setting::keys().into_iter().map(|key| key.name).collect();
+        assert_eq!(keys, given.map(|(key, _)| key));
+        let json = serde_json::to_string(&setting).unwrap();
+        assert_eq!(serde_json::from_str::<Setting>(&json).unwrap(), setting);
+        assert_eq!(setting.apply("colour", "red"), Ok(false));
+        for (key, value) in
+            [("thp", "sometimes"), ("swappiness", "300"), ("functions", "1"), ("memory", "64X")]
+        {
+            assert!(setting.apply(key, value).is_err(), "{key}={value}");
+        }
+        setting.apply("memory", "none").unwrap();
+        assert_eq!((setting.memory, setting.limit()), (Some(Limit::None), None));
+    }
+
+    #[test]
+    fn an_older_notebooks_setting_is_read() {
+        let old = r#"{"memory":"64M","swap":null,"swap_size":null,"thp":null,"swappiness":null,"functions":false,"profile":null,"set":{"/proc/sys/vm/x":"1"}}"#;
+        let setting: Setting = serde_json::from_str(old).unwrap();
+        assert_eq!(setting.to_string(), "memory=64M,set=/proc/sys/vm/x=1");
     }
 }

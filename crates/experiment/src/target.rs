@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::Refusal;
 use crate::experiments::Experiment;
 use crate::failure::{Failure, RecorderError};
 use crate::observation::Observation;
@@ -55,7 +56,7 @@ impl TargetSpec {
     ///
     /// # Errors
     /// A sentence when a setting has an impossible value.
-    pub fn setting(&self, base: &Setting) -> Result<(Setting, Vec<(String, String)>), String> {
+    pub fn setting(&self, base: &Setting) -> Result<(Setting, Vec<(String, String)>), Refusal> {
         let mut setting = base.clone();
         let mut own = Vec::new();
         for (key, value) in &self.options {

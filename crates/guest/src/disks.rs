@@ -38,7 +38,7 @@ impl Disks {
         let need = experiment.footprint(4096);
         let wanted = match setting.swap {
             Some(swap) => swap == Swap::File,
-            None => need.anonymous > 0 && setting.memory.is_some(),
+            None => need.anonymous > 0 && setting.limit().is_some(),
         };
         if wanted {
             let swap = setting.swap_size.map_or(need.anonymous, |size| size.bytes(4096));

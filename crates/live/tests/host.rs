@@ -11,7 +11,7 @@ use std::{fs, panic, thread};
 use pagelab_experiment::catalogue::{ENVIRONMENT, WINDOWS};
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::setting::{Setting, Swap};
+use pagelab_experiment::setting::{Limit, Setting, Swap};
 use pagelab_experiment::{
     Experiment, Failure, FailureKind, Observation, Observations, Recorder, RecorderError, Size, Target,
 };
@@ -243,7 +243,7 @@ fn a_file_is_read_once_in_this_process() {
 }
 
 fn limit(swap: Swap) -> Setting {
-    Setting { memory: Some(Size::Bytes(32 << 20)), swap: Some(swap), ..Setting::default() }
+    Setting { memory: Some(Limit::Of(Size::Bytes(32 << 20))), swap: Some(swap), ..Setting::default() }
 }
 
 /// Why this user or this machine cannot bound a load, if so.

@@ -146,7 +146,7 @@ impl PagingModel {
     }
 
     fn frames(&self, setting: &Setting, pages: u32) -> u32 {
-        let limit = setting.memory.map(|size| size.pages(PAGE_SIZE).min(u64::from(u32::MAX)) as u32);
+        let limit = setting.limit().map(|size| size.pages(PAGE_SIZE).min(u64::from(u32::MAX)) as u32);
         // Without a limit: as much as the mapping needs, and what a system keeps free.
         self.frames.or(limit).unwrap_or(pages.saturating_mul(2)).max(1)
     }

@@ -47,7 +47,7 @@ pub fn parts() -> Vec<Part> {
         Part {
             name: "vmtest",
             experiment: Experiment::Vmtest(Vmtest {
-                sizes: Sizes::Range { from: Size::Bytes(16 << 10), to: Size::Bytes(96 << 20), each: 1 },
+                sizes: Some(Sizes::Range { from: Size::Bytes(16 << 10), to: Size::Bytes(96 << 20), each: 1 }),
                 seconds: 0.15,
                 ..Vmtest::default()
             }),
@@ -68,7 +68,7 @@ pub fn parts() -> Vec<Part> {
             name: "fileread",
             experiment: Experiment::Fileread(Fileread {
                 access: vec![Access::Pread, Access::Nowait],
-                sizes: Sizes::List([8 << 20, 32 << 20, 96 << 20].map(Size::Bytes).to_vec()),
+                sizes: Some(Sizes::List([8 << 20, 32 << 20, 96 << 20].map(Size::Bytes).to_vec())),
                 reads: 4000,
                 seconds: 0.5,
                 ..Fileread::default()

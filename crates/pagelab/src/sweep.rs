@@ -3,6 +3,7 @@
 
 use anyhow::{Result, anyhow};
 use pagelab_analysis::least_memory::{Knee, Next, Point, next};
+use pagelab_experiment::setting::Limit;
 use pagelab_experiment::{Experiment, Outcome, Repetition, Run, Setting, Size, TargetSpec};
 use pagelab_report::text::{bytes, duration};
 
@@ -49,9 +50,9 @@ pub fn sweep(
             Next::Measure(memory) => memory,
         };
         let size = Size::Bytes(memory);
-        let setting = Setting { memory: Some(size), ..setting.clone() };
+        let setting = Setting { memory: Some(Limit::Of(size)), ..setting.clone() };
         // A limit that is measured again is another run.
-        let before = runs.iter().filter(|run| run.header.setting.memory == Some(size)).count();
+        let before = runs.iter().filter(|run| run.header.setting.limit() == Some(size)).count();
         let point_name = name.map(|name| {
             let ordinal = if before == 0 { String::new() } else { format!("-{}", before + 1) };
             format!("{name}-{}{ordinal}", bytes(memory as f64).replace(' ', ""))

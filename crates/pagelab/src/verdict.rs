@@ -140,7 +140,7 @@ fn avoidable(run: &Run) -> Option<String> {
 }
 
 fn limit(setting: &Setting) -> Option<String> {
-    setting.memory.map(|size| size.to_string())
+    setting.limit().map(|size| size.to_string())
 }
 
 /// The warnings of all repetitions, each once.

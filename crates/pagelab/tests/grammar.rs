@@ -49,18 +49,17 @@ fn wrong_usage_is_status_2_and_says_what_to_do() {
 fn the_experiments_have_the_parameters_that_the_catalogue_names() {
     let lab = Lab::new();
     for experiment in pagelab_experiment::Experiment::catalogue() {
+        let name = &experiment.name;
         // Long lines are wrapped.
-        let help = lab.ok(&format!("run {} --help", experiment.0));
+        let help = lab.ok(&format!("run {name} --help"));
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        for parameter in experiment.2 {
-            assert!(help.contains(&format!("--{}", parameter.name)), "{} {}", experiment.0, parameter.name);
-            if !["false", "none"].contains(&parameter.default) {
-                assert!(
-                    help.contains(&format!("[default: {}]", parameter.default)),
-                    "{} {}",
-                    experiment.0,
-                    parameter.name
-                );
+        for parameter in experiment.parameters.iter().filter(|p| p.name != "program") {
+            assert!(help.contains(&format!("--{}", parameter.name)), "{name} {}", parameter.name);
+            if let Some(default) = &parameter.default {
+                assert!(help.contains(&format!("[default: {default}]")), "{name} {}", parameter.name);
+            }
+            for word in &parameter.words {
+                assert!(help.contains(word), "{name} {} {word}", parameter.name);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! them. What has not been run is a dash, and the table's title says how to get it.
 
 use pagelab_experiment::observation::{Observations, Table as Seen};
+use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run, RunHeader, Setting, Size};
 
@@ -30,14 +31,14 @@ impl Live {
     /// The setting that it is performed under.
     pub fn setting(&self) -> Setting {
         // Times are wanted, not where the kernel spent them.
-        Setting { memory: self.memory, profile: Some(0), ..Setting::default() }
+        Setting { memory: self.memory.map(Limit::Of), profile: Some(0), ..Setting::default() }
     }
 
     /// Whether this run is one of it, on a kernel that runs.
     pub fn is(&self, header: &RunHeader) -> bool {
         !matches!(header.target.kind, TargetKind::Model(_))
             && header.experiment == self.experiment
-            && header.setting.memory == self.memory
+            && header.setting.limit() == self.memory
     }
 
     /// What the newest of the runs saw.
@@ -101,7 +102,7 @@ mod tests {
             batch: String::new(),
             experiment: Experiment::Clock(Clock::default()),
             target: target.parse().unwrap(),
-            setting: Setting { memory, ..Setting::default() },
+            setting: Setting { memory: memory.map(Limit::Of), ..Setting::default() },
             started: "2026-01-02T03:04:05Z".into(),
             pagelab: String::new(),
         }

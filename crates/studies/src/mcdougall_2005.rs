@@ -133,7 +133,7 @@ pub(crate) fn live() -> Vec<Live> {
     let fileread = Fileread {
         access: vec![Access::Pread],
         reads: 10_000,
-        sizes: Sizes::List(SIZES.map(Size::Bytes).to_vec()),
+        sizes: Some(Sizes::List(SIZES.map(Size::Bytes).to_vec())),
         seconds: 1.5,
         ..Fileread::default()
     };

@@ -6,51 +6,30 @@
 //! When a step is called suspect is part of the experiment: the running kernel's steps, a modelled guest's
 //! and the published ones are judged by the same rule, [`suspicions`].
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use super::Parameter;
+use crate::declaration::declared;
 
 /// The parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 pub struct Clock {
-    /// The number of steps.
+    /// The number of steps
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub steps: u32,
-    /// The length of a step in milliseconds.
+    /// The length of a step in ms
+    #[arg(long, value_name = "MS", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub step: u64,
-    /// Another machine's clock server, HOST:PORT.
+    /// HOST:PORT where another machine runs: pagelab clock serve
+    #[arg(long, value_name = "HOST:PORT")]
     pub reference: Option<String>,
 }
-
-/// The parameters as the command line has them.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "steps", default: "10", help: "the number of steps" },
-    Parameter { name: "step", default: "1000", help: "the length of a step, ms" },
-    Parameter {
-        name: "reference",
-        default: "none",
-        help: "HOST:PORT where another machine runs: pagelab clock serve",
-    },
-];
-
-impl Default for Clock {
-    fn default() -> Self {
-        Self { steps: 10, step: 1000, reference: None }
-    }
-}
+declared!(Clock);
 
 impl Clock {
     /// The form that goes before a suite: under a second.
     pub fn short() -> Self {
         Self { steps: 4, step: 100, reference: None }
-    }
-}
-
-impl fmt::Display for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "--steps {} --step {}", self.steps, self.step)?;
-        self.reference.iter().try_for_each(|reference| write!(f, " --reference {reference}"))
     }
 }
 

@@ -1,14 +1,12 @@
 //! `faultscale`: how memory management scales with workers (Matthew Dillon, 2011).
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Footprint, Parameter};
-use crate::setting::words;
+use super::Footprint;
+use crate::declaration::{declared, positive, words};
 
 /// What the workers do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// First writes to private anonymous pages.
@@ -22,10 +20,10 @@ pub enum Work {
     /// Compiling sources.
     Build,
 }
-words!(Work: Anon = "anon", File = "file", Map = "map", Fork = "fork", Build = "build");
+words!(Work);
 
 /// What the workers are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workers {
     /// Threads of one process: one address space.
@@ -33,55 +31,38 @@ pub enum Workers {
     /// Processes: one each.
     Processes,
 }
-words!(Workers: Threads = "threads", Processes = "processes");
+words!(Workers);
 
 /// The parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 pub struct Faultscale {
-    /// What the workers do.
+    /// What the workers do
+    #[arg(long, value_enum, default_value = "anon")]
     pub work: Work,
-    /// What they are.
+    /// What the workers are
+    #[arg(long = "as", value_enum, default_value = "threads")]
     pub as_: Workers,
-    /// How many, one after the other.
+    /// How many workers, one after the other
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2,3,4,6,8", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub workers: Vec<u32>,
-    /// Seconds for each number of workers (not of a build, which is done when it is done).
+    /// Seconds for each number of workers (not of a build, which is done when it is done)
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
     pub seconds: f64,
-    /// Pages of a worker's mapping.
+    /// Pages of a worker's mapping
+    #[arg(long, value_name = "PAGES", default_value = "1024", value_parser = clap::value_parser!(u64).range(1..))]
     pub pages: u64,
-    /// `build`: copies of the build at once.
+    /// build: copies at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub copies: u32,
-    /// `build`: the source files that are written and compiled.
+    /// build: source files to write and compile
+    #[arg(long, value_name = "N", default_value = "24", value_parser = clap::value_parser!(u32).range(1..))]
     pub sources: u32,
-    /// `build`: instead, this command with {jobs} for the number of workers.
+    /// build: a command instead, {jobs} being the number of workers: 'make -j{jobs}'
+    #[arg(long, value_name = "COMMAND")]
     pub cmd: Option<String>,
 }
-
-/// The parameters as the command line has them.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "work", default: "anon", help: "anon, file, map, fork, or build" },
-    Parameter { name: "as", default: "threads", help: "workers are threads of one process, or processes" },
-    Parameter { name: "workers", default: "1,2,3,4,6,8", help: "how many workers, one after the other" },
-    Parameter { name: "seconds", default: "1", help: "seconds for each number of workers" },
-    Parameter { name: "pages", default: "1024", help: "pages of a worker's mapping" },
-    Parameter { name: "copies", default: "1", help: "build: copies at once" },
-    Parameter { name: "sources", default: "24", help: "build: source files to write and compile" },
-    Parameter { name: "cmd", default: "none", help: "build: a command instead, such as 'make -j{jobs}'" },
-];
-
-impl Default for Faultscale {
-    fn default() -> Self {
-        Self {
-            work: Work::Anon,
-            as_: Workers::Threads,
-            workers: vec![1, 2, 3, 4, 6, 8],
-            seconds: 1.0,
-            pages: 1024,
-            copies: 1,
-            sources: 24,
-            cmd: None,
-        }
-    }
-}
+declared!(Faultscale);
 
 impl Faultscale {
     /// The mappings of all workers; for a build, what its compilers take.
@@ -95,19 +76,6 @@ impl Faultscale {
             }
             Work::File => Footprint { anonymous: 0, file: self.pages.saturating_mul(page_size) },
             _ => Footprint { anonymous: mappings, file: 0 },
-        }
-    }
-}
-
-impl fmt::Display for Faultscale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { work, as_, workers, seconds, pages, copies, sources, cmd } = self;
-        let workers: Vec<String> = workers.iter().map(u32::to_string).collect();
-        write!(f, "--work {work} --as {as_} --workers {}", workers.join(","))?;
-        match (work, cmd) {
-            (Work::Build, Some(cmd)) => write!(f, " --copies {copies} --cmd '{cmd}'"),
-            (Work::Build, None) => write!(f, " --copies {copies} --sources {sources}"),
-            _ => write!(f, " --seconds {seconds} --pages {pages}"),
         }
     }
 }

@@ -1,16 +1,14 @@
 //! `fileread` and `seqread`: what reading a file costs (Richard McDougall, 2005).
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Footprint, Parameter};
-use crate::setting::words;
+use super::Footprint;
+use crate::declaration::{declared, positive, words};
 use crate::size::Size;
 use crate::sizes::Sizes;
 
 /// The way to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
     /// pread(2).
@@ -20,55 +18,35 @@ pub enum Access {
     /// preadv2(2) with RWF_NOWAIT, and without it where that finds nothing: tells hits exactly.
     Nowait,
 }
-words!(Access: Pread = "pread", Mmap = "mmap", Nowait = "nowait");
+words!(Access);
 
 /// The parameters of `fileread`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 pub struct Fileread {
-    /// The ways to read, one after the other.
+    /// The ways to read, one after the other
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pread,mmap,nowait")]
     pub access: Vec<Access>,
-    /// Random reads in each case.
+    /// Random reads in each case
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(1..))]
     pub reads: u64,
-    /// Bytes of a read.
+    /// Bytes of a read
+    #[arg(long, value_name = "SIZE", default_value = "8K")]
     pub read: Size,
-    /// The files' sizes: small and large in memory, larger than the limit.
-    pub sizes: Sizes,
-    /// Seconds for each case, at most.
+    /// The files: small in memory, large in memory, beyond it [default: an eighth, a half and twice the limit]
+    #[arg(long, value_name = "SIZES")]
+    pub sizes: Option<Sizes>,
+    /// Seconds for each case, at most
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = positive)]
     pub seconds: f64,
-    /// Reads offered a second; none: as fast as they go.
+    /// Reads offered a second [default: as fast as they go]
+    #[arg(long, value_name = "HZ", value_parser = positive)]
     pub rate: Option<f64>,
-    /// The seed of the offsets.
+    /// The seed of the offsets
+    #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
 }
-
-/// The parameters of `fileread` as the command line has them.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "access", default: "pread,mmap,nowait", help: "the ways to read: pread, mmap, nowait" },
-    Parameter { name: "reads", default: "20000", help: "random reads in each case" },
-    Parameter { name: "read", default: "8K", help: "bytes of a read" },
-    Parameter {
-        name: "sizes",
-        default: "an eighth, a half and twice the limit",
-        help: "the files: small in memory, large in memory, larger than memory",
-    },
-    Parameter { name: "seconds", default: "5", help: "seconds for each case, at most" },
-    Parameter { name: "rate", default: "none", help: "reads offered a second; none: as fast as they go" },
-    Parameter { name: "seed", default: "1", help: "the seed of the offsets" },
-];
-
-impl Default for Fileread {
-    fn default() -> Self {
-        Self {
-            access: vec![Access::Pread, Access::Mmap, Access::Nowait],
-            reads: 20_000,
-            read: Size::Bytes(8192),
-            sizes: Self::sizes_for(Some(64 << 20)),
-            seconds: 5.0,
-            rate: None,
-            seed: 1,
-        }
-    }
-}
+declared!(Fileread);
 
 impl Fileread {
     /// The default sizes under this limit; without one as under 64 MiB.
@@ -77,63 +55,36 @@ impl Fileread {
         Sizes::List([limit / 8, limit / 2, limit.saturating_mul(2)].map(Size::Bytes).to_vec())
     }
 
+    /// The files that are read: those asked for, else those under the default limit.
+    pub fn files(&self) -> Sizes {
+        self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None))
+    }
+
     /// The greatest file.
     pub fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: 0, file: self.sizes.greatest(page_size) }
-    }
-}
-
-impl fmt::Display for Fileread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { access, reads, read, sizes, seconds, rate, seed } = self;
-        let access: Vec<String> = access.iter().map(Access::to_string).collect();
-        let access = access.join(",");
-        write!(
-            f,
-            "--access {access} --reads {reads} --read {read} --sizes {sizes} --seconds {seconds} --seed {seed}"
-        )?;
-        rate.iter().try_for_each(|rate| write!(f, " --rate {rate}"))
+        Footprint { anonymous: 0, file: self.files().greatest(page_size) }
     }
 }
 
 /// The parameters of `seqread`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 pub struct Seqread {
-    /// The file's size.
+    /// The file's size
+    #[arg(long, value_name = "SIZE", default_value = "32M")]
     pub size: Size,
-    /// Bytes of a read.
+    /// Bytes of a read
+    #[arg(long, value_name = "SIZES", default_value = "4K..16M:1")]
     pub transfers: Sizes,
-    /// Seconds for each transfer size, at most.
+    /// Seconds for each transfer size, at most
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = positive)]
     pub seconds: f64,
 }
-
-/// The parameters of `seqread` as the command line has them.
-pub const SEQUENTIAL: &[Parameter] = &[
-    Parameter { name: "size", default: "32M", help: "the file's size" },
-    Parameter { name: "transfers", default: "4K..16M:1", help: "bytes of a read" },
-    Parameter { name: "seconds", default: "2", help: "seconds for each transfer size, at most" },
-];
-
-impl Default for Seqread {
-    fn default() -> Self {
-        Self {
-            size: Size::Bytes(32 << 20),
-            transfers: Sizes::Range { from: Size::Bytes(4096), to: Size::Bytes(16 << 20), each: 1 },
-            seconds: 2.0,
-        }
-    }
-}
+declared!(Seqread);
 
 impl Seqread {
     /// The file.
     pub fn footprint(&self, page_size: u64) -> Footprint {
         Footprint { anonymous: 0, file: self.size.bytes(page_size) }
-    }
-}
-
-impl fmt::Display for Seqread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { size, transfers, seconds } = self;
-        write!(f, "--size {size} --transfers {transfers} --seconds {seconds}")
     }
 }

@@ -13,6 +13,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{self, Declared};
+
 pub use clock::{Clock, Suspicion};
 pub use command::Command;
 pub use faultscale::{Faultscale, Work, Workers};
@@ -23,40 +25,31 @@ pub use recording::Recording;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
 
 /// An experiment with all its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Subcommand, strum::IntoStaticStr)]
 #[serde(tag = "experiment", rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Experiment {
-    /// References to one anonymous mapping (VM Regress's test).
+    /// References to one anonymous mapping, each timed (Gorman 2002)
     Mapanon(Paging),
-    /// References to one mapping of a file.
+    /// References to one mapping of a file, each timed
     Mapfile(Paging),
-    /// Throughput against active virtual memory (Irlam).
+    /// Throughput against active virtual memory, and its knees (Irlam 1990)
     Vmtest(Vmtest),
-    /// Fork, exec and exit (Morton).
+    /// Fork, exec and exit as fast as they go (Morton 2002)
     Forkstorm(Forkstorm),
-    /// Memory management against the number of workers (Dillon).
+    /// Faults, mappings, forks or a build against the number of workers (Dillon 2011)
     Faultscale(Faultscale),
-    /// Random reads of files (McDougall).
+    /// Random reads of files that fit in memory and do not (McDougall 2005)
     Fileread(Fileread),
-    /// Sequential reads against the transfer size (McDougall).
+    /// Sequential reads against the transfer size (McDougall 2005)
     Seqread(Seqread),
-    /// Whether time is true (McDougall).
+    /// Whether time is true on this machine (McDougall 2007)
     Clock(Clock),
-    /// A program of the user's.
+    /// Any program of yours, under a memory limit or none: command -- PROGRAM ARGUMENTS
     Command(Command),
     /// The kernel's counters over time (`pagelab record`); no target performs it.
+    #[command(skip)]
     Record(Recording),
-}
-
-/// One parameter of an experiment, for `pagelab experiments` and the manual.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// The command line's name, without dashes.
-    pub name: &'static str,
-    /// The default as text.
-    pub default: &'static str,
-    /// One line.
-    pub help: &'static str,
 }
 
 /// The most that an experiment holds at once, in bytes.
@@ -92,51 +85,97 @@ impl Experiment {
         }
     }
 
-    /// Name, one line, and parameters of every experiment.
-    pub fn catalogue() -> &'static [(&'static str, &'static str, &'static [Parameter])] {
-        &[
-            ("mapanon", "references to one anonymous mapping (Gorman 2002)", paging::PARAMETERS),
-            ("mapfile", "references to one mapping of a file", paging::PARAMETERS),
-            ("vmtest", "throughput against active virtual memory (Irlam 1990)", vmtest::PARAMETERS),
-            ("forkstorm", "fork, exec and exit as fast as they go (Morton 2002)", forkstorm::PARAMETERS),
-            ("faultscale", "memory management against workers (Dillon 2011)", faultscale::PARAMETERS),
-            ("fileread", "random reads of files (McDougall 2005)", fileread::PARAMETERS),
-            ("seqread", "sequential reads against the transfer size (McDougall 2005)", fileread::SEQUENTIAL),
-            ("clock", "whether time is true on this machine (McDougall 2007)", clock::PARAMETERS),
-            ("command", "any program of yours: command -- PROGRAM ARGUMENTS", command::PARAMETERS),
-        ]
+    /// Every experiment, as the command line has it: name, one line, parameters.
+    pub fn catalogue() -> Vec<Declared> {
+        declaration::subcommands::<Self>()
+    }
+
+    /// The same with what depends on the memory limit settled: the sizes that nobody asked for.
+    pub fn settled(&self, limit: Option<u64>) -> Self {
+        let mut settled = self.clone();
+        match &mut settled {
+            Self::Vmtest(vmtest) => {
+                vmtest.sizes.get_or_insert_with(|| Vmtest::sizes_for(limit));
+            }
+            Self::Fileread(fileread) => {
+                fileread.sizes.get_or_insert_with(|| Fileread::sizes_for(limit));
+            }
+            _ => {}
+        }
+        settled
     }
 
     /// The experiment's name on the command line.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Mapanon(_) => "mapanon",
-            Self::Mapfile(_) => "mapfile",
-            Self::Vmtest(_) => "vmtest",
-            Self::Forkstorm(_) => "forkstorm",
-            Self::Faultscale(_) => "faultscale",
-            Self::Fileread(_) => "fileread",
-            Self::Seqread(_) => "seqread",
-            Self::Clock(_) => "clock",
-            Self::Command(_) => "command",
-            Self::Record(_) => "record",
-        }
+        self.into()
     }
 }
 
 impl fmt::Display for Experiment {
     /// The command line that performs it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.name())?;
         match self {
-            Self::Mapanon(paging) | Self::Mapfile(paging) => write!(f, "{} {paging}", self.name()),
-            Self::Vmtest(vmtest) => write!(f, "vmtest {vmtest}"),
-            Self::Forkstorm(forkstorm) => write!(f, "forkstorm {forkstorm}"),
-            Self::Faultscale(faultscale) => write!(f, "faultscale {faultscale}"),
-            Self::Fileread(fileread) => write!(f, "fileread {fileread}"),
-            Self::Seqread(seqread) => write!(f, "seqread {seqread}"),
-            Self::Clock(clock) => write!(f, "clock {clock}"),
-            Self::Command(command) => write!(f, "command {command}"),
-            Self::Record(recording) => write!(f, "{} {recording}", self.name()),
+            Self::Mapanon(parameters) | Self::Mapfile(parameters) => parameters.fmt(f),
+            Self::Vmtest(parameters) => parameters.fmt(f),
+            Self::Forkstorm(parameters) => parameters.fmt(f),
+            Self::Faultscale(parameters) => parameters.fmt(f),
+            Self::Fileread(parameters) => parameters.fmt(f),
+            Self::Seqread(parameters) => parameters.fmt(f),
+            Self::Clock(parameters) => parameters.fmt(f),
+            Self::Command(parameters) => parameters.fmt(f),
+            Self::Record(parameters) => parameters.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser, Debug)]
+    struct Line {
+        #[command(subcommand)]
+        experiment: Experiment,
+    }
+
+    fn parsed(line: &str) -> Experiment {
+        let words = std::iter::once("pagelab").chain(line.split_whitespace());
+        <Line as clap::Parser>::try_parse_from(words).unwrap().experiment
+    }
+
+    #[test]
+    fn the_printed_command_line_is_the_experiment() {
+        for line in [
+            "mapanon",
+            "mapfile --pages 7 --pattern zipf:0.9 --touch write --warm",
+            "vmtest",
+            "vmtest --sizes 1M..4M:3 --pages-of thp --seconds 0.5",
+            "forkstorm --child exec --script /tmp/x",
+            "faultscale --as processes --workers 1,7",
+            "fileread --access nowait,pread --rate 2.5",
+            "seqread",
+            "clock --reference here:1",
+            "command --most 1G --allow-failure -- sort -r",
+        ] {
+            let experiment = parsed(line);
+            assert_eq!(parsed(&experiment.to_string()), experiment, "{line}: {experiment}");
+            let json = serde_json::to_string(&experiment).unwrap();
+            assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_an_older_pagelab_did_not_know_has_its_default() {
+        for declared in Experiment::catalogue() {
+            let bare = serde_json::json!({ "experiment": declared.name });
+            let experiment: Experiment = serde_json::from_value(bare).unwrap();
+            assert_eq!(experiment.name(), declared.name);
+            for parameter in declared.parameters.iter().filter(|p| p.default.is_some()) {
+                let shown = experiment.to_string();
+                let wanted = format!("--{} {}", parameter.name, parameter.default.as_deref().unwrap());
+                assert!(shown.contains(&wanted), "{shown}: {wanted}");
+            }
         }
     }
 }

@@ -5,14 +5,12 @@
 //! a file by being written to disk): a read of anonymous memory that was never written only maps
 //! the kernel's shared zero page and consumes nothing.
 
-use std::fmt;
 use std::str::FromStr;
 
 use pagelab_reference::Pattern;
 use serde::{Deserialize, Serialize};
 
-use super::Parameter;
-use crate::setting::words;
+use crate::declaration::{declared, words};
 
 /// What a mapping is backed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +23,7 @@ pub enum Backing {
 }
 
 /// What one reference does to its page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Touch {
     /// Reads every byte of the page.
@@ -35,61 +33,33 @@ pub enum Touch {
     /// Writes one machine word.
     Write,
 }
-words!(Touch: Page = "page", Word = "word", Write = "write");
+words!(Touch);
 
 /// The parameters of `mapanon` and `mapfile`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Paging {
-    /// The mapping's size in pages.
+    /// The mapping's size in pages
+    #[arg(long, value_name = "PAGES", default_value = "24576", value_parser = clap::value_parser!(u64).range(1..))]
     pub pages: u64,
-    /// The number of references.
+    /// The number of references
+    #[arg(long, value_name = "N", default_value = "2000000", value_parser = clap::value_parser!(u64).range(1..))]
     pub references: u64,
-    /// The order of references.
+    /// The order of references (see: pagelab patterns)
+    #[arg(long, value_name = "PATTERN", default_value = "smooth-sin")]
     #[serde(with = "text")]
     pub pattern: Pattern,
-    /// What a reference does.
+    /// What a reference does: reads its whole page, reads a word, or writes a word
+    #[arg(long, value_enum, default_value = "page")]
     pub touch: Touch,
-    /// The seed of the pattern.
+    /// The seed of the pattern
+    #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Whether every page is touched twice, from the last down, before the references start.
+    /// Touch every page twice, from the last down, before the references start
+    #[arg(long)]
     pub warm: bool,
 }
-
-/// The parameters as the command line has them.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "pages", default: "24576", help: "the mapping's size in pages" },
-    Parameter { name: "references", default: "2000000", help: "the number of references" },
-    Parameter {
-        name: "pattern",
-        default: "smooth-sin",
-        help: "the order of references (see: pagelab patterns)",
-    },
-    Parameter {
-        name: "touch",
-        default: "page",
-        help: "what a reference does: page (reads it whole), word (reads a word), write (writes a word)",
-    },
-    Parameter { name: "seed", default: "1", help: "the seed of the pattern" },
-    Parameter {
-        name: "warm",
-        default: "false",
-        help: "touch every page twice, from the last down, before the references start",
-    },
-];
-
-impl Default for Paging {
-    fn default() -> Self {
-        Self {
-            pages: 24_576,
-            references: 2_000_000,
-            pattern: Pattern::SmoothSin,
-            touch: Touch::Page,
-            seed: 1,
-            warm: false,
-        }
-    }
-}
+declared!(Paging);
 
 impl Paging {
     /// The pages that are touched before the first reference, in order: every page once where the
@@ -103,17 +73,6 @@ impl Paging {
     pub fn warming(&self, pages: u32) -> impl Iterator<Item = u32> {
         let warm = if self.warm { pages } else { 0 };
         (0..warm).rev().flat_map(|page| [page, page])
-    }
-}
-
-impl fmt::Display for Paging {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "--pages {} --references {} --pattern {} --touch {} --seed {}",
-            self.pages, self.references, self.pattern, self.touch, self.seed
-        )?;
-        if self.warm { f.write_str(" --warm") } else { Ok(()) }
     }
 }
 

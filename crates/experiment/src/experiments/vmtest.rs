@@ -4,18 +4,16 @@
 //! again and again, while the parent wakes many times a second. N times the segment is the active
 //! virtual memory, and it is swept. A size below the segment's is one process with a smaller segment.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Footprint, Parameter};
+use super::Footprint;
+use crate::declaration::{declared, positive, words};
 use crate::observation::Unit;
-use crate::setting::words;
 use crate::size::Size;
 use crate::sizes::Sizes;
 
 /// What the processes' segments are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mapping {
     /// One anonymous segment that all processes share: the published program. Virtual memory grows,
@@ -26,44 +24,56 @@ pub enum Mapping {
     /// Each process has its own part of one file.
     File,
 }
-words!(Mapping: Shared = "shared", Private = "private", File = "file");
+words!(Mapping);
 
 /// The pages that a segment is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum PagesOf {
     /// Base pages (4 KiB on x86-64).
     #[serde(rename = "4k")]
+    #[value(name = "4k")]
     Base,
     /// Transparent huge pages, where the kernel has one to give.
     Thp,
     /// Huge pages that the administrator set aside.
     Hugetlb,
 }
-words!(PagesOf: Base = "4k", Thp = "thp", Hugetlb = "hugetlb");
+words!(PagesOf);
 
 /// The parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 pub struct Vmtest {
-    /// The segment of one process.
+    /// The segment of one process
+    #[arg(long, value_name = "SIZE", default_value = "2M")]
     pub process_size: Size,
-    /// Times that every process reads its segment, at most. The published 5,000 take a machine of
-    /// today milliseconds, in which one process is done before the next begins; so the time bounds
-    /// the reading, during all of which all processes are active.
+    /// Times that a process reads its segment, at most (published: 5000)
+    ///
+    /// The published 5,000 take a machine of today milliseconds, in which one process is done before the next
+    /// begins; so --seconds bounds the reading, during all of which all processes are active.
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
     pub passes: u64,
-    /// Seconds for each size, at most.
+    /// Seconds for each size, at most
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
     pub seconds: f64,
-    /// The sizes of active virtual memory.
-    pub sizes: Sizes,
-    /// Wake-ups of the parent a second.
+    /// Active virtual memory: 1M,4M,16M or 64K..128M or 64K..128M:4 (points a doubling) [default: 16K to twice the limit]
+    #[arg(long, value_name = "SIZES")]
+    pub sizes: Option<Sizes>,
+    /// Wake-ups of the parent a second
+    #[arg(long, value_name = "HZ", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub switch_rate: u32,
-    /// What the segments are.
+    /// The segments: one for all processes, one each that is written, or parts of one file
+    #[arg(long, value_enum, default_value = "private")]
     pub mapping: Mapping,
-    /// The pages they are made of.
+    /// The pages they are made of
+    #[arg(long, value_enum, default_value = "4k")]
     pub pages_of: PagesOf,
-    /// Processors that the processes may use.
+    /// Processors that the processes may use
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     pub cpus: u32,
 }
+declared!(Vmtest);
 
 /// The columns of the table `vmtest` that every target gives, a row for each size. A target may have more
 /// behind them.
@@ -80,45 +90,6 @@ pub const COLUMNS: [(&str, Unit); 10] = [
     ("access.mean", Unit::Nanoseconds),
 ];
 
-/// The parameters as the command line has them.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "process-size", default: "2M", help: "the segment of one process" },
-    Parameter {
-        name: "passes",
-        default: "1000000",
-        help: "times that a process reads its segment, at most (published: 5000)",
-    },
-    Parameter { name: "seconds", default: "1", help: "seconds for each size, at most" },
-    Parameter {
-        name: "sizes",
-        default: "16K to twice the limit",
-        help: "active virtual memory: 1M,4M,16M or 64K..128M or 64K..128M:4 (points a doubling)",
-    },
-    Parameter { name: "switch-rate", default: "50", help: "wake-ups of the parent a second" },
-    Parameter {
-        name: "mapping",
-        default: "private",
-        help: "the segments: shared (one for all), private (written by each), file (parts of one file)",
-    },
-    Parameter { name: "pages-of", default: "4k", help: "4k (base pages), thp, hugetlb" },
-    Parameter { name: "cpus", default: "1", help: "processors that the processes may use" },
-];
-
-impl Default for Vmtest {
-    fn default() -> Self {
-        Self {
-            process_size: Size::Bytes(2 << 20),
-            passes: 1_000_000,
-            seconds: 1.0,
-            sizes: Self::sizes_for(Some(64 << 20)),
-            switch_rate: 50,
-            mapping: Mapping::Private,
-            pages_of: PagesOf::Base,
-            cpus: 1,
-        }
-    }
-}
-
 impl Vmtest {
     /// The default sweep under this memory limit: to twice the limit, without one to 256 MiB.
     pub fn sizes_for(limit: Option<u64>) -> Sizes {
@@ -126,9 +97,14 @@ impl Vmtest {
         Sizes::Range { from: Size::Bytes(16 << 10), to: Size::Bytes(to), each: 2 }
     }
 
+    /// The sizes that are swept: those asked for, else those of a machine without a limit.
+    pub fn sweep(&self) -> Sizes {
+        self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None))
+    }
+
     /// What the greatest size holds at once.
     pub fn footprint(&self, page_size: u64) -> Footprint {
-        let greatest = self.sizes.greatest(page_size);
+        let greatest = self.sweep().greatest(page_size);
         match self.mapping {
             Mapping::Shared => {
                 Footprint { anonymous: self.process_size.bytes(page_size).min(greatest), file: 0 }
@@ -136,15 +112,5 @@ impl Vmtest {
             Mapping::Private => Footprint { anonymous: greatest, file: 0 },
             Mapping::File => Footprint { anonymous: 0, file: greatest },
         }
-    }
-}
-
-impl fmt::Display for Vmtest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { process_size, passes, seconds, sizes, switch_rate, mapping, pages_of, cpus } = self;
-        write!(
-            f,
-            "--process-size {process_size} --passes {passes} --seconds {seconds} --sizes {sizes} --switch-rate {switch_rate} --mapping {mapping} --pages-of {pages_of} --cpus {cpus}"
-        )
     }
 }

@@ -75,7 +75,7 @@ impl Confinement {
             (_, Some(size)) => size.bytes(page).next_multiple_of(page),
             (_, None) => need.anonymous + SWAP_SLACK,
         };
-        if let Some(limit) = setting.memory.map(|size| size.bytes(page)) {
+        if let Some(limit) = setting.limit().map(|size| size.bytes(page)) {
             let limits = Limits { memory: limit, swap: swap_bytes, no_swap: swap == Some(Swap::None) };
             match Cgroup::make(&limits, setting.swappiness, &mut new.journal) {
                 Ok(cgroup) => {
@@ -107,7 +107,7 @@ impl Confinement {
 
     /// The swap to make: what was asked for, or a file where a limit could drive anonymous pages out.
     fn swap_wanted(&self, setting: &Setting, anonymous: u64) -> Option<Swap> {
-        let limit = setting.memory.map(|size| size.bytes(page_size() as u64));
+        let limit = setting.limit().map(|size| size.bytes(page_size() as u64));
         match setting.swap {
             Some(swap) => Some(swap),
             None if limit.is_some() && anonymous > 0 => Some(Swap::File),

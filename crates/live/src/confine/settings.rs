@@ -22,7 +22,7 @@ pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> 
     let thp = setting.thp.map(|mode| (PathBuf::from(THP), mode.to_string()));
     let swappiness = setting.swappiness.filter(|_| !own_swappiness);
     let swappiness = swappiness.map(|value| (PathBuf::from(SWAPPINESS), value.to_string()));
-    let others = setting.set.iter().map(|(path, value)| (PathBuf::from(path), value.clone()));
+    let others = setting.set.iter().map(|file| (PathBuf::from(&file.path), file.value.clone()));
     for (path, value) in thp.into_iter().chain(swappiness).chain(others) {
         let before = read(&path)?;
         if before == value {

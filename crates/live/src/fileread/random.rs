@@ -78,7 +78,7 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
     recorder.observe(Observation::Environment(facts))?;
     let page = page_size() as u64;
     let read = fileread.read.bytes(page).max(1);
-    let sizes = fileread.sizes.bytes(page);
+    let sizes = fileread.files().bytes(page);
     let file = super::write(sizes.last().copied().unwrap_or(page).max(read), place, recorder)?;
     place.join()?;
     let mut steal = Steal::start();

@@ -72,7 +72,7 @@ pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> R
     facts.extend(geometry::machine());
     facts.extend(place.environment.clone());
     recorder.observe(Observation::Environment(facts))?;
-    let sizes = vmtest.sizes.bytes(page_size() as u64);
+    let sizes = vmtest.sweep().bytes(page_size() as u64);
     let file = file(vmtest, &sizes, place, recorder)?;
     place.join()?;
     let _processors = Kept::to(vmtest.cpus as usize)?;

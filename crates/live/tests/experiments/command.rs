@@ -2,7 +2,7 @@
 
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::setting::Swap;
+use pagelab_experiment::setting::{FileValue, Swap};
 use pagelab_experiment::{Experiment, FailureKind, Setting};
 
 use crate::{Test, bounded, column, figure, has_column, limit, perform};
@@ -29,7 +29,7 @@ fn accounted() -> Setting {
     let mut setting = Setting::default();
     let switch = "/proc/sys/kernel/task_delayacct";
     if rustix::process::geteuid().is_root() && std::path::Path::new(switch).exists() {
-        setting.set.insert(switch.into(), "1".into());
+        setting.set_file(FileValue { path: switch.into(), value: "1".into() });
     }
     setting
 }

@@ -24,8 +24,12 @@ fn tells_hits_from_misses() {
     if !bounded() {
         return;
     }
-    let fileread =
-        Fileread { reads: 2000, seconds: 2.0, sizes: "2M,8M,48M".parse().unwrap(), ..Fileread::default() };
+    let fileread = Fileread {
+        reads: 2000,
+        seconds: 2.0,
+        sizes: Some("2M,8M,48M".parse().unwrap()),
+        ..Fileread::default()
+    };
     let seen = perform(Experiment::Fileread(fileread), &limit(24 << 20)).unwrap();
     assert_eq!(of(&seen, "small nowait", "hits"), Some(1.0), "all of it is cached");
     assert_eq!(of(&seen, "small nowait", "calls"), Some(2000.0));
@@ -47,7 +51,7 @@ fn keeps_to_its_rate() {
         access: vec![Access::Pread],
         reads: 200,
         rate: Some(1000.0),
-        sizes: "1M".parse().unwrap(),
+        sizes: Some("1M".parse().unwrap()),
         ..Fileread::default()
     };
     let seen = perform(Experiment::Fileread(fileread), &Setting::default()).unwrap();

@@ -14,6 +14,7 @@ use std::panic;
 use std::process::ExitCode;
 
 use pagelab_experiment::observation::Unit;
+use pagelab_experiment::setting::Limit;
 use pagelab_experiment::{
     Experiment, Failure, Observation, Observations, Recorder, RecorderError, Setting, Size, Target,
 };
@@ -110,7 +111,7 @@ fn figure(seen: &Observations, name: &str) -> f64 {
 }
 
 fn limit(bytes: u64) -> Setting {
-    Setting { memory: Some(Size::Bytes(bytes)), ..Setting::default() }
+    Setting { memory: Some(Limit::Of(Size::Bytes(bytes))), ..Setting::default() }
 }
 
 /// Whether loads can be bounded here; says so where they cannot.

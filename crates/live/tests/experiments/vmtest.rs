@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 fn sweep(sizes: &str) -> Vmtest {
-    Vmtest { sizes: sizes.parse().unwrap(), passes: 200, seconds: 0.5, ..Vmtest::default() }
+    Vmtest { sizes: Some(sizes.parse().unwrap()), passes: 200, seconds: 0.5, ..Vmtest::default() }
 }
 
 fn shared_is_the_published_program() {
@@ -67,8 +67,12 @@ fn huge_pages() {
 
 fn ends_when_asked() {
     let mut memory = Memory { interrupt_in: Some("sizes"), ..Memory::default() };
-    let vmtest =
-        Vmtest { seconds: 60.0, passes: u64::MAX / 4096, sizes: "2M".parse().unwrap(), ..Vmtest::default() };
+    let vmtest = Vmtest {
+        seconds: 60.0,
+        passes: u64::MAX / 4096,
+        sizes: Some("2M".parse().unwrap()),
+        ..Vmtest::default()
+    };
     let result = Host::new().perform(&Experiment::Vmtest(vmtest), &Setting::default(), &mut memory);
     assert!(matches!(&result, Err(failure) if failure.is_interrupted()), "{result:?}");
 }

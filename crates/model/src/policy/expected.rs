@@ -24,7 +24,8 @@ fn misses_on_a_real_trace_are_those_of_an_independent_simulator() {
     let mut compared = 0;
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split(',').collect();
-        let (theirs, frames, wanted) = (fields[1], fields[2].parse().unwrap(), fields[4].parse().unwrap());
+        let (theirs, frames, wanted) =
+            (fields[1], fields[2].parse().unwrap(), fields[4].parse::<u64>().unwrap());
         let ours = match theirs {
             "s3fifo" => "s3-fifo",
             "clockpro" => "clock-pro",

@@ -38,9 +38,9 @@ pub(super) fn perform(
             "use --read 8K, and no --rate".into(),
         ));
     }
-    let sizes = fileread.sizes.bytes(READ);
+    let sizes = fileread.files().bytes(READ);
     let most = sizes.last().map_or(READ, |&size| 2 * size);
-    let memory = setting.memory.map_or(most, |size| size.bytes(READ)) / READ;
+    let memory = setting.limit().map_or(most, |size| size.bytes(READ)) / READ;
     let memory = memory.clamp(16, u64::from(u32::MAX)) as u32;
     let windows = ((u64::from(memory) * WINDOWS / 100) as u32).max(1);
     let mut sheet = Sheet::new(&[

@@ -177,7 +177,7 @@ impl Published {
         recorder.observe(Observation::Environment(facts))?;
         let name = self.name;
         let footprint = experiment.footprint(PAGE).total();
-        if let Some(limit) = setting.memory.map(|size| size.bytes(PAGE))
+        if let Some(limit) = setting.limit().map(|size| size.bytes(PAGE))
             && footprint > limit
             && !matches!(self.system, System::Pagecache(..))
         {
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn vmtest_slows_down_beyond_the_pmegs() {
         let vmtest = Vmtest {
-            sizes: "2M,16M,32M".parse().unwrap(),
+            sizes: Some("2M,16M,32M".parse().unwrap()),
             passes: 300,
             seconds: 1e6,
             mapping: Mapping::Shared,
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn time_bounds_a_size() {
-        let vmtest = Vmtest { sizes: "4M".parse().unwrap(), seconds: 5.0, ..Vmtest::default() };
+        let vmtest = Vmtest { sizes: Some("4M".parse().unwrap()), seconds: 5.0, ..Vmtest::default() };
         let seen = perform("sun4c-sunos403", &Experiment::Vmtest(vmtest)).unwrap();
         let elapsed = seen.metric("time.elapsed").unwrap();
         assert!((5e9..6.5e9).contains(&elapsed), "{elapsed}");
@@ -324,7 +324,7 @@ mod tests {
     fn segkpm_reads_a_large_file_at_half_the_cost() {
         let read = Fileread {
             access: vec![Access::Pread],
-            sizes: "4M,48M,512M".parse().unwrap(),
+            sizes: Some("4M,48M,512M".parse().unwrap()),
             ..Fileread::default()
         };
         let experiment = Experiment::Fileread(read);

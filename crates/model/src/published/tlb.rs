@@ -97,7 +97,7 @@ pub(super) fn perform(
     ];
     let facts = facts.map(|(name, value)| (name.to_owned(), value.to_string()));
     recorder.observe(Observation::Environment(facts.into()))?;
-    let sizes = vmtest.sizes.bytes(PAGE);
+    let sizes = vmtest.sweep().bytes(PAGE);
     let more = [("translation.mean", Unit::Nanoseconds), ("walks", Unit::Share)];
     let mut columns = Sheet::new(&[COLUMNS.as_slice(), &more].concat());
     let (mut speeds, mut elapsed) = (Vec::new(), 0.0);

@@ -28,7 +28,7 @@ pub(super) fn perform(
     let system = Sun4 { costs, ..*system };
     let reach = ("pmegs.reach".to_owned(), reach(&system, vmtest).to_string());
     recorder.observe(Observation::Environment([reach].into()))?;
-    let sizes = vmtest.sizes.bytes(PAGE);
+    let sizes = vmtest.sweep().bytes(PAGE);
     let mut columns = Sheet::new(&COLUMNS);
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (n, &size) in sizes.iter().enumerate() {

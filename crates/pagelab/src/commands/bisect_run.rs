@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use pagelab_experiment::experiments::Paging;
+use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Run, Setting, Size, TargetSpec};
 use pagelab_notebook::{Notebook, Summary};
@@ -158,8 +159,10 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
     if let (Some(pattern), Experiment::Mapanon(paging)) = (&arguments.pattern, &mut experiment) {
         *paging = Paging { pattern: pattern.clone(), ..paging.clone() };
     }
-    let setting =
-        Setting { memory: arguments.memory.or(good.header.setting.memory), ..good.header.setting.clone() };
+    let setting = Setting {
+        memory: arguments.memory.map(Limit::Of).or(good.header.setting.memory),
+        ..good.header.setting.clone()
+    };
     let mut plans = vec![Plan::new(Some(name), experiment, &target, &setting)?];
     let performed = performance::perform(&mut plans, arguments.repeat, context)?;
     if let Some(error) = performed.failure {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_experiment::Experiment;
+use pagelab_experiment::declaration::Declared;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::published::PUBLISHED;
 use pagelab_model::systems::SYSTEMS;
@@ -44,22 +45,30 @@ const TARGETS: &[(&str, &str)] = &[
 pub fn experiments(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if arguments.json {
         let list: Vec<_> = Experiment::catalogue()
-            .iter()
-            .map(|(name, help, parameters)| {
+            .into_iter()
+            .map(|Declared { name, help, parameters }| {
                 let parameters: Vec<_> = parameters
-                    .iter()
-                    .map(|p| json!({"name": p.name, "default": p.default, "help": p.help}))
+                    .into_iter()
+                    .map(|p| json!({"name": p.name, "default": p.default, "help": p.help, "words": p.words}))
                     .collect();
                 json!({"name": name, "help": help, "parameters": parameters})
             })
             .collect();
         return print_json("experiments", list.into());
     }
-    for (name, help, parameters) in Experiment::catalogue() {
+    for Declared { name, help, parameters } in Experiment::catalogue() {
         say!("{name}: {help}");
         let rows: Vec<Vec<String>> = parameters
-            .iter()
-            .map(|p| vec![format!("  --{}", p.name), p.default.to_owned(), p.help.to_owned()])
+            .into_iter()
+            .map(|p| {
+                let words =
+                    if p.words.is_empty() { String::new() } else { format!(" ({})", p.words.join(", ")) };
+                vec![
+                    format!("  --{}", p.name),
+                    p.default.unwrap_or_else(|| text::DASH.to_owned()),
+                    format!("{}{words}", p.help),
+                ]
+            })
             .collect();
         say!("{}\n", text::table(&["  parameter", "default", "meaning"], &rows, &context.style));
     }

@@ -6,7 +6,6 @@ pub mod clock;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
-pub mod experiments;
 pub mod export;
 pub mod fixture;
 pub mod import;

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use pagelab_experiment::setting::{MOST_SAMPLES, Swap, Thp};
+use pagelab_experiment::experiments::Command;
+use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, Run, Setting, Size, TargetSpec};
+use pagelab_experiment::{Experiment, Run, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
 use pagelab_studies::StudyKind;
 
 use super::Context;
-use super::experiments::ExperimentArguments;
 use super::reproduce::paper;
 use crate::failure::usage;
 use crate::performance::{self, Plan};
@@ -38,7 +38,7 @@ pub struct Arguments {
     study: Option<&'static StudyKind>,
     /// The experiment; none: the standard suite
     #[command(subcommand)]
-    experiment: Option<ExperimentArguments>,
+    experiment: Option<Experiment>,
 }
 
 /// What is common to all experiments.
@@ -50,30 +50,8 @@ struct Conditions {
     /// Repetitions on each target [default: 1; of the suite: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
     repeat: Option<u32>,
-    /// The memory limit: a SIZE, or none [default: 64M]
-    #[arg(long, value_name = "SIZE", value_parser = limit, global = true)]
-    memory: Option<Limit>,
-    /// The swap for the run: a file or a zram device made for it, or none [default: file]
-    #[arg(long, value_name = "file|zram|none", global = true)]
-    swap: Option<Swap>,
-    /// The size of that swap [default: what the experiment needs]
-    #[arg(long, value_name = "SIZE", global = true)]
-    swap_size: Option<Size>,
-    /// Transparent huge pages during the run
-    #[arg(long, value_name = "always|madvise|never", global = true)]
-    thp: Option<Thp>,
-    /// The kernel's inclination to swap during the run
-    #[arg(long, value_name = "0-200", value_parser = clap::value_parser!(u8).range(0..=200), global = true)]
-    swappiness: Option<u8>,
-    /// A file under /sys or /proc/sys and its value during the run
-    #[arg(long, value_name = "FILE=VALUE", global = true)]
-    set: Vec<String>,
-    /// Count the calls of chosen kernel functions, in a load performed once more for it (root)
-    #[arg(long, global = true)]
-    functions: bool,
-    /// Sample where the kernel is, so often a second, in a load performed once more for it (root) [default: forkstorm 997, others 0]
-    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_SAMPLES)), global = true)]
-    profile: Option<u32>,
+    #[command(flatten)]
+    setting: Setting,
     /// Give modelled targets the times that this run measured: hit, minor and major fault
     #[arg(long, value_name = "RUN", global = true)]
     costs: Option<String>,
@@ -88,42 +66,15 @@ struct Conditions {
     json: bool,
 }
 
-/// A limit or the wish for none.
-#[derive(Clone, Copy, Debug)]
-enum Limit {
-    None,
-    Of(Size),
-}
-
-fn limit(text: &str) -> Result<Limit, String> {
-    match text {
-        "none" => Ok(Limit::None),
-        _ => text.parse().map(Limit::Of).map_err(|e: pagelab_experiment::size::SizeError| e.to_string()),
-    }
-}
-
 impl Conditions {
     /// What was asked for; where nothing was, the limit and the profile of `own`.
-    fn setting(&self, own: &Setting) -> Result<Setting> {
-        let memory = match self.memory {
-            None => own.memory,
-            Some(Limit::None) => None,
-            Some(Limit::Of(size)) => Some(size),
-        };
-        let mut setting = Setting {
-            memory,
-            swap: self.swap,
-            swap_size: self.swap_size,
-            thp: self.thp,
-            swappiness: self.swappiness,
-            functions: self.functions,
-            profile: self.profile.or(own.profile),
-            ..Setting::default()
-        };
-        for pair in &self.set {
-            setting.apply("set", pair).map_err(usage)?;
+    fn setting(&self, own: &Setting) -> Setting {
+        let asked = &self.setting;
+        Setting {
+            memory: asked.memory.or(own.memory),
+            profile: asked.profile.or(own.profile),
+            ..asked.clone()
         }
-        Ok(setting)
     }
 
     /// The targets, the modelled ones with the costs of the run that `--costs` names.
@@ -148,21 +99,21 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let targets = conditions.targets(context)?;
     let name = conditions.name.as_deref();
-    let usual = conditions.setting(&Setting { memory: Some(suite::MEMORY), ..Setting::default() })?;
+    let usual = conditions.setting(&Setting { memory: Some(Limit::Of(suite::MEMORY)), ..Setting::default() });
     let mut plans = Vec::new();
     let mut repeat = 1;
     match (&arguments.experiment, arguments.study) {
         (Some(experiment), None) => {
-            if let Some(range) = experiment.sweep() {
+            let settled = experiment.settled(usual.limit().map(|size| size.bytes(4096)));
+            if let Experiment::Command(Command { sweep_memory: Some(range), .. }) = *experiment {
                 let [target] = targets.as_slice() else {
                     return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
                 };
-                let experiment = experiment.experiment(&usual);
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
-                let (done, lines) = sweep::sweep(&experiment, range, name, target, &usual, repeat, context)?;
+                let (done, lines) = sweep::sweep(&settled, range, name, target, &usual, repeat, context)?;
                 return finish(done, lines, conditions, context);
             }
-            plan(&mut plans, name, &experiment.experiment(&usual), &usual, &targets)?;
+            plan(&mut plans, name, &settled, &usual, &targets)?;
         }
         (Some(_), Some(study)) => {
             return Err(usage(format!(
@@ -174,7 +125,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             let prefix = prefix(name, study.name, context)?;
             for live in (study.live)() {
                 let name = format!("{prefix}-{}", live.name);
-                let setting = conditions.setting(&live.setting())?;
+                let setting = conditions.setting(&live.setting());
                 plan(&mut plans, Some(&name), &live.experiment, &setting, &targets)?;
             }
         }

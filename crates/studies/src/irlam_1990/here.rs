@@ -13,8 +13,12 @@ const READS: f64 = 2_560_000.0;
 /// The published sweep, a fifth of a second for each size.
 pub(crate) fn live() -> Vec<Live> {
     let sizes = (1..=16).map(|children| Size::Bytes(children * (2 << 20))).collect();
-    let vmtest =
-        Vmtest { sizes: Sizes::List(sizes), mapping: Mapping::Shared, seconds: 0.2, ..Vmtest::default() };
+    let vmtest = Vmtest {
+        sizes: Some(Sizes::List(sizes)),
+        mapping: Mapping::Shared,
+        seconds: 0.2,
+        ..Vmtest::default()
+    };
     vec![Live::free("vmtest", Experiment::Vmtest(vmtest))]
 }
 
