@@ -17,7 +17,7 @@ test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two
 	@scripts/prometheus
 
 build: setup ## the optimised binary, target/release/pagelab
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p pagelab
 
 run: build ## the standard suite on this machine: a verdict and report.html
 	target/release/pagelab run

@@ -1,12 +1,11 @@
 //! The host target end to end: a worker process, a memory limit, real paging.
 //!
-//! What needs a memory limit is skipped with one line where there can be none. One test alone:
+//! Its own main, because a worker process is this program again. One test alone:
 //! `cargo test -p pagelab-live --test host -- NAME`.
 
-use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
-use std::{fs, panic, thread};
+use std::{fs, thread};
 
 use pagelab_experiment::catalogue::{ENVIRONMENT, WINDOWS};
 use pagelab_experiment::experiments::{Paging, Touch};
@@ -16,29 +15,15 @@ use pagelab_experiment::{
     Experiment, Failure, FailureKind, Observation, Observations, Recorder, RecorderError, Size, Target,
 };
 use pagelab_live::{Host, Place, worker};
-use rustix::process::{Pid, Signal, getuid, kill_process};
-
-/// (name, whether it needs a memory limit and swap, the test)
-const TESTS: &[(&str, bool, fn())] = &[
-    ("present_pages_are_hits", false, present_pages_are_hits),
-    ("every_touch_and_the_warm_up_work", false, every_touch_and_the_warm_up_work),
-    ("interruption_ends_the_worker", false, interruption_ends_the_worker),
-    ("a_killed_worker_is_an_error", false, a_killed_worker_is_an_error),
-    ("a_full_notebook_ends_the_worker", false, a_full_notebook_ends_the_worker),
-    ("a_worker_dies_with_its_parent", false, a_worker_dies_with_its_parent),
-    ("a_file_is_read_once_in_this_process", false, a_file_is_read_once_in_this_process),
-    ("beyond_the_limit_pages_are_swapped", true, beyond_the_limit_pages_are_swapped),
-    ("a_file_beyond_the_limit_is_read_again", true, a_file_beyond_the_limit_is_read_again),
-    ("without_swap_the_load_is_killed", true, without_swap_the_load_is_killed),
-];
+use pagelab_testing::{LIMITS, Need, run_in_turn, tests};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The second argument of this program in the role of a parent that gets killed.
 const PARENT: &str = "__parent";
 const PAGE: u64 = 4096;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.first().map(String::as_str) {
+    match std::env::args().nth(1).as_deref() {
         Some(worker::ARGUMENT) => return pagelab_live::worker_main(),
         Some(PARENT) => {
             let _ = perform(&long(), &Setting::default(), &mut Memory::default());
@@ -46,24 +31,23 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
-    let filter: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
-    let mut failed = false;
-    for (name, bounded, test) in TESTS {
-        if !filter.is_empty() && !filter.iter().any(|f| name.contains(f.as_str())) {
-            continue;
-        }
-        if let (true, Err(reason)) = (*bounded, can_be_bounded()) {
-            println!("test {name} ... skipped: {reason}");
-            continue;
-        }
-        print!("test {name} ... ");
-        let _ = std::io::stdout().flush();
-        let ok = panic::catch_unwind(test).is_ok();
-        println!("{}", if ok { "ok" } else { "FAILED" });
-        failed |= !ok;
-    }
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    // They look for workers of this process.
+    run_in_turn(tests! {
+        present_pages_are_hits;
+        every_touch_and_the_warm_up_work;
+        interruption_ends_the_worker;
+        a_killed_worker_is_an_error;
+        a_full_notebook_ends_the_worker;
+        a_worker_dies_with_its_parent;
+        a_file_is_read_once_in_this_process;
+        beyond_the_limit_pages_are_swapped: BOUNDED;
+        a_file_beyond_the_limit_is_read_again: BOUNDED;
+        without_swap_the_load_is_killed: BOUNDED;
+    })
 }
+
+/// This host bounds a load and gives it swap.
+const BOUNDED: Need = Need { name: "limits", on: &[&LIMITS], met: can_be_bounded };
 
 /// Keeps everything in memory, and does `at(phase)` on every progress.
 #[derive(Default)]
@@ -246,11 +230,8 @@ fn limit(swap: Swap) -> Setting {
     Setting { memory: Some(Limit::Of(Size::Bytes(32 << 20))), swap: Some(swap), ..Setting::default() }
 }
 
-/// Why this user or this machine cannot bound a load, if so.
+/// Why this machine cannot bound a load, if so.
 fn can_be_bounded() -> Result<(), String> {
-    if !getuid().is_root() {
-        return Err("memory limits and swap need root".into());
-    }
     let paging = Paging { pages: 10, references: 10, ..Paging::default() };
     match perform(&Experiment::Mapanon(paging), &limit(Swap::File), &mut Memory::default()) {
         Err(error) if matches!(error.kind, FailureKind::Unsupported { .. }) => Err(error.full()),

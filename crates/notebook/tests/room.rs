@@ -4,13 +4,21 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use common::{NOW, header, place, some};
 use pagelab_experiment::observation::{PageSet, PageSnapshot};
 use pagelab_experiment::{Observation, Outcome};
 use pagelab_notebook::{Error, Notebook, Problem};
 use pagelab_reference::Pattern;
+use pagelab_testing::{TMPFS, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        a_full_disk_is_said_and_what_was_finished_stays: TMPFS;
+        a_standard_run_stays_well_below_a_megabyte;
+    })
+}
 
 /// Writes repetitions until it fails.
 fn fill(path: &Path) -> Error {
@@ -26,16 +34,12 @@ fn fill(path: &Path) -> Error {
     (1..1000).find_map(|number| one(number).err()).expect("it becomes full")
 }
 
-#[test]
 fn a_full_disk_is_said_and_what_was_finished_stays() {
     let (folder, _) = place();
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=500k", "none"]).arg(&disk).output();
-    if !mounted.is_ok_and(|o| o.status.success()) {
-        eprintln!("skipped: a small tmpfs cannot be mounted here; run the tests as root");
-        return;
-    }
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=500k", "none"]).arg(&disk).status();
+    assert!(mounted.unwrap().success());
     let path = disk.join("pagelab.db");
     let result = std::panic::catch_unwind(|| {
         let error = fill(&path);
@@ -54,7 +58,6 @@ fn a_full_disk_is_said_and_what_was_finished_stays() {
 }
 
 /// The standard run: 2,000,000 references to 24,576 pages, 16 page maps.
-#[test]
 fn a_standard_run_stays_well_below_a_megabyte() {
     const PAGES: u32 = 24_576;
     const REFERENCES: u64 = 2_000_000;

@@ -2,13 +2,72 @@
 
 mod common;
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use common::Lab;
+use pagelab_testing::{LIMITS, Need, PROMETHEUS, ROOT, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        stat_has_the_habits_of_kstat;
+        stat_as_json_and_as_rates;
+        views_of_a_recorded_machine_are_stable;
+        vmstat_prints_a_line_an_interval;
+        a_recorded_machine_can_be_looked_at;
+        memory_is_counted_by_meminfo;
+        pages_counted_one_by_one_agree_with_meminfo: KPAGEFLAGS;
+        microstates_add_up;
+        the_doctor_answers;
+        tracepoints_fill_the_columns_that_linux_does_not_keep: TRACEPOINTS;
+        a_real_shortage_is_named_with_its_victim_and_its_hog: LIMITS, DELAYS;
+        the_counters_are_served_to_prometheus;
+        a_real_prometheus_scrapes_the_counters: PROMETHEUS;
+        a_recording_is_kept_and_drawn;
+        a_killed_recording_keeps_what_it_saw;
+        the_accounting_switch_is_put_back_even_after_a_kill: DELAYS_OFF;
+        the_accounting_switch_stays_on_for_the_last_that_needs_it: DELAYS_OFF;
+    })
+}
+
+/// The kernel says what each page is used for.
+const KPAGEFLAGS: Need = Need {
+    name: "kpageflags",
+    on: &[&ROOT],
+    met: || File::open("/proc/kpageflags").map(drop).map_err(|e| format!("/proc/kpageflags: {e}")),
+};
+
+/// The kernel lets programs be attached to tracepoints.
+const TRACEPOINTS: Need = Need {
+    name: "tracepoints",
+    on: &[&ROOT],
+    met: || {
+        let traced = Lab::new().output("vmstat --trace 0.1 1");
+        let refused = traced.status.code() == Some(3);
+        if refused { Err(String::from_utf8_lossy(&traced.stderr).into_owned()) } else { Ok(()) }
+    },
+};
+
+/// The kernel accounts delays when it is asked to.
+const DELAYS: Need = Need {
+    name: "delay-accounting",
+    on: &[],
+    met: || accounting().map(drop).ok_or_else(|| "this kernel has no task_delayacct".into()),
+};
+
+/// Nobody asked it to.
+const DELAYS_OFF: Need = Need {
+    name: "delay-accounting",
+    on: &[&ROOT, &DELAYS],
+    met: || {
+        let _alone = switch_alone();
+        if accounting() == Some(true) { Err("task_delayacct is on already".into()) } else { Ok(()) }
+    },
+};
 
 /// Tests that turn the machine's switch of delay accounting take turns.
 static SWITCH: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -18,7 +77,6 @@ fn recorded(machine: &str) -> String {
     format!("{}/../counters/tests/fixtures/{machine}", env!("CARGO_MANIFEST_DIR"))
 }
 
-#[test]
 fn stat_has_the_habits_of_kstat() {
     let lab = Lab::new();
     let one = lab.ok("stat -p vmstat:0:vm:pgfault");
@@ -46,7 +104,6 @@ fn stat_has_the_habits_of_kstat() {
     }
 }
 
-#[test]
 fn stat_as_json_and_as_rates() {
     let lab = Lab::new();
     let json = lab.json("stat --json vmstat:::pgfault");
@@ -61,7 +118,6 @@ fn stat_as_json_and_as_rates() {
     assert!(faults < counter["value"].as_f64().unwrap());
 }
 
-#[test]
 fn views_of_a_recorded_machine_are_stable() {
     let lab = Lab::new();
     for machine in ["linux-6.18-cgroup1", "adapted-cgroup2", "adapted-4.19"] {
@@ -75,7 +131,6 @@ fn views_of_a_recorded_machine_are_stable() {
     }
 }
 
-#[test]
 fn vmstat_prints_a_line_an_interval() {
     let lab = Lab::new();
     let text = lab.ok("vmstat 0.1 3");
@@ -89,7 +144,6 @@ fn vmstat_prints_a_line_an_interval() {
     assert!(lab.fails("vmstat x", 2).contains("number of seconds"));
 }
 
-#[test]
 fn a_recorded_machine_can_be_looked_at() {
     let lab = Lab::new();
     assert!(lab.ok("fixture machine vmstat meminfo settings").contains("--root"));
@@ -99,22 +153,20 @@ fn a_recorded_machine_can_be_looked_at() {
     assert!(lab.fails("fixture machine", 3).contains("not empty"));
 }
 
-#[test]
-fn memory_is_counted_page_by_page_or_by_meminfo() {
+fn memory_is_counted_by_meminfo() {
     let lab = Lab::new();
     let quick = lab.json("memstat --quick --json");
     assert_eq!(quick["memory"]["exact"], false);
     assert!(lab.ok("memstat --quick").contains("unmapped file cache"));
     let holders = lab.json("memstat --by process --json");
     assert!(holders["holders"].as_array().unwrap().len() > 1);
-    if !common::may_confine("memory_is_counted_page_by_page_or_by_meminfo") {
-        return;
-    }
+}
+
+fn pages_counted_one_by_one_agree_with_meminfo() {
+    let lab = Lab::new();
+    let quick = lab.json("memstat --quick --json");
     let exact = lab.json("memstat --json");
-    if exact["memory"]["exact"] != true {
-        eprintln!("the exact count is skipped: this kernel has no /proc/kpageflags");
-        return;
-    }
+    assert_eq!(exact["memory"]["exact"], true);
     let bytes = |json: &serde_json::Value, kind: &str| -> f64 {
         let lines = json["memory"]["lines"].as_array().unwrap();
         lines.iter().find(|l| l["kind"] == kind).unwrap()["bytes"].as_f64().unwrap()
@@ -125,7 +177,6 @@ fn memory_is_counted_page_by_page_or_by_meminfo() {
     assert!(bytes(&exact, "executables and libraries") > 1e6);
 }
 
-#[test]
 fn microstates_add_up() {
     let lab = Lab::new();
     let own = lab.ok("prstat -m -n 400 0.3 1");
@@ -140,7 +191,6 @@ fn microstates_add_up() {
     }
 }
 
-#[test]
 fn the_doctor_answers() {
     let lab = Lab::new();
     let output = lab.output("doctor --watch 0.2 --count 1 --json");
@@ -151,18 +201,8 @@ fn the_doctor_answers() {
     assert!(json["doctor"]["fitness"].as_array().unwrap().iter().any(|c| c["what"] == "cgroups"));
 }
 
-#[test]
 fn tracepoints_fill_the_columns_that_linux_does_not_keep() {
-    let name = "tracepoints_fill_the_columns_that_linux_does_not_keep";
-    if !common::may_confine(name) {
-        return;
-    }
     let lab = Lab::new();
-    let refused = lab.output("vmstat --trace 0.1 1");
-    if refused.status.code() == Some(3) {
-        eprintln!("{name}: skipped: {}", String::from_utf8_lossy(&refused.stderr));
-        return;
-    }
     let json = |arguments: &str| -> serde_json::Value {
         serde_json::from_str(lab.ok(arguments).lines().last().unwrap()).unwrap()
     };
@@ -196,7 +236,7 @@ struct Shortage {
 }
 
 impl Shortage {
-    fn make(lab: &Lab) -> Option<Self> {
+    fn make(lab: &Lab) -> Self {
         let v1 = Path::new("/sys/fs/cgroup/memory");
         let (parent, limit, met) = if v1.join("memory.limit_in_bytes").exists() {
             (v1, "memory.limit_in_bytes", "memory.failcnt")
@@ -204,9 +244,9 @@ impl Shortage {
             (Path::new("/sys/fs/cgroup"), "memory.max", "memory.events")
         };
         let cgroup = parent.join(format!("shortage-test-{}", std::process::id()));
-        std::fs::create_dir(&cgroup).ok()?;
+        std::fs::create_dir(&cgroup).unwrap();
         let mut shortage = Self { cgroup, children: Vec::new() };
-        std::fs::write(shortage.cgroup.join(limit), "64M").ok()?;
+        std::fs::write(shortage.cgroup.join(limit), "64M").unwrap();
         let file = lab.path("reread");
         std::fs::write(&file, vec![7_u8; 64 << 20]).unwrap();
         // What is cached already is charged to whoever wrote it: clean it and drop it.
@@ -231,7 +271,7 @@ impl Shortage {
             let number = |line: &str| line.strip_prefix("max ").unwrap_or(line).parse::<u64>().ok();
             text.lines().find_map(number).unwrap() >= 100
         });
-        Some(shortage)
+        shortage
     }
 }
 
@@ -263,23 +303,15 @@ impl Drop for Shortage {
     }
 }
 
-#[test]
 fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
-    let name = "a_real_shortage_is_named_with_its_victim_and_its_hog";
-    if !common::may_confine(name) {
-        return;
-    }
     let lab = Lab::new();
-    let _alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = switch_alone();
     let switch = Path::new("/proc/sys/kernel/task_delayacct");
-    let before = std::fs::read_to_string(switch).ok();
+    let before = std::fs::read_to_string(switch).unwrap();
     // Delays are accounted for processes that start while somebody looks.
     let watching = Running::start(&lab, "prstat -m 60 --enable-accounting");
     std::thread::sleep(Duration::from_millis(500));
-    let Some(shortage) = Shortage::make(&lab) else {
-        eprintln!("{name}: skipped: there is no memory cgroup to bound a shortage in");
-        return;
-    };
+    let shortage = Shortage::make(&lab);
     std::thread::sleep(Duration::from_millis(500));
     // Other load on the machine thins the shortage out for a while: look again then.
     let look = || lab.output("doctor --watch 2 --count 1 --json");
@@ -295,7 +327,7 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
     let words = lab.output("doctor");
     drop(shortage);
     drop(watching);
-    assert_eq!(std::fs::read_to_string(switch).ok(), before, "the switch was not put back");
+    assert_eq!(std::fs::read_to_string(switch).unwrap(), before, "the switch was not put back");
 
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let doctor = &json["doctor"];
@@ -310,11 +342,10 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
     let row: serde_json::Value = serde_json::from_str(line).unwrap();
     let scanned = row["vmstat"]["sr"].as_f64().unwrap();
     assert!(scanned > 1000.0, "{line}");
-    if before.is_none() {
-        eprintln!("{name}: who waits is not checked: this kernel has no delay accounting");
-        return;
-    }
-    let victim = &doctor["waiting"][0];
+    // Others on the machine may wait as well.
+    let cgroup = doctor["limited"][0]["path"].as_str().unwrap();
+    let waiting = doctor["waiting"].as_array().unwrap();
+    let victim = waiting.iter().find(|task| task["cgroup"] == cgroup).unwrap_or_else(|| panic!("{doctor:#}"));
     assert_eq!(victim["command"], "cat", "{doctor:#}");
     let waited = victim["dfl"].as_f64().unwrap();
     if let Some(pressure) = evidence("tasks waiting for memory") {
@@ -359,7 +390,6 @@ fn get(address: &str, path: &str) -> Option<String> {
     Some(text)
 }
 
-#[test]
 fn the_counters_are_served_to_prometheus() {
     let lab = Lab::new();
     let address = "127.0.0.1:19750";
@@ -380,16 +410,8 @@ fn the_counters_are_served_to_prometheus() {
     assert!(lab.fails("export --listen nowhere", 2).contains("nowhere"));
 }
 
-#[test]
 fn a_real_prometheus_scrapes_the_counters() {
-    let name = "a_real_prometheus_scrapes_the_counters";
-    // Where scripts/prometheus put it.
-    let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/prometheus/usr/bin/prometheus");
-    let program = if fetched.exists() { fetched } else { "prometheus".into() };
-    if Command::new(&program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        eprintln!("{name}: skipped: there is no prometheus: run scripts/prometheus");
-        return;
-    }
+    let program = pagelab_testing::prometheus().unwrap();
     let lab = Lab::new();
     let _server = Running::start(&lab, "export --listen 127.0.0.1:19751");
     let config = "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: pagelab\n    static_configs: \
@@ -417,7 +439,6 @@ fn a_real_prometheus_scrapes_the_counters() {
     assert!(targets.contains("\"health\":\"up\"") && targets.contains("\"lastError\":\"\""), "{targets}");
 }
 
-#[test]
 fn a_recording_is_kept_and_drawn() {
     let lab = Lab::new();
     let said = lab.ok("record --interval 0.1 --count 5 --name quiet");
@@ -435,7 +456,6 @@ fn a_recording_is_kept_and_drawn() {
     assert!(lab.fails("record nothing", 2).contains("no counter matches"));
 }
 
-#[test]
 fn a_killed_recording_keeps_what_it_saw() {
     let lab = Lab::new();
     let selection = "vmstat:::pgfault meminfo:::MemFree";
@@ -465,24 +485,13 @@ fn accounting() -> Option<bool> {
     Some(text.trim() != "0")
 }
 
-/// The accounting's switch, off, for the test `name` alone; `None` and a line that says why where it cannot
-/// be had.
-fn switch_alone(name: &str) -> Option<std::sync::MutexGuard<'static, ()>> {
-    if !common::may_confine(name) {
-        return None;
-    }
-    let alone = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if accounting() != Some(false) {
-        eprintln!("{name}: skipped: this kernel has no such switch, or it is on already");
-        return None;
-    }
-    Some(alone)
+/// The accounting's switch for one test alone.
+fn switch_alone() -> std::sync::MutexGuard<'static, ()> {
+    SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-#[test]
 fn the_accounting_switch_is_put_back_even_after_a_kill() {
-    let name = "the_accounting_switch_is_put_back_even_after_a_kill";
-    let Some(_alone) = switch_alone(name) else { return };
+    let _alone = switch_alone();
     let lab = Lab::new();
     let mut killed = Running::start(&lab, "prstat 60 --enable-accounting");
     assert!((0..100).any(|_| {
@@ -496,10 +505,8 @@ fn the_accounting_switch_is_put_back_even_after_a_kill() {
     assert!(!accounting().unwrap(), "the next start puts it back");
 }
 
-#[test]
 fn the_accounting_switch_stays_on_for_the_last_that_needs_it() {
-    let name = "the_accounting_switch_stays_on_for_the_last_that_needs_it";
-    let Some(_alone) = switch_alone(name) else { return };
+    let _alone = switch_alone();
     let lab = Lab::new();
     let journals = || {
         let folder = std::fs::read_dir(lab.path("state")).into_iter().flatten().flatten();

@@ -3,16 +3,26 @@
 mod common;
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use common::{Lab, joined};
+use pagelab_testing::{LIMITS, tests};
+
+fn main() -> ExitCode {
+    pagelab_testing::run(tests! {
+        each_is_performed_kept_and_judged_in_a_sentence;
+        two_runs_of_one_experiment_compare;
+        a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with: LIMITS;
+        a_served_clock_is_a_reference;
+        wrong_parameters_are_usage_errors_and_missing_programs_failures;
+    })
+}
 
 /// Standard output of a run, without a page of plots and progress.
 fn run(lab: &Lab, arguments: &str) -> String {
     lab.ok(&format!("run --report none --quiet {arguments}"))
 }
 
-#[test]
 fn each_is_performed_kept_and_judged_in_a_sentence() {
     let lab = Lab::new();
     for (arguments, wanted) in [
@@ -47,7 +57,6 @@ fn each_is_performed_kept_and_judged_in_a_sentence() {
     assert!(lab.ok("show c").contains("faultscale --work anon --as threads --workers 1,2,3,4"));
 }
 
-#[test]
 fn two_runs_of_one_experiment_compare() {
     let lab = Lab::new();
     run(&lab, "forkstorm --forks 60 --profile 0 --repeat 3 --name a");
@@ -56,12 +65,7 @@ fn two_runs_of_one_experiment_compare() {
     assert!(text.contains("forks.rate") && text.contains("fork.cost"), "{text}");
 }
 
-#[test]
 fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
-    if !is_root() {
-        println!("skipped: memory limits need root");
-        return;
-    }
     let lab = Lab::new();
     // Sorted in memory: sort needs the lines and its index, some 2.5 times the file.
     let mut file = std::fs::File::create(lab.path("numbers")).unwrap();
@@ -83,7 +87,6 @@ fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
     assert!(text.contains("even 32 MiB is enough"), "{text}");
 }
 
-#[test]
 fn a_served_clock_is_a_reference() {
     let lab = Lab::new();
     let mut server = lab.command("clock serve 127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
@@ -97,7 +100,6 @@ fn a_served_clock_is_a_reference() {
     assert!(text.contains("clock.reference.drift"), "{text}");
 }
 
-#[test]
 fn wrong_parameters_are_usage_errors_and_missing_programs_failures() {
     let lab = Lab::new();
     for (arguments, status) in [
@@ -119,9 +121,4 @@ fn wrong_parameters_are_usage_errors_and_missing_programs_failures() {
         );
         assert!(!output.stderr.is_empty(), "{arguments}: says why");
     }
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().unwrap();
-    String::from_utf8_lossy(&id.stdout).trim() == "0"
 }

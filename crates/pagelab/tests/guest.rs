@@ -3,35 +3,28 @@
 mod common;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use common::Lab;
+use pagelab_testing::{KERNELS, run, tests};
 use serde_json::Value;
 
-/// Two images, or a line that says why the test is skipped.
-fn kernels(test: &str) -> Option<(PathBuf, PathBuf)> {
-    if std::process::Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
-        eprintln!("{test}: skipped: no qemu-system-x86_64 here (apt-get install qemu-system-x86)");
-        return None;
-    }
-    let folder = format!("{}/../../target/kernels", env!("CARGO_MANIFEST_DIR"));
-    let mut found: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| std::fs::read_dir(entry.path().join("boot")).ok())
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-")))
-        .collect();
-    found.sort();
-    match found.as_slice() {
-        [first, second, ..] => Some((first.clone(), second.clone())),
-        _ => {
-            eprintln!("{test}: skipped: fewer than two kernels in target/kernels (run scripts/kernels)");
-            None
-        }
-    }
+fn main() -> ExitCode {
+    run(tests! {
+        two_kernels_page_under_a_limit: KERNELS;
+        instructions_are_the_same_every_time_and_tell_kernels_apart: KERNELS;
+        a_file_is_mapped_from_a_scratch_disk: KERNELS;
+        a_kernel_that_panics_or_is_none_is_a_clear_error: KERNELS;
+        a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine: KERNELS;
+        a_load_that_outgrows_the_guests_limit_is_reported: KERNELS;
+        a_kernel_is_judged_for_git_bisect: KERNELS;
+    })
+}
+
+/// Two images.
+fn kernels() -> (PathBuf, PathBuf) {
+    let found = pagelab_testing::kernels();
+    (found[0].clone(), found[1].clone())
 }
 
 const SMALL: &str = "run mapanon --pages 4000 --references 8000 --pattern uniform --report none";
@@ -63,9 +56,8 @@ fn machines() -> usize {
     .count()
 }
 
-#[test]
 fn two_kernels_page_under_a_limit() {
-    let Some((a, b)) = kernels("two_kernels_page_under_a_limit") else { return };
+    let (a, b) = kernels();
     let lab = Lab::new();
     let result = lab.json(&format!(
         "{SMALL} --memory 12M --json --on kernel:{},accel=tcg,swap=zram --on kernel:{},accel=tcg",
@@ -88,11 +80,8 @@ fn two_kernels_page_under_a_limit() {
     }
 }
 
-#[test]
 fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
-    let Some((a, b)) = kernels("instructions_are_the_same_every_time_and_tell_kernels_apart") else {
-        return;
-    };
+    let (a, b) = kernels();
     let lab = Lab::new();
     let same = format!("kernel:{},accel=icount", a.display());
     let other = format!("kernel:{},accel=icount", b.display());
@@ -152,9 +141,8 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     assert!(lab.ok("compare x-2 x-3 --metric fault.anonymous").contains("operations: count"));
 }
 
-#[test]
 fn a_file_is_mapped_from_a_scratch_disk() {
-    let Some((a, _)) = kernels("a_file_is_mapped_from_a_scratch_disk") else { return };
+    let (a, _) = kernels();
     let lab = Lab::new();
     let result = lab.json(&format!(
         "run mapfile --pages 4000 --references 8000 --memory 12M --report none --json --on kernel:{},accel=tcg",
@@ -167,9 +155,8 @@ fn a_file_is_mapped_from_a_scratch_disk() {
     assert!((1000.0..3073.0).contains(&metric(run, 0, "pages.present")));
 }
 
-#[test]
 fn a_kernel_that_panics_or_is_none_is_a_clear_error() {
-    let Some((a, _)) = kernels("a_kernel_that_panics_or_is_none_is_a_clear_error") else { return };
+    let (a, _) = kernels();
     let lab = Lab::new();
     let error = lab.fails(
         &format!("{SMALL} --memory none --on kernel:{},accel=tcg,append=rdinit=/nothing", a.display()),
@@ -185,10 +172,8 @@ fn a_kernel_that_panics_or_is_none_is_a_clear_error() {
     assert!(error.contains("colour"), "{error}");
 }
 
-#[test]
 fn a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine() {
-    let name = "a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine";
-    let Some((a, _)) = kernels(name) else { return };
+    let (a, _) = kernels();
     let lab = Lab::new();
     // A second is too short for any kernel to boot translated.
     let start = std::time::Instant::now();
@@ -207,18 +192,16 @@ fn a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine() {
     assert!(within_a_minute(|| machines() == 0), "the machine is gone");
 }
 
-#[test]
 fn a_load_that_outgrows_the_guests_limit_is_reported() {
-    let Some((a, _)) = kernels("a_load_that_outgrows_the_guests_limit_is_reported") else { return };
+    let (a, _) = kernels();
     let lab = Lab::new();
     let error =
         lab.fails(&format!("{SMALL} --memory 8M --swap none --on kernel:{},accel=tcg", a.display()), 3);
     assert!(error.contains("out of memory"), "{error}");
 }
 
-#[test]
 fn a_kernel_is_judged_for_git_bisect() {
-    let Some((a, b)) = kernels("a_kernel_is_judged_for_git_bisect") else { return };
+    let (a, b) = kernels();
     let lab = Lab::new();
     let (a, b) = (a.display(), b.display());
     let small = "run mapanon --pages 500 --references 500 --memory none --report none -q";

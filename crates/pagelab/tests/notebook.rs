@@ -2,16 +2,26 @@
 
 mod common;
 
-use common::{Lab, may_confine};
+use std::process::ExitCode;
+
+use common::Lab;
+use pagelab_testing::{LIMITS, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        a_run_is_kept_shown_exported_and_imported: LIMITS;
+        two_settings_are_interleaved_and_told_apart: LIMITS;
+        the_kernel_and_models_perform_the_same_stream: LIMITS;
+        a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes;
+        the_report_is_one_small_page_without_network: LIMITS;
+        a_foreign_file_is_refused_and_not_touched;
+    })
+}
 
 const SMALL: &str =
     "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --report none";
 
-#[test]
 fn a_run_is_kept_shown_exported_and_imported() {
-    if !may_confine("a_run_is_kept_shown_exported_and_imported") {
-        return;
-    }
     let lab = Lab::new();
     let result = lab.json(&format!("{SMALL} --name first --repeat 2 --json"));
     let run = &result["result"]["runs"][0];
@@ -54,11 +64,7 @@ fn a_run_is_kept_shown_exported_and_imported() {
     assert!(lab.ok("--notebook other.db import pagelab.db").contains("known already"));
 }
 
-#[test]
 fn two_settings_are_interleaved_and_told_apart() {
-    if !may_confine("two_settings_are_interleaved_and_told_apart") {
-        return;
-    }
     let lab = Lab::new();
     lab.ok(&format!("{SMALL} --repeat 8 --name side --on host,memory=8M --on host,memory=64M"));
     let compared = lab.ok("compare side-1 side-2");
@@ -80,11 +86,7 @@ fn two_settings_are_interleaved_and_told_apart() {
     assert!(started(0, 0) < started(1, 0) && started(1, 1) < started(0, 1));
 }
 
-#[test]
 fn the_kernel_and_models_perform_the_same_stream() {
-    if !may_confine("the_kernel_and_models_perform_the_same_stream") {
-        return;
-    }
     let lab = Lab::new();
     let all = format!("{SMALL} --name x --on host --on model:linux-lru --on model:lru --on model:opt --json");
     let result = lab.json(&all);
@@ -106,7 +108,6 @@ fn the_kernel_and_models_perform_the_same_stream() {
     assert!((modelled / measured - 1.0).abs() < 0.05, "{modelled} instead of {measured}");
 }
 
-#[test]
 fn a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes() {
     let lab = Lab::new();
     let study = "run --study gorman-2002 --on model:lru --on model:opt -q --report study.html";
@@ -139,11 +140,7 @@ fn a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes() {
     assert!(error.contains("dillon-2011"), "{error}");
 }
 
-#[test]
 fn the_report_is_one_small_page_without_network() {
-    if !may_confine("the_report_is_one_small_page_without_network") {
-        return;
-    }
     let lab = Lab::new();
     lab.ok(&format!("{SMALL} --name <script>alert(1)</script>"));
     lab.ok("report @1 -o page.html");
@@ -153,7 +150,6 @@ fn the_report_is_one_small_page_without_network() {
     assert!(!page.contains("src=\"http") && !page.contains("href=\"http"));
 }
 
-#[test]
 fn a_foreign_file_is_refused_and_not_touched() {
     let lab = Lab::new();
     for (name, bytes) in [("text.db", b"not a notebook".to_vec()), ("zero.db", vec![0; 4096])] {

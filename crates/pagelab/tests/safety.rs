@@ -2,10 +2,24 @@
 
 mod common;
 
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
-use common::{Lab, may_confine};
+use common::Lab;
+use pagelab_testing::{LIMITS, THP, TMPFS, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        a_finished_run_leaves_nothing: LIMITS;
+        ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook: LIMITS;
+        an_interrupt_leaves_no_run_that_was_never_performed;
+        after_kill_9_at_any_moment_the_next_start_removes_what_was_left: LIMITS;
+        an_out_of_memory_kill_ends_the_experiment_and_not_pagelab: LIMITS;
+        a_load_beyond_half_of_the_memory_is_refused_without_a_limit;
+        settings_are_put_back: LIMITS, THP;
+        a_full_disk_is_a_clear_error_and_the_notebook_still_opens: LIMITS, TMPFS;
+    })
+}
 
 /// A run of about a second that pages for real.
 const RUN: &str =
@@ -50,22 +64,14 @@ fn signal(child: &Child, name: &str) {
     assert!(status.unwrap().success());
 }
 
-#[test]
 fn a_finished_run_leaves_nothing() {
-    if !may_confine("a_finished_run_leaves_nothing") {
-        return;
-    }
     let _alone = alone();
     let lab = Lab::new();
     lab.ok(RUN);
     nothing_is_left(&lab, "after a run");
 }
 
-#[test]
 fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
-    if !may_confine("ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook") {
-        return;
-    }
     let _alone = alone();
     for (name, wait) in [("-INT", 300), ("-TERM", 600), ("-INT", 20), ("-TERM", 900)] {
         let lab = Lab::new();
@@ -80,7 +86,6 @@ fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
     }
 }
 
-#[test]
 fn an_interrupt_leaves_no_run_that_was_never_performed() {
     let lab = Lab::new();
     let lines = "run mapanon --pages 512 --references 30000000 --memory none --report none -q --name side --on host --on model:lru";
@@ -101,11 +106,7 @@ fn an_interrupt_leaves_no_run_that_was_never_performed() {
     assert!(lab.ok("show @1").contains("was interrupted"));
 }
 
-#[test]
 fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
-    if !may_confine("after_kill_9_at_any_moment_the_next_start_removes_what_was_left") {
-        return;
-    }
     let _alone = alone();
     let (mut killed, mut seen) = (0, [false; 3]);
     let (devices, thp) = (zrams(), thp());
@@ -152,11 +153,7 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
     assert!(killed >= 6, "only {killed} of 13 runs were still there to be killed");
 }
 
-#[test]
 fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
-    if !may_confine("an_out_of_memory_kill_ends_the_experiment_and_not_pagelab") {
-        return;
-    }
     let _alone = alone();
     let lab = Lab::new();
     let error =
@@ -171,23 +168,15 @@ fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
     assert!(shown.contains("out of memory"), "{shown}");
 }
 
-#[test]
 fn a_load_beyond_half_of_the_memory_is_refused_without_a_limit() {
     let lab = Lab::new();
     let error = lab.fails("run mapanon --pages 1000000000 --references 10 --memory none --report none", 3);
     assert!(error.contains("refused"), "{error}");
 }
 
-#[test]
 fn settings_are_put_back() {
-    if !may_confine("settings_are_put_back") {
-        return;
-    }
     let file = "/sys/kernel/mm/transparent_hugepage/enabled";
-    let Ok(before) = std::fs::read_to_string(file) else {
-        eprintln!("settings_are_put_back: skipped: this kernel has no transparent huge pages");
-        return;
-    };
+    let before = std::fs::read_to_string(file).unwrap();
     let _alone = alone();
     let lab = Lab::new();
     let other = if before.contains("[never]") { "always" } else { "never" };
@@ -199,22 +188,13 @@ fn settings_are_put_back() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), before);
 }
 
-#[test]
 fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
-    if !may_confine("a_full_disk_is_a_clear_error_and_the_notebook_still_opens") {
-        return;
-    }
     let _alone = alone();
     let lab = Lab::new();
     let disk = lab.path("disk");
     std::fs::create_dir(&disk).unwrap();
     let mount = ["-t", "tmpfs", "-o", "size=300k", "none", disk.to_str().unwrap()];
-    if !std::process::Command::new("mount").args(mount).status().unwrap().success() {
-        eprintln!(
-            "a_full_disk_is_a_clear_error_and_the_notebook_still_opens: skipped: no tmpfs can be mounted here"
-        );
-        return;
-    }
+    assert!(std::process::Command::new("mount").args(mount).status().unwrap().success());
     let small = "--notebook disk/small.db run mapanon --pages 4096 --references 20000 --pattern uniform --memory 12M --repeat 40 --report none -q";
     let output = lab.output(small);
     let listed = lab.output("--notebook disk/small.db list --json");

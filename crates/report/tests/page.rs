@@ -1,6 +1,6 @@
 //! The page: escaped, small, drawn without runs or figures, and alive in a real browser.
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::observation::{
@@ -12,7 +12,25 @@ use pagelab_experiment::{
 };
 use pagelab_model::target::Model;
 use pagelab_report::{PageInput, TextTable, page};
+use pagelab_testing::{CHROMIUM, tests};
 use proptest::prelude::*;
+
+fn main() -> ExitCode {
+    pagelab_testing::run(tests! {
+        a_full_run_stays_below_400_kilobytes;
+        every_plot_has_its_data_and_a_table;
+        runs_without_figures_are_drawn_all_the_same;
+        nothing_from_outside_gets_out_of_its_place;
+        the_script_runs_in_a_browser: CHROMIUM;
+        keys_and_buttons_work: CHROMIUM;
+        what_is_missing_is_said;
+        instructions_and_time_share_no_axis;
+        broken_observations_are_drawn_as_far_as_they_go;
+        the_median_repetition_is_one_that_was_timed;
+        the_words_of_a_small_page;
+        runs_on_different_targets_are_told_apart_by_them;
+    })
+}
 
 #[derive(Default)]
 struct Keep(Observations);
@@ -80,7 +98,6 @@ fn html(runs: &[&Run]) -> String {
     })
 }
 
-#[test]
 fn a_full_run_stays_below_400_kilobytes() {
     let full = run("full", "linux-lru", Paging::default());
     let paging = Paging { pattern: "smooth-sin-random".parse().unwrap(), ..Paging::default() };
@@ -92,7 +109,6 @@ fn a_full_run_stays_below_400_kilobytes() {
     }
 }
 
-#[test]
 fn every_plot_has_its_data_and_a_table() {
     let run = small();
     let page = html(&[&run]);
@@ -134,7 +150,6 @@ fn every_plot_has_its_data_and_a_table() {
     assert!(!page.contains("NaN") && !page.contains(" style=\""));
 }
 
-#[test]
 fn runs_without_figures_are_drawn_all_the_same() {
     assert!(html(&[]).contains("No runs."));
     let mut run = small();
@@ -161,7 +176,6 @@ fn scripts(page: &str) -> usize {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    #[test]
     fn nothing_from_outside_gets_out_of_its_place(text in "(<script>|</script>|<!--|-->|\"|'|&|<|>|\u{2028}|\u{0}|]]>|javascript:|[a-z ]){0,12}") {
         let mut run = run("x", "linux-lru", Paging { pages: 64, references: 300, ..Paging::default() });
         run.header.name.clone_from(&text);
@@ -178,19 +192,12 @@ proptest! {
     }
 }
 
-/// What a browser makes of a page: the document after its scripts ran, and the log; `None` without one.
-fn browse(test: &str, html: &str) -> Option<(String, String)> {
-    let browser = ["chromium", "chromium-browser", "google-chrome"]
-        .into_iter()
-        .find(|name| Command::new(name).arg("--version").output().is_ok());
-    let Some(browser) = browser else {
-        eprintln!("{test}: skipped: no Chromium here (apt-get install chromium)");
-        return None;
-    };
+/// What a browser makes of a page: the document after its scripts ran, and the log.
+fn browse(html: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     std::fs::write(&file, html).unwrap();
-    let output = Command::new(browser)
+    let output = Command::new(pagelab_testing::chromium().unwrap())
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
         .args(["--virtual-time-budget=4000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
@@ -198,12 +205,11 @@ fn browse(test: &str, html: &str) -> Option<(String, String)> {
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Some((text(&output.stdout), text(&output.stderr)))
+    (text(&output.stdout), text(&output.stderr))
 }
 
-#[test]
 fn the_script_runs_in_a_browser() {
-    let Some((dom, log)) = browse("the_script_runs_in_a_browser", &html(&[&small()])) else { return };
+    let (dom, log) = browse(&html(&[&small()]));
     assert!(dom.contains("data-ready=\"true\""), "{log}");
     assert!(!log.contains("CONSOLE") && !log.contains("Content Security Policy"), "{log}");
     assert!(!dom.contains("NaN"), "a coordinate is no number");
@@ -236,11 +242,10 @@ document.getElementById("theme").click(); say("theme", document.documentElement.
 document.body.append(Object.assign(document.createElement("pre"), { textContent: said.join("|") }));
 </script></body>"#;
 
-#[test]
 fn keys_and_buttons_work() {
     // The reader's script is none of the page's: its policy would not let it run.
     let page = html(&[&small()]).replace("Content-Security-Policy", "x-none").replace("</body>", READER);
-    let Some((dom, log)) = browse("keys_and_buttons_work", &page) else { return };
+    let (dom, log) = browse(&page);
     let said = dom.split("<pre>").nth(1).unwrap_or_else(|| panic!("{log}")).split("</pre>").next().unwrap();
     let of = |what: &str| {
         let found = said.split('|').find_map(|part| part.strip_prefix(&format!("{what}=")));
@@ -262,7 +267,6 @@ fn keys_and_buttons_work() {
     assert_eq!((of("scale"), of("hidden"), of("theme")), ("linear", "2false", "dark"));
 }
 
-#[test]
 fn what_is_missing_is_said() {
     let mut run = small();
     let seen = &mut run.repetitions[0].observations;
@@ -283,7 +287,6 @@ fn what_is_missing_is_said() {
     }
 }
 
-#[test]
 fn instructions_and_time_share_no_axis() {
     let (time, mut counted) = (small(), small());
     counted.header.name = "counted".into();
@@ -310,7 +313,6 @@ fn instructions_and_time_share_no_axis() {
     assert!(page.contains("instructions of a reference"));
 }
 
-#[test]
 fn broken_observations_are_drawn_as_far_as_they_go() {
     let mut run = small();
     let seen = &mut run.repetitions[0].observations;
@@ -327,7 +329,6 @@ fn broken_observations_are_drawn_as_far_as_they_go() {
     assert!(page.contains("showed no whole page maps") && !page.contains("NaN"));
 }
 
-#[test]
 fn the_median_repetition_is_one_that_was_timed() {
     let mut run = small();
     let again = run.repetitions[0].clone();
@@ -358,7 +359,6 @@ fn words(page: &str) -> String {
     pieces.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-#[test]
 fn the_words_of_a_small_page() {
     let paging = Paging { pages: 400, references: 3000, ..Paging::default() };
     let mut run = run("small", "linux-lru", paging);
@@ -366,7 +366,6 @@ fn the_words_of_a_small_page() {
     insta::assert_snapshot!(words(&html(&[&run])));
 }
 
-#[test]
 fn runs_on_different_targets_are_told_apart_by_them() {
     let paging = Paging { pages: 64, references: 300, ..Paging::default() };
     let (a, mut b) = (run("a", "lru", paging.clone()), run("b", "opt", paging));

@@ -229,9 +229,6 @@ fn ends(map: i32) -> Result<Program, TraceError> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Barrier, Mutex};
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -242,46 +239,5 @@ mod tests {
         for other in ["running", "", "0 0x0 0x0", "-1 0x7ffd 0x7f01"] {
             assert!(!waits(other), "{other}");
         }
-    }
-
-    #[test]
-    fn a_threads_calls_and_lock_waits_are_counted() {
-        let tasks = match Tasks::start() {
-            Ok(tasks) => tasks,
-            Err(error) => {
-                eprintln!("a_threads_calls_and_lock_waits_are_counted: skipped: {error}");
-                return;
-            }
-        };
-        let own = || u64::from(rustix::thread::gettid().as_raw_pid().unsigned_abs());
-        let before = tasks.thread(own());
-        for _ in 0..1000 {
-            // Neither the C library nor the compiler keeps the answer.
-            let _ = rustix::process::getppid();
-        }
-        let calls = tasks.thread(own()).calls - before.calls;
-        assert!((1000..1100).contains(&calls), "{calls} calls");
-
-        let (lock, ready) = (Arc::new(Mutex::new(())), Arc::new(Barrier::new(2)));
-        let held = lock.lock().unwrap();
-        let waiter = {
-            let (lock, ready) = (Arc::clone(&lock), Arc::clone(&ready));
-            std::thread::spawn(move || {
-                let thread = u64::from(rustix::thread::gettid().as_raw_pid().unsigned_abs());
-                ready.wait();
-                drop(lock.lock());
-                thread
-            })
-        };
-        ready.wait();
-        std::thread::sleep(Duration::from_millis(300));
-        let threads: Vec<u64> = std::fs::read_dir("/proc/self/task")
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap().parse().unwrap())
-            .collect();
-        let lasting = threads.iter().map(|&t| tasks.thread(t).lock_wait).max().unwrap();
-        drop(held);
-        waiter.join().unwrap();
-        assert!(lasting > 200_000_000, "a wait that lasts is counted until now: {lasting} ns");
     }
 }

@@ -6,16 +6,19 @@ use pagelab_experiment::experiments::Clock;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Experiment, Setting};
 use pagelab_live::clocktest::reference::serve;
+use pagelab_testing::{Test, tests};
 
-use crate::{Test, column, figure, has_column, perform};
+use crate::{column, figure, has_column, perform};
 
-pub const TESTS: &[Test] = &[
-    ("clock_steps_agree", steps_agree),
-    ("clock_is_held_against_a_reference", is_held_against_a_reference),
-    ("clock_without_its_reference_is_an_error", without_its_reference_is_an_error),
-];
+pub fn tests() -> Vec<Test> {
+    tests! {
+        clock_steps_agree;
+        clock_is_held_against_a_reference;
+        clock_without_its_reference_is_an_error;
+    }
+}
 
-fn steps_agree() {
+fn clock_steps_agree() {
     let seen = perform(Experiment::Clock(Clock::short()), &Setting::default()).unwrap();
     has_column(&seen, "clock", "realtime", Unit::Nanoseconds);
     let raw = column(&seen, "clock", "raw");
@@ -39,7 +42,7 @@ fn steps_agree() {
     }
 }
 
-fn is_held_against_a_reference() {
+fn clock_is_held_against_a_reference() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let reference = Some(listener.local_addr().unwrap().to_string());
     std::thread::spawn(move || serve(&listener));
@@ -49,7 +52,7 @@ fn is_held_against_a_reference() {
     assert!(figure(&seen, "clock.reference.drift").abs() <= figure(&seen, "clock.reference.error"));
 }
 
-fn without_its_reference_is_an_error() {
+fn clock_without_its_reference_is_an_error() {
     let clock = Clock { reference: Some("127.0.0.1:1".into()), ..Clock::short() };
     let error = perform(Experiment::Clock(clock), &Setting::default()).unwrap_err().to_string();
     assert!(error.contains("127.0.0.1:1"), "{error}");

@@ -4,15 +4,18 @@ use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::setting::{FileValue, Swap};
 use pagelab_experiment::{Experiment, FailureKind, Setting};
+use pagelab_testing::{LIMITS, Test, tests};
 
-use crate::{Test, bounded, column, figure, has_column, limit, perform};
+use crate::{column, figure, has_column, limit, perform};
 
-pub const TESTS: &[Test] = &[
-    ("command_is_watched", is_watched),
-    ("command_under_a_limit_swaps", under_a_limit_swaps),
-    ("command_failing_is_said", failing_is_said),
-    ("command_killed_inside_its_limit", killed_inside_its_limit),
-];
+pub fn tests() -> Vec<Test> {
+    tests! {
+        command_is_watched;
+        command_under_a_limit_swaps: LIMITS;
+        command_failing_is_said;
+        command_killed_inside_its_limit: LIMITS;
+    }
+}
 
 fn shell(text: &str) -> Experiment {
     let program = ["sh", "-c", text].map(str::to_owned).to_vec();
@@ -34,7 +37,7 @@ fn accounted() -> Setting {
     setting
 }
 
-fn is_watched() {
+fn command_is_watched() {
     let seen = perform(shell(&fills(8, 2)), &accounted()).unwrap();
     assert!(figure(&seen, "time.elapsed") > 200e6, "it slept a fifth of a second");
     assert!(figure(&seen, "memory.peak") > 8e6);
@@ -54,10 +57,7 @@ fn is_watched() {
     }
 }
 
-fn under_a_limit_swaps() {
-    if !bounded() {
-        return;
-    }
+fn command_under_a_limit_swaps() {
     let seen = perform(shell(&fills(24, 2)), &limit(16 << 20)).unwrap();
     assert!(figure(&seen, "swap.out") > 100.0);
     assert!(figure(&seen, "memory.charged.peak") <= f64::from(16 << 20));
@@ -65,7 +65,7 @@ fn under_a_limit_swaps() {
     assert!(column(&seen, "command", "memory.swapped").iter().any(|&bytes| bytes > 0.0));
 }
 
-fn failing_is_said() {
+fn command_failing_is_said() {
     let seen = perform(shell("exit 3"), &Setting::default()).unwrap();
     assert_eq!(figure(&seen, "command.status"), 3.0);
     assert!(seen.notes.iter().any(|n| n.level == Level::Warning && n.text.contains("exit status: 3")));
@@ -74,10 +74,7 @@ fn failing_is_said() {
     assert!(error.contains("/does/not/exist"), "{error}");
 }
 
-fn killed_inside_its_limit() {
-    if !bounded() {
-        return;
-    }
+fn command_killed_inside_its_limit() {
     let setting = Setting { swap: Some(Swap::None), ..limit(16 << 20) };
     let result = perform(shell("head -c 64M /dev/zero | tail -c 60M"), &setting).map(|_| ());
     assert!(

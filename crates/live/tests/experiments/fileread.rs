@@ -3,14 +3,17 @@
 use pagelab_experiment::experiments::{Access, Fileread, Seqread};
 use pagelab_experiment::observation::{Unit, Values};
 use pagelab_experiment::{Experiment, Observations, Setting};
+use pagelab_testing::{LIMITS, Test, tests};
 
-use crate::{Test, bounded, column, figure, has_column, limit, perform};
+use crate::{column, figure, has_column, limit, perform};
 
-pub const TESTS: &[Test] = &[
-    ("fileread_tells_hits_from_misses", tells_hits_from_misses),
-    ("fileread_keeps_to_its_rate", keeps_to_its_rate),
-    ("seqread_reads_it_all", reads_it_all),
-];
+pub fn tests() -> Vec<Test> {
+    tests! {
+        fileread_tells_hits_from_misses: LIMITS;
+        fileread_keeps_to_its_rate;
+        seqread_reads_it_all;
+    }
+}
 
 /// The value of a column in the row of this case.
 fn of(seen: &Observations, case: &str, name: &str) -> Option<f64> {
@@ -20,10 +23,7 @@ fn of(seen: &Observations, case: &str, name: &str) -> Option<f64> {
     table.numbers(name).unwrap()[row]
 }
 
-fn tells_hits_from_misses() {
-    if !bounded() {
-        return;
-    }
+fn fileread_tells_hits_from_misses() {
     let fileread = Fileread {
         reads: 2000,
         seconds: 2.0,
@@ -46,7 +46,7 @@ fn tells_hits_from_misses() {
     assert!(small > 100.0 && beyond > small, "{small} {beyond}");
 }
 
-fn keeps_to_its_rate() {
+fn fileread_keeps_to_its_rate() {
     let fileread = Fileread {
         access: vec![Access::Pread],
         reads: 200,
@@ -59,7 +59,7 @@ fn keeps_to_its_rate() {
     assert!((0.9e6..1.5e6).contains(&mean), "a read a millisecond: {mean}");
 }
 
-fn reads_it_all() {
+fn seqread_reads_it_all() {
     let seqread = Seqread {
         size: "4M".parse().unwrap(),
         transfers: "4K,64K,1M".parse().unwrap(),

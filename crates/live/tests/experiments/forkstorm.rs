@@ -5,15 +5,18 @@ use std::io::Write;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::observation::Values;
 use pagelab_experiment::{Experiment, Observations, Setting};
+use pagelab_testing::{LIMITS, Test, tests};
 
-use crate::{Test, bounded, figure, limit, perform};
+use crate::{figure, limit, perform};
 
-pub const TESTS: &[Test] = &[
-    ("forkstorm_counts_its_forks", counts_its_forks),
-    ("forkstorm_executes", executes),
-    ("forkstorm_runs_the_published_script", runs_the_published_script),
-    ("forkstorm_under_a_limit", under_a_limit),
-];
+pub fn tests() -> Vec<Test> {
+    tests! {
+        forkstorm_counts_its_forks;
+        forkstorm_executes;
+        forkstorm_runs_the_published_script;
+        forkstorm_under_a_limit: LIMITS;
+    }
+}
 
 fn without_profile() -> Setting {
     Setting { profile: Some(0), ..Setting::default() }
@@ -31,7 +34,7 @@ fn each_fork(seen: &Observations, tracepoint: &str) -> Option<f64> {
     table.numbers("each.fork")?[row]
 }
 
-fn counts_its_forks() {
+fn forkstorm_counts_its_forks() {
     let seen = perform(Experiment::Forkstorm(small()), &Setting::default()).unwrap();
     let rate = figure(&seen, "forks.rate");
     assert!((100.0..200_000.0).contains(&rate), "{rate}");
@@ -58,7 +61,7 @@ fn counts_its_forks() {
     }
 }
 
-fn executes() {
+fn forkstorm_executes() {
     let storm = Forkstorm { child: Child::Exec, forks: 50, ..small() };
     let seen = perform(Experiment::Forkstorm(storm), &without_profile()).unwrap();
     assert!(figure(&seen, "exec.cost") > 100e3, "an exec costs more than a tenth of a millisecond");
@@ -69,7 +72,7 @@ fn executes() {
     }
 }
 
-fn runs_the_published_script() {
+fn forkstorm_runs_the_published_script() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"one\ntwo\n").unwrap();
     let storm = Forkstorm { script: Some(file.path().into()), forks: 10, ..Forkstorm::default() };
@@ -87,10 +90,7 @@ fn runs_the_published_script() {
     assert!(perform(Experiment::Forkstorm(absent), &Setting::default()).is_err());
 }
 
-fn under_a_limit() {
-    if !bounded() {
-        return;
-    }
+fn forkstorm_under_a_limit() {
     let storm = Forkstorm { forks: 100, ..small() };
     perform(Experiment::Forkstorm(storm), &Setting { profile: Some(0), ..limit(32 << 20) }).unwrap();
 }

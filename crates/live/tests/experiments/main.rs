@@ -9,8 +9,6 @@ mod fileread;
 mod forkstorm;
 mod vmtest;
 
-use std::io::Write;
-use std::panic;
 use std::process::ExitCode;
 
 use pagelab_experiment::observation::Unit;
@@ -19,33 +17,25 @@ use pagelab_experiment::{
     Experiment, Failure, Observation, Observations, Recorder, RecorderError, Setting, Size, Target,
 };
 use pagelab_live::{Host, worker};
-
-/// A test: its name, and what it does.
-type Test = (&'static str, fn());
+use pagelab_testing::run_in_turn;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.first().map(String::as_str) {
+    match std::env::args().nth(1).as_deref() {
         Some(worker::ARGUMENT) => return pagelab_live::worker_main(),
         Some(pagelab_live::forkstorm::NOTHING) => return ExitCode::SUCCESS,
         _ => {}
     }
-    let filter: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
-    let mut failed = false;
-    for (name, test) in
-        [clock::TESTS, command::TESTS, faultscale::TESTS, fileread::TESTS, forkstorm::TESTS, vmtest::TESTS]
-            .concat()
-    {
-        if !filter.is_empty() && !filter.iter().any(|f| name.contains(f.as_str())) {
-            continue;
-        }
-        print!("test {name} ... ");
-        let _ = std::io::stdout().flush();
-        let ok = panic::catch_unwind(test).is_ok();
-        println!("{}", if ok { "ok" } else { "FAILED" });
-        failed |= !ok;
-    }
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    run_in_turn(
+        [
+            clock::tests(),
+            command::tests(),
+            faultscale::tests(),
+            fileread::tests(),
+            forkstorm::tests(),
+            vmtest::tests(),
+        ]
+        .concat(),
+    )
 }
 
 /// Keeps everything in memory.
@@ -112,15 +102,6 @@ fn figure(seen: &Observations, name: &str) -> f64 {
 
 fn limit(bytes: u64) -> Setting {
     Setting { memory: Some(Limit::Of(Size::Bytes(bytes))), ..Setting::default() }
-}
-
-/// Whether loads can be bounded here; says so where they cannot.
-fn bounded() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("skipped: memory limits and swap need root");
-    }
-    root
 }
 
 /// That a table has this column in this unit.

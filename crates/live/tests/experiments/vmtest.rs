@@ -4,22 +4,25 @@ use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, Setting, Target};
 use pagelab_live::Host;
+use pagelab_testing::{LIMITS, Test, tests};
 
-use crate::{Memory, Test, bounded, column, figure, has_column, limit, perform};
+use crate::{Memory, column, figure, has_column, limit, perform};
 
-pub const TESTS: &[Test] = &[
-    ("vmtest_shared_is_the_published_program", shared_is_the_published_program),
-    ("vmtest_past_the_limit_swaps", past_the_limit_swaps),
-    ("vmtest_parts_of_a_file", parts_of_a_file),
-    ("vmtest_huge_pages", huge_pages),
-    ("vmtest_ends_when_asked", ends_when_asked),
-];
+pub fn tests() -> Vec<Test> {
+    tests! {
+        vmtest_shared_is_the_published_program;
+        vmtest_past_the_limit_swaps: LIMITS;
+        vmtest_parts_of_a_file;
+        vmtest_huge_pages;
+        vmtest_ends_when_asked;
+    }
+}
 
 fn sweep(sizes: &str) -> Vmtest {
     Vmtest { sizes: Some(sizes.parse().unwrap()), passes: 200, seconds: 0.5, ..Vmtest::default() }
 }
 
-fn shared_is_the_published_program() {
+fn vmtest_shared_is_the_published_program() {
     let vmtest = Vmtest { mapping: Mapping::Shared, ..sweep("256K,2M,4M,16M") };
     let seen = perform(Experiment::Vmtest(vmtest), &Setting::default()).unwrap();
     assert_eq!(column(&seen, "vmtest", "size"), [262144.0, 2097152.0, 4194304.0, 16777216.0]);
@@ -35,10 +38,7 @@ fn shared_is_the_published_program() {
     assert!(seen.counters.iter().any(|c| c.name == "pgfault"));
 }
 
-fn past_the_limit_swaps() {
-    if !bounded() {
-        return;
-    }
+fn vmtest_past_the_limit_swaps() {
     let seen = perform(Experiment::Vmtest(sweep("4M,8M,56M")), &limit(24 << 20)).unwrap();
     let major = column(&seen, "vmtest", "faults.major");
     assert_eq!(major[..2], [0.0, 0.0], "{major:?}");
@@ -48,14 +48,14 @@ fn past_the_limit_swaps() {
     assert!(speed[2] < speed[1] / 10.0, "past the limit it is slow: {speed:?}");
 }
 
-fn parts_of_a_file() {
+fn vmtest_parts_of_a_file() {
     let vmtest = Vmtest { mapping: Mapping::File, ..sweep("1M,8M") };
     let seen = perform(Experiment::Vmtest(vmtest), &Setting::default()).unwrap();
     assert_eq!(column(&seen, "vmtest", "processes"), [1.0, 4.0]);
     assert!(figure(&seen, "speed.last") > 1e5, "cached pages are read at the speed of memory");
 }
 
-fn huge_pages() {
+fn vmtest_huge_pages() {
     let vmtest = Vmtest { pages_of: PagesOf::Thp, ..sweep("4M") };
     perform(Experiment::Vmtest(vmtest.clone()), &Setting::default()).unwrap();
     // Without pages set aside hugetlb is an error that says so, never a crash.
@@ -65,7 +65,7 @@ fn huge_pages() {
     }
 }
 
-fn ends_when_asked() {
+fn vmtest_ends_when_asked() {
     let mut memory = Memory { interrupt_in: Some("sizes"), ..Memory::default() };
     let vmtest = Vmtest {
         seconds: 60.0,

@@ -22,8 +22,6 @@ pub mod two_q;
 pub mod ws;
 
 #[cfg(test)]
-mod expected;
-#[cfg(test)]
 mod naive;
 
 pub use kind::{PolicyError, PolicyKind};

@@ -96,16 +96,6 @@ pub fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether this process may set up cgroups and swap; says why a test is skipped where not.
-pub fn may_confine(test: &str) -> bool {
-    let uid = std::fs::read_to_string("/proc/self/status").unwrap();
-    let root = uid.lines().any(|l| l.starts_with("Uid:\t0\t"));
-    if !root {
-        eprintln!("{test}: skipped: it sets up a memory cgroup and swap, which needs root");
-    }
-    root
-}
-
 /// `pagelab` in a lab's folder.
 fn pagelab_in(lab: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagelab"));

@@ -142,27 +142,6 @@ fn a_loaded_trace_is_dense() {
     assert_eq!((trace.format, trace.writes), (Format::LoadStore, 2));
 }
 
-#[test]
-fn published_traces_are_read() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces"));
-    if !folder.exists() {
-        eprintln!("skipped: no sample traces in {}", folder.display());
-        return;
-    }
-    for (name, format, references, pages) in [
-        ("cloudPhysicsIO.oracleGeneral.bin", Format::OracleGeneral, 113_872, 48_974),
-        ("gcc.trace.gz", Format::LoadStore, 515_683, 0),
-        ("loop.trace.gz", Format::Text, 505_500, 0),
-        ("2_pools.trace.gz", Format::Text, 0, 0),
-        ("gli.trace.gz", Format::Text, 0, 0),
-    ] {
-        let trace = load(&folder.join(name), &Options::default(), |_| {}).unwrap();
-        assert_eq!(trace.format, format, "{name}");
-        assert!(references == 0 || trace.stream.len() == references, "{name}: {}", trace.stream.len());
-        assert!(pages == 0 || trace.stream.pages() == pages, "{name}: {}", trace.stream.pages());
-    }
-}
-
 proptest! {
     #[test]
     fn no_content_panics(bytes: Vec<u8>, text in "[0-9a-fx,lsrwISLM #*=\n\r-]{0,300}", compressed: bool) {

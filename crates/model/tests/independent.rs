@@ -1,23 +1,41 @@
 //! The policies on a real trace, against the misses that an independent simulator (libCacheSim at its
 //! default parameters) counted.
 
-use super::opt::NextUse;
-use super::{PolicyKind, lru_misses, opt_misses};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use pagelab_model::policy::opt::NextUse;
+use pagelab_model::policy::{PolicyKind, lru_misses, opt_misses};
 use pagelab_reference::trace::{Options, load};
-use std::path::Path;
+use pagelab_testing::{Need, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        misses_on_a_real_trace_are_those_of_an_independent_simulator: TRACES;
+    })
+}
+
+/// The trace and the simulator's counts.
+const TRACES: Need = Need {
+    name: "traces",
+    on: &[],
+    met: || {
+        let table = folder().join("expected.csv");
+        if table.exists() { Ok(()) } else { Err(format!("no {}", table.display())) }
+    },
+};
+
+fn folder() -> PathBuf {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces").into()
+}
 
 /// Where the simulator's definition differs, the least and greatest ratio of our misses to its own; the
 /// doc comment of the policy says why. All others must agree to the last miss.
 const DIFFERENT: [(&str, f64, f64); 2] = [("lirs", 0.99, 1.03), ("clockpro", 0.85, 1.002)];
 
-#[test]
 fn misses_on_a_real_trace_are_those_of_an_independent_simulator() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces"));
-    let Ok(table) = std::fs::read_to_string(folder.join("expected.csv")) else {
-        eprintln!("skipped: no expected.csv in {}", folder.display());
-        return;
-    };
-    let stream = load(&folder.join("cloudPhysicsIO.oracleGeneral.bin"), &Options::default(), |_| {})
+    let table = std::fs::read_to_string(folder().join("expected.csv")).unwrap();
+    let stream = load(&folder().join("cloudPhysicsIO.oracleGeneral.bin"), &Options::default(), |_| {})
         .expect("the sample trace can be read")
         .stream;
     let future = NextUse::of(stream.pages(), stream.references());

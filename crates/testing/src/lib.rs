@@ -1,0 +1,106 @@
+//! Tests that say what they need of the machine. One whose need is lacking is reported as ignored, with the
+//! reason, and fails where `PAGELAB_TEST_REQUIRE` names the need: it never passes unperformed.
+//!
+//! A test file that uses it has `harness = false` in its crate's manifest, plain functions in the place of
+//! `#[test]`, and a `main` that lists them:
+//!
+//! ```no_run
+//! use pagelab_testing::{ROOT, run, tests};
+//!
+//! fn main() -> std::process::ExitCode {
+//!     run(tests! {
+//!         anybody_may_read;
+//!         only_root_may_write: ROOT;
+//!     })
+//! }
+//!
+//! fn anybody_may_read() {}
+//! fn only_root_may_write() {}
+//! ```
+//!
+//! The command line is that of `cargo test`: filters, `--exact`, `--skip`, `--list`, `--test-threads`. A test whose
+//! need is lacking is performed all the same under `--ignored` and `--include-ignored`. Output is not captured.
+
+mod needs;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+pub use needs::{
+    CC, CHROMIUM, KERNELS, LIMITS, Lack, Need, PROMETHEUS, QEMU, ROOT, THP, TMPFS, chromium, kernels,
+    prometheus,
+};
+
+/// The variable with the needs, separated by commas, whose lack is a failure.
+pub const REQUIRE: &str = "PAGELAB_TEST_REQUIRE";
+
+/// A test and what it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Test {
+    /// Its name, as filters and reports have it.
+    pub name: &'static str,
+    /// What it needs of the machine.
+    pub needs: &'static [&'static Need],
+    /// Performs it; a panic is a failure.
+    pub perform: fn(),
+}
+
+/// The list of tests: `name;` or `name: NEED, NEED;` for each function.
+#[macro_export]
+macro_rules! tests {
+    ($($($part:ident)::+ $(: $($need:expr),+)?;)*) => {
+        ::std::vec![$($crate::Test {
+            name: ::std::stringify!($($part)::+),
+            needs: &[$($(&$need),+)?],
+            perform: $($part)::+,
+        }),*]
+    };
+}
+
+/// Performs the tests that the command line asks for, several at a time.
+#[must_use]
+pub fn run(tests: Vec<Test>) -> ExitCode {
+    perform(tests, Arguments::from_args())
+}
+
+/// Performs the tests that the command line asks for, one at a time: for tests that look at the whole process.
+#[must_use]
+pub fn run_in_turn(tests: Vec<Test>) -> ExitCode {
+    perform(tests, Arguments { test_threads: Some(1), ..Arguments::from_args() })
+}
+
+fn perform(tests: Vec<Test>, arguments: Arguments) -> ExitCode {
+    let required = std::env::var(REQUIRE).unwrap_or_default();
+    let required: Vec<String> =
+        required.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    if let Some(unknown) = required.iter().find(|name| !needs::NAMES.contains(&name.as_str())) {
+        eprintln!("{REQUIRE}: unknown need '{unknown}'; it must be one of {}", needs::NAMES.join(", "));
+        return ExitCode::from(2);
+    }
+    let asked = arguments.ignored || arguments.include_ignored;
+    let trials = tests.into_iter().map(|test| trial(test, required.clone(), asked)).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// `asked`: tests whose need is lacking were asked for by name of what they are, ignored.
+fn trial(test: Test, required: Vec<String>, asked: bool) -> Trial {
+    if asked {
+        let lacking = Need::lack(test.needs).is_some();
+        let performed = move || {
+            (test.perform)();
+            Ok(())
+        };
+        return Trial::test(test.name, performed).with_ignored_flag(lacking);
+    }
+    Trial::ignorable_test(test.name, move || match Need::lack(test.needs) {
+        None => {
+            (test.perform)();
+            Ok(Completion::Completed)
+        }
+        Some(lack) if required.iter().any(|name| name == lack.name) => {
+            Err(Failed::from(format!("{lack} ({REQUIRE} requires it)")))
+        }
+        Some(lack) => Ok(Completion::ignored_with(lack)),
+    })
+}

@@ -1,0 +1,193 @@
+//! What tests may need of the machine, and how each need is found out.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
+pub(crate) const NAMES: [&str; 19] = [
+    "root",
+    "limits",
+    "tmpfs",
+    "thp",
+    "qemu",
+    "kernels",
+    "chromium",
+    "prometheus",
+    "cc",
+    "bpf",
+    "tracepoints",
+    "kpageflags",
+    "delay-accounting",
+    "tsc",
+    "zram",
+    "disk",
+    "traces",
+    "fixture-there",
+    "fixture-absent",
+];
+
+/// Something of the machine without which a test cannot be performed.
+#[derive(Debug)]
+pub struct Need {
+    /// Its name in `PAGELAB_TEST_REQUIRE`.
+    pub name: &'static str,
+    /// The needs that it has itself; looked at first.
+    pub on: &'static [&'static Need],
+    /// Finds out; the error says what is lacking and how to get it.
+    pub met: fn() -> Result<(), String>,
+}
+
+/// A need that is not met.
+#[derive(Debug)]
+pub struct Lack {
+    /// The need's name.
+    pub name: &'static str,
+    /// What is lacking, and how to get it.
+    pub reason: String,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "needs {}: {}", self.name, self.reason)
+    }
+}
+
+impl Need {
+    /// The first of these needs that is not met.
+    ///
+    /// # Panics
+    /// When a need's name is none of the names that can be required.
+    #[must_use]
+    pub fn lack(needs: &[&Self]) -> Option<Lack> {
+        needs.iter().find_map(|need| {
+            assert!(NAMES.contains(&need.name), "'{}' is not in the list of needs", need.name);
+            Self::lack(need.on).or_else(|| {
+                (need.met)().err().map(|reason| Lack { name: need.name, reason: reason.trim().to_owned() })
+            })
+        })
+    }
+}
+
+/// The user is root.
+pub const ROOT: Need = Need {
+    name: "root",
+    on: &[],
+    met: || there(rustix::process::geteuid().is_root(), "this user is not root"),
+};
+
+/// A memory cgroup can be made.
+pub const LIMITS: Need = Need {
+    name: "limits",
+    on: &[&ROOT],
+    met: || {
+        let unified = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
+        let found = Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists()
+            || unified.split_whitespace().any(|controller| controller == "memory");
+        there(found, "no memory cgroup is mounted at /sys/fs/cgroup")
+    },
+};
+
+/// A file system in memory can be mounted.
+pub const TMPFS: Need = Need {
+    name: "tmpfs",
+    on: &[&ROOT],
+    met: || {
+        // In a mount namespace of its own: nothing is left to unmount.
+        let mount = ["--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", "/mnt"];
+        there(succeeds(Command::new("unshare").args(mount)), "a tmpfs cannot be mounted")
+    },
+};
+
+/// The kernel has transparent huge pages.
+pub const THP: Need = Need {
+    name: "thp",
+    on: &[],
+    met: || {
+        let there_is = Path::new("/sys/kernel/mm/transparent_hugepage/enabled").exists();
+        there(there_is, "this kernel has no transparent huge pages")
+    },
+};
+
+/// QEMU for this kind of processor.
+pub const QEMU: Need = Need {
+    name: "qemu",
+    on: &[],
+    met: || {
+        let found = succeeds(Command::new("qemu-system-x86_64").arg("--version"));
+        there(found, "no qemu-system-x86_64 (scripts/setup test)")
+    },
+};
+
+/// Two kernel images.
+pub const KERNELS: Need = Need {
+    name: "kernels",
+    on: &[&QEMU],
+    met: || there(kernels().len() >= 2, "fewer than two images in target/kernels (scripts/kernels)"),
+};
+
+/// Chromium.
+pub const CHROMIUM: Need = Need {
+    name: "chromium",
+    on: &[],
+    met: || {
+        there(chromium().is_some(), "no chromium, chromium-browser or google-chrome (scripts/setup test)")
+    },
+};
+
+/// A Prometheus server.
+pub const PROMETHEUS: Need = Need {
+    name: "prometheus",
+    on: &[],
+    met: || there(prometheus().is_some(), "no prometheus (scripts/prometheus)"),
+};
+
+/// A C compiler.
+pub const CC: Need = Need {
+    name: "cc",
+    on: &[],
+    met: || there(succeeds(Command::new("cc").arg("--version")), "no cc (scripts/setup build)"),
+};
+
+/// The kernel images that `scripts/kernels` fetched, by name.
+#[must_use]
+pub fn kernels() -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(target("kernels")).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = folders
+        .filter_map(|entry| std::fs::read_dir(entry.path().join("boot")).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-")))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The browser.
+#[must_use]
+pub fn chromium() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names.into_iter().find(|name| succeeds(Command::new(name).arg("--version")))
+}
+
+/// The server that `scripts/prometheus` fetched, else that of the machine.
+#[must_use]
+pub fn prometheus() -> Option<PathBuf> {
+    [target("prometheus/usr/bin/prometheus"), "prometheus".into()]
+        .into_iter()
+        .find(|program| succeeds(Command::new(program).arg("--version")))
+}
+
+/// Where the scripts put what they fetch.
+fn target(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(name)
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+fn there(met: bool, lacking: &str) -> Result<(), String> {
+    if met { Ok(()) } else { Err(lacking.to_owned()) }
+}
