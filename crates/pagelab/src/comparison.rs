@@ -7,7 +7,7 @@ use pagelab_report::TextTable;
 use pagelab_report::text::{self, DASH};
 use serde_json::{Value, json};
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::output::{say, sentences};
 use crate::tables::{self, side_by_side};
 

@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod comparison;
+mod context;
 mod costs;
 mod failure;
 mod interrupt;

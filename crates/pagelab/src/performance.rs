@@ -14,7 +14,7 @@ use pagelab_live::Host;
 use pagelab_model::target::Model;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use pagelab_reference::trace::{self, Format, Options};
 use pagelab_reference::{Pattern, Stream};
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::progress::Work;
 

@@ -9,8 +9,8 @@ use pagelab_experiment::{Outcome, Repetition, Run};
 use pagelab_report::text;
 use serde_json::{Map, Value, json};
 
-use crate::commands::Context;
 use crate::comparison;
+use crate::context::Context;
 use crate::output::{say, sentences};
 
 /// Prints what `pagelab run` ends with: the verdict first, then the figures.

@@ -7,7 +7,7 @@ use pagelab_experiment::setting::Limit;
 use pagelab_experiment::{Experiment, Outcome, Repetition, Run, Setting, Size, TargetSpec};
 use pagelab_report::text::{bytes, duration};
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::performance::{self, Performed, Plan};
 

@@ -7,7 +7,7 @@ use pagelab_experiment::observation::{Table, Unit, Values};
 use pagelab_report::TextTable;
 use pagelab_report::text;
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::output::say;
 
 /// The tables that are shown, and the column by which they are compared.

@@ -11,7 +11,7 @@ use pagelab_experiment::{Experiment, Failure, FailureKind, Run, Setting, Size, T
 use pagelab_notebook::{Notebook, Summary};
 use pagelab_reference::Pattern;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::output::say;
 use crate::performance::{self, Plan};

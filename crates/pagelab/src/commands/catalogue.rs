@@ -12,7 +12,7 @@ use pagelab_reference::Pattern;
 use pagelab_report::text;
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::output::print_json;
 use crate::output::say;
 

@@ -4,10 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::CommandFactory;
 use clap_complete::Shell;
-
-use crate::cli::Cli;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -20,10 +17,10 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// Prints the script.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+/// Prints the script for this grammar.
+pub fn run(arguments: &Arguments, mut grammar: clap::Command) -> Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "pagelab", &mut script);
+    clap_complete::generate(arguments.shell, &mut grammar, "pagelab", &mut script);
     std::io::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }

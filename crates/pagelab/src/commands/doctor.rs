@@ -10,8 +10,8 @@ use pagelab_counters::views::doctor::{self, Level, Report};
 use pagelab_counters::views::prstat::size;
 use serde_json::json;
 
-use super::Context;
 use super::watcher::{Watcher, accounting};
+use crate::context::Context;
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, wrapped};
 use crate::terminal;

@@ -12,7 +12,8 @@ use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
 use pagelab_notebook::export::{self, Format};
 
-use super::{Context, serve};
+use super::serve;
+use crate::context::Context;
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use pagelab_counters::{Root, Selection, Tree};
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::output::say;
 

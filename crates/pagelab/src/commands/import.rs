@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_notebook::Notebook;
 
-use super::Context;
+use crate::context::Context;
 use crate::output::say;
 
 /// The arguments.

@@ -8,7 +8,7 @@ use pagelab_counters::views::iostat::{self, Moment};
 use pagelab_live::bpf::requests::Requests;
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::output::SCHEMA_VERSION;
 use crate::ticker::{Machine, Schedule, Ticker};
 

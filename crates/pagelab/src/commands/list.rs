@@ -8,7 +8,7 @@ use pagelab_notebook::{Entry, Notebook, Summary};
 use pagelab_report::text::{self, Style};
 use serde_json::{Value, json};
 
-use super::Context;
+use crate::context::Context;
 use crate::output::{print_json, say};
 use crate::terminal;
 

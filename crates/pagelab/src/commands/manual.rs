@@ -4,9 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::CommandFactory;
-
-use crate::cli::Cli;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -17,11 +14,11 @@ pub struct Arguments {
     folder: PathBuf,
 }
 
-/// Writes the pages.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+/// Writes the pages of this grammar.
+pub fn run(arguments: &Arguments, grammar: clap::Command) -> Result<ExitCode> {
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
+        .and_then(|()| clap_mangen::generate_to(grammar, folder))
         .with_context(|| format!("the manual pages cannot be written to {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }

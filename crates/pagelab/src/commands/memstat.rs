@@ -9,7 +9,7 @@ use pagelab_counters::census::{Census, SHARING};
 use pagelab_counters::views::{memstat, prstat::size};
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::output::print_json;
 use crate::ticker::Machine;
 

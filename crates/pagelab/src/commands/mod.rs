@@ -28,24 +28,14 @@ pub mod vmstat;
 mod watcher;
 pub mod wss;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_report::text::Style;
+use clap::CommandFactory;
 
 use crate::cli::{Cli, Command};
+use crate::context::Context;
 use crate::terminal;
-
-/// What every command needs to know.
-pub struct Context {
-    /// The notebook's file.
-    pub notebook: PathBuf,
-    /// How to print to standard output.
-    pub style: Style,
-    /// Whether progress and remarks are unwanted.
-    pub quiet: bool,
-}
 
 /// Performs the command.
 pub fn dispatch(cli: Cli) -> Result<ExitCode> {
@@ -80,7 +70,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, &context),
-        Command::Completions(arguments) => completions::run(&arguments),
-        Command::Manual(arguments) => manual::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
     }
 }

@@ -9,8 +9,8 @@ use pagelab_counters::Root;
 use pagelab_counters::views::prstat::{self, Row};
 use serde_json::json;
 
-use super::Context;
 use super::watcher::{Watcher, accounting};
+use crate::context::Context;
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;
 use crate::ticker::{Machine, Schedule, Ticker};

@@ -11,7 +11,7 @@ use pagelab_experiment::observation::Observation;
 use pagelab_experiment::{Experiment, Outcome, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::{Notebook, RepetitionId};
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::say;

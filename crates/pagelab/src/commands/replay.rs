@@ -15,7 +15,7 @@ use pagelab_reference::Stream;
 use pagelab_report::{Section, text};
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::SCHEMA_VERSION;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
 
-use super::Context;
+use crate::context::Context;
 use crate::output::say;
 use crate::{page, verdict};
 

@@ -15,7 +15,7 @@ use pagelab_report::{Section, TextTable};
 use pagelab_studies::claim::{self, Claim, Distance, Standing, Study, Table, Tolerance, Value, Verdict};
 use pagelab_studies::{Live, Options, STUDIES, StudyKind, here, named};
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{print_json, say, sentences};
 use crate::page;

@@ -11,8 +11,8 @@ use pagelab_experiment::{Experiment, Run, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
 use pagelab_studies::StudyKind;
 
-use super::Context;
 use super::reproduce::paper;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::performance::{self, Plan};
 use crate::{costs, page, suite, summary, sweep, verdict};

@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow};
 use pagelab_counters::{Selection, Tree, openmetrics};
 use tiny_http::{Header, Method, Request, Response, Server};
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_notebook::Notebook;
 
-use super::Context;
+use crate::context::Context;
 use crate::{summary, tables, verdict};
 
 /// The arguments.

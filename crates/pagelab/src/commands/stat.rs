@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use pagelab_counters::{Part, Selection, Selector, SelectorError, Snapshot, views};
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, say};
 use crate::ticker::{Interval, Machine, Schedule, Ticker};

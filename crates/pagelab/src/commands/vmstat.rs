@@ -8,7 +8,7 @@ use pagelab_counters::views::vmstat::{self, Row};
 use pagelab_live::bpf::pages::Pages;
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::output::SCHEMA_VERSION;
 use crate::ticker::{Machine, Schedule, Ticker};
 

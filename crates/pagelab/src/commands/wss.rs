@@ -10,7 +10,7 @@ use pagelab_model::mrc::wss::working_set;
 use pagelab_report::text;
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, say};

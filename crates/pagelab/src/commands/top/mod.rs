@@ -13,9 +13,9 @@ use pagelab_counters::{Root, Selection};
 use pagelab_live::terminal::wait_for_input;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::Context;
 use super::prstat::users;
 use super::watcher::{Watcher, accounting};
+use crate::context::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::ticker::Interval;
