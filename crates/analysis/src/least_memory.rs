@@ -14,6 +14,11 @@
 //! enough, until they are within [`PRECISION`]. Both are the ends of the interval: the knee lies
 //! between them as surely as the two times tell full speed from less.
 
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Repetition, Run};
+
+use crate::finding::{Evidence, Figure, Finding, Severity, Statistic, What};
+
 /// The ratio of the interval's ends at which the search ends.
 pub const PRECISION: f64 = 1.06;
 /// How much longer a time at full speed may be, as a share.
@@ -119,10 +124,178 @@ pub fn next(points: &[Point], least: u64, most: u64, page: u64) -> Option<Next> 
     Some(Next::Measure(middle))
 }
 
+/// Why a sweep has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SearchError {
+    /// The sizes are no range.
+    #[error("{0} to {1} bytes is not a range of at least a page")]
+    NoRange(u64, u64),
+    /// The kernel killed the program under the greatest limit.
+    #[error("the kernel kills the program under the greatest limit, {0} bytes: sweep to more")]
+    KilledAtMost(u64),
+    /// The program ended with a status other than 0, whatever the memory: its time means nothing.
+    #[error("the program failed with exit status {0}: a failing program has no working size")]
+    ProgramFailed(i64),
+}
+
+/// A sweep under way: the limits that were measured, and what to measure next.
+#[derive(Clone, Debug)]
+pub struct Search {
+    least: u64,
+    most: u64,
+    page: u64,
+    points: Vec<Point>,
+}
+
+impl Search {
+    /// A sweep between two limits in bytes, in steps of `page` bytes.
+    ///
+    /// # Errors
+    /// When they are no range.
+    pub fn new(least: u64, most: u64, page: u64) -> Result<Self, SearchError> {
+        let page = page.max(1);
+        let whole = |bytes: u64| bytes / page * page;
+        if whole(least) == 0 || least > most {
+            return Err(SearchError::NoRange(least, most));
+        }
+        Ok(Self { least: whole(least), most: whole(most), page, points: Vec::new() })
+    }
+
+    /// What to do next.
+    ///
+    /// # Errors
+    /// When the program was killed under the greatest limit.
+    pub fn next(&self) -> Result<Next, SearchError> {
+        next(&self.points, self.least, self.most, self.page).ok_or(SearchError::KilledAtMost(self.most))
+    }
+
+    /// The runs under this limit ended because the kernel killed the program for want of memory.
+    pub fn killed(&mut self, memory: u64) {
+        self.point(memory).times.clear();
+    }
+
+    /// What a run under this limit measured.
+    ///
+    /// # Errors
+    /// When the program failed.
+    pub fn measured(&mut self, memory: u64, run: &Run) -> Result<(), SearchError> {
+        if let Some(status) = run.values("command.status").into_iter().find(|&status| status != 0.0) {
+            return Err(SearchError::ProgramFailed(status as i64));
+        }
+        let page = self.page as f64;
+        let point = self.point(memory);
+        point.times.extend(run.done().filter_map(own_time));
+        point.fetched.extend(run.done().filter_map(|repetition| fetched(repetition, page)));
+        point.charged.extend(run.values("memory.charged.peak"));
+        Ok(())
+    }
+
+    fn point(&mut self, memory: u64) -> &mut Point {
+        let at = self.points.iter().position(|p| p.memory == memory).unwrap_or_else(|| {
+            self.points.push(Point { memory, ..Point::default() });
+            self.points.len() - 1
+        });
+        &mut self.points[at]
+    }
+
+    /// What the sweep found about `program`, as a finding of the runs called `name`.
+    pub fn finding(&self, knee: &Knee, program: &str, name: &str) -> Finding {
+        let n = self.points.iter().map(|point| point.times.len()).sum();
+        let bytes =
+            |name: &str, value: u64| Figure::derived(name, Unit::Bytes, Statistic::Value, value as f64, n);
+        let time =
+            |name: &str, statistic, value| Figure::derived(name, Unit::Nanoseconds, statistic, value, n);
+        let mut figures = vec![
+            bytes("memory.enough", knee.enough),
+            time("time.full", Statistic::Min, knee.full),
+            time("time.allowed", Statistic::Value, knee.allowed),
+        ];
+        figures.extend(knee.too_little.map(|memory| bytes("memory.too-little", memory)));
+        let mut limits: Vec<(u64, Option<f64>)> = self
+            .points
+            .iter()
+            .map(|point| (point.memory, Some(point.time()).filter(|time| time.is_finite())))
+            .collect();
+        limits.sort_by_key(|limit| limit.0);
+        Finding {
+            what: What::LeastMemory { program: program.to_owned(), limits },
+            run: name.to_owned(),
+            severity: Severity::Info,
+            figures,
+            evidence: vec![Evidence::Metrics],
+        }
+    }
+}
+
+/// How long the program took, ns, less what its threads waited for a processor, where that is known: that
+/// is others' doing, not memory's.
+fn own_time(repetition: &Repetition) -> Option<f64> {
+    let seen = &repetition.observations;
+    let others = seen.metric("state.run-queue").unwrap_or(0.0);
+    Some(seen.metric("time.elapsed")? * (1.0 - others))
+}
+
+/// Pages that the program waited for: those of its major faults, and what was read from a disk for it.
+fn fetched(repetition: &Repetition, page: f64) -> Option<f64> {
+    let seen = &repetition.observations;
+    Some(seen.metric("faults.major")? + seen.metric("io.read").unwrap_or(0.0) / page)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_runs::{Figures, run};
+    use pagelab_experiment::Experiment;
+    use pagelab_experiment::experiments::Command;
     use proptest::prelude::*;
+
+    /// A program that needs 50 MiB, is killed below 10, and ends with this status.
+    fn swept(status: f64) -> Result<(Search, Knee), SearchError> {
+        let experiment = Experiment::Command(Command::new(vec!["sort".into()]));
+        let mut search = Search::new(1 << 20, 256 << 20, 4096)?;
+        loop {
+            let memory = match search.next()? {
+                Next::Found(knee) => return Ok((search, knee)),
+                Next::Measure(memory) => memory,
+            };
+            if memory < 10 << 20 {
+                search.killed(memory);
+                continue;
+            }
+            let short = memory < 50 << 20;
+            let metrics: Figures = &[
+                ("time.elapsed", &[if short { 3e9 } else { 1e9 }]),
+                ("faults.major", &[if short { 900.0 } else { 0.0 }]),
+                ("command.status", &[status]),
+            ];
+            search.measured(memory, &run("s", experiment.clone(), "host", metrics))?;
+        }
+    }
+
+    #[test]
+    fn a_sweep_finds_the_least_memory_and_lists_every_limit() {
+        let (search, knee) = swept(0.0).unwrap();
+        let found = search.finding(&knee, "sort", "s");
+        assert!(found.figure("memory.enough").unwrap().value >= f64::from(50 << 20));
+        assert!(found.figure("memory.too-little").unwrap().value < f64::from(50 << 20));
+        let What::LeastMemory { limits, .. } = &found.what else { panic!("{found:?}") };
+        assert_eq!(limits[0], (1 << 20, None), "killed");
+        assert_eq!(limits.last(), Some(&(256 << 20, Some(1e9))));
+    }
+
+    #[test]
+    fn a_failing_program_has_no_working_size() {
+        assert_eq!(swept(2.0).unwrap_err(), SearchError::ProgramFailed(2));
+    }
+
+    #[test]
+    fn what_is_no_sweep() {
+        assert_eq!(Search::new(4096, 1, 4096).unwrap_err(), SearchError::NoRange(4096, 1));
+        assert_eq!(Search::new(100, 8192, 4096).unwrap_err(), SearchError::NoRange(100, 8192));
+        let mut search = Search::new(4096, 8192, 4096).unwrap();
+        search.killed(8192);
+        assert_eq!(search.next().unwrap_err(), SearchError::KilledAtMost(8192));
+    }
 
     fn search(least: u64, most: u64, time: impl Fn(u64) -> Vec<f64>) -> (Knee, usize) {
         let mut points = Vec::new();

@@ -1,12 +1,53 @@
-//! What observations say: comparison, knees, scaling, regret.
-//! Pure functions; nothing here prints.
+//! What observations say: findings, comparisons, knees, scaling, regret. Everything here is data; `report`
+//! puts it into words and pictures.
 
 pub mod comparison;
+pub mod costs;
+pub mod finding;
+pub mod findings;
 pub mod knee;
 pub mod least_memory;
 mod linear;
 pub mod rank;
 pub mod regret;
+pub mod rows;
 pub mod scaling;
 pub mod stats;
+#[cfg(test)]
+mod test_runs;
 pub mod vmtest;
+
+use pagelab_experiment::target::TargetKind;
+use pagelab_experiment::{Experiment, Run};
+
+/// Whether a run's figures are the same every time, so that one repetition says all.
+pub fn is_deterministic(run: &Run) -> bool {
+    matches!(run.header.target.kind, TargetKind::Model(_))
+}
+
+/// The metric that says most of an experiment: the one that `compare --fail-on` judges.
+pub fn primary_metric(experiment: &Experiment) -> Option<&'static str> {
+    match experiment {
+        Experiment::Mapanon(_) | Experiment::Mapfile(_) => Some("access.mean"),
+        Experiment::Vmtest(_) => Some("speed.last"),
+        Experiment::Forkstorm(_) => Some("forks.rate"),
+        Experiment::Faultscale(_) => Some("throughput.best"),
+        Experiment::Fileread(_) => Some("read.cpu.large"),
+        Experiment::Seqread(_) => Some("bandwidth.buffered"),
+        Experiment::Clock(_) => Some("clock.step.worst"),
+        Experiment::Command(_) => Some("time.elapsed"),
+        Experiment::Record(_) => None,
+    }
+}
+
+/// The runs by experiment, in the order first seen.
+pub fn groups<'a>(runs: &[&'a Run]) -> Vec<Vec<&'a Run>> {
+    let mut groups: Vec<Vec<&Run>> = Vec::new();
+    for run in runs {
+        match groups.iter_mut().find(|group| group[0].header.experiment == run.header.experiment) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    groups
+}

@@ -40,6 +40,32 @@ pub fn least_p(n: usize, m: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
+/// The two-sided p value of the hypothesis that the median of `values` is `figure`: the sign test. Values
+/// equal to it say nothing; `None` without values or when one is no number.
+///
+/// Source: W. J. Dixon and A. M. Mood, "The statistical sign test", Journal of the American Statistical
+/// Association 41, 1946.
+pub fn sign_test(values: &[f64], figure: f64) -> Option<f64> {
+    if values.is_empty() || figure.is_nan() || values.iter().any(|v| v.is_nan()) {
+        return None;
+    }
+    let above = values.iter().filter(|&&v| v > figure).count();
+    let below = values.iter().filter(|&&v| v < figure).count();
+    let (n, k) = (above + below, above.min(below));
+    let mut term = 0.5f64.powi(n as i32);
+    let mut tail = 0.0;
+    for i in 0..=k {
+        tail += term;
+        term *= (n - i) as f64 / (i + 1) as f64;
+    }
+    Some((2.0 * tail).min(1.0))
+}
+
+/// The smallest p value that the sign test of `n` values can give.
+pub fn least_sign_p(n: usize) -> f64 {
+    (2.0 * 0.5f64.powi(n as i32)).min(1.0)
+}
+
 /// P(|Z| ≥ z) of the standard normal distribution.
 pub fn two_sided_normal(z: f64) -> f64 {
     let normal = Normal::standard();
@@ -160,6 +186,17 @@ mod tests {
         let larger: Vec<f64> = b.iter().copied().chain([14.5]).collect();
         let approximate = mann_whitney(&a, &larger).unwrap();
         assert!((exact - approximate).abs() < 0.03, "{exact} {approximate}");
+    }
+
+    /// One of eight on the other side: 2 · (1 + 8) / 256.
+    #[test]
+    fn signs_by_hand() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        close(sign_test(&values, 1.5), 18.0 / 256.0);
+        close(sign_test(&values, 0.0), least_sign_p(8));
+        close(sign_test(&values, 4.5), 1.0);
+        close(sign_test(&[5.0, 5.0], 5.0), 1.0);
+        assert_eq!(sign_test(&[], 5.0), None);
     }
 
     #[test]

@@ -34,6 +34,18 @@ pub fn robust_deviation(values: &[f64]) -> Option<f64> {
     Some(1.4826 * median(&deviations)?)
 }
 
+/// The robust deviation, or where more than half of the values are alike the standard deviation, which then
+/// sees the others. `None` when empty.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let robust = robust_deviation(values)?;
+    if robust > 0.0 || values.len() < 2 {
+        return Some(robust);
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
 /// The 95 % percentile-bootstrap interval of median(b) / median(a) − 1, resampling both sides. `None`
 /// with fewer than two values on a side, or when a resampled median of `a` is 0.
 ///

@@ -19,6 +19,8 @@
 use pagelab_experiment::observation::{Observations, Table};
 use pagelab_experiment::{Experiment, Run};
 
+use serde::Serialize;
+
 use crate::knee::{self, Fit};
 
 /// Knees looked for, at most.
@@ -34,7 +36,8 @@ const FAULTING: f64 = 10.0;
 const LINE: f64 = 64.0;
 
 /// What is at a knee.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The reach of the first-level data TLB.
     FirstTlb,
@@ -50,22 +53,8 @@ pub enum Cause {
     Limit,
 }
 
-impl Cause {
-    /// As a reader's words.
-    pub fn words(&self) -> String {
-        match self {
-            Self::FirstTlb => "first-level TLB reach".into(),
-            Self::SecondTlb => "second-level TLB reach".into(),
-            Self::Pmegs => "reach of the pmegs".into(),
-            Self::Cache(level) => format!("level-{level} cache"),
-            Self::Processes => "more than one process".into(),
-            Self::Limit => "memory limit".into(),
-        }
-    }
-}
-
 /// A knee of the curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Knee {
     /// Active virtual memory there, bytes.
     pub at: f64,

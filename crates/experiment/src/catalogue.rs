@@ -90,8 +90,8 @@ definitions! {
     "read.cpu.small", Nanoseconds, Lower, "fileread: processor time of a read from a file that is small in memory";
     "read.cpu.large", Nanoseconds, Lower, "fileread: processor time of a read from a file that is large in memory";
     "read.cpu.beyond", Nanoseconds, Lower, "fileread: processor time of a read from a file larger than the limit";
-    "bandwidth.buffered", PerSecond, Higher, "seqread: bytes a second through the page cache, at the best transfer size";
-    "bandwidth.direct", PerSecond, Higher, "seqread: bytes a second around the page cache, at the best transfer size";
+    "bandwidth.buffered", BytesPerSecond, Higher, "seqread: bytes a second through the page cache, at the best transfer size";
+    "bandwidth.direct", BytesPerSecond, Higher, "seqread: bytes a second around the page cache, at the best transfer size";
     "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
 }
 

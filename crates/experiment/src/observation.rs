@@ -37,6 +37,8 @@ pub enum Unit {
     Share,
     /// Things a second.
     PerSecond,
+    /// Bytes a second.
+    BytesPerSecond,
     /// Instructions executed.
     Instructions,
     /// A plain ratio.

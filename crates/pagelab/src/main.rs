@@ -5,12 +5,9 @@
 
 mod cli;
 mod commands;
-mod comparison;
 mod context;
-mod costs;
 mod failure;
 mod interrupt;
-mod lines;
 mod output;
 mod page;
 mod performance;
@@ -20,10 +17,8 @@ mod stream;
 mod suite;
 mod summary;
 mod sweep;
-mod tables;
 mod terminal;
 mod ticker;
-mod verdict;
 
 use std::process::ExitCode;
 

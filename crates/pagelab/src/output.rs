@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_report::text::Style;
+pub use pagelab_report::text::wrapped;
 use serde_json::{Value, json};
 
 /// The version of every JSON form that pagelab prints; it grows when a field changes its meaning.
@@ -29,39 +30,15 @@ pub fn line(text: fmt::Arguments<'_>) {
     }
 }
 
-/// What belongs to the figure before it.
-const UNITS: [&str; 9] = ["ns", "µs", "ms", "s", "%", "instr", "KiB", "MiB", "GiB"];
-
 /// Prints sentences, broken at spaces where the terminal ends, never within a name or before a unit; the
 /// lines after the first are indented by `rest`.
 pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {
     say!("{}", wrapped(text, first, rest, style));
 }
 
-/// The same as a text.
-pub fn wrapped(text: &str, first: &str, rest: &str, style: &Style) -> String {
-    let options = textwrap::Options::new(style.width)
-        .initial_indent(first)
-        .subsequent_indent(rest)
-        .word_separator(textwrap::WordSeparator::AsciiSpace)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        .break_words(false);
-    // A space that the wrapping does not know.
-    textwrap::fill(&with_units_joined(text), options).replace('\u{a0}', " ")
-}
-
-/// The text with a no-break space between figures and their units.
-fn with_units_joined(text: &str) -> String {
-    let mut joined = String::with_capacity(text.len());
-    for word in text.split(' ') {
-        let unit = UNITS.contains(&word.trim_end_matches([';', ',', '.', ':', ')']));
-        let behind_figure = joined.ends_with(|c: char| c.is_ascii_digit());
-        if !joined.is_empty() {
-            joined.push(if unit && behind_figure { '\u{a0}' } else { ' ' });
-        }
-        joined.push_str(word);
-    }
-    joined
+/// Prints a finished text of several lines.
+pub fn text(text: &str) {
+    text.lines().for_each(|line| say!("{line}"));
 }
 
 /// Prints `{"schema_version": …, KEY: VALUE}`.
@@ -72,17 +49,4 @@ pub fn print_json(key: &str, value: Value) -> Result<ExitCode> {
     serde_json::to_writer_pretty(&mut out, &object).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_unit_stays_with_its_figure() {
-        let text = "20.1 µs each; 911 ns, with 85 % of 20,274 s and  s";
-        let joined = with_units_joined(text);
-        assert_eq!(joined.replace('\u{a0}', " "), text);
-        assert_eq!(joined.matches('\u{a0}').count(), 4);
-    }
 }

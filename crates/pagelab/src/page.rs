@@ -3,25 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use pagelab_experiment::Run;
-use pagelab_report::plot::{Axis, Mark, Numbers, Plot, Series};
-use pagelab_report::text::bytes;
-use pagelab_report::{Curve, Section};
+use pagelab_analysis::findings::Assessment;
+use pagelab_report::Section;
+use pagelab_report::plot::{Axis, Numbers, Plot, Series};
 
-/// Draws `runs` with the verdict's `lines` into `file`: a neighbour first, then renamed, so that a
-/// full disk leaves an older page as it was.
+/// Draws runs and what they say into `file`: a neighbour first, then renamed, so that a full disk leaves an
+/// older page as it was.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write(runs: &[&Run], lines: &[String], file: &Path) -> Result<()> {
-    let html = pagelab_report::page(&pagelab_report::PageInput {
-        title: title(runs),
-        verdict: lines.to_vec(),
-        runs: runs.to_vec(),
-        comparisons: crate::comparison::tables(runs),
-        curves: runs.iter().filter_map(|run| curve(run)).collect(),
-    });
-    put(&html, file)
+pub fn write(assessment: &Assessment, file: &Path) -> Result<()> {
+    put(&pagelab_report::page(assessment), file)
 }
 
 /// Draws finished sections into `file`, wholly or not at all.
@@ -56,28 +48,6 @@ pub fn misses(title: &str, caption: &str, points: &[(String, u32, Option<f64>)])
     plot
 }
 
-/// The curve of a vmtest and its knees.
-fn curve(run: &Run) -> Option<Curve> {
-    let curve = pagelab_analysis::vmtest::of_run(run)?;
-    let knees = curve.knees.iter().map(|knee| Mark {
-        x: knee.at,
-        low: Some(knee.interval.0),
-        high: Some(knee.interval.1),
-        label: match &knee.cause {
-            Some((cause, _)) => format!("{}: {}", bytes(knee.at), cause.words()),
-            None => bytes(knee.at),
-        },
-        color: None,
-    });
-    Some(Curve {
-        run: run.header.name.clone(),
-        table: "vmtest".to_owned(),
-        knees: knees.collect(),
-        points: curve.points,
-        fit: curve.fit,
-    })
-}
-
 fn put(html: &str, file: &Path) -> Result<()> {
     let mut neighbour = file.as_os_str().to_owned();
     neighbour.push(".new");
@@ -87,12 +57,4 @@ fn put(html: &str, file: &Path) -> Result<()> {
         let _ = std::fs::remove_file(neighbour);
     }
     written.with_context(|| format!("the page cannot be written to {}", file.display()))
-}
-
-fn title(runs: &[&Run]) -> String {
-    let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
-    match names.as_slice() {
-        [first, .., last] if names.len() > 4 => format!("{first} … {last} ({} runs)", names.len()),
-        _ => names.join(", "),
-    }
 }

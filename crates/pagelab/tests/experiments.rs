@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         each_is_performed_kept_and_judged_in_a_sentence;
         two_runs_of_one_experiment_compare;
         a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with: LIMITS;
+        a_sweep_over_a_failing_program_is_an_error: LIMITS;
         a_served_clock_is_a_reference;
         wrong_parameters_are_usage_errors_and_missing_programs_failures;
     })
@@ -26,13 +27,16 @@ fn run(lab: &Lab, arguments: &str) -> String {
 fn each_is_performed_kept_and_judged_in_a_sentence() {
     let lab = Lab::new();
     for (arguments, wanted) in [
-        ("vmtest --sizes 16K..4M:1 --seconds 0.05 --name a", "a: reading a page takes"),
-        ("forkstorm --forks 50 --name b", "b: "),
-        ("faultscale --workers 1,2,3,4 --seconds 0.05 --name c", "c: anonymous faults by threads:"),
-        ("fileread --memory none --sizes 256K,1M,4M --reads 500 --name d", "d: a random read costs"),
-        ("seqread --size 1M --transfers 4K,256K --name e", "e: sequential reads reach"),
-        ("clock --steps 2 --step 50 --name f", "f: time is "),
-        ("command --name g -- sort /etc/passwd", "g: sort takes"),
+        ("vmtest --sizes 16K..4M:1 --seconds 0.05 --name a", "a: mean read time"),
+        ("forkstorm --forks 50 --name b", "b: fork rate"),
+        ("faultscale --workers 1,2,3,4 --seconds 0.05 --name c", "c: best throughput"),
+        (
+            "fileread --memory none --sizes 256K,1M,4M --reads 500 --name d",
+            "d: mean processor time of a random read",
+        ),
+        ("seqread --size 1M --transfers 4K,256K --name e", "e: best sequential bandwidth"),
+        ("clock --steps 2 --step 50 --name f", "f: "),
+        ("command --name g -- sort /etc/passwd", "g: sort took"),
     ] {
         let text = joined(&run(&lab, arguments));
         assert!(text.contains(wanted), "{arguments}: {text}");
@@ -77,14 +81,21 @@ fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
     drop(file);
     let sort = "-- sort --parallel=1 -S 256M numbers -o /dev/null";
     let text = joined(&run(&lab, &format!("command --sweep-memory 8M..256M --repeat 2 --name s {sort}")));
-    let sentence =
-        text.split("is the least memory at full speed").next().unwrap().rsplit("s: ").next().unwrap();
+    let sentence = text.split("for full speed").next().unwrap().rsplit("s: sort needs ").next().unwrap();
     let mebibytes: f64 = sentence.split(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("{text}"));
     assert!((10.0..64.0).contains(&mebibytes), "sort holds about 20 to 30 MiB: {text}");
     assert!(text.contains("the knee is between"), "{text}");
     // A program that needs nothing is at full speed everywhere.
     let text = joined(&run(&lab, "command --sweep-memory 32M..64M --repeat 2 --name t -- sleep 0.2"));
-    assert!(text.contains("even 32 MiB is enough"), "{text}");
+    assert!(text.contains("sleep runs at full speed") && text.contains("even at 32 MiB"), "{text}");
+}
+
+fn a_sweep_over_a_failing_program_is_an_error() {
+    let lab = Lab::new();
+    let error = lab.fails("run -q --report none command --sweep-memory 32M..64M --name s -- false", 3);
+    assert!(error.contains("--sweep-memory") || error.contains("false"), "{error}");
+    let output = lab.output("run -q --report none command --sweep-memory 32M..64M -- false");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("full speed"), "no size for what fails");
 }
 
 fn a_served_clock_is_a_reference() {

@@ -106,7 +106,7 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     assert!((other / cost(0, 0) - 1.0).abs() > 1e-3, "another kernel costs the same");
     // The same kernel against itself shows no difference.
     let compared = lab.json("compare x-1 x-2 --metric fault.anonymous --json");
-    assert_eq!(compared["comparisons"][0]["metrics"][0]["verdict"], "no difference seen");
+    assert_eq!(compared["comparisons"][0]["metrics"][0]["verdict"], "no significant difference");
     let kept: Value = serde_json::from_str(&lab.ok("export x-2 x-3")).unwrap();
     let table = |run: usize, repetition: usize, name: &str| {
         let tables = &kept["runs"][run]["repetitions"][repetition]["observations"]["tables"];

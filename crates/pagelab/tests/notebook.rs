@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         a_run_is_kept_shown_exported_and_imported: LIMITS;
         two_settings_are_interleaved_and_told_apart: LIMITS;
         the_kernel_and_models_perform_the_same_stream: LIMITS;
+        models_are_compared_exactly;
         a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes;
         the_report_is_one_small_page_without_network: LIMITS;
         a_foreign_file_is_refused_and_not_touched;
@@ -73,7 +74,13 @@ fn two_settings_are_interleaved_and_told_apart() {
     // The larger memory as the baseline: the smaller one is a regression.
     let failed = lab.output("compare side-2 side-1 --fail-on 10");
     assert_eq!(failed.status.code(), Some(1));
+    let failed = lab.output("compare side-2 side-1 --fail-on 10%");
+    assert_eq!(failed.status.code(), Some(1), "with the sign as well");
     lab.ok("compare side-1 side-2 --fail-on 10");
+    // Another metric decides where one is named; pages present only describe.
+    lab.ok("compare side-2 side-1 --fail-on 10 --metric pages.present");
+    let error = lab.fails("compare side-2 side-1 --fail-on 10 --metric pages.presnt", 2);
+    assert!(error.contains("pages.presnt"), "{error}");
     let json = lab.json("compare side-1 side-2 --json");
     assert_eq!(json["schema_version"], 1);
 
@@ -96,7 +103,7 @@ fn the_kernel_and_models_perform_the_same_stream() {
     assert!(faults(0) > 100.0 && faults(1) > 100.0);
     assert!(faults(3) <= faults(2) && faults(3) <= faults(1), "OPT has the fewest");
     let verdict = result["result"]["verdict"].to_string();
-    assert!(verdict.contains("OPT") && verdict.contains("avoidable"), "{verdict}");
+    assert!(verdict.contains("OPT (offline optimum) would have had"), "{verdict}");
     // The costs that the host measured make the models' times this machine's.
     let costed = lab.json(&format!("{SMALL} --on model:lru --costs x-1 --json"));
     let cost = |result: &serde_json::Value, kind: &str| {
@@ -106,6 +113,22 @@ fn the_kernel_and_models_perform_the_same_stream() {
     };
     let (measured, modelled) = (cost(&result, "major"), cost(&costed, "major"));
     assert!((modelled / measured - 1.0).abs() < 0.05, "{modelled} instead of {measured}");
+}
+
+fn models_are_compared_exactly() {
+    let lab = Lab::new();
+    lab.ok(&format!("{SMALL} --name x --on model:opt --on model:lru"));
+    let text = common::joined(&lab.ok("compare x-1 x-2"));
+    assert!(text.contains("slower than") && text.contains("exact"), "{text}");
+    for statistics in ["repeat", "interval", "p value", "inconclusive", "interleaved"] {
+        assert!(!text.contains(statistics), "{statistics}: {text}");
+    }
+    let compared = &lab.json("compare x-1 x-2 --json")["comparisons"][0];
+    assert_eq!((&compared["exact"], &compared["primary"]), (&true.into(), &"access.mean".into()));
+    let findings = lab.json("show x-1 --json");
+    let finding = &findings["result"]["findings"][0];
+    assert_eq!(finding["finding"], "access-time");
+    assert_eq!(finding["figures"][0]["name"], "access.mean");
 }
 
 fn a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes() {

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use pagelab_analysis::findings::assess;
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::{
     Experiment, Observation, Observations, Outcome, Recorder, RecorderError, Repetition, Run, RunHeader,
@@ -13,7 +14,7 @@ use pagelab_experiment::{
 };
 use pagelab_live::{Host, worker};
 use pagelab_model::target::Model;
-use pagelab_report::{PageInput, page};
+use pagelab_report::page;
 
 #[derive(Default)]
 struct Keep(Observations);
@@ -79,14 +80,7 @@ fn main() -> std::io::Result<()> {
     let model = run("brave-heron", "model:linux-lru", paging("drift", 400_000), &mut linux);
     let full = run("calm-finch", "model:linux-lru", paging("smooth-sin", 2_000_000), &mut linux);
     for (name, runs) in [("one", vec![&host]), ("two", vec![&host, &model]), ("model", vec![&full])] {
-        let names: Vec<&str> = runs.iter().map(|r| r.header.name.as_str()).collect();
-        let html = page(&PageInput {
-            title: names.join(", "),
-            verdict: vec![format!("Drawn to be looked at: {} runs of two repetitions.", runs.len())],
-            runs,
-            comparisons: Vec::new(),
-            curves: Vec::new(),
-        });
+        let html = page(&assess(&runs));
         std::fs::write(folder.join(format!("{name}.html")), &html)?;
         println!("{name}.html: {} bytes", html.len());
     }

@@ -1,10 +1,13 @@
-//! What is shown: tables for a terminal, and one self-contained page of plots.
+//! What is shown: findings, comparisons and runs as text for a terminal, as JSON, and as one
+//! self-contained page of plots.
 //!
-//! This crate draws what it is given: runs, finished comparisons, sentences. It computes no statistics
-//! but a median.
+//! This crate draws what it is given: runs and what the analysis made of them.
 
+pub mod comparisons;
+pub mod findings;
 pub mod page;
+pub mod runs;
 pub mod text;
 
 pub use page::plot;
-pub use page::{Curve, PageInput, Section, TextTable, document, page};
+pub use page::{Section, TextTable, document, page};

@@ -21,6 +21,36 @@ pub struct Style {
     pub width: usize,
 }
 
+/// What belongs to the figure before it.
+const UNITS: [&str; 10] = ["ns", "µs", "ms", "s", "%", "instr", "KiB", "MiB", "GiB", "ppm"];
+
+/// Sentences broken at spaces where the terminal ends, never within a name or before a unit; the first
+/// line is indented by `first`, the others by `rest`.
+pub fn wrapped(text: &str, first: &str, rest: &str, style: &Style) -> String {
+    let options = textwrap::Options::new(style.width)
+        .initial_indent(first)
+        .subsequent_indent(rest)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    // A space that the wrapping does not know.
+    textwrap::fill(&with_units_joined(text), options).replace('\u{a0}', " ")
+}
+
+/// The text with a no-break space between figures and their units.
+fn with_units_joined(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let unit = UNITS.contains(&word.trim_end_matches([';', ',', '.', ':', ')']));
+        let behind_figure = joined.ends_with(|c: char| c.is_ascii_digit());
+        if !joined.is_empty() {
+            joined.push(if unit && behind_figure { '\u{a0}' } else { ' ' });
+        }
+        joined.push_str(word);
+    }
+    joined
+}
+
 /// A table without lines, at most `style.width` wide where its words can be broken. Columns in which
 /// every cell is a figure are set flush right.
 pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style) -> String {
@@ -102,8 +132,19 @@ pub fn value(value: Option<f64>, unit: Unit) -> String {
         Unit::Bytes => bytes(value),
         Unit::Share => format!("{} %", digits(value * 100.0)),
         Unit::PerSecond => format!("{}/s", count(value)),
+        Unit::BytesPerSecond => format!("{}/s", bytes(value)),
         Unit::Instructions => format!("{} instr", count_exact(value)),
         Unit::Ratio => digits(value),
+    }
+}
+
+/// A factor of change: 3.3×, 34×, 1.05×.
+pub fn ratio(factor: f64) -> String {
+    match factor {
+        _ if !factor.is_finite() => DASH.to_owned(),
+        _ if factor >= 9.95 => format!("{}×", grouped(&format!("{factor:.0}"))),
+        _ if factor >= 1.995 => format!("{factor:.1}×"),
+        _ => format!("{factor:.2}×"),
     }
 }
 
@@ -214,6 +255,23 @@ mod tests {
         assert_eq!(value(Some(4647.6), Unit::Instructions), "4,647.6 instr");
         assert_eq!(value(Some(1.5), Unit::Ratio), "1.50");
         assert_eq!(value(Some(1234.5), Unit::PerSecond), "1,234/s");
+    }
+
+    #[test]
+    fn factors_are_short() {
+        let of = |factors: &[f64]| factors.iter().map(|&f| ratio(f)).collect::<Vec<_>>();
+        assert_eq!(
+            of(&[1.049, 1.999, 3.26, 34.4, 1234.0, f64::NAN]),
+            ["1.05×", "2.0×", "3.3×", "34×", "1,234×", "—"]
+        );
+    }
+
+    #[test]
+    fn a_unit_stays_with_its_figure() {
+        let text = "20.1 µs each; 911 ns, with 85 % of 20,274 s and  s";
+        let joined = with_units_joined(text);
+        assert_eq!(joined.replace('\u{a0}', " "), text);
+        assert_eq!(joined.matches('\u{a0}').count(), 4);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::process::{Command, ExitCode};
 
-use pagelab_experiment::experiments::Paging;
+use pagelab_analysis::findings::assess;
+use pagelab_experiment::experiments::{Paging, Vmtest};
 use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
 };
@@ -11,7 +12,8 @@ use pagelab_experiment::{
     Target, TargetSpec,
 };
 use pagelab_model::target::Model;
-use pagelab_report::{PageInput, TextTable, page};
+use pagelab_report::plot::{Axis, Numbers, Plot, Series};
+use pagelab_report::{Section, TextTable, document, page};
 use pagelab_testing::{CHROMIUM, tests};
 use proptest::prelude::*;
 
@@ -21,7 +23,7 @@ fn main() -> ExitCode {
         every_plot_has_its_data_and_a_table;
         runs_without_figures_are_drawn_all_the_same;
         nothing_from_outside_gets_out_of_its_place;
-        the_script_runs_in_a_browser: CHROMIUM;
+        the_script_runs_in_a_browser_on_every_kind_of_page: CHROMIUM;
         keys_and_buttons_work: CHROMIUM;
         what_is_missing_is_said;
         instructions_and_time_share_no_axis;
@@ -89,13 +91,7 @@ fn small() -> Run {
 }
 
 fn html(runs: &[&Run]) -> String {
-    page(&PageInput {
-        title: "a title".into(),
-        verdict: vec!["A sentence.".into()],
-        runs: runs.to_vec(),
-        comparisons: Vec::new(),
-        curves: Vec::new(),
-    })
+    page(&assess(runs))
 }
 
 fn a_full_run_stays_below_400_kilobytes() {
@@ -155,10 +151,10 @@ fn runs_without_figures_are_drawn_all_the_same() {
     let mut run = small();
     run.repetitions[0].outcome = Outcome::Failed(Failure::unsupported("<b>out of memory</b>", "more"));
     let page = html(&[&run]);
-    assert!(page.contains("Nothing to plot") && page.contains("&lt;b&gt;out of memory"));
+    assert!(page.contains("No time series") && page.contains("&lt;b&gt;out of memory"));
     run.repetitions[0].outcome = Outcome::Done;
     run.repetitions[0].observations = Observations::default();
-    assert!(html(&[&run]).contains("Nothing to plot"));
+    assert!(html(&[&run]).contains("No time series"));
     run.repetitions[0].observations.metrics = vec![Metric {
         name: "time.elapsed".into(),
         unit: Unit::Nanoseconds,
@@ -183,13 +179,39 @@ proptest! {
         seen.environment.insert(text.clone(), text.clone());
         seen.notes.push(Note { level: Level::Warning, text: text.clone() });
         seen.tables[0].columns[1].name.clone_from(&text);
-        let table = TextTable { title: text.clone(), headings: vec![text.clone()], rows: vec![vec![text.clone()]], remarks: vec![text.clone()], warnings: vec![text.clone()] };
-        let other = run.clone();
-        let page = page(&PageInput { title: text.clone(), verdict: vec![text.clone()], runs: vec![&run, &other], comparisons: vec![table], curves: Vec::new() });
-        prop_assert_eq!(scripts(&page), 1);
-        prop_assert!(!page.contains("<!--"));
-        prop_assert_eq!(page.matches("</script>").count(), page.matches("<script").count());
+        let mut other = run.clone();
+        other.header.setting.apply("memory", "1M").unwrap();
+        for page in [html(&[&run, &other]), studied(&text)] {
+            prop_assert_eq!(scripts(&page), 1);
+            prop_assert!(!page.contains("<!--"));
+            prop_assert_eq!(page.matches("</script>").count(), page.matches("<script").count());
+        }
     }
+}
+
+/// A page of finished sections, as studies and miss ratio curves have it.
+fn studied(text: &str) -> String {
+    let texts = || vec![text.to_owned()];
+    let table = TextTable {
+        title: text.to_owned(),
+        headings: texts(),
+        rows: vec![texts()],
+        remarks: texts(),
+        warnings: texts(),
+    };
+    let mut plot = Plot::new(text, text, Axis::log(text, ""), Axis::linear(text, "share").switchable());
+    plot.series.push(Series {
+        name: text.to_owned(),
+        color: 0,
+        dash: 0,
+        step: false,
+        dots: true,
+        x: Numbers(vec![Some(1.0), Some(10.0)]),
+        y: Numbers(vec![Some(0.5), None]),
+    });
+    let section =
+        Section { heading: text.to_owned(), paragraphs: texts(), tables: vec![table], plots: vec![plot] };
+    document(text, &[section])
 }
 
 /// What a browser makes of a page: the document after its scripts ran, and the log.
@@ -208,11 +230,44 @@ fn browse(html: &str) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-fn the_script_runs_in_a_browser() {
-    let (dom, log) = browse(&html(&[&small()]));
-    assert!(dom.contains("data-ready=\"true\""), "{log}");
-    assert!(!log.contains("CONSOLE") && !log.contains("Content Security Policy"), "{log}");
-    assert!(!dom.contains("NaN"), "a coordinate is no number");
+/// A run whose profile makes a flame graph.
+fn profiled() -> Run {
+    let mut run = small();
+    let stacks = "entry;do_fault;alloc 30\nentry;exit 10\n";
+    run.repetitions[0].observations.logs.push(("folded".into(), stacks.into()));
+    run
+}
+
+/// A run of `vmtest`, with knees.
+fn swept() -> Run {
+    let experiment = Experiment::Vmtest(Vmtest::default());
+    let mut keep = Keep::default();
+    let mut model = Model::new("sun4c-sunos403", &[]).unwrap();
+    model.perform(&experiment, &Setting::default(), &mut keep).unwrap();
+    let mut run = small();
+    run.header.experiment = experiment;
+    run.repetitions[0].observations = keep.0;
+    run
+}
+
+fn the_script_runs_in_a_browser_on_every_kind_of_page() {
+    let (small, profiled, swept) = (small(), profiled(), swept());
+    let mut failed = small.clone();
+    failed.repetitions[0].outcome = Outcome::Failed(Failure::interrupted());
+    for (kind, html) in [
+        ("a run", html(&[&small])),
+        ("a flame graph", html(&[&profiled])),
+        ("a sweep", html(&[&swept])),
+        ("a comparison", html(&[&small, &profiled])),
+        ("a failed run", html(&[&failed])),
+        ("no runs", html(&[])),
+        ("a study", studied("claims")),
+    ] {
+        let (dom, log) = browse(&html);
+        assert!(dom.contains("data-ready=\"true\""), "{kind}: {log}");
+        assert!(!log.contains("CONSOLE") && !log.contains("Content Security Policy"), "{kind}: {log}");
+        assert!(!dom.contains("NaN"), "{kind}: a coordinate is no number");
+    }
 }
 
 /// Presses keys and buttons, and writes down what came of it.

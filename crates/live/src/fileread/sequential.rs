@@ -23,7 +23,7 @@ use crate::rusage::{self, Usage};
 
 const COLUMNS: &[(&str, Unit)] = &[
     ("transfer", Unit::Bytes),
-    ("bandwidth", Unit::PerSecond),
+    ("bandwidth", Unit::BytesPerSecond),
     ("bytes", Unit::Bytes),
     ("time.elapsed", Unit::Nanoseconds),
     ("time.user", Unit::Nanoseconds),

@@ -3,29 +3,32 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_analysis::comparison::against_first;
 use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
+use pagelab_report::comparisons::{self, Options};
 
 use crate::context::Context;
 use crate::failure::usage;
-use crate::{comparison, output};
+use crate::output;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5      # exit status 1 if anything got worse by more than 5 %\n",
+    before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5      # exit status 1 if the primary metric got worse by more than 5 %\n",
     after_help = "For each metric: both medians, the change of the median with its 95 % bootstrap interval, the p value \
-of a Mann-Whitney test corrected for the number of metrics (Holm), and a verdict. A repetition is one sample; runs \
-of one command, interleaved with --on and --repeat, compare best."
+of a Mann-Whitney test, and a verdict. The experiment's primary metric is tested by itself and decides --fail-on; the \
+others are corrected for their number (Holm). Two models differ exactly, without p values. A repetition is one sample; \
+runs of one command, interleaved with --on and --repeat, compare best."
 )]
 pub struct Arguments {
     /// The runs; the first is the baseline: names, ids, @1 for the newest
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     runs: Vec<String>,
-    /// Exit with status 1 when a metric got worse by more than PERCENT, beyond doubt
-    #[arg(long, value_name = "PERCENT")]
+    /// Exit with status 1 when the primary metric (or those of --metric) got significantly worse by more than PERCENT
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     fail_on: Option<f64>,
-    /// Look at these metrics only
+    /// Compare these metrics only; the first decides the answer, all decide --fail-on
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     metric: Vec<String>,
     /// The metrics without a difference in the table as well
@@ -36,41 +39,56 @@ pub struct Arguments {
     json: bool,
 }
 
+/// A percentage with or without its sign: `5`, `5%`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("write a percentage from 0 up, such as 5 or 5%".to_owned()),
+    }
+}
+
 /// Compares and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    if let Some(percent) = arguments.fail_on.filter(|p| !p.is_finite() || *p < 0.0) {
-        return Err(usage(format!("--fail-on {percent}: write a percentage from 0 up, such as 5")));
-    }
     let notebook = Notebook::open_existing(&context.notebook)?;
-    let mut runs = arguments
+    let runs = arguments
         .runs
         .iter()
         .map(|name| Ok(notebook.load(notebook.resolve(name)?)?))
         .collect::<Result<Vec<Run>>>()?;
-    if !arguments.metric.is_empty() {
-        for run in &mut runs {
-            for repetition in &mut run.repetitions {
-                repetition.observations.metrics.retain(|m| arguments.metric.contains(&m.name));
-            }
+    for metric in &arguments.metric {
+        if !runs.iter().any(|run| !run.values(metric).is_empty()) {
+            return Err(usage(format!("--metric {metric}: no run measured it (see: pagelab show RUN)")));
         }
     }
     let runs: Vec<&Run> = runs.iter().collect();
-    let comparisons = comparison::against_first(&runs);
+    let compared = against_first(&runs, &arguments.metric);
     if arguments.json {
-        output::print_json("comparisons", comparisons.iter().map(comparison::json).collect())?;
+        output::print_json("comparisons", compared.iter().map(comparisons::json).collect())?;
     } else {
-        let options = comparison::Options { all: arguments.all, ..Default::default() };
-        comparisons.iter().for_each(|c| comparison::print_one(c, &runs, &options, context));
+        let options = Options { all: arguments.all };
+        let print = |c| output::text(&(comparisons::terminal(c, options, &context.style) + "\n"));
+        compared.iter().for_each(print);
     }
     let Some(percent) = arguments.fail_on else { return Ok(ExitCode::SUCCESS) };
-    if comparisons.iter().any(|c| c.lines.is_empty()) {
-        anyhow::bail!("nothing to judge: no metric was measured on both sides");
-    }
     let mut failed = false;
-    for comparison in &comparisons {
-        for line in comparison.worse_by(percent) {
+    for comparison in &compared {
+        let metrics: Vec<&str> = match arguments.metric.as_slice() {
+            [] => comparison.primary.as_deref().into_iter().collect(),
+            named => named.iter().map(String::as_str).collect(),
+        };
+        if let Some(missing) = metrics.iter().find(|name| comparison.line(name).is_none()) {
+            let (a, b) = (&comparison.baseline.run, &comparison.other.run);
+            anyhow::bail!(
+                "--fail-on: {missing} was not measured in both {a} and {b}; name another with --metric"
+            );
+        }
+        if metrics.is_empty() {
+            anyhow::bail!("--fail-on: a recording has no primary metric; name one with --metric");
+        }
+        for line in comparison.worse_by(percent, &metrics) {
             failed = true;
-            eprintln!("pagelab: {}: {} got worse by more than {percent} %", comparison.names.1, line.name);
+            eprintln!("pagelab: {}: {} got worse by more than {percent} %", comparison.other.run, line.name);
         }
     }
     Ok(ExitCode::from(u8::from(failed)))

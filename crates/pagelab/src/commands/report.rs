@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_analysis::findings::assess;
 use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
 
 use crate::context::Context;
 use crate::output::say;
-use crate::{page, verdict};
+use crate::page;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -34,7 +35,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         .map(|name| Ok(notebook.load(notebook.resolve(name)?)?))
         .collect::<Result<Vec<Run>>>()?;
     let runs: Vec<&Run> = runs.iter().collect();
-    page::write(&runs, &verdict::verdict(&runs), &arguments.output)?;
+    page::write(&assess(&runs), &arguments.output)?;
     if !context.quiet {
         say!("{}", arguments.output.display());
     }

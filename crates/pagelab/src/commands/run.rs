@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use pagelab_analysis::findings::{Assessment, assess, assess_sweep, clock_verdict};
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
@@ -15,7 +16,8 @@ use super::reproduce::paper;
 use crate::context::Context;
 use crate::failure::usage;
 use crate::performance::{self, Plan};
-use crate::{costs, page, suite, summary, sweep, verdict};
+use crate::summary::Detail;
+use crate::{page, suite, summary, sweep};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -82,7 +84,12 @@ impl Conditions {
         let mut targets = if self.on.is_empty() { vec![TargetSpec::host()] } else { self.on.clone() };
         let Some(run) = &self.costs else { return Ok(targets) };
         let notebook = Notebook::open_existing(&context.notebook)?;
-        let costs = costs::measured(&notebook.load(notebook.resolve(run)?)?)?;
+        let costs = pagelab_analysis::costs::measured(&notebook.load(notebook.resolve(run)?)?);
+        let costs = costs.ok_or_else(|| {
+            anyhow!(
+                "--costs {run}: that run timed no references; name a run of mapanon or mapfile on the host"
+            )
+        })?;
         for target in targets.iter_mut().filter(|t| matches!(t.kind, TargetKind::Model(_))) {
             for (key, value) in &costs {
                 if !target.options.iter().any(|(own, _)| own == key) {
@@ -110,8 +117,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
                 };
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
-                let (done, lines) = sweep::sweep(&settled, range, name, target, &usual, repeat, context)?;
-                return finish(done, lines, conditions, context);
+                let (done, found) = sweep::sweep(&settled, range, name, target, &usual, repeat, context)?;
+                let runs: Vec<&Run> = done.runs.iter().collect();
+                let assessment = assess_sweep(&runs, found);
+                return finish(&assessment, Detail::Verdict, done.failure, conditions, context);
             }
             plan(&mut plans, name, &settled, &usual, &targets)?;
         }
@@ -139,12 +148,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             // A machine whose time is not true measures nothing: every run of the suite says so.
             let mut clock = [Plan::new(None, suite::clock(), &TargetSpec::host(), &Setting::default())?];
             let timed = performance::perform(&mut clock, 1, context)?;
-            let word = verdict::of_clock(&timed.runs);
+            let word = clock_verdict(&timed.runs);
             plans.iter_mut().for_each(|plan| plan.mark(&word));
         }
     }
     let done = performance::perform(&mut plans, conditions.repeat.unwrap_or(repeat), context)?;
-    finish(done, Vec::new(), conditions, context)
+    let runs: Vec<&Run> = done.runs.iter().collect();
+    finish(&assess(&runs), Detail::Full, done.failure, conditions, context)
 }
 
 /// What the names of several runs begin with: `name`, else `usual`, or `usual-2` and so on where the notebook
@@ -188,32 +198,27 @@ fn plan(
     Ok(())
 }
 
-/// Prints the verdict, `lines` first, and draws the page.
+/// Prints what the runs say and draws the page.
 fn finish(
-    done: performance::Performed,
-    mut lines: Vec<String>,
+    assessment: &Assessment,
+    detail: Detail,
+    failure: Option<anyhow::Error>,
     conditions: &Conditions,
     context: &Context,
 ) -> Result<ExitCode> {
-    let runs: Vec<&Run> = done.runs.iter().collect();
-    // A sweep has said it all in a sentence for all runs; `pagelab show` has the figures of each.
-    let swept = !lines.is_empty();
-    lines.extend(if lines.is_empty() { verdict::verdict(&runs) } else { verdict::warnings(&runs) });
     let drawn = if conditions.report.as_os_str() == "none" {
         None
     } else {
-        page::write(&runs, &lines, &conditions.report)?;
+        page::write(assessment, &conditions.report)?;
         Some(conditions.report.as_path())
     };
     if conditions.json {
-        summary::print_json(&runs, &lines, drawn)?;
-    } else if swept {
-        summary::print_end(&runs, &lines, drawn, context)?;
+        summary::print_json(assessment, drawn)?;
     } else {
-        summary::print(&runs, &lines, drawn, context)?;
+        summary::print(assessment, detail, drawn, context);
     }
-    match done.failure {
+    match failure {
         None => Ok(ExitCode::SUCCESS),
-        Some(error) => Err(anyhow!(error)),
+        Some(error) => Err(error),
     }
 }

@@ -3,10 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_analysis::findings::assess;
 use pagelab_notebook::Notebook;
+use pagelab_report::runs;
 
 use crate::context::Context;
-use crate::{summary, tables, verdict};
+use crate::output::text;
+use crate::summary;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -27,13 +30,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let notebook = Notebook::open_existing(&context.notebook)?;
     let run = notebook.load(notebook.resolve(&arguments.run)?)?;
-    let lines = verdict::verdict(&[&run]);
+    let assessment = assess(&[&run]);
     if arguments.json {
-        summary::print_json(&[&run], &lines, None)?;
-    } else {
-        summary::print_one(&run, arguments.all, context)?;
-        tables::of_run(&run, arguments.all).iter().for_each(|table| tables::print(table, context));
-        summary::print_verdict(&lines, context);
+        return summary::print_json(&assessment, None);
     }
+    text(&(runs::terminal(&run, arguments.all, &context.style) + "\n"));
+    text(&runs::verdict(&assessment.findings, &context.style));
     Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ pub fn figure(value: Option<f64>, unit: &str) -> String {
     match unit {
         "ns" => text::duration(value),
         "bytes" => text::bytes(value),
+        "bytes/s" => format!("{}/s", text::bytes(value)),
         "share" => format!("{} %", plain(value * 100.0)),
         "instr" => format!("{} instr", plain(value)),
         _ => plain(value),
@@ -27,6 +28,7 @@ pub fn tick(value: f64, unit: &str) -> String {
     match unit {
         "ns" => short(text::duration(value)),
         "bytes" => short(text::bytes(value)),
+        "bytes/s" => format!("{}/s", short(text::bytes(value))),
         "share" => format!("{} %", plain(value * 100.0)),
         _ if size >= 1e12 => format!("{value:.0e}"),
         _ if size >= 1e9 => format!("{} G", plain(value / 1e9)),

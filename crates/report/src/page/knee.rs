@@ -1,13 +1,15 @@
 //! The picture of a sweep over memory: the time of a read, the broken stick through it, and the knees
 //! with their intervals. One curve for each run, all in one plot.
 
+use pagelab_analysis::vmtest::Curve;
+
+use super::Shown;
 use super::plot::{Axis, Numbers, Plot, Series};
-use super::{Curve, Shown};
 
 /// The picture, if any of the runs has a curve.
-pub fn plot(shown: &[Shown], curves: &[Curve]) -> Option<Plot> {
+pub fn plot(shown: &[Shown]) -> Option<Plot> {
     let curves: Vec<(&Shown, &Curve)> =
-        shown.iter().filter_map(|s| Some((s, s.curve(curves).filter(|c| !c.points.is_empty())?))).collect();
+        shown.iter().filter_map(|s| Some((s, s.curve.as_ref().filter(|c| !c.points.is_empty())?))).collect();
     let several = curves.len() > 1;
     let mut plot = Plot::new(
         "What a read costs, and where that changes",
@@ -32,7 +34,7 @@ pub fn plot(shown: &[Shown], curves: &[Curve]) -> Option<Plot> {
         if !curve.fit.is_empty() {
             plot.series.push(line("fitted", 2, false, &curve.fit));
         }
-        plot.marks.extend(s.marks(curve, several));
+        plot.marks.extend(s.marks(several));
     }
     (!curves.is_empty()).then_some(plot)
 }

@@ -18,41 +18,16 @@ mod windows;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use pagelab_analysis::findings::Assessment;
+use pagelab_analysis::{groups, vmtest};
 use pagelab_experiment::{Experiment, Observations, Repetition, Run};
 use sha2::{Digest, Sha256};
 
 use self::plot::Plot;
+use crate::{findings, text};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-
-/// What a page is drawn from.
-pub struct PageInput<'a> {
-    /// The page's title.
-    pub title: String,
-    /// Sentences for the top.
-    pub verdict: Vec<String>,
-    /// The runs, drawn side by side.
-    pub runs: Vec<&'a Run>,
-    /// Finished comparisons.
-    pub comparisons: Vec<TextTable>,
-    /// The curves that have been looked at for knees.
-    pub curves: Vec<Curve>,
-}
-
-/// The time of a read against the memory that is read, and its knees.
-pub struct Curve {
-    /// The run's name.
-    pub run: String,
-    /// The table that it is from; the knees are marked in all plots of that table.
-    pub table: String,
-    /// Bytes, and ns.
-    pub points: Vec<(f64, f64)>,
-    /// The broken stick through the points, at its ends and its knees: bytes, and ns.
-    pub fit: Vec<(f64, f64)>,
-    /// The knees.
-    pub knees: Vec<plot::Mark>,
-}
 
 /// A table of finished texts: a comparison, a study's claims.
 pub struct TextTable {
@@ -78,6 +53,8 @@ pub(crate) struct Shown<'a> {
     color: usize,
     /// What tells it from the others: the target where every run has another one, else its name.
     label: String,
+    /// Of a sweep over memory: the time of a read, and its knees.
+    curve: Option<vmtest::Curve>,
 }
 
 /// A recording that was killed: what it had seen is as good as any.
@@ -92,7 +69,7 @@ impl<'a> Shown<'a> {
         timed.sort_by(|a, b| f64::total_cmp(&elapsed(a).unwrap_or(0.0), &elapsed(b).unwrap_or(0.0)));
         let median = timed.get(timed.len().saturating_sub(1) / 2).copied();
         let repetition = median.or_else(|| run.done().next()).or_else(|| cut_short(run))?;
-        Some(Self { run, repetition, color, label })
+        Some(Self { run, repetition, color, label, curve: vmtest::of_run(run) })
     }
 
     fn name(&self) -> &str {
@@ -103,15 +80,20 @@ impl<'a> Shown<'a> {
         &self.repetition.observations
     }
 
-    /// This run's of the curves.
-    fn curve<'c>(&self, curves: &'c [Curve]) -> Option<&'c Curve> {
-        curves.iter().find(|curve| curve.run == self.run.header.name)
-    }
-
-    /// A curve's knees, in this run's colour where there are `several` runs.
-    fn marks(&self, curve: &Curve, several: bool) -> Vec<plot::Mark> {
+    /// The knees, in this run's colour where there are `several` runs.
+    fn marks(&self, several: bool) -> Vec<plot::Mark> {
         let color = several.then_some(self.color);
-        curve.knees.iter().map(|mark| plot::Mark { color, ..mark.clone() }).collect()
+        let mark = |knee: &vmtest::Knee| plot::Mark {
+            x: knee.at,
+            low: Some(knee.interval.0),
+            high: Some(knee.interval.1),
+            label: match &knee.cause {
+                Some((cause, _)) => format!("{}: {}", text::bytes(knee.at), findings::cause(cause)),
+                None => text::bytes(knee.at),
+            },
+            color,
+        };
+        self.curve.iter().flat_map(|curve| &curve.knees).map(mark).collect()
     }
 }
 
@@ -134,22 +116,32 @@ pub struct Section {
     pub plots: Vec<Plot>,
 }
 
-/// The page of runs as HTML.
-pub fn page(input: &PageInput) -> String {
+/// The page of runs and what they say as HTML.
+pub fn page(assessment: &Assessment) -> String {
     let mut number = 0;
-    let groups = groups(&input.runs);
+    let runs = &assessment.runs;
+    let groups = groups(runs);
     let body = html! {
-        (tables::byline(&input.runs))
-        @if !input.verdict.is_empty() {
-            section.verdict aria-label="Verdict" { ul { @for line in &input.verdict { li { (line) } } } }
-        }
+        (tables::byline(runs))
+        (tables::verdict(&assessment.findings))
         @for group in &groups {
-            (section(group, groups.len() > 1, &input.curves, &mut number))
+            (section(group, groups.len() > 1, &mut number))
         }
-        @for comparison in &input.comparisons { (tables::text(comparison)) }
-        (tables::conditions(&input.runs))
+        @for comparison in &assessment.comparisons {
+            (tables::comparison(comparison))
+        }
+        (tables::conditions(runs))
     };
-    shell(&input.title, &body)
+    shell(&title(runs), &body)
+}
+
+/// The names of the runs, of many the first and the last.
+fn title(runs: &[&Run]) -> String {
+    let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
+    match names.as_slice() {
+        [first, .., last] if names.len() > 4 => format!("{first} … {last} ({} runs)", names.len()),
+        _ => names.join(", "),
+    }
 }
 
 /// A page of finished sections as HTML: studies, curves.
@@ -200,19 +192,8 @@ fn shell(title: &str, body: &Markup) -> String {
     .into_string()
 }
 
-/// The runs of one experiment belong together: their plots have the same axes.
-fn groups<'a>(runs: &[&'a Run]) -> Vec<Vec<&'a Run>> {
-    let mut groups: Vec<Vec<&Run>> = Vec::new();
-    for &run in runs {
-        match groups.iter_mut().find(|group| group[0].header.experiment == run.header.experiment) {
-            Some(group) => group.push(run),
-            None => groups.push(vec![run]),
-        }
-    }
-    groups
-}
-
-fn section(runs: &[&Run], named: bool, curves: &[Curve], number: &mut usize) -> Markup {
+/// The runs of one experiment: their plots have the same axes.
+fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
     let targets: Vec<String> = runs.iter().map(|run| run.header.target.to_string()).collect();
     let distinct = runs.len() > 1 && (1..targets.len()).all(|n| !targets[..n].contains(&targets[n]));
     let label = |n: usize| match distinct {
@@ -221,7 +202,7 @@ fn section(runs: &[&Run], named: bool, curves: &[Curve], number: &mut usize) -> 
     };
     let shown: Vec<Shown> =
         runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect();
-    let plots = knee::plot(&shown, curves).into_iter().chain(sweep::plots(&shown, curves));
+    let plots = knee::plot(&shown).into_iter().chain(sweep::plots(&shown));
     let mut panels: Vec<Panel> = plots.map(|plot| Panel::Plot(Box::new(plot))).collect();
     panels.extend(windows::panels(&shown));
     panels.extend(latency::panels(&shown));
@@ -240,7 +221,7 @@ fn section(runs: &[&Run], named: bool, curves: &[Curve], number: &mut usize) -> 
             (tables::drawn(runs, &shown))
             (tables::time(&shown))
             @if !drawn {
-                p.soft { "Nothing to plot: no repetition was wholly performed, or it saw no series." }
+                p.soft { "No time series for this experiment." }
             }
             div.plots {
                 @for panel in &panels {

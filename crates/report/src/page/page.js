@@ -29,6 +29,7 @@
     switch (unit) {
       case "ns": return scaled(v, 1000, ["ns", "µs", "ms", "s"]);
       case "bytes": return scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+      case "bytes/s": return figure(v, "bytes") + "/s";
       case "share": return plain(v * 100) + " %";
       case "instr": return plain(v) + " instr";
       default: return plain(v);
@@ -204,7 +205,7 @@
     }
   }
 
-  for (const box of document.querySelectorAll(".plot")) new Plot(box);
+  for (const box of document.querySelectorAll(".plot[data-scale]")) new Plot(box);
   document.getElementById("theme").addEventListener("click", () => {
     const dark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
     document.documentElement.dataset.theme = dark ? "light" : "dark";

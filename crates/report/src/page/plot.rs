@@ -13,7 +13,7 @@ use super::{figures, svg};
 pub struct Axis {
     /// What it measures, with the unit where the ticks do not carry one.
     pub label: String,
-    /// How figures are written: `ns`, `bytes`, `share`, `instr`, or empty for plain numbers.
+    /// How figures are written: `ns`, `bytes`, `bytes/s`, `share`, `instr`, or empty for plain numbers.
     pub unit: &'static str,
     /// Logarithmic at first.
     #[serde(skip)]
@@ -357,6 +357,7 @@ pub fn unit_name(unit: Option<Unit>) -> &'static str {
         Some(Unit::Nanoseconds) => "ns",
         Some(Unit::Instructions) => "instr",
         Some(Unit::Bytes) => "bytes",
+        Some(Unit::BytesPerSecond) => "bytes/s",
         Some(Unit::Share) => "share",
         _ => "",
     }

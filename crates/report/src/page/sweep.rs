@@ -4,26 +4,29 @@
 use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
+use super::Shown;
 use super::plot::{Axis, Mark, Numbers, Plot, Series, unit_name};
-use super::{Curve, Shown};
 
 /// The table of counters recorded over time beside a repetition.
 const RECORDED: &str = "counters";
 
+/// The table of a sweep over memory, in whose plots the knees are marked.
+const SWEPT: &str = "vmtest";
+
 /// The plots of the counters recorded over time. So many lines can be read for one run alone.
 pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
-    if shown.len() == 1 { of_table(RECORDED, shown, &[]) } else { Vec::new() }
+    if shown.len() == 1 { of_table(RECORDED, shown) } else { Vec::new() }
 }
 
 /// The plots of every other table whose first column is numbers.
-pub fn plots(shown: &[Shown], curves: &[Curve]) -> Vec<Plot> {
+pub fn plots(shown: &[Shown]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
         if table.name != WINDOWS && table.name != RECORDED && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
     }
-    names.into_iter().flat_map(|name| of_table(name, shown, curves)).collect()
+    names.into_iter().flat_map(|name| of_table(name, shown)).collect()
 }
 
 fn numbers(column: &Column) -> Option<&[Option<f64>]> {
@@ -37,7 +40,7 @@ fn abscissae(table: &Table) -> Option<&[Option<f64>]> {
     numbers(table.columns.first()?)
 }
 
-fn of_table(name: &str, shown: &[Shown], curves: &[Curve]) -> Vec<Plot> {
+fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
     let tables: Vec<(&Shown, &Table)> =
         shown.iter().filter_map(|s| Some((s, s.seen().table(name)?))).collect();
     let abscissa = tables.iter().find_map(|(_, t)| t.columns.first().filter(|c| numbers(c).is_some()));
@@ -85,11 +88,8 @@ fn of_table(name: &str, shown: &[Shown], curves: &[Curve]) -> Vec<Plot> {
             plot.y.label = unit_words(column.unit).to_owned();
         }
     }
-    let marks: Vec<Mark> = tables
-        .iter()
-        .filter_map(|(s, _)| Some((s, s.curve(curves).filter(|curve| curve.table == name)?)))
-        .flat_map(|(s, curve)| s.marks(curve, tables.len() > 1))
-        .collect();
+    let marks: Vec<Mark> =
+        tables.iter().filter(|_| name == SWEPT).flat_map(|(s, _)| s.marks(tables.len() > 1)).collect();
     plots.into_iter().map(|(_, plot, _)| Plot { marks: marks.clone(), ..plot }).collect()
 }
 
@@ -101,6 +101,7 @@ fn unit_words(unit: Option<Unit>) -> &'static str {
         Some(Unit::Bytes) => "bytes",
         Some(Unit::Share) => "share",
         Some(Unit::PerSecond) => "per second",
+        Some(Unit::BytesPerSecond) => "bytes per second",
         Some(Unit::Instructions) => "instructions",
         Some(Unit::Ratio) => "ratio",
         Some(Unit::Count) | None => "count",
@@ -110,6 +111,7 @@ fn unit_words(unit: Option<Unit>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_analysis::vmtest::{Curve, Knee};
     use pagelab_experiment::{Outcome, Repetition, Run};
 
     fn shown(runs: &[Run]) -> Vec<Shown<'_>> {
@@ -122,7 +124,7 @@ mod tests {
             unit: Some(unit),
             values: Values::Number(vec![Some(1.0), None, Some(100.0)]),
         };
-        let table = Table { name: "sizes".into(), columns: columns.iter().map(column).collect() };
+        let table = Table { name: SWEPT.into(), columns: columns.iter().map(column).collect() };
         let mut repetition = Repetition {
             number: 1,
             started: String::new(),
@@ -148,17 +150,11 @@ mod tests {
             run(&[("size", Unit::Bytes), ("mean", Unit::Nanoseconds), ("rate", Unit::PerSecond)]),
             run(&[("size", Unit::Bytes), ("worst", Unit::Nanoseconds), ("mean", Unit::Nanoseconds)]),
         ];
-        let knee = Mark { x: 10.0, low: None, high: None, label: "knee".into(), color: None };
-        let curve = |run: &str| Curve {
-            run: run.into(),
-            table: "sizes".into(),
-            points: vec![(1.0, 1.0)],
-            fit: Vec::new(),
-            knees: vec![knee.clone()],
-        };
-        let mut runs = runs;
-        runs[1].header.name = "y".into();
-        let plots = plots(&shown(&runs), &[curve("y"), curve("another")]);
+        let knee = Knee { at: 10.0, interval: (9.0, 11.0), growth: (1.0, 2.0), cause: None };
+        let curve = Curve { points: vec![(1.0, 1.0)], fit: Vec::new(), knees: vec![knee] };
+        let mut shown = shown(&runs);
+        shown[1].curve = Some(curve);
+        let plots = plots(&shown);
         let marks: Vec<_> =
             plots.iter().map(|p| p.marks.iter().map(|m| m.color).collect::<Vec<_>>()).collect();
         assert_eq!(marks, [[Some(1)], [Some(1)]]);
@@ -168,8 +164,8 @@ mod tests {
             .collect();
         assert_eq!(names[0], [("0 mean", 0, 0), ("1 mean", 1, 0), ("1 worst", 1, 1)]);
         assert_eq!(names[1], [("0 rate", 0, 0)]);
-        assert_eq!((plots[0].title.as_str(), plots[0].y.label.as_str()), ("sizes", "time"));
-        assert_eq!(plots[1].title, "sizes: rate");
+        assert_eq!((plots[0].title.as_str(), plots[0].y.label.as_str()), (SWEPT, "time"));
+        assert_eq!(plots[1].title, "vmtest: rate");
         assert!(plots[0].x.log, "from 1 to 100");
     }
 }

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use pagelab_analysis::comparison::Comparison;
+use pagelab_analysis::finding::{Finding, Severity};
+use pagelab_analysis::stats::median;
 use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit, Values};
 use pagelab_experiment::{Outcome, Run};
 
 use super::{Shown, TextTable};
-use crate::text;
+use crate::runs::{self, range};
+use crate::{comparisons, findings, text};
 
 /// When, where and with what, in a line.
 pub fn byline(runs: &[&Run]) -> Markup {
@@ -25,12 +29,38 @@ pub fn byline(runs: &[&Run]) -> Markup {
     }
 }
 
+/// The findings, a line each.
+pub fn verdict(list: &[Finding]) -> Markup {
+    html! {
+        @if !list.is_empty() {
+            section.verdict aria-label="Verdict" { ul {
+                @for finding in list {
+                    li class=[(finding.severity != Severity::Info).then_some("warning")] { (findings::line(finding)) }
+                }
+            } }
+        }
+    }
+}
+
+/// A comparison: the answer, the metrics, the rows that differ.
+pub fn comparison(comparison: &Comparison) -> Markup {
+    html! {
+        (text_with(&comparisons::table(comparison), Some(&comparisons::headline(comparison))))
+        @for table in &comparisons::row_tables(comparison) { (text(table)) }
+    }
+}
+
 /// A table of texts.
 pub fn text(table: &TextTable) -> Markup {
+    text_with(table, None)
+}
+
+fn text_with(table: &TextTable, headline: Option<&str>) -> Markup {
     html! {
         section {
             h2 { (table.title) }
-            @for warning in &table.warnings { p.verdict.warning { "Beware: " (warning) } }
+            @if let Some(headline) = headline { p { b { (headline) } } }
+            @for warning in &table.warnings { p.verdict.warning { "Warning: " (warning) } }
             div.scroll { table {
                 thead { tr { @for heading in &table.headings { th { (heading) } } } }
                 tbody { @for row in &table.rows { tr { @for cell in row { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } } } } }
@@ -116,43 +146,30 @@ fn percent(part: f64, whole: f64) -> String {
 
 /// Every metric: the median and the extremes over the repetitions that count.
 pub fn metrics(runs: &[&Run]) -> Markup {
+    let figures: Vec<Vec<runs::Metric>> = runs.iter().map(|run| runs::metrics(run)).collect();
+    // A guest's times may be instructions, beside another run's nanoseconds.
     let mut names: Vec<(&str, Unit)> = Vec::new();
-    for metric in runs.iter().flat_map(|run| run.done()).flat_map(|r| &r.observations.metrics) {
-        if !names.contains(&(&metric.name, metric.unit)) {
-            names.push((&metric.name, metric.unit));
+    for &(name, unit, _) in figures.iter().flatten() {
+        if !names.contains(&(name, unit)) {
+            names.push((name, unit));
         }
     }
     if names.is_empty() {
         return html! {};
     }
-    // A guest's times may be instructions, beside another run's nanoseconds.
-    let has = |run: &Run, name: &str, unit: Unit| {
-        run.done().flat_map(|r| &r.observations.metrics).any(|m| m.name == name && m.unit == unit)
-    };
-    let cell = |run: &Run, name: &str, unit: Unit| {
-        let mut values = if has(run, name, unit) { run.values(name) } else { Vec::new() };
-        values.sort_by(f64::total_cmp);
-        let middle = match values.len() {
-            0 => None,
-            n if n % 2 == 1 => Some(values[n / 2]),
-            n => Some((values[n / 2 - 1] + values[n / 2]) / 2.0),
-        };
-        let spread = match values.as_slice() {
-            [low, .., high] => {
-                format!("{} … {}", text::value(Some(*low), unit), text::value(Some(*high), unit))
-            }
-            _ => String::new(),
-        };
-        html! { td { (text::value(middle, unit)) } td.soft { (spread) } }
+    let cell = |list: &[runs::Metric], name: &str, unit: Unit| {
+        let found = list.iter().find(|metric| metric.0 == name && metric.1 == unit);
+        let values = found.map_or(&[][..], |metric| &metric.2);
+        html! { td { (text::value(median(values), unit)) } td.soft { (range(values, unit)) } }
     };
     html! {
         h3 { "Figures" }
         div.scroll { table {
             thead { tr {
-                th { "median, and least … greatest" }
+                th { "median, and min … max" }
                 @for run in runs { th colspan="2" { (run.header.name) br; span.soft { (run.header.target) } " (n = " (run.done().count()) ")" } }
             } }
-            tbody { @for (name, unit) in &names { tr { th { (name) } @for run in runs { (cell(run, name, *unit)) } } } }
+            tbody { @for (name, unit) in &names { tr { th { (name) } @for list in &figures { (cell(list, name, *unit)) } } } }
         } }
     }
 }
@@ -298,7 +315,7 @@ pub fn conditions(runs: &[&Run]) -> Markup {
             } }
             @if !notes.is_empty() {
                 h3 { "Remarks" }
-                ul { @for (level, run, note) in &notes { li { @if *level == Level::Warning { strong { "Beware: " } } (run) ": " (note) } } }
+                ul { @for (level, run, note) in &notes { li { @if *level == Level::Warning { strong { "Warning: " } } (run) ": " (note) } } }
             }
         }
     }

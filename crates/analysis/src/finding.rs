@@ -1,0 +1,281 @@
+//! Findings: what runs say, as data. A finding names what it is about, the run, its figures (each with
+//! unit, statistic and interval), what it rests on, and how much it matters. `report` puts it into words.
+
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Outcome, Run, Size};
+use serde::Serialize;
+
+use crate::stats::median;
+use crate::vmtest::Knee;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// A result.
+    Info,
+    /// It spoils a result or a comparison.
+    Warning,
+    /// Something was not performed.
+    Failure,
+}
+
+/// Which statistic of its population a figure is, within one repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// The only value that there is: a count, a rate, a duration.
+    Value,
+    /// The arithmetic mean.
+    Mean,
+    /// The median.
+    Median,
+    /// The 99th percentile.
+    P99,
+    /// The 99.9th percentile.
+    P999,
+    /// The smallest.
+    Min,
+    /// The greatest.
+    Max,
+    /// A parameter of a fitted law.
+    Fit,
+    /// One figure divided by another.
+    Ratio,
+}
+
+impl Statistic {
+    /// The statistic that a metric's name says it is.
+    fn of_metric(name: &str) -> Self {
+        match name.rsplit('.').next() {
+            Some("mean" | "cost") => Self::Mean,
+            Some("p50") => Self::Median,
+            Some("p99") => Self::P99,
+            Some("p999") => Self::P999,
+            Some("max" | "peak" | "worst" | "bound") => Self::Max,
+            _ if name.starts_with("read.cpu.") => Self::Mean,
+            _ => Self::Value,
+        }
+    }
+}
+
+/// What the ends of an interval are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalKind {
+    /// The smallest and the greatest of the repetitions.
+    Range,
+    /// A 95 % confidence interval.
+    Confidence95,
+}
+
+/// An interval around a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end; `None`: there is no upper bound.
+    pub high: Option<f64>,
+    /// What they are.
+    pub kind: IntervalKind,
+}
+
+/// A figure of a finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// A metric's name, or the finding's own.
+    pub name: String,
+    /// The unit.
+    pub unit: Unit,
+    /// Which statistic it is.
+    pub statistic: Statistic,
+    /// The figure: the median over the repetitions that count.
+    pub value: f64,
+    /// How sure or how wide it is.
+    pub interval: Option<Interval>,
+    /// The number of repetitions behind it.
+    pub n: usize,
+}
+
+impl Figure {
+    /// A metric of a run: the median and the range over the repetitions that count; `None` where it was not
+    /// measured.
+    pub fn of(run: &Run, metric: &str) -> Option<Self> {
+        let values = run.values(metric);
+        let unit = run.done().flat_map(|r| &r.observations.metrics).find(|m| m.name == metric)?.unit;
+        Self::over(metric, unit, Statistic::of_metric(metric), &values)
+    }
+
+    /// The median and the range of `values`, one for each repetition.
+    pub fn over(name: &str, unit: Unit, statistic: Statistic, values: &[f64]) -> Option<Self> {
+        let value = median(values)?;
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let interval =
+            (values.len() > 1).then_some(Interval { low, high: Some(high), kind: IntervalKind::Range });
+        Some(Self { name: name.to_owned(), unit, statistic, value, interval, n: values.len() })
+    }
+
+    /// A figure that follows from others.
+    pub fn derived(name: &str, unit: Unit, statistic: Statistic, value: f64, n: usize) -> Self {
+        Self { name: name.to_owned(), unit, statistic, value, interval: None, n }
+    }
+
+    /// The same with a 95 % confidence interval.
+    pub fn within(self, low: f64, high: Option<f64>) -> Self {
+        Self { interval: Some(Interval { low, high, kind: IntervalKind::Confidence95 }), ..self }
+    }
+}
+
+/// What a finding rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// The metrics of the run that the figures are named after.
+    Metrics,
+    /// A table of the run's observations.
+    Table(String),
+    /// Another run.
+    Run(String),
+    /// A model that had the same stream and the same frames.
+    Model(String),
+    /// A note of the run.
+    Note,
+    /// How the repetition ended.
+    Outcome,
+}
+
+/// What a finding is about, with what is no figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "finding", rename_all = "kebab-case")]
+pub enum What {
+    /// What a reference to a mapping costs, and its faults.
+    AccessTime {
+        /// The order of the references.
+        pattern: String,
+    },
+    /// How much slower references are where the mapping exceeds the memory limit.
+    PastLimit {
+        /// The limit.
+        limit: Size,
+        /// The run that stays within it.
+        within: String,
+    },
+    /// The major faults beside LRU's and OPT's on the same stream.
+    Regret,
+    /// The time of a read against active virtual memory.
+    ReadTime {
+        /// Where it changes, ascending.
+        knees: Vec<Knee>,
+    },
+    /// Forks a second.
+    ForkRate {
+        /// Processes that fork.
+        copies: u32,
+        /// Whether the child execs.
+        exec: bool,
+        /// The kernel function with the most samples.
+        top_function: Option<String>,
+    },
+    /// Throughput against the number of workers.
+    Scaling {
+        /// What the workers do, in the command line's word.
+        work: String,
+        /// What they are, in the command line's word.
+        workers: String,
+        /// The lock waited for longest with the most workers.
+        lock: Option<String>,
+    },
+    /// Processor time of random reads of files.
+    FileReads,
+    /// Bandwidth of sequential reads.
+    SequentialReads,
+    /// Whether the machine's clocks agree.
+    ClockAgreement {
+        /// Whether no rule found them not to.
+        trusted: bool,
+    },
+    /// A program of the user's.
+    Program {
+        /// Its name.
+        program: String,
+        /// The memory limit.
+        limit: Option<Size>,
+    },
+    /// The least memory limit at which a program still runs at full speed.
+    LeastMemory {
+        /// The program's name.
+        program: String,
+        /// Every limit, ascending, and the fastest time under it in ns; none where the kernel killed it.
+        limits: Vec<(u64, Option<f64>)>,
+    },
+    /// Counters recorded over time.
+    Recording,
+    /// A note of a run that spoils it.
+    Warning {
+        /// The note.
+        text: String,
+    },
+    /// A repetition that does not count.
+    NotPerformed {
+        /// Its number.
+        repetition: u32,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What it is about.
+    #[serde(flatten)]
+    pub what: What,
+    /// The run's name.
+    pub run: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The figures, the main one first.
+    pub figures: Vec<Figure>,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Finding {
+    /// A result of `run`.
+    pub fn new(run: &Run, what: What, figures: Vec<Figure>, evidence: Vec<Evidence>) -> Self {
+        Self { what, run: run.header.name.clone(), severity: Severity::Info, figures, evidence }
+    }
+
+    /// The figure of this name.
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_has_the_range_of_its_repetitions() {
+        let figure = Figure::over("x", Unit::Count, Statistic::Value, &[3.0, 1.0, 2.0]).unwrap();
+        let interval = figure.interval.unwrap();
+        assert_eq!((figure.value, interval.low, interval.high, figure.n), (2.0, 1.0, Some(3.0), 3));
+        assert_eq!(Figure::over("x", Unit::Count, Statistic::Value, &[3.0]).unwrap().interval, None);
+        assert_eq!(Figure::over("x", Unit::Count, Statistic::Value, &[]), None);
+    }
+
+    #[test]
+    fn a_metrics_name_says_its_statistic() {
+        for (name, statistic) in [
+            ("access.mean", Statistic::Mean),
+            ("access.major.p50", Statistic::Median),
+            ("fork.cost", Statistic::Mean),
+            ("memory.peak", Statistic::Max),
+            ("faults.major", Statistic::Value),
+        ] {
+            assert_eq!(Statistic::of_metric(name), statistic, "{name}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Findings on processes: forks, workers beside one another, a program of the user's, a recording.
+
+use pagelab_experiment::Run;
+use pagelab_experiment::experiments::{Child, Command, Faultscale, Forkstorm};
+use pagelab_experiment::observation::Unit;
+
+use super::{figures, row_names, table};
+use crate::finding::{Evidence, Figure, Finding, Statistic, What};
+use crate::scaling;
+
+/// The share of its threads' time from which on a state is worth a figure.
+const SHARE: f64 = 0.005;
+
+/// Forks a second, what each costs, and what the kernel does for it.
+pub fn fork_rate(run: &Run, parameters: &Forkstorm) -> Option<Finding> {
+    let mut list = vec![Figure::of(run, "forks.rate")?];
+    list.extend(figures(run, &["fork.cost", "exec.cost", "exit.cost"]));
+    let mut evidence = vec![Evidence::Metrics];
+    if let Some(operations) = table(run, "operations") {
+        evidence.push(Evidence::Table("operations".into()));
+        let each = |name: &str| {
+            let row = row_names(operations).iter().position(|text| text == name)?;
+            operations.numbers("each.fork")?.get(row).copied().flatten()
+        };
+        for (name, operation) in
+            [("each.faults", "exceptions:page_fault_user"), ("each.pages", "kmem:mm_page_alloc")]
+        {
+            let value = each(operation);
+            list.extend(value.map(|v| Figure::derived(name, Unit::Count, Statistic::Mean, v, 1)));
+        }
+    }
+    let mut top_function = None;
+    if let Some(profile) = table(run, "profile")
+        && let (Some(name), Some(Some(share))) =
+            (row_names(profile).first(), profile.numbers("share").and_then(|s| s.first().copied()))
+    {
+        evidence.push(Evidence::Table("profile".into()));
+        top_function = Some(name.clone());
+        list.push(Figure::derived("top-function", Unit::Share, Statistic::Ratio, share, 1));
+    }
+    let exec = parameters.child == Child::Exec;
+    Some(Finding::new(run, What::ForkRate { copies: parameters.copies, exec, top_function }, list, evidence))
+}
+
+/// Throughput with the fewest, the best and the most workers, and the scalability law through all.
+pub fn scaling(run: &Run, parameters: &Faultscale) -> Option<Finding> {
+    let (mut workers, mut throughput) = (Vec::new(), Vec::new());
+    for table in run.done().filter_map(|r| r.observations.table("faultscale")) {
+        let numbers = |name: &str| table.numbers(name).unwrap_or_default().iter().copied();
+        for (n, x) in numbers("workers").zip(numbers("throughput")) {
+            workers.extend(n.filter(|_| x.is_some()));
+            throughput.extend(x.filter(|_| n.is_some()));
+        }
+    }
+    let of = |number: u32| {
+        let pairs = workers.iter().zip(&throughput).filter(|(n, _)| **n == f64::from(number));
+        let values: Vec<f64> = pairs.map(|(_, x)| *x).collect();
+        Figure::over("", Unit::PerSecond, Statistic::Value, &values)
+    };
+    let by_number = parameters.workers.iter().filter_map(|&n| Some((n, of(n)?)));
+    let best = by_number.max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
+    let (first, last) = (*parameters.workers.first()?, *parameters.workers.last()?);
+    let mut list = Vec::new();
+    for (place, number, figure) in
+        [("best", best.0, Some(best.1)), ("first", first, of(first)), ("last", last, of(last))]
+    {
+        let Some(figure) = figure else { continue };
+        let n = figure.n;
+        list.push(Figure { name: format!("throughput.{place}"), ..figure });
+        let name = format!("workers.{place}");
+        list.push(Figure::derived(&name, Unit::Count, Statistic::Value, f64::from(number), n));
+    }
+    if let Some(fit) = scaling::fit(&workers, &throughput, 1) {
+        let n = workers.len();
+        let (low, high) = fit.contention.interval;
+        let contention = Figure::derived("contention", Unit::Share, Statistic::Fit, fit.contention.value, n);
+        list.push(contention.within(low, Some(high)));
+        list.extend(fit.best.map(|best| {
+            let figure = Figure::derived("workers.predicted", Unit::Count, Statistic::Fit, best.workers, n);
+            figure.within(best.least, best.most)
+        }));
+    }
+    let mut lock = None;
+    let mut evidence = vec![Evidence::Table("faultscale".into())];
+    if let (Some(wait), Some(locks)) = (Figure::of(run, "state.lock"), table(run, "locks")) {
+        evidence.push(Evidence::Table("locks".into()));
+        let numbers = locks.numbers("workers").unwrap_or_default();
+        let row = numbers.iter().position(|w| *w == Some(f64::from(last)));
+        lock = row.and_then(|row| row_names(locks).get(row).cloned()).filter(|_| wait.value > 0.0);
+        list.push(wait);
+    }
+    let what = What::Scaling { work: parameters.work.to_string(), workers: parameters.as_.to_string(), lock };
+    Some(Finding::new(run, what, list, evidence))
+}
+
+/// A program's time, memory and faults, and the states of its threads.
+pub fn program(run: &Run, parameters: &Command) -> Option<Finding> {
+    let mut list = vec![Figure::of(run, "time.elapsed")?];
+    list.extend(figures(run, &["time.user", "time.system", "memory.peak", "faults.major"]));
+    list.extend(figures(run, &["swap.in", "swap.out", "command.status"]));
+    let states = ["state.user", "state.system", "state.fault", "state.run-queue", "state.sleep"];
+    list.extend(figures(run, &states).into_iter().filter(|figure| figure.value >= SHARE));
+    let what =
+        What::Program { program: parameters.program.first()?.clone(), limit: run.header.setting.limit() };
+    Some(Finding::new(run, what, list, vec![Evidence::Metrics]))
+}
+
+/// How long a recording is, and its counters' growth as the run's tables have it.
+pub fn recording(run: &Run) -> Option<Finding> {
+    let table = run.repetitions.iter().find_map(|r| r.observations.table("counters"))?;
+    let times = table.numbers("time")?;
+    let ends = (times.iter().flatten().next()?, times.iter().rev().flatten().next()?);
+    let (count, columns) = (times.len() as f64, table.columns.len().saturating_sub(1) as f64);
+    let list = vec![
+        Figure::derived("samples", Unit::Count, Statistic::Value, count, 1),
+        Figure::derived("counters", Unit::Count, Statistic::Value, columns, 1),
+        Figure::derived("time.elapsed", Unit::Nanoseconds, Statistic::Value, ends.1 - ends.0, 1),
+    ];
+    Some(Finding::new(run, What::Recording, list, vec![Evidence::Table("counters".into())]))
+}

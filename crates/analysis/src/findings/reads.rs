@@ -1,0 +1,63 @@
+//! Findings on reads: of active virtual memory, of files at random, and in order.
+
+use pagelab_experiment::Run;
+use pagelab_experiment::observation::Unit;
+
+use super::{figures, row_names, table};
+use crate::finding::{Evidence, Figure, Finding, Statistic, What};
+
+/// The time of a read at the smallest and the greatest size, and the knees between them.
+pub fn read_time(run: &Run) -> Option<Finding> {
+    let curve = crate::vmtest::of_run(run)?;
+    let n = run.done().count();
+    let mut list = Vec::new();
+    for (point, size, time) in [
+        (curve.points.first()?, "size.first", "access.mean.first"),
+        (curve.points.last()?, "size.last", "access.mean.last"),
+    ] {
+        list.push(Figure::derived(time, Unit::Nanoseconds, Statistic::Min, point.1, n));
+        list.push(Figure::derived(size, Unit::Bytes, Statistic::Value, point.0, n));
+    }
+    let what = What::ReadTime { knees: curve.knees };
+    Some(Finding::new(run, what, list, vec![Evidence::Table("vmtest".into())]))
+}
+
+/// Processor time of a random read: small and large in memory, and larger than memory.
+pub fn file_reads(run: &Run) -> Option<Finding> {
+    let mut list = figures(run, &["read.cpu.small", "read.cpu.large", "read.cpu.beyond"]);
+    list.first().filter(|figure| figure.name == "read.cpu.small")?;
+    if let Some(table) = table(run, "fileread")
+        && let Some(row) = row_names(table).iter().position(|case| case == "beyond nowait")
+        && let Some(Some(hits)) = table.numbers("hits").and_then(|hits| hits.get(row).copied())
+    {
+        list.push(Figure::derived("hits", Unit::Share, Statistic::Ratio, hits, 1));
+    }
+    Some(Finding::new(
+        run,
+        What::FileReads,
+        list,
+        vec![Evidence::Metrics, Evidence::Table("fileread".into())],
+    ))
+}
+
+/// The best bandwidth through the page cache and around it, and the transfer size that reached it.
+pub fn sequential_reads(run: &Run) -> Option<Finding> {
+    let table = table(run, "seqread")?;
+    let mut list = Vec::new();
+    for mode in ["buffered", "direct"] {
+        let number = |name: &str, row: usize| table.numbers(name)?.get(row).copied().flatten();
+        let rows = (0..row_names(table).len()).filter(|&row| row_names(table)[row] == mode);
+        let speeds = rows.filter_map(|row| Some((row, number("bandwidth", row)?)));
+        let Some((row, bandwidth)) = speeds.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        for (name, unit, value) in [
+            ("bandwidth", Unit::BytesPerSecond, Some(bandwidth)),
+            ("transfer", Unit::Bytes, number("transfer", row)),
+            ("device.transfer", Unit::Bytes, number("device.transfer", row)),
+        ] {
+            let name = format!("{name}.{mode}");
+            list.extend(value.map(|value| Figure::derived(&name, unit, Statistic::Value, value, 1)));
+        }
+    }
+    let evidence = vec![Evidence::Table("seqread".into())];
+    (!list.is_empty()).then(|| Finding::new(run, What::SequentialReads, list, evidence))
+}

@@ -1,0 +1,105 @@
+//! The tables of a run whose rows have names (what was counted, the profile), side by side.
+
+use std::collections::HashMap;
+
+use pagelab_experiment::Run;
+use pagelab_experiment::observation::{Table, Unit};
+
+use crate::findings::row_names;
+
+/// The tables with named rows, and the column by which they are compared.
+pub const TABLES: [(&str, &str); 2] = [("operations", "count"), ("profile", "time")];
+/// From this share on a row differs.
+const DIFFERS: f64 = 0.005;
+
+/// A row of both sides; a figure is missing where it was not measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The row's name.
+    pub name: String,
+    /// The baseline's figure.
+    pub before: Option<f64>,
+    /// The other side's.
+    pub after: Option<f64>,
+}
+
+impl Row {
+    /// The change as a share of the baseline's figure.
+    pub fn change(&self) -> Option<f64> {
+        match (self.before, self.after) {
+            (Some(before), Some(after)) if before > 0.0 => Some(after / before - 1.0),
+            _ => None,
+        }
+    }
+
+    fn differs(&self) -> bool {
+        match (self.before, self.after) {
+            (None, None) => false,
+            (Some(a), Some(b)) => (a - b).abs() > DIFFERS * a.abs().max(b.abs()),
+            _ => true,
+        }
+    }
+
+    fn difference(&self) -> f64 {
+        (self.after.unwrap_or(0.0) - self.before.unwrap_or(0.0)).abs()
+    }
+}
+
+/// The rows of one table that differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableComparison {
+    /// The table.
+    pub table: &'static str,
+    /// The column that is compared.
+    pub column: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// The rows that differ, the greatest difference first.
+    pub rows: Vec<Row>,
+}
+
+/// The table of the first repetition that was wholly performed.
+pub fn table<'a>(run: &'a Run, name: &str) -> Option<&'a Table> {
+    run.done().next()?.observations.table(name)
+}
+
+/// The tables of two runs row by row, without those in which no row differs.
+pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
+    let of = |&(name, column): &(&'static str, &'static str)| {
+        let (one, two) = (table(before, name)?, table(after, name)?);
+        let unit = |table: &Table| table.columns.iter().find(|c| c.name == column)?.unit;
+        let unit = unit(one).filter(|a| unit(two) == Some(*a))?;
+        let (left, right) = (values(one, column), values(two, column));
+        // A function without a sample is absent from a profile.
+        let absent = (name == "profile").then_some(0.0);
+        let value =
+            |values: &HashMap<&str, Option<f64>>, name: &str| values.get(name).copied().unwrap_or(absent);
+        let only_right = row_names(two).iter().filter(|name| !left.contains_key(name.as_str()));
+        let mut rows: Vec<Row> = row_names(one)
+            .iter()
+            .chain(only_right)
+            .map(|name| Row { name: name.clone(), before: value(&left, name), after: value(&right, name) })
+            .filter(Row::differs)
+            .collect();
+        rows.sort_by(|x, y| y.difference().total_cmp(&x.difference()));
+        (!rows.is_empty()).then_some(TableComparison { table: name, column, unit, rows })
+    };
+    TABLES.iter().filter_map(of).collect()
+}
+
+fn values<'a>(table: &'a Table, column: &str) -> HashMap<&'a str, Option<f64>> {
+    let numbers = table.numbers(column).unwrap_or_default();
+    row_names(table).iter().map(String::as_str).zip(numbers.iter().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_differ_by_half_a_percent_or_by_being_there() {
+        let differs = |before, after| Row { name: String::new(), before, after }.differs();
+        assert!(!differs(Some(1000.0), Some(1004.0)) && differs(Some(1000.0), Some(1006.0)));
+        assert!(differs(None, Some(0.0)) && !differs(None, None) && !differs(Some(0.0), Some(0.0)));
+    }
+}

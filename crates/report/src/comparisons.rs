@@ -1,0 +1,305 @@
+//! Comparisons as a sentence, as tables and as JSON.
+
+use pagelab_analysis::comparison::{Caveat, Comparison, Line, Side, Verdict};
+use pagelab_analysis::rows::TableComparison;
+use pagelab_experiment::catalogue::METRICS;
+use pagelab_experiment::observation::Better;
+use serde_json::{Value, json};
+
+use crate::TextTable;
+use crate::text::{self, DASH, Style, ratio, wrapped};
+
+/// The columns of a comparison.
+const HEADINGS: [&str; 7] = ["metric", "before", "after", "change", "95 % interval", "p", "verdict"];
+/// The longest name that heads a column.
+const LONG_NAME: usize = 12;
+/// Rows of a table with named rows.
+const ROWS: usize = 15;
+
+/// Which lines of a comparison to print.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Metrics without a difference as well.
+    pub all: bool,
+}
+
+/// A verdict in words.
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Changed => "changed",
+        Verdict::Equal => "equal",
+        Verdict::NoDifference => "no significant difference",
+        Verdict::Inconclusive(_) => "inconclusive",
+    }
+}
+
+/// What spoils a comparison, as a sentence.
+pub fn caveat(caveat: &Caveat) -> String {
+    match caveat {
+        Caveat::Experiments(a, b) => format!("the experiments differ: {a} and {b}"),
+        Caveat::Units => "one side has its times in instructions; they are left out".to_owned(),
+        Caveat::Environment(key, a, b) => format!("{key} differs: {a} and {b}"),
+        Caveat::NotInterleaved => "the runs were not interleaved, so a drift of the machine between them counts as well (run both sides in one command with --on)".to_owned(),
+        Caveat::Clock(run, reason) => format!("{run}: {reason}"),
+        Caveat::Steal(run, share) => format!("{run}: steal up to {:.1} %", share * 100.0),
+        Caveat::Busy(run, load, processors) => {
+            format!("{run}: load average {load:.1} on {processors:.0} processors at the start")
+        }
+        Caveat::Drift(run, metric) => format!("{run}: {metric} drifts over the repetitions"),
+    }
+}
+
+/// How many repetitions could tell, as a sentence.
+fn repetitions(needed: usize) -> String {
+    format!("Inconclusive metrics need {needed} repetitions on each side (--repeat {needed}).")
+}
+
+/// A side by its name, and its target where the sides' differ.
+fn side(side: &Side, other: &Side) -> String {
+    if side.target == other.target { side.run.clone() } else { format!("{} ({})", side.run, side.target) }
+}
+
+/// What is compared with what.
+pub fn title(comparison: &Comparison) -> String {
+    let Comparison { baseline, other, .. } = comparison;
+    format!("{} against {}", side(other, baseline), side(baseline, other))
+}
+
+/// A primary metric in words, and whether it is a time.
+fn named(metric: &str) -> (&str, bool) {
+    match metric {
+        "access.mean" => ("mean access time", true),
+        "speed.last" => ("page reads a second at the greatest size", true),
+        "forks.rate" => ("forks a second", true),
+        "throughput.best" => ("best throughput", true),
+        "read.cpu.large" => ("mean processor time of a read", true),
+        "bandwidth.buffered" => ("best buffered bandwidth", true),
+        "clock.step.worst" => ("max difference of two clocks over a step", false),
+        "time.elapsed" => ("elapsed time", true),
+        other => (other, false),
+    }
+}
+
+/// The answer in one sentence, by the primary metric.
+pub fn headline(comparison: &Comparison) -> String {
+    let Comparison { baseline, other, .. } = comparison;
+    let Some(line) = comparison.main() else {
+        return match &comparison.primary {
+            Some(primary) => format!("{primary} was not measured on both sides."),
+            None => "A recording has no primary metric.".to_owned(),
+        };
+    };
+    let (before, after) = (side(baseline, other), side(other, baseline));
+    let (metric, speed) = named(&line.name);
+    let figure = |v: f64| text::value(Some(v), line.unit);
+    let from_to = format!("{} → {}", figure(line.medians.0), figure(line.medians.1));
+    let change = line.change.map_or_else(String::new, percent);
+    let sure = match (comparison.exact, line.interval, line.p) {
+        (true, ..) => ", exact".to_owned(),
+        (_, Some((low, high)), Some(p)) => {
+            format!(", 95 % interval {} … {}, p {}", percent(low), percent(high), p_value(p))
+        }
+        _ => String::new(),
+    };
+    let detectable = line
+        .detectable
+        .map_or_else(String::new, |share| format!("; minimum detectable change {}", either_way(share)));
+    match line.verdict {
+        Verdict::Equal => format!("No difference: {metric} {} on both sides, exact.", figure(line.medians.0)),
+        Verdict::NoDifference => {
+            format!("No significant difference in {metric}: {from_to} ({change}{detectable}).")
+        }
+        Verdict::Inconclusive(needed) => format!(
+            "Inconclusive: {metric} {from_to} ({change}) with {} and {} repetitions; {needed} on each side can tell (--repeat {needed}).",
+            baseline.n, other.n
+        ),
+        Verdict::Better | Verdict::Worse | Verdict::Changed => {
+            let factor = (line.medians.1 / line.medians.0).max(line.medians.0 / line.medians.1);
+            let faster = line.verdict == Verdict::Better;
+            let word = match (speed, faster) {
+                (true, true) => "faster",
+                (true, false) => "slower",
+                (false, true) => "better",
+                (false, false) => "worse",
+            };
+            if factor.is_finite() {
+                format!(
+                    "{after} is {} {word} than {before}: {metric} {from_to} ({change}{sure}).",
+                    ratio(factor)
+                )
+            } else {
+                format!("{after} is {word} than {before}: {metric} {from_to}.")
+            }
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:+.1} %", share * 100.0)
+}
+
+/// The minimum detectable change: both directions.
+fn either_way(share: f64) -> String {
+    format!("±{:.0} %", (share * 100.0).max(1.0))
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+/// The headings, with the sides' names where they are short.
+fn headings(comparison: &Comparison) -> Vec<String> {
+    let (before, after) = (&comparison.baseline.run, &comparison.other.run);
+    let mut headings = HEADINGS.map(str::to_owned);
+    if before.chars().count() <= LONG_NAME && after.chars().count() <= LONG_NAME && before != after {
+        headings[1].clone_from(before);
+        headings[2].clone_from(after);
+    }
+    headings.to_vec()
+}
+
+fn row(line: &Line) -> Vec<String> {
+    let value = |value: f64| text::value(Some(value), line.unit);
+    vec![
+        line.name.clone(),
+        value(line.medians.0),
+        value(line.medians.1),
+        line.change.map_or_else(|| DASH.to_owned(), percent),
+        line.interval
+            .map_or_else(|| DASH.to_owned(), |(low, high)| format!("{} … {}", percent(low), percent(high))),
+        line.p.map_or_else(|| DASH.to_owned(), p_value),
+        verdict(line.verdict).to_owned(),
+    ]
+}
+
+/// The columns that an exact comparison has no use for are left out.
+fn columns(comparison: &Comparison, mut cells: Vec<String>) -> Vec<String> {
+    if comparison.exact {
+        cells.drain(4..6);
+    }
+    cells
+}
+
+/// A metric without a significant difference: its change, and how small a change could have been found.
+fn no_difference(line: &Line) -> String {
+    let change = line.change.map_or_else(String::new, |change| format!(" {}", percent(change)));
+    match line.detectable {
+        Some(share) => format!("{}{change} (minimum detectable change {})", line.name, either_way(share)),
+        None => format!("{}{change}", line.name),
+    }
+}
+
+/// The comparison as a table of all its metrics.
+pub fn table(comparison: &Comparison) -> TextTable {
+    TextTable {
+        title: title(comparison),
+        headings: columns(comparison, headings(comparison)),
+        rows: comparison.lines.iter().map(|line| columns(comparison, row(line))).collect(),
+        remarks: comparison.repetitions_needed().map(repetitions).into_iter().collect(),
+        warnings: comparison.caveats.iter().map(caveat).collect(),
+    }
+}
+
+/// The rows of named tables that differ.
+pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
+    let (first, second) = (&comparison.baseline.run, &comparison.other.run);
+    let table = |table: &TableComparison| {
+        let hidden = table.rows.len().saturating_sub(ROWS);
+        let rows = table.rows.iter().take(ROWS).map(|row| {
+            let change = row.change().map_or_else(|| DASH.to_owned(), percent);
+            let value = |v| text::value(v, table.unit);
+            vec![row.name.clone(), value(row.before), value(row.after), change]
+        });
+        TextTable {
+            title: format!("{}: {}, {second} against {first}", table.table, table.column),
+            headings: vec![table.table.to_owned(), first.clone(), second.clone(), "change".to_owned()],
+            rows: rows.collect(),
+            remarks: (hidden > 0).then(|| format!("{hidden} smaller differences")).into_iter().collect(),
+            warnings: Vec::new(),
+        }
+    };
+    comparison.tables.iter().map(table).collect()
+}
+
+/// One comparison for the terminal: the answer, the metrics that differ (or all), then what limits it.
+pub fn terminal(comparison: &Comparison, options: Options, style: &Style) -> String {
+    let wrap = |text: &str| wrapped(text, "", "  ", style) + "\n";
+    let mut out = wrap(&title(comparison));
+    out += &wrap(&headline(comparison));
+    let is_shown =
+        |line: &&Line| options.all || !matches!(line.verdict, Verdict::NoDifference | Verdict::Equal);
+    let rows: Vec<Vec<String>> =
+        comparison.lines.iter().filter(is_shown).map(|line| columns(comparison, row(line))).collect();
+    if !rows.is_empty() {
+        out += &(text::table(&columns(comparison, headings(comparison)), &rows, style) + "\n");
+    }
+    // The sentence above has said the primary one's.
+    let told = |line: &&Line| is_shown(line) || comparison.primary.as_deref() == Some(line.name.as_str());
+    let hidden: Vec<&Line> = comparison.lines.iter().filter(|line| !told(line)).collect();
+    if !hidden.is_empty() {
+        let names: Vec<String> = match comparison.exact {
+            true => hidden.iter().map(|line| line.name.clone()).collect(),
+            false => hidden.iter().map(|line| no_difference(line)).collect(),
+        };
+        let begin = if comparison.exact { "Equal" } else { "No significant difference" };
+        out += &wrap(&format!("{begin}: {}.", names.join(", ")));
+    }
+    if comparison.lines.is_empty() {
+        out += "No metric was measured on both sides.\n";
+    }
+    if let Some(needed) = comparison.repetitions_needed() {
+        out += &wrap(&repetitions(needed));
+    }
+    for spoils in &comparison.caveats {
+        out += &wrap(&format!("Warning: {}", caveat(spoils)));
+    }
+    for table in row_tables(comparison) {
+        out += &format!("\n{}", crate::runs::text_table(&table, style));
+    }
+    out
+}
+
+/// Several comparisons for the terminal, of `many` runs the answer of each alone.
+pub fn terminal_all(comparisons: &[Comparison], many: bool, style: &Style) -> String {
+    if !many {
+        return comparisons.iter().map(|c| terminal(c, Options::default(), style) + "\n").collect();
+    }
+    let lines: String =
+        comparisons.iter().map(|c| wrapped(&headline(c), "  ", "    ", style) + "\n").collect();
+    if lines.is_empty() { lines } else { format!("Compared\n{lines}\n") }
+}
+
+/// A comparison as JSON.
+pub fn json(comparison: &Comparison) -> Value {
+    let lines: Vec<Value> = comparison
+        .lines
+        .iter()
+        .map(|line| {
+            json!({
+                "metric": line.name,
+                "unit": line.unit,
+                "better": METRICS.iter().find(|d| d.name == line.name).map_or(Better::Neither, |d| d.better),
+                "before": { "median": line.medians.0, "values": line.baseline },
+                "after": { "median": line.medians.1, "values": line.other },
+                "change": line.change,
+                "interval": line.interval.map(|(low, high)| [low, high]),
+                "p": line.p,
+                "minimum_detectable_change": line.detectable,
+                "verdict": verdict(line.verdict),
+            })
+        })
+        .collect();
+    let side = |side: &Side| json!({ "run": side.run, "target": side.target, "repetitions": side.n });
+    json!({
+        "before": comparison.baseline.run,
+        "after": comparison.other.run,
+        "sides": [side(&comparison.baseline), side(&comparison.other)],
+        "exact": comparison.exact,
+        "primary": comparison.primary,
+        "headline": headline(comparison),
+        "metrics": lines,
+        "warnings": comparison.caveats.iter().map(caveat).collect::<Vec<_>>(),
+    })
+}

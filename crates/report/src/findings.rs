@@ -1,0 +1,348 @@
+//! Findings as sentences: the main figure first, with its unit, statistic and spread, then what explains
+//! it.
+
+use pagelab_analysis::finding::{Figure, Finding, Interval, IntervalKind, What};
+use pagelab_analysis::vmtest::{Cause, Knee};
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Outcome, Size};
+
+use crate::text::{bytes, count, duration, ratio, value};
+
+/// The finding as one sentence, without its run's name and a full stop.
+pub fn text(finding: &Finding) -> String {
+    match &finding.what {
+        What::AccessTime { pattern } => access_time(finding, pattern),
+        What::PastLimit { limit, within } => past_limit(finding, *limit, within),
+        What::Regret => regret(finding),
+        What::ReadTime { knees } => read_time(finding, knees),
+        What::ForkRate { copies, exec, top_function } => {
+            fork_rate(finding, *copies, *exec, top_function.as_deref())
+        }
+        What::Scaling { work, workers, lock } => scaling(finding, work, workers, lock.as_deref()),
+        What::FileReads => file_reads(finding),
+        What::SequentialReads => sequential_reads(finding),
+        What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
+        What::Program { program, limit } => program_time(finding, program, *limit),
+        What::LeastMemory { program, limits } => least_memory(finding, program, limits),
+        What::Recording => recording(finding),
+        What::Warning { text } => format!("Warning: {text}"),
+        What::NotPerformed { repetition, outcome } => not_performed(*repetition, outcome),
+    }
+}
+
+/// The finding as a line: the run's name and the sentence.
+pub fn line(finding: &Finding) -> String {
+    match &finding.what {
+        What::Warning { .. } => text(finding),
+        _ => format!("{}: {}.", finding.run, text(finding)),
+    }
+}
+
+/// A figure in its unit; a dash where there is none.
+fn shown(finding: &Finding, name: &str) -> String {
+    let figure = finding.figure(name);
+    value(figure.map(|f| f.value), figure.map_or(Unit::Count, |f| f.unit))
+}
+
+/// The same with the spread of its repetitions.
+fn with_spread(finding: &Finding, name: &str) -> String {
+    let spread = finding.figure(name).and_then(spread);
+    shown(finding, name) + &spread.map_or_else(String::new, |spread| format!(" ({spread})"))
+}
+
+/// The ends of a figure's interval, where they differ.
+pub(crate) fn spread(figure: &Figure) -> Option<String> {
+    let Interval { low, high, kind } = figure.interval?;
+    let (low, high) = (value(Some(low), figure.unit), high.map(|high| value(Some(high), figure.unit)));
+    let high = high.unwrap_or_else(|| "unbounded".to_owned());
+    match kind {
+        IntervalKind::Range if low == high => None,
+        IntervalKind::Range => Some(format!("{low} … {high}, n = {}", figure.n)),
+        IntervalKind::Confidence95 => Some(format!("95 % interval {low} … {high}")),
+    }
+}
+
+/// Faults of a kind with their median and mean time.
+fn faults(finding: &Finding, kind: &str) -> Option<String> {
+    let faults = finding.figure(&format!("faults.{kind}"))?;
+    if faults.value == 0.0 {
+        return Some(format!("no {kind} faults"));
+    }
+    let time = |name: &str, statistic| {
+        let figure = finding.figure(&format!("access.{kind}.{name}"))?;
+        Some(format!("{statistic} {}", value(Some(figure.value), figure.unit)))
+    };
+    let times: Vec<String> = [time("p50", "median"), time("mean", "mean")].into_iter().flatten().collect();
+    let times = if times.is_empty() { String::new() } else { format!(" ({})", times.join(", ")) };
+    Some(format!("{} {kind} faults{times}", count(faults.value)))
+}
+
+fn access_time(finding: &Finding, pattern: &str) -> String {
+    let mut parts = vec![format!("mean access time {}", with_spread(finding, "access.mean"))];
+    if finding.figure("access.hit.p50").is_some() {
+        parts.push(format!("hit median {}", shown(finding, "access.hit.p50")));
+    }
+    parts.extend(["major", "minor"].into_iter().filter_map(|kind| faults(finding, kind)));
+    if finding.figure("read-ahead").is_some() {
+        parts.push(format!("a major fault read {} on average (read-ahead)", shown(finding, "read-ahead")));
+    }
+    let (references, pages) = (shown(finding, "references"), shown(finding, "pages"));
+    parts.push(format!("{references} references to {pages} pages, {pattern}"));
+    parts.join("; ")
+}
+
+fn past_limit(finding: &Finding, limit: Size, within: &str) -> String {
+    let slowdown = finding.figure("slowdown").map_or(f64::NAN, |f| f.value);
+    let absent = finding.figure("pages.absent").map_or(f64::NAN, |f| f.value * 100.0);
+    format!(
+        "past the limit of {limit} references are {} slower ({} → {} mean access time, {within} → {}) with at least {absent:.0} % of the pages out of memory",
+        ratio(slowdown),
+        shown(finding, "access.mean.within"),
+        shown(finding, "access.mean.past"),
+        finding.run,
+    )
+}
+
+fn regret(finding: &Finding) -> String {
+    let figure = |name: &str| finding.figure(name).map_or(f64::NAN, |f| f.value);
+    let mut text =
+        format!("{} major faults with {} frames", shown(finding, "faults.major"), shown(finding, "frames"));
+    if finding.figure("faults.minor").is_some() {
+        text += &format!(
+            " ({} more pages came by read-ahead or were still cached)",
+            shown(finding, "faults.minor")
+        );
+    }
+    text += &format!("; LRU would have had {}; ", shown(finding, "lru"));
+    text += &match finding.figure("avoidable") {
+        Some(share) => format!(
+            "OPT (offline optimum) would have had {:.0} % fewer ({})",
+            share.value * 100.0,
+            count(figure("opt"))
+        ),
+        None => format!(
+            "OPT (offline optimum, paging on demand) would have had {}: read-ahead brought the others",
+            count(figure("opt"))
+        ),
+    };
+    text
+}
+
+/// What is at a knee, in words.
+pub(crate) fn cause(cause: &Cause) -> String {
+    match cause {
+        Cause::FirstTlb => "first-level TLB reach".into(),
+        Cause::SecondTlb => "second-level TLB reach".into(),
+        Cause::Pmegs => "reach of the pmegs".into(),
+        Cause::Cache(level) => format!("L{level} cache"),
+        Cause::Processes => "several processes".into(),
+        Cause::Limit => "memory limit".into(),
+    }
+}
+
+fn knee(knee: &Knee) -> String {
+    let explained = match &knee.cause {
+        Some((what, at)) => format!("{} of {}", cause(what), bytes(*at)),
+        None => "unexplained".to_owned(),
+    };
+    let (low, high) = knee.interval;
+    format!("{} ({} … {}; {explained})", bytes(knee.at), bytes(low), bytes(high))
+}
+
+fn read_time(finding: &Finding, knees: &[Knee]) -> String {
+    let n = finding.figures.first().map_or(0, |f| f.n);
+    let fastest = if n > 1 { format!(", fastest of {n} repetitions") } else { String::new() };
+    let mut text = format!(
+        "mean read time {} at {} of active virtual memory, {} at {}{fastest}",
+        shown(finding, "access.mean.first"),
+        shown(finding, "size.first"),
+        shown(finding, "access.mean.last"),
+        shown(finding, "size.last"),
+    );
+    let knees: Vec<String> = knees.iter().map(knee).collect();
+    text += &match knees.as_slice() {
+        [] => "; no knee".to_owned(),
+        [one] => format!("; knee at {one}"),
+        several => format!("; knees at {}", several.join(", ")),
+    };
+    text
+}
+
+fn fork_rate(finding: &Finding, copies: u32, exec: bool, top_function: Option<&str>) -> String {
+    let mut parts = vec![format!("fork rate {} by {copies} processes", with_spread(finding, "forks.rate"))];
+    let end = if exec { "exec, start and exit" } else { "child's writes and exit" };
+    for (name, what) in [("fork.cost", "fork"), ("exec.cost", end), ("exit.cost", end)] {
+        if finding.figure(name).is_some() {
+            parts.push(format!("{what} mean {}", shown(finding, name)));
+        }
+    }
+    if finding.figure("each.faults").is_some() && finding.figure("each.pages").is_some() {
+        let (faults, pages) = (shown(finding, "each.faults"), shown(finding, "each.pages"));
+        parts.push(format!("{faults} faults and {pages} page allocations a fork"));
+    }
+    if let (Some(name), Some(share)) = (top_function, finding.figure("top-function")) {
+        parts.push(format!("top kernel function: {name} ({:.0} %)", share.value * 100.0));
+    }
+    parts.join("; ")
+}
+
+fn scaling(finding: &Finding, work: &str, workers: &str, lock: Option<&str>) -> String {
+    let what = match work {
+        "anon" => "anonymous faults",
+        "file" => "shared file pages mapped",
+        "map" => "mappings",
+        "fork" => "forks",
+        "build" => "compilations",
+        other => other,
+    };
+    let at = |place: &str| {
+        let number = finding.figure(&format!("workers.{place}"))?.value;
+        Some(format!("{} with {number}", shown(finding, &format!("throughput.{place}"))))
+    };
+    let number = finding.figure("workers.best").map_or(f64::NAN, |f| f.value);
+    let best = with_spread(finding, "throughput.best");
+    let mut parts = vec![format!("best throughput {best} of {what} with {number} {workers}")];
+    parts.extend([at("first"), at("last")].into_iter().flatten());
+    if let Some(contention) = finding.figure("contention") {
+        let spread = spread(contention).unwrap_or_default();
+        let fitted = shown(finding, "contention");
+        parts.push(format!("universal scalability law: contention {fitted} ({spread})"));
+        parts.push(match finding.figure("workers.predicted") {
+            None => "no best number predicted".to_owned(),
+            Some(_) => format!("predicted best number {}", with_spread(finding, "workers.predicted")),
+        });
+    }
+    if finding.figure("state.lock").is_some() {
+        let mut text = format!("lock wait {} of the workers' time", shown(finding, "state.lock"));
+        if let Some(lock) = lock {
+            text += &format!(", longest for {lock}");
+        }
+        parts.push(text);
+    }
+    parts.join("; ")
+}
+
+fn file_reads(finding: &Finding) -> String {
+    let mut text = format!(
+        "mean processor time of a random read {} (file small in memory), {} (large in memory), {} (larger than memory",
+        shown(finding, "read.cpu.small"),
+        shown(finding, "read.cpu.large"),
+        shown(finding, "read.cpu.beyond"),
+    );
+    if let Some(hits) = finding.figure("hits") {
+        text += &format!(", cache hit ratio {:.0} %", hits.value * 100.0);
+    }
+    text + ")"
+}
+
+fn sequential_reads(finding: &Finding) -> String {
+    let of = |mode: &str| {
+        let figure = |name: &str| finding.figure(&format!("{name}.{mode}")).map(|f| f.value);
+        let mut text =
+            format!("{}/s {mode} with {} transfers", bytes(figure("bandwidth")?), bytes(figure("transfer")?));
+        if let Some(seen) = figure("device.transfer") {
+            text += &format!(" (device transfer {})", bytes(seen));
+        }
+        Some(text)
+    };
+    let parts: Vec<String> = ["buffered", "direct"].into_iter().filter_map(of).collect();
+    format!("best sequential bandwidth {}", parts.join(", "))
+}
+
+fn clock_agreement(finding: &Finding, trusted: bool) -> String {
+    let mut parts = Vec::new();
+    if !trusted {
+        parts.push("time is suspect".to_owned());
+    }
+    if finding.figure("clock.step.worst").is_some() {
+        parts.push(format!("clocks agree within {}", shown(finding, "clock.step.worst")));
+    }
+    if let Some(drift) = finding.figure("clock.drift.worst") {
+        parts.push(format!("drift {:.1} ppm", drift.value * 1e6));
+    }
+    if finding.figure("clock.skew.bound").is_some() {
+        parts.push(format!("TSC skew under {}", shown(finding, "clock.skew.bound")));
+    }
+    if finding.figure("clock.steal").is_some() {
+        parts.push(format!("steal {}", shown(finding, "clock.steal")));
+    }
+    parts.join("; ")
+}
+
+fn program_time(finding: &Finding, program: &str, limit: Option<Size>) -> String {
+    let mut parts = vec![format!(
+        "{program} took {}, of it {} user and {} system processor time",
+        with_spread(finding, "time.elapsed"),
+        shown(finding, "time.user"),
+        shown(finding, "time.system"),
+    )];
+    if let Some(status) = finding.figure("command.status").filter(|status| status.value != 0.0) {
+        parts.push(format!("exit status {}", status.value));
+    }
+    parts.push(format!("peak RSS {}", shown(finding, "memory.peak")));
+    parts.extend(limit.map(|limit| format!("memory limit {limit}")));
+    parts.push(format!("{} major faults", shown(finding, "faults.major")));
+    for (name, what) in [("swap.in", "swap-in"), ("swap.out", "swap-out")] {
+        if finding.figure(name).is_some_and(|pages| pages.value > 0.0) {
+            parts.push(format!("{what} {} pages", shown(finding, name)));
+        }
+    }
+    let states = [
+        ("state.user", "user"),
+        ("state.system", "system"),
+        ("state.fault", "waiting for input"),
+        ("state.run-queue", "waiting for a processor"),
+        ("state.sleep", "asleep"),
+    ];
+    let states: Vec<String> = states
+        .iter()
+        .filter_map(|(name, what)| Some(format!("{:.0} % {what}", finding.figure(name)?.value * 100.0)))
+        .collect();
+    if !states.is_empty() {
+        parts.push(format!("its threads' time: {}", states.join(", ")));
+    }
+    parts.join("; ")
+}
+
+fn least_memory(finding: &Finding, program: &str, limits: &[(u64, Option<f64>)]) -> String {
+    let time = |ns: Option<f64>| ns.map_or_else(|| "OOM-killed".to_owned(), duration);
+    let enough = shown(finding, "memory.enough");
+    let full = shown(finding, "time.full");
+    let mut text = match finding.figure("memory.too-little") {
+        None => format!(
+            "{program} runs at full speed ({full}) even at {enough}: sweep from less to find the knee"
+        ),
+        Some(too_little) => {
+            let below = limits.iter().find(|(memory, _)| *memory as f64 == too_little.value);
+            let below = below.map_or_else(String::new, |(_, ns)| format!(" ({})", time(*ns)));
+            format!(
+                "{program} needs {enough} for full speed (fastest {full}, and up to {} counts as that); the knee is between {}{below} and {enough}",
+                shown(finding, "time.allowed"),
+                shown(finding, "memory.too-little"),
+            )
+        }
+    };
+    let each: Vec<String> =
+        limits.iter().map(|(memory, ns)| format!("{} {}", bytes(*memory as f64), time(*ns))).collect();
+    text += &format!("; fastest time under each limit: {}", each.join(", "));
+    text
+}
+
+fn recording(finding: &Finding) -> String {
+    format!(
+        "{} counters, {} samples over {}",
+        shown(finding, "counters"),
+        shown(finding, "samples"),
+        shown(finding, "time.elapsed")
+    )
+}
+
+fn not_performed(repetition: u32, outcome: &Outcome) -> String {
+    let what = match outcome {
+        Outcome::Done => "is done".to_owned(),
+        Outcome::Interrupted => "was interrupted and does not count".to_owned(),
+        Outcome::Torn => "is torn (pagelab or the machine was killed) and does not count".to_owned(),
+        Outcome::Failed(failure) => format!("failed and does not count: {}", failure.full()),
+    };
+    format!("repetition {repetition} {what}")
+}

@@ -1,0 +1,251 @@
+//! A run for the terminal and as JSON: its conditions, its figures, its tables, its remarks.
+
+use pagelab_analysis::finding::Finding;
+use pagelab_analysis::findings::Assessment;
+use pagelab_analysis::rows::{TABLES, table};
+use pagelab_analysis::stats::median;
+use pagelab_experiment::observation::{Column, Level, Unit, Values};
+use pagelab_experiment::{Repetition, Run};
+use serde_json::{Map, Value, json};
+
+use crate::text::{self, Style, wrapped};
+use crate::{TextTable, findings};
+
+/// Rows of a table with named rows.
+const ROWS: usize = 15;
+
+/// A metric over the repetitions that count: its name, unit and values.
+pub(crate) type Metric<'a> = (&'a str, Unit, Vec<f64>);
+
+/// The metrics of all repetitions of a run, in the order first seen.
+pub(crate) fn metrics(run: &Run) -> Vec<Metric<'_>> {
+    let mut list: Vec<Metric> = Vec::new();
+    for metric in run.done().flat_map(|r| &r.observations.metrics) {
+        let found = list.iter().position(|(name, unit, _)| *name == metric.name && *unit == metric.unit);
+        let at = found.unwrap_or_else(|| {
+            list.push((&metric.name, metric.unit, Vec::new()));
+            list.len() - 1
+        });
+        list[at].2.extend(metric.value);
+    }
+    list
+}
+
+/// The smallest and the greatest of several values.
+pub(crate) fn range(values: &[f64], unit: Unit) -> String {
+    if values.len() < 2 {
+        return String::new();
+    }
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{} … {}", text::value(Some(low), unit), text::value(Some(high), unit))
+}
+
+/// A run: a line on what it was, a table of figures, remarks; with `all` the environment and the kernel's
+/// counters as well.
+pub fn terminal(run: &Run, all: bool, style: &Style) -> String {
+    let header = &run.header;
+    let wrap = |text: &str| wrapped(text, "", "  ", style) + "\n";
+    let mut out =
+        wrap(&format!("{} (id {}): {} on {}", header.name, run.id, header.experiment, header.target));
+    let conditions = [header.setting.to_string(), machine(run)];
+    let conditions: Vec<String> = conditions.into_iter().filter(|c| !c.is_empty()).collect();
+    if !conditions.is_empty() {
+        out += &wrap(&conditions.join(" · "));
+    }
+    let rows: Vec<Vec<String>> = metrics(run)
+        .into_iter()
+        .map(|(name, unit, values)| {
+            let n = values.len().to_string();
+            vec![name.to_owned(), text::value(median(&values), unit), range(&values, unit), n]
+        })
+        .collect();
+    if !rows.is_empty() {
+        out += &(text::table(&["metric", "median", "min … max", "n"], &rows, style) + "\n");
+    }
+    for text in remarks(run) {
+        out += &wrap(&format!("Note: {text}"));
+    }
+    for table in tables(run, all) {
+        out += &format!("\n{}", text_table(&table, style));
+    }
+    if let (true, Some(last)) = (all, run.repetitions.last()) {
+        out += &everything(last, style);
+    }
+    out
+}
+
+/// A table with its title and remarks.
+pub fn text_table(table: &TextTable, style: &Style) -> String {
+    let mut out = format!("{}\n", wrapped(&table.title, "", "  ", style));
+    for warning in &table.warnings {
+        out += &(wrapped(&format!("Warning: {warning}"), "", "  ", style) + "\n");
+    }
+    out += &(text::table(&table.headings, &table.rows, style) + "\n");
+    for remark in &table.remarks {
+        out += &(wrapped(remark, "", "  ", style) + "\n");
+    }
+    out
+}
+
+/// The machine in one line.
+fn machine(run: &Run) -> String {
+    let Some(last) = run.repetitions.last() else { return String::new() };
+    let entry = |key: &str| last.observations.environment.get(key).cloned();
+    let kernel = entry("kernel.release").map(|r| format!("Linux {r}"));
+    let cpu = entry("cpu.model").map(|m| match entry("cpu.count") {
+        Some(n) => format!("{n} × {m}"),
+        None => m,
+    });
+    [kernel, cpu].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The notes that are no warnings (those are findings), each once.
+fn remarks(run: &Run) -> Vec<&str> {
+    let mut seen: Vec<&str> = Vec::new();
+    for note in run.repetitions.iter().flat_map(|r| &r.observations.notes) {
+        if note.level == Level::Info && !seen.contains(&note.text.as_str()) {
+            seen.push(&note.text);
+        }
+    }
+    seen
+}
+
+/// The tables with named rows, without the rows in which nothing happened; `all`: whole. Of a recording
+/// the counters themselves.
+fn tables(run: &Run, all: bool) -> Vec<TextTable> {
+    let of = |(name, _): &(&str, &str)| {
+        let table = table(run, name)?;
+        let count = match &table.columns.first()?.values {
+            Values::Text(names) => names.len(),
+            Values::Number(_) => return None,
+        };
+        let rows: Vec<usize> = (0..count).filter(|&row| all || !table.nothing_in(row)).collect();
+        let limit = if all || *name == "operations" { rows.len() } else { ROWS };
+        let cells = |row: usize| {
+            let cell = |column: &Column| match &column.values {
+                Values::Number(numbers) => {
+                    text::value(numbers.get(row).copied().flatten(), column.unit.unwrap_or(Unit::Count))
+                }
+                Values::Text(texts) => texts.get(row).cloned().unwrap_or_default(),
+            };
+            table.columns.iter().map(cell).collect::<Vec<_>>()
+        };
+        let left = rows.len().saturating_sub(limit);
+        Some(TextTable {
+            title: (*name).to_owned(),
+            headings: table.columns.iter().map(|column| column.name.clone()).collect(),
+            rows: rows.into_iter().take(limit).map(cells).collect(),
+            remarks: (left > 0).then(|| format!("{left} more rows: show --all")).into_iter().collect(),
+            warnings: Vec::new(),
+        })
+    };
+    TABLES.iter().filter_map(of).chain(recorded(run)).filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// A recording's counters over its whole time.
+fn recorded(run: &Run) -> Option<TextTable> {
+    use pagelab_experiment::Experiment;
+    let Experiment::Record(_) = run.header.experiment else { return None };
+    let table = run.repetitions.iter().find_map(|r| r.observations.table("counters"))?;
+    let rows = table.columns.iter().skip(1).filter_map(|column| {
+        let Values::Number(numbers) = &column.values else { return None };
+        let known: Vec<f64> = numbers.iter().flatten().copied().collect();
+        let unit = column.unit.unwrap_or(Unit::Count);
+        let last = known.last().copied();
+        let mean = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
+        let ends = |pick: fn(f64, f64) -> f64| known.iter().copied().reduce(pick);
+        let value = |v| text::value(v, unit);
+        // A counter that never moved says nothing.
+        (ends(f64::max) != Some(0.0) || ends(f64::min) != Some(0.0)).then(|| {
+            vec![column.name.clone(), value(mean), value(ends(f64::min)), value(ends(f64::max)), value(last)]
+        })
+    });
+    Some(TextTable {
+        title: "counters over the recording".to_owned(),
+        headings: ["counter", "mean", "min", "max", "last"].map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+        remarks: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+/// The environment and the kernel's counters of one repetition.
+fn everything(repetition: &Repetition, style: &Style) -> String {
+    let observations = &repetition.observations;
+    let rows: Vec<Vec<String>> =
+        observations.environment.iter().map(|(k, v)| vec![k.clone(), v.clone()]).collect();
+    let mut out = format!("\n{}\n", text::table(&["environment", ""], &rows, style));
+    let rows: Vec<Vec<String>> = observations
+        .counters
+        .iter()
+        .filter(|c| c.before != c.after)
+        .map(|c| vec![c.source.clone(), c.name.clone(), text::count(c.after as f64 - c.before as f64)])
+        .collect();
+    out += &format!("\n{}\n", text::table(&["counter of", "name", "change"], &rows, style));
+    out
+}
+
+/// The findings for the terminal, a line each.
+pub fn verdict(findings: &[Finding], style: &Style) -> String {
+    let mut out = String::new();
+    if !findings.is_empty() {
+        out += "Verdict\n";
+    }
+    for finding in findings {
+        out += &(wrapped(&findings::line(finding), "  ", "    ", style) + "\n");
+    }
+    out
+}
+
+/// Runs and what they say as JSON: for each run its header and every repetition's metrics; the findings as
+/// data and as lines; the comparisons; the page's file.
+pub fn json(assessment: &Assessment, page: Option<&str>) -> Value {
+    let runs: Vec<Value> = assessment.runs.iter().map(|run| run_json(run)).collect();
+    json!({
+        "runs": runs,
+        "findings": assessment.findings.iter().map(finding_json).collect::<Vec<_>>(),
+        "comparisons": assessment.comparisons.iter().map(crate::comparisons::json).collect::<Vec<_>>(),
+        "verdict": assessment.findings.iter().map(findings::line).collect::<Vec<_>>(),
+        "report": page,
+    })
+}
+
+/// A finding as JSON, with its sentence.
+pub fn finding_json(finding: &Finding) -> Value {
+    let mut value = json!(finding);
+    value["text"] = findings::text(finding).into();
+    value
+}
+
+fn run_json(run: &Run) -> Value {
+    let repetitions: Vec<Value> = run
+        .repetitions
+        .iter()
+        .map(|r| {
+            let metrics: Map<String, Value> = r
+                .observations
+                .metrics
+                .iter()
+                .map(|m| (m.name.clone(), json!({ "value": m.value, "unit": m.unit })))
+                .collect();
+            json!({
+                "number": r.number,
+                "started": r.started,
+                "result": r.outcome,
+                "metrics": metrics,
+                "notes": r.observations.notes,
+                "environment": r.observations.environment,
+            })
+        })
+        .collect();
+    json!({
+        "id": run.id,
+        "name": run.header.name,
+        "experiment": run.header.experiment,
+        "target": run.header.target,
+        "setting": run.header.setting,
+        "started": run.header.started,
+        "repetitions": repetitions,
+    })
+}

@@ -1,0 +1,307 @@
+//! What runs say, in words and as JSON: a golden text of each kind of finding and comparison.
+
+use pagelab_analysis::comparison::compare;
+use pagelab_analysis::findings::{assess, assess_sweep};
+use pagelab_analysis::least_memory::{Next, Search};
+use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::experiments::{
+    Clock, Command, Faultscale, Fileread, Forkstorm, Paging, Recording, Seqread, Vmtest,
+};
+use pagelab_experiment::observation::{Column, Level, Note, Observations, Table, Unit, Values};
+use pagelab_experiment::{Experiment, Failure, Outcome, Repetition, Run, RunHeader, Setting};
+use pagelab_report::comparisons::{self, Options};
+use pagelab_report::text::Style;
+use pagelab_report::{findings, runs};
+
+const STYLE: Style = Style { color: false, width: 100 };
+
+/// A run whose repetitions measured these figures, with these tables.
+fn run(
+    name: &str,
+    experiment: Experiment,
+    target: &str,
+    metrics: &[(&str, &[f64])],
+    tables: &[Table],
+) -> Run {
+    let count = metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
+    let repetition = |n: usize| Repetition {
+        number: n as u32 + 1,
+        started: "2026-01-02T03:04:05Z".into(),
+        outcome: Outcome::Done,
+        observations: Observations {
+            metrics: metrics.iter().map(|(name, values)| metric(name, values.get(n).copied())).collect(),
+            tables: tables.to_vec(),
+            ..Observations::default()
+        },
+    };
+    let mut setting = Setting::default();
+    setting.apply("memory", "64M").unwrap();
+    Run {
+        id: 1,
+        header: RunHeader {
+            name: name.into(),
+            batch: "b".into(),
+            experiment,
+            target: target.parse().unwrap(),
+            setting,
+            started: "2026-01-02T03:04:05Z".into(),
+            pagelab: "0".into(),
+        },
+        repetitions: (0..count).map(repetition).collect(),
+    }
+}
+
+fn paging(pages: u64, references: u64) -> Experiment {
+    Experiment::Mapanon(Paging {
+        pages,
+        references,
+        pattern: "smooth-sin-random".parse().unwrap(),
+        ..Paging::default()
+    })
+}
+
+fn texts(name: &str, values: &[&str]) -> Column {
+    let values = Values::Text(values.iter().map(|&v| v.to_owned()).collect());
+    Column { name: name.into(), unit: None, values }
+}
+
+fn numbers(name: &str, unit: Unit, values: &[f64]) -> Column {
+    let values = Values::Number(values.iter().map(|&v| Some(v)).collect());
+    Column { name: name.into(), unit: Some(unit), values }
+}
+
+fn table(name: &str, columns: Vec<Column>) -> Table {
+    Table { name: name.into(), columns }
+}
+
+fn fits() -> Run {
+    let metrics: [(&str, &[f64]); 4] = [
+        ("access.mean", &[586.0, 580.0, 592.0]),
+        ("access.hit.p50", &[581.0, 580.0, 582.0]),
+        ("faults.major", &[0.0; 3]),
+        ("faults.minor", &[0.0; 3]),
+    ];
+    run("fits", paging(4000, 10_000), "host", &metrics, &[])
+}
+
+fn exceeds() -> Run {
+    let metrics: [(&str, &[f64]); 10] = [
+        ("access.mean", &[20_000.0]),
+        ("access.hit.p50", &[941.0]),
+        ("access.major.p50", &[48_700.0]),
+        ("access.major.mean", &[83_600.0]),
+        ("access.minor.p50", &[4110.0]),
+        ("access.minor.mean", &[5000.0]),
+        ("faults.major", &[5000.0]),
+        ("faults.minor", &[83.0]),
+        ("io.read", &[5000.0 * 5.5 * 1_048_576.0]),
+        ("pages.present", &[2000.0]),
+    ];
+    run("random", paging(3000, 10_000), "host", &metrics, &[])
+}
+
+/// One run of each experiment.
+fn each() -> Vec<Run> {
+    let sizes: Vec<f64> = (0..12).map(|n| 65536.0 * 2f64.powi(n)).collect();
+    let vmtest = table(
+        "vmtest",
+        vec![
+            numbers("size", Unit::Bytes, &sizes),
+            numbers(
+                "access.mean",
+                Unit::Nanoseconds,
+                &sizes.iter().map(|&s| if s > 1e6 { 30.0 } else { 2.0 }).collect::<Vec<_>>(),
+            ),
+            numbers("faults.major", Unit::Count, &[0.0; 12]),
+            numbers("reads", Unit::Count, &[1e6; 12]),
+        ],
+    );
+    let operations = table(
+        "operations",
+        vec![
+            texts("operation", &["exceptions:page_fault_user", "kmem:mm_page_alloc"]),
+            numbers("each.fork", Unit::Count, &[42.0, 55.4]),
+        ],
+    );
+    let profile = table(
+        "profile",
+        vec![texts("function", &["unmap_page_range"]), numbers("share", Unit::Share, &[0.13])],
+    );
+    let workers = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
+    let faultscale = table(
+        "faultscale",
+        vec![
+            numbers("workers", Unit::Count, &workers),
+            numbers("throughput", Unit::PerSecond, &[1e5, 1.8e5, 2.4e5, 2.8e5, 2.9e5, 2.6e5]),
+        ],
+    );
+    let locks = table("locks", vec![texts("lock", &["mmap_lock"]), numbers("workers", Unit::Count, &[8.0])]);
+    let seqread = table(
+        "seqread",
+        vec![
+            texts("mode", &["buffered", "direct"]),
+            numbers("transfer", Unit::Bytes, &[65536.0, 1_048_576.0]),
+            numbers("bandwidth", Unit::BytesPerSecond, &[2.5e9, 1.2e8]),
+            numbers("device.transfer", Unit::Bytes, &[131_072.0, 1_048_576.0]),
+        ],
+    );
+    let fileread =
+        table("fileread", vec![texts("case", &["beyond nowait"]), numbers("hits", Unit::Share, &[0.61])]);
+    let counters = table(
+        "counters",
+        vec![
+            numbers("time", Unit::Nanoseconds, &[0.0, 1e9, 2e9]),
+            numbers("vmstat:0:vm:pgfault", Unit::PerSecond, &[10.0, 30.0, 20.0]),
+            numbers("vmstat:0:vm:oom_kill", Unit::PerSecond, &[0.0; 3]),
+        ],
+    );
+    let command = Command::new(["sort".to_owned(), "big.txt".to_owned()].to_vec());
+    let scale = Faultscale { workers: vec![1, 2, 3, 4, 6, 8], ..Faultscale::default() };
+    vec![
+        fits(),
+        exceeds(),
+        run("reads", Experiment::Vmtest(Vmtest::default()), "host", &[], &[vmtest]),
+        run(
+            "forks",
+            Experiment::Forkstorm(Forkstorm::default()),
+            "host",
+            &[
+                ("forks.rate", &[3927.0, 3900.0]),
+                ("fork.cost", &[161_000.0; 2]),
+                ("exit.cost", &[351_000.0; 2]),
+            ],
+            &[operations, profile],
+        ),
+        run("scale", Experiment::Faultscale(scale), "host", &[("state.lock", &[0.21])], &[faultscale, locks]),
+        run(
+            "files",
+            Experiment::Fileread(Fileread::default()),
+            "host",
+            &[("read.cpu.small", &[800.0]), ("read.cpu.large", &[900.0]), ("read.cpu.beyond", &[2400.0])],
+            &[fileread],
+        ),
+        run("sequential", Experiment::Seqread(Seqread::default()), "host", &[], &[seqread]),
+        run(
+            "clock",
+            Experiment::Clock(Clock::default()),
+            "host",
+            &[
+                ("clock.true", &[1.0]),
+                ("clock.step.worst", &[32.0]),
+                ("clock.drift.worst", &[1e-7]),
+                ("clock.skew.bound", &[265.0]),
+                ("clock.steal", &[0.002]),
+            ],
+            &[],
+        ),
+        run(
+            "sort",
+            Experiment::Command(command),
+            "host",
+            &[
+                ("time.elapsed", &[1.2e9, 1.1e9, 1.3e9]),
+                ("time.user", &[8e8; 3]),
+                ("time.system", &[1e8; 3]),
+                ("memory.peak", &[3e7; 3]),
+                ("faults.major", &[12.0; 3]),
+                ("swap.out", &[900.0; 3]),
+                ("command.status", &[0.0; 3]),
+                ("state.user", &[0.8; 3]),
+                ("state.fault", &[0.2; 3]),
+            ],
+            &[],
+        ),
+        run("watch", Experiment::Record(Recording::default()), "host", &[], &[counters]),
+    ]
+}
+
+#[test]
+fn every_finding_in_words() {
+    let mut runs = each();
+    runs[1].repetitions[0].observations.notes.push(Note { level: Level::Warning, text: "steal 3 %".into() });
+    let failed = Repetition {
+        number: 2,
+        outcome: Outcome::Failed(Failure::out_of_memory(1 << 20)),
+        ..runs[1].repetitions[0].clone()
+    };
+    runs[1].repetitions.push(failed);
+    let list: Vec<&Run> = runs.iter().collect();
+    insta::assert_snapshot!(runs::verdict(&assess(&list).findings, &STYLE));
+}
+
+#[test]
+fn findings_as_json() {
+    let runs = [fits(), exceeds()];
+    let list: Vec<&Run> = runs.iter().collect();
+    let assessment = assess(&list);
+    let json: Vec<_> = assessment.findings.iter().map(runs::finding_json).collect();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap());
+    // Whatever stands in a sentence stands in the data.
+    for (finding, json) in assessment.findings.iter().zip(&json) {
+        assert_eq!(json["text"], findings::text(finding));
+        assert_eq!(json["figures"].as_array().unwrap().len(), finding.figures.len());
+    }
+}
+
+#[test]
+fn a_recording_shows_figures() {
+    let watch = each().pop().unwrap();
+    insta::assert_snapshot!(runs::terminal(&watch, false, &STYLE));
+}
+
+#[test]
+fn a_sweep_over_memory_in_words() {
+    let command = Experiment::Command(Command::new(vec!["sort".into()]));
+    let mut search = Search::new(8 << 20, 64 << 20, 4096).unwrap();
+    let knee = loop {
+        match search.next().unwrap() {
+            Next::Found(knee) => break knee,
+            Next::Measure(memory) if memory < 10 << 20 => search.killed(memory),
+            Next::Measure(memory) => {
+                let short = memory < 30 << 20;
+                let metrics: [(&str, &[f64]); 2] = [
+                    ("time.elapsed", if short { &[3e9] } else { &[1e9] }),
+                    ("faults.major", if short { &[900.0] } else { &[0.0] }),
+                ];
+                search.measured(memory, &run("s", command.clone(), "host", &metrics, &[])).unwrap();
+            }
+        }
+    };
+    let assessment = assess_sweep(&[], Some(search.finding(&knee, "sort", "s")));
+    insta::assert_snapshot!(runs::verdict(&assessment.findings, &STYLE));
+}
+
+fn compared(a: &[f64], b: &[f64], targets: (&str, &str)) -> String {
+    let of = |name: &str, target: &str, values: &[f64]| {
+        let same: &[f64] = &[7.0, 7.1, 6.9, 7.2, 6.8, 7.0, 7.1, 6.9];
+        let metrics: [(&str, &[f64]); 2] = [("access.mean", values), ("faults.minor", &same[..values.len()])];
+        run(name, paging(100, 100), target, &metrics, &[])
+    };
+    let comparison = compare(&of("before", targets.0, a), &of("after", targets.1, b));
+    comparisons::terminal(&comparison, Options::default(), &STYLE)
+}
+
+#[test]
+fn every_answer_of_a_comparison_in_words() {
+    let file = [27_000.0, 26_500.0, 27_400.0, 26_900.0, 27_100.0, 27_300.0, 26_800.0, 27_000.0];
+    let zram = file.map(|v| v / 3.25);
+    let near = [27_100.0, 26_600.0, 27_300.0, 27_000.0, 26_950.0, 27_250.0, 26_700.0, 27_200.0];
+    let host = ("host", "host");
+    let all = [
+        ("changed", compared(&file, &zram, ("host,swap=file", "host,swap=zram"))),
+        ("not significant", compared(&file, &near, host)),
+        ("inconclusive", compared(&file[..2], &zram[..2], host)),
+        ("exact", compared(&[100.0], &[130.0], ("model:opt", "model:lru"))),
+        ("equal", compared(&[100.0], &[100.0], ("model:lru", "model:lru"))),
+        ("against a model", compared(&file, &[100.0], ("host", "model:lru"))),
+    ];
+    let text: String = all.iter().map(|(what, text)| format!("== {what}\n{text}\n")).collect();
+    insta::assert_snapshot!(text);
+    for exact in ["exact", "equal"] {
+        let text = &all.iter().find(|(what, _)| *what == exact).unwrap().1;
+        assert!(
+            !text.contains(" p ") && !text.contains("repetitions") && !text.contains("interval"),
+            "{text}"
+        );
+    }
+}
