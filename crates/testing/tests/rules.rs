@@ -1,38 +1,12 @@
 //! The rules of the workspace that a machine can check.
 
-use std::path::{Path, PathBuf};
+mod common;
 
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-/// The folders of the crates.
-fn crates() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> =
-        std::fs::read_dir(workspace().join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    found.sort();
-    assert!(found.len() >= 10, "{found:?}");
-    found
-}
-
-/// The Rust files of a folder and of those in it.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-fn text(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap()
-}
+use common::{crates, sources, text, workspace};
+use proc_macro2::{TokenStream, TokenTree};
 
 /// Without a harness of the compiler's, a function marked as a test is left out, without a word.
 #[test]
@@ -84,4 +58,69 @@ fn no_test_says_that_it_was_skipped() {
             );
         }
     }
+}
+
+/// Only `crates/live` may have unsafe code: everybody else's lints forbid it, and none has any.
+#[test]
+fn unsafe_code_is_in_one_crate() {
+    let root = text(&workspace().join("Cargo.toml"));
+    assert!(root.contains("[workspace.lints.rust]\nunsafe_code = \"forbid\"\n"));
+    for folder in crates() {
+        if folder.ends_with("live") {
+            continue;
+        }
+        let manifest = text(&folder.join("Cargo.toml"));
+        assert!(manifest.contains("\n[lints]\nworkspace = true\n"), "{}: [lints]", folder.display());
+        for file in sources(&folder) {
+            let tokens: TokenStream = text(&file).parse().unwrap();
+            assert!(!has_word(tokens, "unsafe"), "{}: unsafe code", file.display());
+        }
+    }
+}
+
+fn has_word(tokens: TokenStream, word: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(found) => found == word,
+        TokenTree::Group(group) => has_word(group.stream(), word),
+        _ => false,
+    })
+}
+
+/// The table in docs/architecture.md says which crate uses which.
+#[test]
+fn the_table_of_crates_is_the_graph() {
+    let document = text(&workspace().join("docs/architecture.md"));
+    let written: BTreeMap<String, BTreeSet<String>> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `crates/"))
+        .map(|line| {
+            let (name, rest) = line.split_once('`').unwrap();
+            let uses = rest.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+            let uses = match uses {
+                "nothing of ours" => BTreeSet::new(),
+                "all but testing" => names().into_iter().filter(|n| n != name && n != "testing").collect(),
+                list => list.split(", ").map(str::to_owned).collect(),
+            };
+            (name.to_owned(), uses)
+        })
+        .collect();
+    let real: BTreeMap<String, BTreeSet<String>> =
+        crates().iter().map(|folder| (name(folder), used(folder))).collect();
+    assert_eq!(written, real, "docs/architecture.md (left) against the manifests (right)");
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn names() -> Vec<String> {
+    crates().iter().map(|folder| name(folder)).collect()
+}
+
+/// The crates of ours that a crate depends on; for its tests alone counts for nothing.
+fn used(folder: &Path) -> BTreeSet<String> {
+    let manifest = text(&folder.join("Cargo.toml"));
+    let dependencies = manifest.split("\n[").find_map(|part| part.strip_prefix("dependencies]\n"));
+    let ours = |line: &str| Some(line.strip_prefix("pagelab-")?.split(['.', ' ']).next()?.to_owned());
+    dependencies.unwrap_or_default().lines().filter_map(ours).collect()
 }
