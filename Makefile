@@ -25,10 +25,11 @@ run: build ## the standard suite on this machine: a verdict and report.html
 test: test-setup ## every test
 	$(CARGO) test --workspace --locked
 
-lint: ## formatting, clippy, the links of the documentation
+lint: ## formatting, clippy, the links of the documentation, the dependencies' licences and advisories
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --locked
+	@scripts/deny
 
 bench: setup ## the benchmarks (method and figures: docs/performance.md)
 	$(CARGO) bench --workspace --locked
