@@ -470,6 +470,8 @@ mod tests {
                 experiment: Experiment::Mapanon(Default::default()),
                 target: TargetSpec::host(),
                 setting: Setting::default(),
+                conditions: Vec::new(),
+                deterministic: false,
                 started: String::new(),
                 pagelab: String::new(),
             },
@@ -593,6 +595,7 @@ mod tests {
 
     fn modelled(mut run: Run) -> Run {
         run.header.target = "model:lru".parse().unwrap();
+        run.header.deterministic = true;
         run
     }
 

@@ -17,12 +17,11 @@ pub mod stats;
 mod test_runs;
 pub mod vmtest;
 
-use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run};
 
-/// Whether a run's figures are the same every time, so that one repetition says all.
+/// Whether a run's figures are the same every time, so that one repetition says all: as its target declared.
 pub fn is_deterministic(run: &Run) -> bool {
-    matches!(run.header.target.kind, TargetKind::Model(_))
+    run.header.deterministic
 }
 
 /// The metric that says most of an experiment: the one that `compare --fail-on` judges.

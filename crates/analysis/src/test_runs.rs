@@ -27,6 +27,8 @@ pub fn run(name: &str, experiment: Experiment, target: &str, metrics: Figures) -
             experiment,
             target: target.parse().expect("a target"),
             setting: Setting::default(),
+            conditions: Vec::new(),
+            deterministic: target.starts_with("model:"),
             started: String::new(),
             pagelab: String::new(),
         },

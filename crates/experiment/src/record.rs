@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiments::Experiment;
 use crate::failure::Failure;
 use crate::observation::Observations;
+use crate::plan::Condition;
 use crate::setting::Setting;
 use crate::target::TargetSpec;
 
@@ -19,8 +20,14 @@ pub struct RunHeader {
     pub experiment: Experiment,
     /// What it was done to.
     pub target: TargetSpec,
-    /// Under which conditions.
+    /// Under which conditions: those that were in force.
     pub setting: Setting,
+    /// Every condition in force and where it came from; empty in notebooks of before they were kept.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+    /// Whether every repetition gives the same figures.
+    #[serde(default)]
+    pub deterministic: bool,
     /// When the run began: RFC 3339, UTC.
     pub started: String,
     /// The version of pagelab that performed it.

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::declaration::Refusal;
-use crate::experiments::Experiment;
-use crate::failure::{Failure, RecorderError};
+use crate::declaration::{Refusal, closest};
+use crate::failure::RecorderError;
 use crate::observation::Observation;
+use crate::plan::{Plan, Request, Unsupported};
 use crate::setting::Setting;
 
 /// What kind of target.
@@ -38,7 +38,7 @@ pub struct TargetSpec {
 /// A text that names no target.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "'{text}' is no target: {problem}; write host, kernel:PATH or model:NAME, with options as in host,memory=64M"
+    "unknown target '{text}': {problem}; write host, kernel:PATH or model:NAME, with options as in host,memory=64M"
 )]
 pub struct TargetSpecError {
     text: String,
@@ -79,7 +79,11 @@ impl FromStr for TargetSpec {
             None if name == "host" => TargetKind::Host,
             Some(("kernel", path)) if !path.is_empty() => TargetKind::Kernel(path.to_owned()),
             Some(("model", model)) if !model.is_empty() => TargetKind::Model(model.to_owned()),
-            _ => return Err(wrong("the name is unknown")),
+            _ => {
+                let forms = ["host", "kernel:PATH", "model:NAME"];
+                let meant = closest(&name, forms).map(|form| format!(" (did you mean '{form}'?)"));
+                return Err(wrong(&format!("the name is unknown{}", meant.unwrap_or_default())));
+            }
         };
         let options = parts
             .map(|part| match part.split_once('=') {
@@ -158,18 +162,13 @@ pub trait Recorder {
     fn interrupted(&self) -> bool;
 }
 
-/// Performs experiments.
+/// What experiments are done to.
 pub trait Target {
-    /// Performs `experiment` once under `setting` and gives everything it sees to `recorder`.
+    /// What it will do of `request`: nothing is set up yet, nothing is written.
     ///
     /// # Errors
-    /// See [`Failure`]. Whatever was set up is undone in every case.
-    fn perform(
-        &mut self,
-        experiment: &Experiment,
-        setting: &Setting,
-        recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure>;
+    /// What it does not honour, by itself or on this machine.
+    fn plan(&self, request: &Request) -> Result<Plan, Unsupported>;
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 use pagelab_live::confine;
+
+use crate::target::PAGE;
 use pagelab_live::lifetime::path_of;
 
 /// Swap beyond the load.
@@ -35,22 +37,32 @@ impl Disks {
     /// When there is no room, or no `mke2fs` for the file system.
     pub fn new(experiment: &Experiment, setting: &Setting) -> Result<Self, Failure> {
         let mut new = Self { list: Vec::new(), swap: None, files: None };
-        let need = experiment.footprint(4096);
-        let wanted = match setting.swap {
-            Some(swap) => swap == Swap::File,
-            None => need.anonymous > 0 && setting.limit().is_some(),
-        };
-        if wanted {
-            let swap = setting.swap_size.map_or(need.anonymous, |size| size.bytes(4096));
-            new.swap = Some(new.add(confine::unnamed_file(swap.saturating_add(SWAP_SLACK))?));
+        if let Some(bytes) = Self::swap(experiment, setting) {
+            new.swap = Some(new.add(confine::unnamed_file(bytes)?));
         }
-        if need.file > 0 {
-            let bytes = need.file.saturating_add(need.file / FILES_SHARE).saturating_add(FILES_SLACK);
+        if let Some(bytes) = Self::files(experiment) {
             let file = confine::unnamed_file(bytes)?;
             format(&file)?;
             new.files = Some(new.add(file));
         }
         Ok(new)
+    }
+
+    /// Bytes of all of them.
+    pub fn bytes(experiment: &Experiment, setting: &Setting) -> u64 {
+        let (swap, files) = (Self::swap(experiment, setting), Self::files(experiment));
+        swap.unwrap_or(0).saturating_add(files.unwrap_or(0))
+    }
+
+    fn swap(experiment: &Experiment, setting: &Setting) -> Option<u64> {
+        let need = experiment.footprint(PAGE).anonymous;
+        let swap = setting.swap_size.map_or(need, |size| size.bytes(PAGE));
+        (setting.swap == Some(Swap::File)).then(|| swap.saturating_add(SWAP_SLACK))
+    }
+
+    fn files(experiment: &Experiment) -> Option<u64> {
+        let need = experiment.footprint(PAGE).file;
+        (need > 0).then(|| need.saturating_add(need / FILES_SHARE).saturating_add(FILES_SLACK))
     }
 
     fn add(&mut self, file: File) -> &'static str {

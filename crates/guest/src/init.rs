@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pagelab_experiment::{Experiment, Failure, Recorder, Setting, Target};
+use pagelab_experiment::{Experiment, Failure, Recorder, Request, Setting, Target};
 use pagelab_live::message::Sender;
 use pagelab_live::{Host, init};
 use serde::{Deserialize, Serialize};
@@ -66,5 +66,8 @@ fn work() -> Result<(), String> {
 }
 
 fn perform(job: &Job, sender: &mut dyn Recorder) -> Result<(), Failure> {
-    Host::in_guest(job.swap_device.as_deref().map(Path::new)).perform(&job.experiment, &job.setting, sender)
+    let host = Host::in_guest(job.swap_device.as_deref().map(Path::new));
+    // What the kernel of the guest cannot do is found out here, and is a failure of the performance.
+    let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
+    plan.map_err(Failure::from)?.perform(sender)
 }

@@ -17,4 +17,4 @@ mod target;
 pub use image::{Image, ImageError};
 pub use init::{JOB, init_main};
 pub use options::{Accel, Options};
-pub use target::Guest;
+pub use target::{Guest, honours};

@@ -31,6 +31,12 @@ pub fn program(machine: Machine) -> &'static str {
     }
 }
 
+/// Whether `program` is in one of PATH's folders.
+pub fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// The console's and the message line's device in the guest.
 pub fn lines(machine: Machine) -> (&'static str, &'static str) {
     match machine {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pagelab_experiment::Size;
+use pagelab_experiment::{Origin, Size};
 
 /// How the guest's processor is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,21 @@ pub const OPTIONS: &[(&str, &str)] = &[
 ];
 
 impl Options {
+    /// What they make of the machine, as conditions of a run: (name, value, where it came from).
+    pub fn conditions(&self) -> Vec<(&'static str, String, Origin)> {
+        let usual = Self::default();
+        let from = |same: bool| if same { Origin::Default } else { Origin::Asked };
+        let mut list = vec![
+            ("cpus", self.cpus.to_string(), from(self.cpus == usual.cpus)),
+            ("ram", Size::Bytes(self.ram).to_string(), from(self.ram == usual.ram)),
+            ("accel", self.accel.name().to_owned(), from(self.accel == usual.accel)),
+        ];
+        if !self.append.is_empty() {
+            list.push(("append", self.append.clone(), Origin::Asked));
+        }
+        list
+    }
+
     /// From `key=value` pairs.
     ///
     /// # Errors
@@ -94,7 +109,7 @@ impl Options {
                 }
                 "ram" => {
                     let size: Size = value.parse().map_err(|e| format!("ram: {e}"))?;
-                    options.ram = size.bytes(4096);
+                    options.ram = size.bytes(crate::target::PAGE);
                     if options.ram < 128 << 20 {
                         return Err(format!("ram={value}: a guest needs at least 128M"));
                     }

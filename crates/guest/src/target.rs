@@ -4,8 +4,14 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::experiments::Work;
 use pagelab_experiment::observation::{Level, Note, Unit};
-use pagelab_experiment::{Experiment, Failure, FailureKind, Observation, Recorder, Setting, Target};
+use pagelab_experiment::plan::Settled;
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{
+    Experiment, Failure, FailureKind, Observation, Origin, Performer, Plan, Recorder, Request, Setting,
+    Target, Unsupported, What,
+};
 use pagelab_live::confine;
 use pagelab_live::lifetime::in_memory;
 use pagelab_live::message::Message;
@@ -23,11 +29,13 @@ use crate::options::{Accel, Options};
 const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
 const KVM_PATIENCE: Duration = Duration::from_secs(20);
+/// The base page's size in bytes, on both processors that guests are made of.
+pub(crate) const PAGE: u64 = 4096;
 /// QEMU's own memory beside the guest's.
 const QEMU: u64 = 128 << 20;
 
 /// A kernel image as a target.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Guest {
     image: Image,
     options: Options,
@@ -225,19 +233,71 @@ enum Forwarded {
 }
 
 impl Target for Guest {
+    fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
+        let name = format!("kernel:{}", self.image.path.display());
+        honours(&name, &request.experiment)?;
+        let mut settled = Settled::new(request, &name, PAGE, |key, _| {
+            pagelab_live::plan::honours(&request.experiment, key)
+        })?;
+        let machine = |why: String, remedy: String| Unsupported::new(&name, What::Machine, why, remedy);
+        let (arch, _) = self.image.machine.name();
+        if self.options.init.is_none() && arch != std::env::consts::ARCH {
+            return Err(machine(
+                format!("is a kernel for {arch}, and this pagelab for {}", std::env::consts::ARCH),
+                format!("name a static pagelab for {arch} with init=PATH (make {arch} builds one)"),
+            ));
+        }
+        let qemu = machine::program(self.image.machine);
+        if !machine::installed(qemu) {
+            let remedy = "install it: apt-get install qemu-system-x86 (or qemu-system-arm)".to_owned();
+            return Err(machine(format!("needs {qemu}, which is not installed"), remedy));
+        }
+        let need = settled.experiment.footprint(PAGE);
+        if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
+            settled.choose("swap", &Swap::File.to_string());
+        }
+        for (key, value, origin) in self.options.conditions() {
+            settled.also(key, value, origin);
+        }
+        settled.also("memory", "none", Origin::Target);
+        let mut plan = Plan::new(settled, PAGE, Box::new(self.clone()));
+        let memory = self.options.ram.saturating_add(QEMU);
+        confine::refuse_beyond_half(memory).map_err(|failure| machine(failure.to_string(), String::new()))?;
+        plan.needs.memory = memory;
+        plan.needs.disk = Disks::bytes(&plan.experiment, &plan.setting);
+        plan.needs.privileges = vec![format!("{qemu}: a throw-away machine")];
+        plan.changes =
+            vec!["nothing on this machine: what is changed is the guest's, which is thrown away".to_owned()];
+        Ok(plan)
+    }
+}
+
+/// Refuses what the guest has no programs, files or network for.
+///
+/// # Errors
+/// What is not honoured.
+pub fn honours(target: &str, experiment: &Experiment) -> Result<(), Unsupported> {
+    let no = |what, why: &str| Err(Unsupported::new(target, what, why, "perform it on host"));
+    let parameter = |name: &str| What::Parameter(name.to_owned());
+    match experiment {
+        Experiment::Command(_) => no(What::Experiment, "has no programs but pagelab's own"),
+        Experiment::Record(_) => no(What::Experiment, "has no load to perform for a recording"),
+        Experiment::Faultscale(scale) if scale.work == Work::Build => {
+            no(parameter("work"), "has no compiler")
+        }
+        Experiment::Forkstorm(storm) if storm.script.is_some() => no(parameter("script"), "has no shell"),
+        Experiment::Clock(clock) if clock.reference.is_some() => no(parameter("reference"), "has no network"),
+        _ => Ok(()),
+    }
+}
+
+impl Performer for Guest {
     fn perform(
         &mut self,
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        let (machine, _) = self.image.machine.name();
-        if self.options.init.is_none() && machine != std::env::consts::ARCH {
-            return Err(Failure::unsupported(
-                format!("the kernel is for {machine}, and this pagelab for {}", std::env::consts::ARCH),
-                format!("name a static pagelab for {machine} with init=PATH (make {machine} builds one)"),
-            ));
-        }
         let accel = match self.options.accel {
             Accel::Auto if !self.without_kvm && kvm_is_there() => Accel::Kvm,
             Accel::Auto => Accel::Tcg,

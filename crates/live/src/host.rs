@@ -3,15 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::observation::{Level, Note};
-use pagelab_experiment::{Experiment, Failure, Observation, Recorder, RecorderError, Setting, Target};
+use pagelab_experiment::{
+    Experiment, Failure, Observation, Performer, Plan, Recorder, RecorderError, Request, Setting, Target,
+    Unsupported,
+};
 
 use crate::confine::Confinement;
+use crate::plan;
 use crate::worker::{self, Job, RunError};
 
 /// The running kernel.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Host {
-    swap_device: Option<PathBuf>,
+    pub(crate) swap_device: Option<PathBuf>,
 }
 
 impl Host {
@@ -28,6 +32,12 @@ impl Host {
 }
 
 impl Target for Host {
+    fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
+        plan::plan(self, request)
+    }
+}
+
+impl Performer for Host {
     fn perform(
         &mut self,
         experiment: &Experiment,

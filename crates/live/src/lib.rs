@@ -31,6 +31,7 @@ pub mod pagemap;
 pub mod paging;
 pub mod perf;
 pub mod perform;
+pub mod plan;
 pub mod profile;
 pub mod region;
 pub mod rusage;

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 
 use pagelab_experiment::experiments::Backing;
-use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 use serde::{Deserialize, Serialize};
 
 use crate::confine::cgroup;
 use crate::environment::Entries;
-use crate::observe::note;
 use crate::{clocktest, command, faultscale, fileread, forkstorm, paging, vmtest};
 
 /// Where in the system an experiment is performed. Everything absent: the whole machine, as in a
@@ -55,15 +53,6 @@ pub fn perform(
     place: &Place,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let looked_into =
-        matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_) | Experiment::Forkstorm(_));
-    if !looked_into && (setting.functions || setting.profile.is_some_and(|frequency| frequency > 0)) {
-        note(
-            recorder,
-            Level::Warning,
-            "only mapanon, mapfile and forkstorm count functions and take a profile",
-        )?;
-    }
     match experiment {
         Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),

@@ -12,7 +12,8 @@ use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Limit, Setting, Swap};
 use pagelab_experiment::{
-    Experiment, Failure, FailureKind, Observation, Observations, Recorder, RecorderError, Size, Target,
+    Experiment, Failure, FailureKind, Observation, Observations, Recorder, RecorderError, Request, Size,
+    Target,
 };
 use pagelab_live::{Host, Place, worker};
 use pagelab_testing::{LIMITS, Need, run_in_turn, tests};
@@ -84,7 +85,8 @@ impl Recorder for Memory {
 }
 
 fn perform(experiment: &Experiment, setting: &Setting, memory: &mut Memory) -> Result<(), Failure> {
-    Host::new().perform(experiment, setting, memory)
+    let request = Request::new(experiment.clone(), setting.clone());
+    Host::new().plan(&request).map_err(Failure::from)?.perform(memory)
 }
 
 /// Takes far longer than any test.

@@ -13,7 +13,10 @@ use pagelab_experiment::experiments::{Experiment, Paging, Touch};
 use pagelab_experiment::observation::{
     Column, Histogram, Level, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
-use pagelab_experiment::{Failure, Observation, Recorder, Setting, Target};
+use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::{
+    Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
+};
 use pagelab_reference::Stream;
 
 use crate::paging::machine::Tally;
@@ -77,6 +80,28 @@ impl Model {
 }
 
 impl Target for Model {
+    fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
+        let target = format!("model:{}", self.name());
+        match &self.0 {
+            Kind::Paging(model) => model.honours(&request.experiment)?,
+            Kind::Published(system) => system.honours(&request.experiment)?,
+        }
+        let mut settled = Settled::new(request, &target, PAGE_SIZE, |key, value| self.honours(key, value))?;
+        settled.also("memory", "none", Origin::Target);
+        if let Kind::Paging(PagingModel { frames: Some(frames), .. }) = &self.0 {
+            settled.also("frames", frames.to_string(), Origin::Asked);
+        }
+        let mut plan = Plan::new(settled, PAGE_SIZE, Box::new(self.clone()));
+        if let (Kind::Paging(model), Some(paging)) = (&self.0, paging(&plan.experiment)) {
+            plan.frames = model.frames.map(u64::from).or(plan.frames);
+            plan.needs.memory = model.memory(paging);
+        }
+        plan.deterministic = true;
+        Ok(plan)
+    }
+}
+
+impl Performer for Model {
     fn perform(
         &mut self,
         experiment: &Experiment,
@@ -87,6 +112,45 @@ impl Target for Model {
             Kind::Paging(model) => model.perform(experiment, setting, recorder),
             Kind::Published(system) => system.perform(experiment, setting, recorder),
         }
+    }
+}
+
+impl Model {
+    fn name(&self) -> &str {
+        match &self.0 {
+            Kind::Paging(model) => &model.name,
+            Kind::Published(system) => system.name,
+        }
+    }
+
+    /// Whether the condition `key` can be in force in the model.
+    fn honours(&self, key: &str, value: &str) -> Result<(), Dishonoured> {
+        let no = |why: &str, remedy: &str| Err((why.to_owned(), remedy.to_owned()));
+        match (key, &self.0) {
+            ("memory", Kind::Paging(PagingModel { frames: Some(_), .. })) => {
+                no("has frames=N, which stands for the memory limit", "give one of the two")
+            }
+            ("memory", Kind::Published(system)) if value != "none" && !system.honours_memory() => {
+                no("pages nothing that a limit could bound", "leave it out, or use memory=none")
+            }
+            ("memory", _) => Ok(()),
+            ("swap" | "swap-size", _) => {
+                no("has a modelled swap of its own, without limit", "leave it out, or perform it on host")
+            }
+            ("profile", _) if value == "0" => Ok(()),
+            ("functions" | "profile", _) => {
+                no("runs no kernel to look into", "leave it out, or perform it on host")
+            }
+            _ => no("has no kernel's settings", "leave it out, or perform it on host"),
+        }
+    }
+}
+
+/// The references to one mapping that an experiment is, where it is one.
+fn paging(experiment: &Experiment) -> Option<&Paging> {
+    match experiment {
+        Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => Some(paging),
+        _ => None,
     }
 }
 
@@ -145,6 +209,46 @@ impl PagingModel {
         Ok(Self { name: name.to_owned(), pager, frames, costs })
     }
 
+    /// Refuses what is not references to one mapping, and files on a system that models anonymous memory alone.
+    fn honours(&self, experiment: &Experiment) -> Result<(), Unsupported> {
+        let target = format!("model:{}", self.name);
+        let Some(paging) = paging(experiment) else { return Err(self.unmodelled(experiment)) };
+        if let (Pager::System(_), Experiment::Mapfile(_)) = (&self.pager, experiment) {
+            return Err(Unsupported::new(
+                target,
+                What::Experiment,
+                "models anonymous memory alone, not the mapping of a file",
+                "use mapanon, or a policy such as model:lru",
+            ));
+        }
+        for (name, value) in [("pages", paging.pages), ("references", paging.references)] {
+            if value > u64::from(u32::MAX) {
+                let what = What::Parameter(name.to_owned());
+                let why = format!("numbers at most {} of them", u32::MAX);
+                return Err(Unsupported::new(target, what, why, "use fewer"));
+            }
+        }
+        Ok(())
+    }
+
+    fn unmodelled(&self, experiment: &Experiment) -> Unsupported {
+        Unsupported::new(
+            format!("model:{}", self.name),
+            What::Experiment,
+            "models references to one mapping",
+            format!("use mapanon or mapfile, or perform {} on host", experiment.name()),
+        )
+    }
+
+    /// Bytes that a performance takes: the stream twice where the populating sweep precedes it, the tables of
+    /// the policy or the machine, counts and page maps.
+    fn memory(&self, paging: &Paging) -> u64 {
+        const A_REFERENCE: u64 = 4 + 4 + 4;
+        const A_PAGE: u64 = 64 + 16 * SNAPSHOTS as u64;
+        let references = paging.references.saturating_add(paging.pages.saturating_mul(3));
+        references.saturating_mul(A_REFERENCE).saturating_add(paging.pages.saturating_mul(A_PAGE))
+    }
+
     fn frames(&self, setting: &Setting, pages: u32) -> u32 {
         let limit = setting.limit().map(|size| size.pages(PAGE_SIZE).min(u64::from(u32::MAX)) as u32);
         // Without a limit: as much as the mapping needs, and what a system keeps free.
@@ -157,22 +261,8 @@ impl PagingModel {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        let (paging, populated) = match experiment {
-            Experiment::Mapanon(paging) => (paging, true),
-            Experiment::Mapfile(paging) => (paging, false),
-            other => {
-                return Err(Failure::unsupported(
-                    format!("model:{} models references to one mapping, not {}", self.name, other.name()),
-                    "use mapanon or mapfile, or perform it on host",
-                ));
-            }
-        };
-        if let (Pager::System(_), false) = (&self.pager, populated) {
-            return Err(Failure::unsupported(
-                format!("model:{} models anonymous memory alone, not the mapping of a file", self.name),
-                "use mapanon, or a policy such as model:lru",
-            ));
-        }
+        let populated = matches!(experiment, Experiment::Mapanon(_));
+        let paging = paging(experiment).ok_or_else(|| self.unmodelled(experiment))?;
         let stream = paging
             .pattern
             .stream(paging.pages, paging.references, paging.seed)
@@ -247,6 +337,8 @@ trait Player {
     fn reference(&mut self, page: u32, write: bool) -> Result<Access, OutOfMemory>;
     /// Since [`Player::begin`].
     fn tally(&self) -> Tally;
+    /// Pages written to swap since then; `None` where the model does not tell dirty pages from clean ones.
+    fn swapped_out(&self) -> Option<u64>;
     fn time(&self) -> u64;
     fn present(&self) -> u64;
     /// Which pages are present and which are in swap, where the model knows.
@@ -288,6 +380,10 @@ impl Player for PolicyPlayer<'_> {
 
     fn tally(&self) -> Tally {
         self.tally
+    }
+
+    fn swapped_out(&self) -> Option<u64> {
+        None
     }
 
     fn time(&self) -> u64 {
@@ -336,6 +432,10 @@ impl Player for SystemPlayer<'_> {
 
     fn tally(&self) -> Tally {
         self.machine.tally().since(&self.before)
+    }
+
+    fn swapped_out(&self) -> Option<u64> {
+        Some(self.tally().swapped_out)
     }
 
     fn time(&self) -> u64 {
@@ -495,7 +595,7 @@ fn metrics(
     send("faults.minor", number(tally.minor))?;
     send("faults.major", number(tally.major))?;
     send("swap.in", number(tally.swapped_in))?;
-    send("swap.out", number(tally.swapped_out))?;
+    send("swap.out", player.swapped_out().map(|pages| pages as f64))?;
     send("pages.present", number(most_present))?;
     Ok(())
 }
@@ -573,11 +673,14 @@ mod tests {
             pattern: pattern.parse().unwrap(),
             ..Paging::default()
         };
-        let setting = Setting { memory: Some(memory.parse().unwrap()), ..Setting::default() };
+        let setting =
+            Setting { memory: (!memory.is_empty()).then(|| memory.parse().unwrap()), ..Setting::default() };
         let mut keeper = Keeper::default();
         Model::new(name, &options)
             .unwrap()
-            .perform(&Experiment::Mapanon(paging), &setting, &mut keeper)
+            .plan(&Request::new(Experiment::Mapanon(paging), setting))
+            .unwrap()
+            .perform(&mut keeper)
             .unwrap();
         keeper.0
     }
@@ -614,7 +717,7 @@ mod tests {
 
     #[test]
     fn options_reach_the_policy_and_unknown_ones_are_errors() {
-        let seen = perform("2q", &[("kin", "0.5"), ("frames", "100")], "uniform", "1000p");
+        let seen = perform("2q", &[("kin", "0.5"), ("frames", "100")], "uniform", "");
         assert_eq!(seen.environment["model.policy"], "2q:kin=0.5,kout=0.5");
         assert_eq!(seen.metric("pages.present"), Some(100.0));
         for (name, key) in [("linux-lru", "kin"), ("lru", "colour"), ("nothing", "hit")] {

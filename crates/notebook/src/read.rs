@@ -4,7 +4,9 @@ use pagelab_experiment::observation::{
     Better, Column, Counter, Histogram, Level, Metric, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
 use pagelab_experiment::packed::unpack;
-use pagelab_experiment::{Failure, FailureKind, Observations, Outcome, Repetition, Run, RunHeader};
+use pagelab_experiment::{
+    Condition, Failure, FailureKind, Observations, Outcome, Repetition, Run, RunHeader,
+};
 use rusqlite::types::{FromSql, Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
@@ -80,10 +82,9 @@ impl Entry {
     }
 }
 
-const HEADER: &str =
-    "SELECT id, name, batch, parameters, target, setting, started, pagelab, experiment FROM run";
+const HEADER: &str = "SELECT id, name, batch, parameters, target, setting, started, pagelab, experiment, deterministic FROM run";
 
-fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
+fn header(c: &Connection, row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     let target: String = row.get(4)?;
     Ok(RunHeader {
         name: row.get(1)?,
@@ -91,8 +92,16 @@ fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
         experiment: json(row, 3)?,
         target: target.parse().map_err(|e| content(row, 4, e))?,
         setting: json(row, 5)?,
+        conditions: conditions(c, RunId(row.get(0)?))?,
+        deterministic: row.get(9)?,
         started: row.get(6)?,
         pagelab: row.get(7)?,
+    })
+}
+
+fn conditions(c: &Connection, run: RunId) -> rusqlite::Result<Vec<Condition>> {
+    rows(c, "SELECT name, value, origin FROM condition WHERE run = ?1 ORDER BY rowid", [run.0], |row| {
+        Ok(Condition::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?, word(row, 2)?))
     })
 }
 
@@ -103,7 +112,7 @@ pub(crate) fn entries(c: &Connection) -> Result<Vec<Entry>, Problem> {
 
 fn entry(c: &Connection, row: &Row<'_>) -> rusqlite::Result<Entry> {
     let id = RunId(row.get(0)?);
-    match header(row).and_then(|header| summary(c, id, header)) {
+    match header(c, row).and_then(|header| summary(c, id, header)) {
         Ok(summary) => Ok(Entry::Readable(summary)),
         Err(error) => {
             let why = why(&error, &plain(row, 7)).ok_or(error)?;
@@ -170,7 +179,7 @@ pub(crate) fn run(c: &Connection, id: RunId) -> Result<Run, Problem> {
 }
 
 fn whole_run(c: &Connection, id: RunId) -> rusqlite::Result<Run> {
-    let header = c.query_row(&format!("{HEADER} WHERE id = ?1"), [id.0], header)?;
+    let header = c.query_row(&format!("{HEADER} WHERE id = ?1"), [id.0], |row| header(c, row))?;
     let mut repetitions = Vec::new();
     for (repetition, number, started, outcome) in rows(
         c,

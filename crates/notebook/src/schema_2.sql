@@ -7,7 +7,7 @@ CREATE TABLE condition (
     value  TEXT NOT NULL,
     origin TEXT NOT NULL CHECK (origin IN ('asked', 'default', 'target')),
     PRIMARY KEY (run, name)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 ALTER TABLE run ADD COLUMN deterministic INTEGER NOT NULL DEFAULT 0 CHECK (deterministic IN (0, 1));
 UPDATE run SET deterministic = 1 WHERE target LIKE 'model:%';

@@ -18,8 +18,8 @@ pub(crate) fn run(c: &Connection, header: &RunHeader, uuid: Option<&str>) -> Res
         header.name.clone()
     };
     c.prepare_cached(
-        "INSERT INTO run (uuid, name, batch, experiment, parameters, target, setting, started, pagelab)
-         VALUES (coalesce(?1, lower(hex(randomblob(16)))), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO run (uuid, name, batch, experiment, parameters, target, setting, started, pagelab, deterministic)
+         VALUES (coalesce(?1, lower(hex(randomblob(16)))), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         uuid,
@@ -31,12 +31,23 @@ pub(crate) fn run(c: &Connection, header: &RunHeader, uuid: Option<&str>) -> Res
         json(&header.setting),
         header.started,
         header.pagelab,
+        header.deterministic,
     ])?;
-    Ok(RunId(c.last_insert_rowid()))
+    let id = c.last_insert_rowid();
+    let mut insert =
+        c.prepare_cached("INSERT INTO condition (run, name, value, origin) VALUES (?1, ?2, ?3, ?4)")?;
+    for condition in &header.conditions {
+        insert.execute(params![id, condition.name, condition.value, word(&condition.origin)])?;
+    }
+    Ok(RunId(id))
 }
 
 /// Removes a run that has no repetition; whether it had none.
 pub(crate) fn forget_empty(c: &Connection, run: RunId) -> Result<bool, Problem> {
+    c.execute(
+        "DELETE FROM condition WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM repetition WHERE run = ?1)",
+        [run.0],
+    )?;
     let removed = c.execute(
         "DELETE FROM run WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM repetition WHERE run = ?1)",
         [run.0],

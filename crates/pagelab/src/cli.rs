@@ -101,7 +101,7 @@ pub enum Command {
     /// The experiments and every parameter
     Experiments(catalogue::Arguments),
     /// The targets
-    Targets(catalogue::Arguments),
+    Targets(catalogue::TargetArguments),
     /// The reference patterns
     Patterns(catalogue::Arguments),
     /// Print a completion script for a shell

@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod context;
+mod dry_run;
 mod failure;
 mod interrupt;
 mod output;
@@ -17,6 +18,7 @@ mod stream;
 mod suite;
 mod summary;
 mod sweep;
+mod targets;
 mod terminal;
 mod ticker;
 

@@ -1,17 +1,13 @@
 //! Performs plans: interleaves their repetitions, writes each observation to the notebook as it
 //! comes, shows progress, and ends in order on an interrupt.
 
-use std::path::Path;
-
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
-    Experiment, Failure, FailureKind, Observation, Outcome, Recorder, RecorderError, Run, RunHeader, Setting,
-    Target, TargetSpec,
+    Failure, FailureKind, Observation, Outcome, Plan, Recorder, RecorderError, Request, Run, RunHeader,
+    TargetSpec,
 };
-use pagelab_guest::Guest;
-use pagelab_live::Host;
-use pagelab_model::target::Model;
+use pagelab_live::confine;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
 
 use crate::context::Context;
@@ -19,46 +15,47 @@ use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::recording::Background;
+use crate::targets;
 
 /// One run to be made.
-pub struct Plan {
+pub struct Planned {
     name: Option<String>,
-    experiment: Experiment,
     target: TargetSpec,
-    setting: Setting,
-    performer: Box<dyn Target>,
+    plan: Plan,
     clock: Option<String>,
 }
 
-impl Plan {
+impl Planned {
     /// Notes with every repetition what the machine's clock was found to be (`clock.verdict`).
     pub fn mark(&mut self, clock: &str) {
         self.clock = Some(clock.to_owned());
     }
 
-    /// A run of `experiment` on `target`, whose own options come before those of `setting`.
+    /// A run of what `request` asks for on `target`, whose own options come before what is asked for of all.
     ///
     /// # Errors
-    /// When an option is unknown or its value impossible.
-    pub fn new(
-        name: Option<String>,
-        experiment: Experiment,
-        target: &TargetSpec,
-        setting: &Setting,
-    ) -> Result<Self> {
-        let (setting, own) = target.setting(setting).map_err(|e| usage(format!("--on {target}: {e}")))?;
-        let wrong = |problem: String| usage(format!("--on {target}: {problem} (see: pagelab targets)"));
-        let performer: Box<dyn Target> = match (&target.kind, own.first()) {
-            (TargetKind::Host, None) => Box::new(Host::new()),
-            (TargetKind::Host, Some((key, _))) => {
-                return Err(wrong(format!("the host has no option '{key}'")));
-            }
-            (TargetKind::Model(name), _) => {
-                Box::new(Model::new(name, &own).map_err(|e| wrong(e.to_string()))?)
-            }
-            (TargetKind::Kernel(path), _) => Box::new(Guest::new(Path::new(path), &own).map_err(wrong)?),
-        };
-        Ok(Self { name, experiment, target: target.clone(), setting, performer, clock: None })
+    /// When an option is unknown or its value impossible, and what the target does not honour.
+    pub fn new(name: Option<String>, request: &Request, target: &TargetSpec) -> Result<Self> {
+        let (asked, own) =
+            target.setting(&request.asked).map_err(|e| usage(format!("--on {target}: {e}")))?;
+        let request = Request { asked, ..request.clone() };
+        let plan = targets::open(target, &own)?.plan(&request);
+        let plan = plan.map_err(|refused| targets::with_alternatives(refused, target, &request))?;
+        if matches!(target.kind, TargetKind::Model(_)) {
+            // The host and its guests look at the machine's memory themselves.
+            confine::refuse_beyond_half(plan.needs.memory).map_err(|failure| anyhow!(failure))?;
+        }
+        Ok(Self { name, target: target.clone(), plan, clock: None })
+    }
+
+    /// The target.
+    pub fn target(&self) -> &TargetSpec {
+        &self.target
+    }
+
+    /// What it will do.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 }
 
@@ -76,7 +73,7 @@ pub struct Performed {
 /// # Errors
 /// When the notebook cannot be written. A repetition that fails is kept with its reason, ends its run,
 /// and the first one is given back as `failure`.
-pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Performed> {
+pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<Performed> {
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let mut notebook = Notebook::open(&context.notebook)?;
     let mut ids = Vec::new();
@@ -85,9 +82,11 @@ pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Per
         ids.push(notebook.begin_run(&RunHeader {
             name: plan.name.clone().unwrap_or_default(),
             batch: batch.clone(),
-            experiment: plan.experiment.clone(),
+            experiment: plan.plan.experiment.clone(),
             target: plan.target.clone(),
-            setting: plan.setting.clone(),
+            setting: plan.plan.setting.clone(),
+            conditions: plan.plan.conditions.clone(),
+            deterministic: plan.plan.deterministic,
             started: jiff::Timestamp::now().to_string(),
             pagelab: env!("CARGO_PKG_VERSION").to_owned(),
         })?);
@@ -106,7 +105,7 @@ pub fn perform(plans: &mut [Plan], repeat: u32, context: &Context) -> Result<Per
                 progress.finish_one();
                 continue;
             }
-            progress.begin(&format!("{} on {}", plans[index].experiment.name(), plans[index].target));
+            progress.begin(&format!("{} on {}", plans[index].plan.experiment.name(), plans[index].target));
             let result =
                 repetition(&mut notebook, ids[index], number, &mut plans[index], &progress, &interrupt);
             progress.finish_one();
@@ -137,7 +136,7 @@ fn repetition(
     notebook: &mut Notebook,
     run: RunId,
     number: u32,
-    plan: &mut Plan,
+    plan: &mut Planned,
     progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<()> {
@@ -151,7 +150,7 @@ fn repetition(
         let marked = [("clock.verdict".to_owned(), clock.clone())].into();
         recorder.observe(Observation::Environment(marked)).map_err(Failure::from)?;
     }
-    let result = plan.performer.perform(&plan.experiment, &plan.setting, &mut recorder);
+    let result = plan.plan.perform(&mut recorder);
     if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
         notebook.record(id, &Observation::Table(table))?;
     }
@@ -164,7 +163,7 @@ fn repetition(
     match result {
         Err(failure) if failure.is_interrupted() => return Err(CommandError::Interrupted.into()),
         Err(error) => {
-            return Err(error).with_context(|| format!("{} on {}", plan.experiment.name(), plan.target));
+            return Err(error).with_context(|| format!("{} on {}", plan.plan.experiment.name(), plan.target));
         }
         Ok(()) => {}
     }

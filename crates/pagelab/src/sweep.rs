@@ -4,12 +4,12 @@ use anyhow::{Result, anyhow};
 use pagelab_analysis::finding::Finding;
 use pagelab_analysis::least_memory::{Next, Search, SearchError};
 use pagelab_experiment::setting::Limit;
-use pagelab_experiment::{Experiment, Failure, Run, Setting, Size, TargetSpec};
+use pagelab_experiment::{Experiment, Failure, Request, Run, Setting, Size, TargetSpec};
 use pagelab_report::text::bytes;
 
 use crate::context::Context;
 use crate::failure::usage;
-use crate::performance::{self, Performed, Plan};
+use crate::performance::{self, Performed, Planned};
 
 /// Repetitions under each limit unless told otherwise: a median needs three.
 pub const REPEAT: u32 = 3;
@@ -51,7 +51,8 @@ pub fn sweep(
             let ordinal = if before == 0 { String::new() } else { format!("-{}", before + 1) };
             format!("{name}-{}{ordinal}", bytes(memory as f64).replace(' ', ""))
         });
-        let mut plans = [Plan::new(point_name, experiment.clone(), target, &setting)?];
+        let request = Request::new(experiment.clone(), setting);
+        let mut plans = [Planned::new(point_name, &request, target)?];
         let done = performance::perform(&mut plans, repeat, context)?;
         let measured = match &done.failure {
             None => done.runs.iter().try_for_each(|run| search.measured(memory, run)),

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::{
-    Experiment, Observation, Observations, Outcome, Recorder, RecorderError, Repetition, Run, RunHeader,
-    Setting, Target, TargetSpec,
+    Experiment, Failure, Observation, Observations, Outcome, Recorder, RecorderError, Repetition, Request,
+    Run, RunHeader, Setting, Target, TargetSpec,
 };
 use pagelab_live::{Host, worker};
 use pagelab_model::target::Model;
@@ -41,7 +41,11 @@ fn run(name: &str, target: &str, paging: Paging, perform: &mut dyn Target) -> Ru
     let repetitions = (1..=2)
         .map(|number| {
             let mut keep = Keep::default();
-            let outcome = match perform.perform(&experiment, &setting, &mut keep) {
+            let outcome = match perform
+                .plan(&Request::new(experiment.clone(), setting.clone()))
+                .map_err(Failure::from)
+                .and_then(|mut plan| plan.perform(&mut keep))
+            {
                 Ok(()) => Outcome::Done,
                 Err(error) => Outcome::Failed(error),
             };
@@ -56,6 +60,8 @@ fn run(name: &str, target: &str, paging: Paging, perform: &mut dyn Target) -> Ru
             experiment,
             target: target.parse::<TargetSpec>().expect("a target"),
             setting,
+            conditions: Vec::new(),
+            deterministic: false,
             started: "2026-01-02T03:04:05Z".into(),
             pagelab: env!("CARGO_PKG_VERSION").into(),
         },

@@ -44,6 +44,8 @@ fn run(
             experiment,
             target: target.parse().unwrap(),
             setting,
+            conditions: Vec::new(),
+            deterministic: target.starts_with("model:"),
             started: "2026-01-02T03:04:05Z".into(),
             pagelab: "0".into(),
         },

@@ -8,8 +8,8 @@ use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
 };
 use pagelab_experiment::{
-    Experiment, Failure, Observation, Outcome, Recorder, RecorderError, Repetition, Run, RunHeader, Setting,
-    Target, TargetSpec,
+    Experiment, Failure, Observation, Outcome, Recorder, RecorderError, Repetition, Request, Run, RunHeader,
+    Setting, Target, TargetSpec,
 };
 use pagelab_model::target::Model;
 use pagelab_report::plot::{Axis, Numbers, Plot, Series};
@@ -56,7 +56,8 @@ fn run(name: &str, model: &str, paging: Paging) -> Run {
     let mut setting = Setting::default();
     setting.apply("memory", "64M").unwrap();
     let mut keep = Keep::default();
-    Model::new(model, &[]).unwrap().perform(&experiment, &setting, &mut keep).unwrap();
+    let request = Request::new(experiment.clone(), setting.clone());
+    Model::new(model, &[]).unwrap().plan(&request).unwrap().perform(&mut keep).unwrap();
     Run {
         id: 1,
         header: RunHeader {
@@ -65,6 +66,8 @@ fn run(name: &str, model: &str, paging: Paging) -> Run {
             experiment,
             target: format!("model:{model}").parse().unwrap(),
             setting,
+            conditions: Vec::new(),
+            deterministic: false,
             started: "2026-01-02T03:04:05Z".into(),
             pagelab: "0".into(),
         },
@@ -242,8 +245,9 @@ fn profiled() -> Run {
 fn swept() -> Run {
     let experiment = Experiment::Vmtest(Vmtest::default());
     let mut keep = Keep::default();
-    let mut model = Model::new("sun4c-sunos403", &[]).unwrap();
-    model.perform(&experiment, &Setting::default(), &mut keep).unwrap();
+    let request = Request::new(experiment.clone(), Setting::default());
+    let model = Model::new("sun4c-sunos403", &[]).unwrap();
+    model.plan(&request).unwrap().perform(&mut keep).unwrap();
     let mut run = small();
     run.header.experiment = experiment;
     run.repetitions[0].observations = keep.0;

@@ -103,6 +103,8 @@ mod tests {
             experiment: Experiment::Clock(Clock::default()),
             target: target.parse().unwrap(),
             setting: Setting { memory: memory.map(Limit::Of), ..Setting::default() },
+            conditions: Vec::new(),
+            deterministic: false,
             started: "2026-01-02T03:04:05Z".into(),
             pagelab: String::new(),
         }

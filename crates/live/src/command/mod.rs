@@ -116,10 +116,13 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
             "swap traffic, stalled time or refaults are the whole machine's: this kernel does not count them for one cgroup",
         )?;
     }
-    if !watched.status.success() {
-        note(recorder, Level::Warning, format!("{name} ended with {}", watched.status))?;
+    match watched.status.success() {
+        true => Ok(()),
+        false if command.allow_failure => {
+            note(recorder, Level::Warning, format!("{name} ended with {}", watched.status))
+        }
+        false => Err(Failure::program(name, watched.status)),
     }
-    Ok(())
 }
 
 /// Kills the program when dropped before its end.

@@ -60,23 +60,33 @@ struct Hierarchy {
     own: PathBuf,
 }
 
+/// The hierarchy with the memory controller, and the cgroup in it that takes a child of this user's.
+fn place() -> Result<(Hierarchy, PathBuf), String> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let hierarchy = find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
+        fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has_memory(&text))
+    });
+    let hierarchy = hierarchy.ok_or(
+        "no cgroup hierarchy with the memory controller is mounted (boot with cgroup_enable=memory, or mount one)",
+    )?;
+    let parent = parent(&hierarchy).ok_or(
+        "this user may not make a memory cgroup; run as root, or with: systemd-run --user --scope -p Delegate=yes pagelab …",
+    )?;
+    Ok((hierarchy, parent))
+}
+
+/// Where a memory cgroup of this user's would be made.
+///
+/// # Errors
+/// Why there is none, with the remedy.
+pub fn available() -> Result<PathBuf, String> {
+    place().map(|(_, parent)| parent)
+}
+
 impl Cgroup {
     /// Makes a cgroup named after the journal with `limits` in force, empty.
     pub fn make(limits: &Limits, swappiness: Option<u8>, journal: &mut Journal) -> Result<Self, Problem> {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let hierarchy = find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
-            fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has_memory(&text))
-        });
-        let hierarchy = hierarchy.ok_or_else(|| {
-            Problem::Unavailable(
-                "no cgroup hierarchy with the memory controller is mounted (boot with cgroup_enable=memory, or mount one)".into(),
-            )
-        })?;
-        let parent = parent(&hierarchy).ok_or_else(|| {
-            Problem::Unavailable(
-                "this user may not make a memory cgroup; run as root, or with: systemd-run --user --scope -p Delegate=yes pagelab …".into(),
-            )
-        })?;
+        let (hierarchy, parent) = place().map_err(Problem::Unavailable)?;
         let noted = |e| Problem::Failed("the journal of the set-up cannot be written".into(), e);
         if hierarchy.version == Version::Two {
             hand_on(&parent, journal)?;

@@ -6,12 +6,12 @@
 //! pagelab ([`recover`]) after a kill -9 or a power failure.
 
 pub(crate) mod cgroup;
-mod guard;
+pub(crate) mod guard;
 pub(crate) mod journal;
-mod settings;
-mod swap;
+pub(crate) mod settings;
+pub(crate) mod swap;
 pub(crate) mod undo;
-mod zram;
+pub(crate) mod zram;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ use crate::region::page_size;
 
 /// Swap beyond what the load can fill, for slots that the kernel hands out in clusters to each
 /// processor.
-const SWAP_SLACK: u64 = 16 << 20;
+pub(crate) const SWAP_SLACK: u64 = 16 << 20;
 
 /// What is in force around a load. Undone when dropped.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl Confinement {
     /// Sets up what `setting` asks for around `experiment`. A swap «file» is the block device `swap_device`
     /// where there is one; it is overwritten.
     ///
-    /// What this user may not bound is left unbounded and said in [`Confinement::notes`], if the load
-    /// is harmless without it.
+    /// What the setting says is in force when this returns: what a plan found possible and is not any more is
+    /// an error.
     ///
     /// # Errors
     /// [`Failure`] of kind refused when the load could press the machine or the disk has no room;
@@ -69,7 +69,7 @@ impl Confinement {
             limit: None,
             notes: Vec::new(),
         };
-        let swap = new.swap_wanted(setting, need.anonymous);
+        let swap = setting.swap;
         let swap_bytes = match (swap, setting.swap_size) {
             (None | Some(Swap::None), _) => 0,
             (_, Some(size)) => size.bytes(page).next_multiple_of(page),
@@ -83,9 +83,12 @@ impl Confinement {
                     new.notes.extend(cgroup.notes.iter().cloned());
                     new.cgroup = Some(cgroup);
                 }
-                Err(cgroup::Problem::Unavailable(why)) => new.notes.push(format!(
-                    "the memory could not be limited to {limit} bytes: {why}; the load runs without a limit"
-                )),
+                Err(cgroup::Problem::Unavailable(why)) => {
+                    return Err(Failure::unsupported(
+                        format!("the memory cannot be limited to {limit} bytes"),
+                        why,
+                    ));
+                }
                 Err(cgroup::Problem::Failed(what, error)) => return Err(failed(&what, &error)),
             }
         }
@@ -103,16 +106,6 @@ impl Confinement {
         }
         new.describe(swap, swap_bytes, setting);
         Ok(new)
-    }
-
-    /// The swap to make: what was asked for, or a file where a limit could drive anonymous pages out.
-    fn swap_wanted(&self, setting: &Setting, anonymous: u64) -> Option<Swap> {
-        let limit = setting.limit().map(|size| size.bytes(page_size() as u64));
-        match setting.swap {
-            Some(swap) => Some(swap),
-            None if limit.is_some() && anonymous > 0 => Some(Swap::File),
-            None => None,
-        }
     }
 
     fn add_swap(&mut self, swap: Option<Swap>, bytes: u64, device: Option<&Path>) -> Result<(), Failure> {
@@ -134,9 +127,7 @@ impl Confinement {
         match made {
             Ok(()) => Ok(()),
             Err(swap::Problem::Unavailable(why)) => {
-                self.notes
-                    .push(format!("no swap of its own: {why}; the machine's own swap, if any, is used"));
-                Ok(())
+                Err(Failure::unsupported("the run can have no swap of its own", why))
             }
             Err(swap::Problem::Failed(what, error)) => Err(failed(&what, &error)),
         }
@@ -235,15 +226,20 @@ fn read_ahead(folder: &Path) -> Option<u64> {
 }
 
 /// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`, with the
-/// user's number behind it for others than root. It is made when absent, for this user alone.
-fn scratch_folder() -> io::Result<PathBuf> {
-    let folder = std::env::var_os("PAGELAB_SCRATCH_DIR").map_or_else(
+/// user's number behind it for others than root. It may not be there yet.
+pub(crate) fn scratch_path() -> PathBuf {
+    std::env::var_os("PAGELAB_SCRATCH_DIR").map_or_else(
         || match rustix::process::geteuid() {
             root if root.is_root() => PathBuf::from("/var/tmp/pagelab"),
             user => PathBuf::from(format!("/var/tmp/pagelab-{}", user.as_raw())),
         },
         PathBuf::from,
-    );
+    )
+}
+
+/// The folder for swap and scratch files, made when absent, for this user alone.
+fn scratch_folder() -> io::Result<PathBuf> {
+    let folder = scratch_path();
     own_folder(&folder)?;
     Ok(folder)
 }

@@ -13,8 +13,10 @@ use super::failed;
 use super::journal::Journal;
 use super::undo::Undo;
 
-const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+/// The mode of transparent huge pages.
+pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+/// The machine's inclination to swap.
+pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 
 /// Writes what `setting` asks for, after saving what was there. The swappiness is left out when the
 /// cgroup has its own.
@@ -43,7 +45,7 @@ pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> 
 }
 
 /// What to write to get the present state back: of a list with the choice in brackets, the choice.
-fn read(path: &Path) -> Result<String, Failure> {
+pub fn read(path: &Path) -> Result<String, Failure> {
     let text = fs::read_to_string(path).map_err(|e| {
         Failure::unsupported(
             format!("{} cannot be read: {e}", path.display()),

@@ -11,9 +11,14 @@ use super::undo::Undo;
 
 const ADD: &str = "/sys/class/zram-control/hot_add";
 
+/// Whether this kernel adds zram devices.
+pub fn available() -> bool {
+    Path::new(ADD).exists()
+}
+
 /// Adds a device of `bytes` bytes and switches swap on it.
 pub fn add(bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
-    if !Path::new(ADD).exists() {
+    if !available() {
         return Err(Problem::Unavailable(
             "this kernel has no zram control; load it with: modprobe zram num_devices=0".into(),
         ));

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::{
-    Experiment, Failure, Observation, Observations, Recorder, RecorderError, Setting, Size, Target,
+    Experiment, Failure, Observation, Observations, Recorder, RecorderError, Request, Setting, Size, Target,
 };
 use pagelab_live::{Host, worker};
 use pagelab_testing::run_in_turn;
@@ -66,7 +66,10 @@ impl Recorder for Memory {
 /// What an experiment on the host shows.
 fn perform(experiment: Experiment, setting: &Setting) -> Result<Observations, Failure> {
     let mut memory = Memory::default();
-    Host::new().perform(&experiment, setting, &mut memory)?;
+    Host::new()
+        .plan(&Request::new(experiment, setting.clone()))
+        .map_err(Failure::from)?
+        .perform(&mut memory)?;
     for entry in memory.seen.environment.keys() {
         let known = pagelab_experiment::catalogue::ENVIRONMENT.iter().any(|(name, _)| name == entry);
         assert!(known, "{entry} is not in the catalogue");

@@ -2,7 +2,7 @@
 
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Experiment, Setting, Target};
+use pagelab_experiment::{Experiment, Request, Setting, Target};
 use pagelab_live::Host;
 use pagelab_testing::{LIMITS, Test, tests};
 
@@ -73,6 +73,7 @@ fn vmtest_ends_when_asked() {
         sizes: Some("2M".parse().unwrap()),
         ..Vmtest::default()
     };
-    let result = Host::new().perform(&Experiment::Vmtest(vmtest), &Setting::default(), &mut memory);
+    let request = Request::new(Experiment::Vmtest(vmtest), Setting::default());
+    let result = Host::new().plan(&request).unwrap().perform(&mut memory);
     assert!(matches!(&result, Err(failure) if failure.is_interrupted()), "{result:?}");
 }

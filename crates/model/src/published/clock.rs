@@ -5,23 +5,19 @@ use pagelab_experiment::experiments::Clock;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Observation, Recorder};
 
-use super::sheet::{Sheet, unsupported};
+use super::sheet::Sheet;
 use crate::clocks::Guest;
 
-/// Sleeps of a second, by the wall clock and by the counter.
-pub(super) fn perform(
-    name: &str,
-    guest: &Guest,
-    clock: &Clock,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
-    if clock.step != 1000 || clock.reference.is_some() {
-        return Err(unsupported(
-            name,
-            "clock with steps of a second".into(),
-            "use --step 1000, without --reference".into(),
-        ));
+/// What the model of a guest's clock does not honour.
+pub(super) fn refuses(clock: &Clock) -> Option<super::Refused> {
+    if clock.step != 1000 {
+        return Some(("step", "models steps of a second", "use --step 1000"));
     }
+    clock.reference.is_some().then_some(("reference", "has no network", "leave --reference out"))
+}
+
+/// Sleeps of a second, by the wall clock and by the counter.
+pub(super) fn perform(guest: &Guest, clock: &Clock, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let mut sheet = Sheet::new(&[
         ("step", Unit::Count),
         ("realtime", Unit::Nanoseconds),

@@ -5,24 +5,28 @@ use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Observation, Recorder};
 
-use super::sheet::{Sheet, unsupported};
+use super::sheet::Sheet;
 use crate::locks::{ALONE, Token};
+
+/// Processors of the modelled machine.
+const PROCESSORS: u32 = 48;
+
+/// What the model of a token does not honour.
+pub(super) fn refuses(faultscale: &Faultscale) -> Option<super::Refused> {
+    if faultscale.work != Work::Anon {
+        return Some(("work", "models zero-fill faults", "use --work anon"));
+    }
+    let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
+    (greatest > PROCESSORS).then_some(("workers", "models 48 processors", "use --workers up to 48"))
+}
 
 /// Zero-fill faults by so many workers.
 pub(super) fn perform(
-    name: &str,
     token: &Token,
     faultscale: &Faultscale,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
-    if faultscale.work != Work::Anon || greatest > 48 {
-        return Err(unsupported(
-            name,
-            "faultscale with anonymous memory on up to 48 processors".into(),
-            "use --work anon and --workers up to 48".into(),
-        ));
-    }
     let rates = token.throughput(greatest);
     let seconds = faultscale.seconds;
     let mut columns = Sheet::new(&[

@@ -10,7 +10,7 @@ use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 
-use super::sheet::{Sheet, note, unsupported};
+use super::sheet::{Sheet, note};
 use crate::pagecache::path::{Costs, Path, random_reads};
 
 /// Bytes of a page, and of the reads whose costs are known.
@@ -23,21 +23,21 @@ const WINDOWS: u64 = 12;
 const PROCESSORS: u32 = 2;
 const NAMES: [&str; 3] = ["small", "large", "beyond"];
 
+/// What the model of a page cache does not honour.
+pub(super) fn refuses(fileread: &Fileread) -> Option<super::Refused> {
+    if fileread.read.bytes(READ) != READ {
+        return Some(("read", "knows the costs of reads of 8 KiB", "use --read 8K"));
+    }
+    fileread.rate.is_some().then_some(("rate", "makes one read after the other", "leave --rate out"))
+}
+
 /// Random reads of files of the sizes asked for.
 pub(super) fn perform(
-    name: &str,
     (path, costs): (Path, Costs),
     fileread: &Fileread,
     setting: &Setting,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    if fileread.read.bytes(READ) != READ || fileread.rate.is_some() {
-        return Err(unsupported(
-            name,
-            "fileread of 8 KiB, one after the other".into(),
-            "use --read 8K, and no --rate".into(),
-        ));
-    }
     let sizes = fileread.files().bytes(READ);
     let most = sizes.last().map_or(READ, |&size| 2 * size);
     let memory = setting.limit().map_or(most, |size| size.bytes(READ)) / READ;

@@ -21,7 +21,7 @@ mod vmtest;
 use std::collections::BTreeMap;
 
 use pagelab_experiment::experiments::{Experiment, Vmtest};
-use pagelab_experiment::{Failure, Observation, Recorder, Setting};
+use pagelab_experiment::{Failure, Observation, Recorder, Setting, Unsupported, What};
 
 use crate::clocks::{Binding, Guest};
 use crate::locks::Token;
@@ -152,10 +152,43 @@ impl Published {
         }
     }
 
+    /// Refuses an experiment that the model does not have, or has with other parameters.
+    ///
+    /// # Errors
+    /// What it does not honour.
+    pub fn honours(&self, experiment: &Experiment) -> Result<(), Unsupported> {
+        let target = format!("model:{}", self.name);
+        let performs = self.system.performs();
+        if performs != experiment.name() {
+            return Err(Unsupported::new(
+                target,
+                What::Experiment,
+                format!("models {performs}"),
+                format!("use {performs}, or perform {} on host", experiment.name()),
+            ));
+        }
+        let refused = match (self.system, experiment) {
+            (System::Sun4(..), Experiment::Vmtest(vmtest)) => vmtest::refuses(vmtest),
+            (System::Tlb(_), Experiment::Vmtest(vmtest)) => tlb::refuses(vmtest),
+            (System::Token(_), Experiment::Faultscale(faultscale)) => faultscale::refuses(faultscale),
+            (System::Pagecache(..), Experiment::Fileread(fileread)) => fileread::refuses(fileread),
+            (System::Clock(_), Experiment::Clock(clock)) => clock::refuses(clock),
+            _ => None,
+        };
+        refused.map_or(Ok(()), |(parameter, why, remedy)| {
+            Err(Unsupported::new(target, What::Parameter(parameter.to_owned()), why, remedy))
+        })
+    }
+
+    /// Whether a memory limit bounds anything in the model.
+    pub fn honours_memory(&self) -> bool {
+        matches!(self.system, System::Pagecache(..))
+    }
+
     /// Performs the experiment of the system's study.
     ///
     /// # Errors
-    /// When it is another experiment, or one with parameters that the model does not have.
+    /// When it is another experiment, or the recorder cannot keep what it sees.
     pub fn perform(
         &self,
         experiment: &Experiment,
@@ -166,47 +199,28 @@ impl Published {
             ("model.name".to_owned(), self.name.to_owned()),
             ("page.size".to_owned(), PAGE.to_string()),
         ]);
-        let performs = self.system.performs();
-        if performs != experiment.name() {
-            return Err(sheet::unsupported(
-                self.name,
-                format!("{performs}, not {}", experiment.name()),
-                format!("use {performs}, or perform it on host"),
-            ));
-        }
         recorder.observe(Observation::Environment(facts))?;
         let name = self.name;
-        let footprint = experiment.footprint(PAGE).total();
-        if let Some(limit) = setting.limit().map(|size| size.bytes(PAGE))
-            && footprint > limit
-            && !matches!(self.system, System::Pagecache(..))
-        {
-            sheet::note(
-                recorder,
-                format!(
-                    "model:{name} pages nothing: the limit of {} MiB does not bound its {} MiB",
-                    limit >> 20,
-                    footprint >> 20
-                ),
-            )?;
-        }
         match (self.system, experiment) {
             (System::Sun4(machine, copies), Experiment::Vmtest(vmtest)) => {
                 let machine = FAMILY.get(machine).copied().unwrap_or(SPARCSTATION_1);
-                vmtest::perform(name, &Sun4 { copies, ..Sun4::sunos403(machine) }, vmtest, recorder)
+                vmtest::perform(&Sun4 { copies, ..Sun4::sunos403(machine) }, vmtest, recorder)
             }
-            (System::Tlb(tlb), Experiment::Vmtest(vmtest)) => tlb::perform(name, &tlb, vmtest, recorder),
+            (System::Tlb(tlb), Experiment::Vmtest(vmtest)) => tlb::perform(&tlb, vmtest, recorder),
             (System::Rmap(kind), Experiment::Forkstorm(forkstorm)) => {
                 forkstorm::perform(kind, forkstorm, recorder)
             }
             (System::Token(token), Experiment::Faultscale(faultscale)) => {
-                faultscale::perform(name, &token, faultscale, recorder)
+                faultscale::perform(&token, faultscale, recorder)
             }
             (System::Pagecache(path, costs), Experiment::Fileread(fileread)) => {
-                fileread::perform(name, (path, costs), fileread, setting, recorder)
+                fileread::perform((path, costs), fileread, setting, recorder)
             }
-            (System::Clock(guest), Experiment::Clock(clock)) => clock::perform(name, &guest, clock, recorder),
-            _ => unreachable!("the names agree"),
+            (System::Clock(guest), Experiment::Clock(clock)) => clock::perform(&guest, clock, recorder),
+            _ => Err(Failure::unsupported(
+                format!("model:{name} performs {}", self.system.performs()),
+                "perform what was planned",
+            )),
         }
     }
 }
@@ -218,6 +232,9 @@ fn processes(vmtest: &Vmtest, size: u64) -> (u32, u64) {
     let pages = size / PAGE;
     if pages <= segment { (1, pages.max(1)) } else { ((pages / segment) as u32, segment) }
 }
+
+/// A parameter that a model does not honour: its name, why, what to do instead.
+type Refused = (&'static str, &'static str, &'static str);
 
 impl System {
     fn performs(self) -> &'static str {
@@ -255,7 +272,9 @@ mod tests {
     fn perform(name: &str, experiment: &Experiment) -> Result<Observations, Failure> {
         let mut keeper = Keeper::default();
         let setting = Setting { memory: Some("64M".parse().unwrap()), ..Setting::default() };
-        Published::named(name).unwrap().perform(experiment, &setting, &mut keeper)?;
+        let system = Published::named(name).unwrap();
+        system.honours(experiment)?;
+        system.perform(experiment, &setting, &mut keeper)?;
         Ok(keeper.0)
     }
 

@@ -8,11 +8,6 @@ pub(super) fn note(recorder: &mut dyn Recorder, text: String) -> Result<(), Fail
     Ok(recorder.observe(Observation::Note(Note { level: Level::Info, text }))?)
 }
 
-/// That a model performs something else.
-pub(super) fn unsupported(name: &str, performs: String, remedy: String) -> Failure {
-    Failure::unsupported(format!("model:{name} performs {performs}"), remedy)
-}
-
 /// A table under construction.
 pub(super) struct Sheet {
     columns: Vec<Column>,

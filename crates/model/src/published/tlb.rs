@@ -11,7 +11,7 @@ use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Observation, Recorder, Size};
 
 use super::PAGE;
-use super::sheet::{Sheet, note, unsupported};
+use super::sheet::{Sheet, note};
 use crate::tlb::{Buffer, LARGE, Met, Processor, Tlb};
 
 /// Cycles of the loop around a read.
@@ -71,20 +71,16 @@ pub(super) fn with(tlb: &Tlb, options: &[(String, String)]) -> Result<Tlb, Strin
     Ok(tlb)
 }
 
-/// The sweep of sizes.
-pub(super) fn perform(
-    name: &str,
-    tlb: &Tlb,
-    vmtest: &Vmtest,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
-    if vmtest.mapping == Mapping::File || vmtest.cpus != 1 {
-        return Err(unsupported(
-            name,
-            "vmtest over memory on one processor".into(),
-            "use --mapping shared or private, and --cpus 1".into(),
-        ));
+/// What the model of translation buffers does not honour.
+pub(super) fn refuses(vmtest: &Vmtest) -> Option<super::Refused> {
+    if vmtest.mapping == Mapping::File {
+        return Some(("mapping", "models no mapped files", "use --mapping shared or private"));
     }
+    (vmtest.cpus != 1).then_some(("cpus", "models one processor", "use --cpus 1"))
+}
+
+/// The sweep of sizes.
+pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let large = vmtest.pages_of != PagesOf::Base;
     let first = if large { tlb.first_large } else { tlb.first };
     let facts = [

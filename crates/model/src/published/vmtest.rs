@@ -6,23 +6,22 @@ use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::{Failure, Observation, Recorder};
 
 use super::PAGE;
-use super::sheet::{Sheet, note, unsupported};
+use super::sheet::{Sheet, note};
 use crate::sun4::{Costs, Outcome, Sun4, VmTest};
 
-/// The sweep of sizes.
-pub(super) fn perform(
-    name: &str,
-    system: &Sun4,
-    vmtest: &Vmtest,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
-    if vmtest.mapping == Mapping::File || vmtest.pages_of != PagesOf::Base || vmtest.cpus != 1 {
-        return Err(unsupported(
-            name,
-            "vmtest over memory in base pages on one processor".into(),
-            "use --mapping shared or private, --pages-of 4k, --cpus 1".into(),
-        ));
+/// What a Sun-4's model does not honour.
+pub(super) fn refuses(vmtest: &Vmtest) -> Option<super::Refused> {
+    if vmtest.mapping == Mapping::File {
+        return Some(("mapping", "models no mapped files", "use --mapping shared or private"));
     }
+    if vmtest.pages_of != PagesOf::Base {
+        return Some(("pages-of", "models base pages", "use --pages-of 4k"));
+    }
+    (vmtest.cpus != 1).then_some(("cpus", "models one processor", "use --cpus 1"))
+}
+
+/// The sweep of sizes.
+pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     // The live experiment's time begins when all processes are ready.
     let costs = Costs { test: 0, test_faults: 0, child: 0, child_faults: 0, ..system.costs };
     let system = Sun4 { costs, ..*system };

@@ -103,6 +103,8 @@ mod tests {
             experiment: Experiment::Mapanon(Paging::default()),
             target: TargetSpec::host(),
             setting: Setting::default(),
+            conditions: Vec::new(),
+            deterministic: false,
             started: String::new(),
             pagelab: String::new(),
         };

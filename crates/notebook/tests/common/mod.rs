@@ -20,6 +20,8 @@ pub fn header(name: &str) -> RunHeader {
         experiment: Experiment::Mapanon(Paging::default()),
         target: "host,memory=64M".parse::<TargetSpec>().unwrap(),
         setting: Setting { swappiness: Some(60), ..Setting::default() },
+        conditions: Vec::new(),
+        deterministic: false,
         started: NOW.into(),
         pagelab: "0.1.0".into(),
     }

@@ -7,14 +7,14 @@ use anyhow::{Result, anyhow};
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, Failure, FailureKind, Run, Setting, Size, TargetSpec};
+use pagelab_experiment::{Experiment, Failure, FailureKind, Request, Run, Setting, Size, TargetSpec};
 use pagelab_notebook::{Notebook, Summary};
 use pagelab_reference::Pattern;
 
 use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::output::say;
-use crate::performance::{self, Plan};
+use crate::performance::{self, Planned};
 
 /// What `git bisect run` takes for a commit that cannot be judged.
 const SKIP: u8 = 125;
@@ -163,7 +163,7 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
         memory: arguments.memory.map(Limit::Of).or(good.header.setting.memory),
         ..good.header.setting.clone()
     };
-    let mut plans = vec![Plan::new(Some(name), experiment, &target, &setting)?];
+    let mut plans = vec![Planned::new(Some(name), &Request::new(experiment, setting), &target)?];
     let performed = performance::perform(&mut plans, arguments.repeat, context)?;
     if let Some(error) = performed.failure {
         return Err(error);

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_experiment::Experiment;
 use pagelab_experiment::declaration::Declared;
+use pagelab_experiment::{Experiment, Setting};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::published::PUBLISHED;
 use pagelab_model::systems::SYSTEMS;
@@ -13,8 +13,8 @@ use pagelab_report::text;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::output::print_json;
-use crate::output::say;
+use crate::output::{print_json, say};
+use crate::targets;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -75,8 +75,60 @@ pub fn experiments(arguments: &Arguments, context: &Context) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
+/// The arguments of `targets`.
+#[derive(clap::Args, Debug)]
+pub struct TargetArguments {
+    /// Which target honours which experiment and which condition
+    #[arg(long)]
+    honours: bool,
+    #[command(flatten)]
+    common: Arguments,
+}
+
+/// Prints which kind of target honours what: for each experiment and condition, yes or why not.
+fn honours(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let mut rows = Vec::new();
+    let mut list = Vec::new();
+    for kind in targets::kinds() {
+        for experiment in targets::experiments() {
+            let plain = targets::honours(&kind, &experiment, &Setting::default());
+            if plain.is_err() && !arguments.json {
+                continue;
+            }
+            let mut row = vec![kind.clone(), experiment.name().to_owned()];
+            for (condition, setting) in targets::single_conditions() {
+                let honoured = targets::honours(&kind, &experiment, &setting);
+                row.push(if honoured.is_ok() { "yes" } else { text::DASH }.to_owned());
+                list.push(json!({
+                    "target": kind,
+                    "experiment": experiment.name(),
+                    "condition": condition,
+                    "honoured": honoured.is_ok(),
+                    "why": honoured.err().map(|refused| refused.to_string()),
+                }));
+            }
+            rows.push(row);
+        }
+    }
+    if arguments.json {
+        return print_json("honours", list.into());
+    }
+    let conditions = targets::single_conditions().into_iter().map(|(name, _)| name);
+    let headings: Vec<&str> = ["target", "experiment"].into_iter().chain(conditions).collect();
+    say!("{}", text::table(&headings, &rows, &context.style));
+    say!(
+        "What a target has no row for it does not perform. {} means refused, before anything is set up; why: --json.",
+        text::DASH
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Prints the forms of targets.
-pub fn targets(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+pub fn targets(arguments: &TargetArguments, context: &Context) -> Result<ExitCode> {
+    if arguments.honours {
+        return honours(&arguments.common, context);
+    }
+    let arguments = &arguments.common;
     let models = SYSTEMS
         .iter()
         .map(|system| (system.name, system.help))

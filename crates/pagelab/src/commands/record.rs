@@ -70,6 +70,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         experiment: Experiment::Record(Recording { selectors, interval }),
         target: TargetSpec::host(),
         setting: Setting::default(),
+        conditions: Vec::new(),
+        deterministic: false,
         started: started.clone(),
         pagelab: env!("CARGO_PKG_VERSION").to_owned(),
     })?;

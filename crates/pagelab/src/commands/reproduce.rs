@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Run, TargetSpec};
+use pagelab_experiment::{Request, Run, Setting, TargetSpec};
 use pagelab_notebook::{Notebook, Problem};
 use pagelab_report::plot::{self, Numbers};
 use pagelab_report::text::{self, DASH};
@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{print_json, say, sentences};
 use crate::page;
-use crate::performance::{self, Plan};
+use crate::performance::{self, Planned};
 use crate::progress::Work;
 
 /// The arguments.
@@ -110,7 +110,12 @@ fn live(kinds: &[&StudyKind], target: &TargetSpec, context: &Context) -> Result<
     }
     let mut plans = Vec::new();
     for live in kinds.iter().flat_map(|kind| (kind.live)()) {
-        plans.push(Plan::new(None, live.experiment.clone(), target, &live.setting())?);
+        let request =
+            Request { experiment: live.experiment.clone(), asked: Setting::default(), usual: live.setting() };
+        match Planned::new(None, &request, target) {
+            Ok(planned) => plans.push(planned),
+            Err(refused) => eprintln!("pagelab: left out: {refused:#}"),
+        }
     }
     Ok(performance::perform(&mut plans, 1, context)?.failure)
 }

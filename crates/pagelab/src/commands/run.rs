@@ -8,14 +8,15 @@ use pagelab_analysis::findings::{Assessment, assess, assess_sweep, clock_verdict
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, Run, Setting, TargetSpec};
+use pagelab_experiment::{Experiment, Request, Run, Setting, TargetSpec, Unsupported};
 use pagelab_notebook::Notebook;
 use pagelab_studies::StudyKind;
 
 use super::reproduce::paper;
 use crate::context::Context;
-use crate::failure::usage;
-use crate::performance::{self, Plan};
+use crate::dry_run;
+use crate::failure::{CommandError, usage};
+use crate::performance::{self, Planned};
 use crate::summary::Detail;
 use crate::{page, suite, summary, sweep};
 
@@ -66,17 +67,15 @@ struct Conditions {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
+    /// Print what would be done: conditions, needs, changes on this machine; do nothing
+    #[arg(long, global = true)]
+    dry_run: bool,
 }
 
 impl Conditions {
-    /// What was asked for; where nothing was, the limit and the profile of `own`.
-    fn setting(&self, own: &Setting) -> Setting {
-        let asked = &self.setting;
-        Setting {
-            memory: asked.memory.or(own.memory),
-            profile: asked.profile.or(own.profile),
-            ..asked.clone()
-        }
+    /// `experiment` under what was asked for; where nothing was, under what is `usual`.
+    fn request(&self, experiment: &Experiment, usual: &Setting) -> Request {
+        Request { experiment: experiment.clone(), asked: self.setting.clone(), usual: usual.clone() }
     }
 
     /// The targets, the modelled ones with the costs of the run that `--costs` names.
@@ -106,23 +105,23 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let targets = conditions.targets(context)?;
     let name = conditions.name.as_deref();
-    let usual = conditions.setting(&Setting { memory: Some(Limit::Of(suite::MEMORY)), ..Setting::default() });
-    let mut plans = Vec::new();
+    let usual = Setting { memory: Some(Limit::Of(suite::MEMORY)), ..Setting::default() };
+    let mut plans = Plans { targets: &targets, list: Vec::new(), left_out: Vec::new() };
     let mut repeat = 1;
     match (&arguments.experiment, arguments.study) {
         (Some(experiment), None) => {
-            let settled = experiment.settled(usual.limit().map(|size| size.bytes(4096)));
             if let Experiment::Command(Command { sweep_memory: Some(range), .. }) = *experiment {
                 let [target] = targets.as_slice() else {
                     return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
                 };
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
-                let (done, found) = sweep::sweep(&settled, range, name, target, &usual, repeat, context)?;
+                let (done, found) =
+                    sweep::sweep(experiment, range, name, target, &conditions.setting, repeat, context)?;
                 let runs: Vec<&Run> = done.runs.iter().collect();
                 let assessment = assess_sweep(&runs, found);
                 return finish(&assessment, Detail::Verdict, done.failure, conditions, context);
             }
-            plan(&mut plans, name, &settled, &usual, &targets)?;
+            plans.add(name, &conditions.request(experiment, &usual))?;
         }
         (Some(_), Some(study)) => {
             return Err(usage(format!(
@@ -134,27 +133,93 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             let prefix = prefix(name, study.name, context)?;
             for live in (study.live)() {
                 let name = format!("{prefix}-{}", live.name);
-                let setting = conditions.setting(&live.setting());
-                plan(&mut plans, Some(&name), &live.experiment, &setting, &targets)?;
+                plans.add_part(&name, &conditions.request(&live.experiment, &live.setting()))?;
             }
         }
         (None, None) => {
             let prefix = prefix(name, "suite", context)?;
             for part in suite::parts() {
                 let name = format!("{prefix}-{}", part.name);
-                plan(&mut plans, Some(&name), &part.experiment, &usual, &targets)?;
+                plans.add_part(&name, &conditions.request(&part.experiment, &usual))?;
             }
             repeat = suite::REPEAT;
             // A machine whose time is not true measures nothing: every run of the suite says so.
-            let mut clock = [Plan::new(None, suite::clock(), &TargetSpec::host(), &Setting::default())?];
-            let timed = performance::perform(&mut clock, 1, context)?;
-            let word = clock_verdict(&timed.runs);
-            plans.iter_mut().for_each(|plan| plan.mark(&word));
+            if !conditions.dry_run {
+                let request = Request::new(suite::clock(), Setting::default());
+                let mut clock = [Planned::new(None, &request, &TargetSpec::host())?];
+                let timed = performance::perform(&mut clock, 1, context)?;
+                let word = clock_verdict(&timed.runs);
+                plans.list.iter_mut().for_each(|plan| plan.mark(&word));
+            }
         }
     }
-    let done = performance::perform(&mut plans, conditions.repeat.unwrap_or(repeat), context)?;
+    let mut plans = plans.finish(context)?;
+    let repeat = conditions.repeat.unwrap_or(repeat);
+    if conditions.dry_run {
+        return dry_run::print(&plans, repeat, conditions.json, context);
+    }
+    let done = performance::perform(&mut plans, repeat, context)?;
     let runs: Vec<&Run> = done.runs.iter().collect();
     finish(&assess(&runs), Detail::Full, done.failure, conditions, context)
+}
+
+/// The runs to be made.
+struct Plans<'a> {
+    targets: &'a [TargetSpec],
+    list: Vec<Planned>,
+    /// Why a part of a suite is not performed on a target.
+    left_out: Vec<anyhow::Error>,
+}
+
+impl Plans<'_> {
+    /// Plans `request` on every target; of several, each run's name ends with its number.
+    ///
+    /// # Errors
+    /// What a target does not honour: then nothing is performed at all.
+    fn add(&mut self, name: Option<&str>, request: &Request) -> Result<()> {
+        for (n, target) in self.targets.iter().enumerate() {
+            self.list.push(Planned::new(self.numbered(name, n), request, target)?);
+        }
+        Ok(())
+    }
+
+    /// The same for one of many experiments, which is left out where a target does not perform it.
+    ///
+    /// # Errors
+    /// When a target is none at all.
+    fn add_part(&mut self, name: &str, request: &Request) -> Result<()> {
+        for (n, target) in self.targets.iter().enumerate() {
+            match Planned::new(self.numbered(Some(name), n), request, target) {
+                Ok(planned) => self.list.push(planned),
+                Err(error) if error.is::<CommandError>() || error.is::<Unsupported>() => {
+                    self.left_out.push(error)
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn numbered(&self, name: Option<&str>, n: usize) -> Option<String> {
+        name.map(|name| match self.targets {
+            [_] => name.to_owned(),
+            _ => format!("{name}-{}", n + 1),
+        })
+    }
+
+    /// What is to be performed; says what is left out.
+    ///
+    /// # Errors
+    /// When nothing is left.
+    fn finish(mut self, context: &Context) -> Result<Vec<Planned>> {
+        if self.list.is_empty() && !self.left_out.is_empty() {
+            return Err(self.left_out.swap_remove(0));
+        }
+        if !context.quiet {
+            self.left_out.iter().for_each(|refused| eprintln!("pagelab: left out: {refused:#}"));
+        }
+        Ok(self.list)
+    }
 }
 
 /// What the names of several runs begin with: `name`, else `usual`, or `usual-2` and so on where the notebook
@@ -180,24 +245,6 @@ fn prefix(name: Option<&str>, usual: &str, context: &Context) -> Result<String> 
     Ok(prefix)
 }
 
-/// Plans an experiment on every target; of several, each run's name ends with its number.
-fn plan(
-    plans: &mut Vec<Plan>,
-    name: Option<&str>,
-    experiment: &Experiment,
-    setting: &Setting,
-    targets: &[TargetSpec],
-) -> Result<()> {
-    for (n, target) in targets.iter().enumerate() {
-        let name = name.map(|name| match targets {
-            [_] => name.to_owned(),
-            _ => format!("{name}-{}", n + 1),
-        });
-        plans.push(Plan::new(name, experiment.clone(), target, setting)?);
-    }
-    Ok(())
-}
-
 /// Prints what the runs say and draws the page.
 fn finish(
     assessment: &Assessment,
@@ -206,7 +253,9 @@ fn finish(
     conditions: &Conditions,
     context: &Context,
 ) -> Result<ExitCode> {
-    let drawn = if conditions.report.as_os_str() == "none" {
+    // A page without a figure would replace one that has some.
+    let seen = assessment.runs.iter().any(|run| run.done().next().is_some());
+    let drawn = if conditions.report.as_os_str() == "none" || !seen {
         None
     } else {
         page::write(assessment, &conditions.report)?;

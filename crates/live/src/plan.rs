@@ -1,0 +1,346 @@
+//! What the running kernel will do of a request, before anything is set up: which conditions this machine and
+//! this user can have, what the load needs, what is changed and undone.
+
+use std::fs;
+use std::path::Path;
+
+use pagelab_experiment::experiments::{Footprint, Mapping, PagesOf};
+use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{
+    Experiment, Failure, FailureKind, Origin, Plan, Request, Setting, Unsupported, What,
+};
+use pagelab_reference::Pattern;
+use rustix::fs::{Access, access};
+
+use crate::confine::{self, cgroup, guard, settings, swap, zram};
+use crate::host::Host;
+use crate::perf::REMEDY;
+use crate::perf::profile::Sampling;
+use crate::region::page_size;
+
+/// The target's name.
+const HOST: &str = "host";
+
+/// What the harness of an experiment takes beside its load, where it is not counted one by one: buffers,
+/// histograms, the program.
+const HARNESS: u64 = 16 << 20;
+
+/// Plans `request` on `host`.
+///
+/// # Errors
+/// What is not honoured, by the kernel's experiments or on this machine.
+pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
+    let page = page_size() as u64;
+    possible(&request.experiment)?;
+    let mut settled = Settled::new(request, HOST, page, |key, value| {
+        honours(&request.experiment, key)?;
+        here(key, value)
+    })?;
+    combined(&settled.setting)?;
+    let need = settled.experiment.footprint(page);
+    if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
+        match swap::permitted() {
+            true => settled.choose("swap", &Swap::File.to_string()),
+            false => settled.also("swap", "machine", Origin::Target),
+        }
+    }
+    if settled.setting.swap_size.is_some() && !own_swap(&settled.setting) {
+        let what = What::Condition("swap-size".to_owned());
+        return Err(Unsupported::new(
+            HOST,
+            what,
+            "makes no swap for this run",
+            "give --swap file or zram too",
+        ));
+    }
+    describe(&mut settled);
+    let mut plan = Plan::new(settled, page, Box::new(host.clone()));
+    let swap_bytes = swap_bytes(&plan.setting, need.anonymous, page);
+    let zram = if plan.setting.swap == Some(Swap::Zram) { swap_bytes } else { 0 };
+    let limit = plan.setting.limit().map(|size| size.bytes(page));
+    let inside = limit.map_or(need.total(), |limit| limit.min(need.total()));
+    let beside = buffers(&plan.experiment).saturating_add(zram);
+    let file_swap = host.swap_device.is_none() && plan.setting.swap == Some(Swap::File);
+    plan.needs.memory = inside.saturating_add(beside);
+    plan.needs.disk = need.file.saturating_add(if file_swap { swap_bytes } else { 0 });
+    plan.needs.seconds = seconds(&plan.experiment, limit, page);
+    plan.needs.privileges = privileges(&plan.setting);
+    plan.changes = changes(&plan.setting, swap_bytes, need, host.swap_device.as_deref());
+    guard::memory(plan.needs.memory, limit.is_some(), crate::environment::memory_available())
+        .map_err(machine)?;
+    if plan.needs.disk > 0 {
+        guard::disk(&confine::scratch_path(), plan.needs.disk, room()).map_err(machine)?;
+    }
+    Ok(plan)
+}
+
+/// What this machine refuses, as what a plan says.
+fn machine(failure: Failure) -> Unsupported {
+    let remedy = match &failure.kind {
+        FailureKind::Refused { remedy } | FailureKind::Unsupported { remedy } => remedy.clone(),
+        _ => String::new(),
+    };
+    let why = format!("cannot perform this: {}", failure.what);
+    Unsupported::new(HOST, What::Machine, why, remedy)
+}
+
+/// What the disk of the scratch files has, also before their folder is made.
+fn room() -> Option<guard::Room> {
+    confine::scratch_path().ancestors().find(|folder| folder.is_dir()).and_then(guard::Room::of)
+}
+
+/// Refuses an experiment whose parameters cannot be performed on any kernel, or name what is not there.
+fn possible(experiment: &Experiment) -> Result<(), Unsupported> {
+    let parameter = |name: &str, why: String, remedy: &str| {
+        Err(Unsupported::new(HOST, What::Parameter(name.to_owned()), why, remedy))
+    };
+    match experiment {
+        Experiment::Record(_) => Err(Unsupported::new(
+            HOST,
+            What::Experiment,
+            "has no load to perform for a recording",
+            "use 'pagelab record'",
+        )),
+        Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
+            for (name, value) in [("pages", paging.pages), ("references", paging.references)] {
+                if value > u64::from(u32::MAX) {
+                    return parameter(name, format!("numbers at most {} of them", u32::MAX), "use fewer");
+                }
+            }
+            match &paging.pattern {
+                Pattern::Trace(file) if fs::File::open(file).is_err() => parameter(
+                    "pattern",
+                    format!("cannot read the trace {}", file.display()),
+                    "name another file",
+                ),
+                _ => Ok(()),
+            }
+        }
+        Experiment::Vmtest(vmtest)
+            if vmtest.mapping == Mapping::Shared && vmtest.pages_of == PagesOf::Hugetlb =>
+        {
+            let why = "makes no shared segment of hugetlb pages".to_owned();
+            parameter("pages-of", why, "use --mapping private")
+        }
+        Experiment::Forkstorm(storm) => match &storm.script {
+            Some(file) if fs::File::open(file).is_err() => {
+                parameter("script", format!("cannot read {}", file.display()), "name another file")
+            }
+            _ => Ok(()),
+        },
+        Experiment::Command(command) => match command.program.first() {
+            None => parameter(
+                "program",
+                "has no program to run".into(),
+                "write it after --: pagelab run command -- sort big.txt",
+            ),
+            Some(program) if !runs(program) => {
+                parameter("program", format!("finds no program '{program}'"), "write its path, or install it")
+            }
+            Some(_) => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Whether `program` is one that can be started: a path, or a name that PATH has.
+fn runs(program: &str) -> bool {
+    let executable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if program.contains('/') {
+        return executable(Path::new(program));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| executable(&folder.join(program)))
+}
+
+/// Whether the experiment honours the condition `key` on any Linux kernel.
+///
+/// # Errors
+/// Why not, and what to do instead.
+pub fn honours(experiment: &Experiment, key: &str) -> Result<(), Dishonoured> {
+    let looked_into =
+        matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_) | Experiment::Forkstorm(_));
+    match key {
+        "functions" | "profile" if !looked_into => Err((
+            format!("performs {} without looking into the kernel", experiment.name()),
+            "leave it out, or use mapanon, mapfile or forkstorm".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether this machine and this user can have the condition.
+fn here(key: &str, value: &str) -> Result<(), Dishonoured> {
+    let no = |why: String, remedy: &str| Err((why, remedy.to_owned()));
+    match (key, value) {
+        ("memory", "none") | ("profile", "0") => Ok(()),
+        ("memory", _) => match cgroup::available() {
+            Ok(_) => Ok(()),
+            Err(why) => no(format!("cannot limit memory here: {why}"), "or use --memory none"),
+        },
+        ("swap", "file" | "zram") if !swap::permitted() => no(
+            "cannot make swap for a run as this user".into(),
+            "run as root (it needs the capability CAP_SYS_ADMIN)",
+        ),
+        ("swap", "zram") if !zram::available() => {
+            no("has no zram".into(), "load it with: modprobe zram num_devices=0")
+        }
+        ("thp", _) => writable(settings::THP),
+        ("swappiness", _) => writable(settings::SWAPPINESS),
+        ("set", file) => writable(file.split_once('=').map_or(file, |(path, _)| path)),
+        ("functions", _) => sampling(99),
+        ("profile", hertz) => sampling(hertz.parse().unwrap_or(99)),
+        _ => Ok(()),
+    }
+}
+
+fn writable(path: &str) -> Result<(), Dishonoured> {
+    if let Err(error) = settings::read(Path::new(path)) {
+        return Err((format!("cannot set it: {}", error.what), "leave it out on this kernel".to_owned()));
+    }
+    match access(path, Access::WRITE_OK) {
+        Ok(()) => Ok(()),
+        Err(error) => Err((format!("cannot write {path} ({error})"), "run as root".to_owned())),
+    }
+}
+
+fn sampling(hertz: u32) -> Result<(), Dishonoured> {
+    match Sampling::clock(hertz) {
+        Ok(_) => Ok(()),
+        Err(error) => Err((format!("cannot look into the kernel here ({error})"), REMEDY.to_owned())),
+    }
+}
+
+/// Refuses conditions that mean nothing beside each other.
+fn combined(setting: &Setting) -> Result<(), Unsupported> {
+    if setting.swap == Some(Swap::None) && setting.limit().is_none() {
+        return Err(Unsupported::new(
+            HOST,
+            What::Condition("swap=none".to_owned()),
+            "keeps a load from the machine's swap only inside a memory limit",
+            "give --memory SIZE too",
+        ));
+    }
+    Ok(())
+}
+
+fn own_swap(setting: &Setting) -> bool {
+    matches!(setting.swap, Some(Swap::File | Swap::Zram))
+}
+
+/// Bytes of the swap that is made for the run.
+fn swap_bytes(setting: &Setting, anonymous: u64, page: u64) -> u64 {
+    match (setting.swap, setting.swap_size) {
+        (None | Some(Swap::None), _) => 0,
+        (_, Some(size)) => size.bytes(page).next_multiple_of(page),
+        (_, None) => anonymous.saturating_add(confine::SWAP_SLACK),
+    }
+}
+
+/// Adds the conditions that hold because the machine has them so.
+fn describe(settled: &mut Settled) {
+    settled.also("memory", "none", Origin::Target);
+    settled.also("swap", "machine", Origin::Target);
+    let present = |path: &str| settings::read(Path::new(path)).ok();
+    match &settled.experiment {
+        // Base pages, whatever the machine has: the experiment advises against huge ones.
+        Experiment::Mapanon(_) => settled.also("thp", "never", Origin::Default),
+        _ => {
+            if let Some(mode) = present(settings::THP) {
+                settled.also("thp", mode, Origin::Target);
+            }
+        }
+    }
+    if let Some(swappiness) = present(settings::SWAPPINESS) {
+        settled.also("swappiness", swappiness, Origin::Target);
+    }
+}
+
+/// Bytes that the harness takes beside the load: the stream, the page maps, the counts.
+fn buffers(experiment: &Experiment) -> u64 {
+    match experiment {
+        Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
+            const LOOKS: u64 = 16;
+            let stream = paging.references.saturating_mul(4);
+            let maps = paging.pages.saturating_mul(8 + 2 * LOOKS);
+            HARNESS.saturating_add(stream).saturating_add(maps)
+        }
+        _ => HARNESS,
+    }
+}
+
+/// About how long a repetition takes. For references: what a hit and a fault cost on a machine of today.
+fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64> {
+    const HIT: f64 = 200e-9;
+    const FAULT: f64 = 50e-6;
+    match experiment {
+        Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
+            let size = paging.pages as f64 * page as f64;
+            let outside = limit.map_or(0.0, |limit| (1.0 - limit as f64 / size).max(0.0));
+            Some(paging.references as f64 * (HIT + outside * FAULT) + size / 1e9)
+        }
+        Experiment::Vmtest(vmtest) => Some(vmtest.sweep().bytes(page).len() as f64 * vmtest.seconds),
+        Experiment::Fileread(fileread) => {
+            let cases = fileread.files().bytes(page).len() * fileread.access.len();
+            Some(cases as f64 * fileread.seconds)
+        }
+        Experiment::Seqread(seqread) => Some(2.0 * seqread.transfers.bytes(1).len() as f64 * seqread.seconds),
+        Experiment::Clock(clock) => Some(f64::from(clock.steps) * clock.step as f64 / 1e3),
+        Experiment::Faultscale(scale) => match scale.work {
+            pagelab_experiment::experiments::Work::Build => None,
+            _ => Some(scale.workers.len() as f64 * scale.seconds),
+        },
+        Experiment::Forkstorm(_) | Experiment::Command(_) | Experiment::Record(_) => None,
+    }
+}
+
+fn privileges(setting: &Setting) -> Vec<String> {
+    let mut list = Vec::new();
+    let mut need = |wanted: bool, text: &str| {
+        if wanted {
+            list.push(text.to_owned());
+        }
+    };
+    need(
+        setting.limit().is_some(),
+        "a memory cgroup of this user's (root, or a delegated one): the memory limit",
+    );
+    need(own_swap(setting), "CAP_SYS_ADMIN (root): swap of the run's own");
+    let writes = setting.thp.is_some() || setting.swappiness.is_some() || !setting.set.is_empty();
+    need(writes, "root: the kernel's settings");
+    let looks = setting.functions || setting.profile.is_some_and(|hertz| hertz > 0);
+    need(looks, "root or a low kernel.perf_event_paranoid: functions and profile");
+    list
+}
+
+fn changes(setting: &Setting, swap: u64, need: Footprint, device: Option<&Path>) -> Vec<String> {
+    let mut list = Vec::new();
+    if let Some(limit) = setting.limit() {
+        let parent = cgroup::available().unwrap_or_default();
+        list.push(format!("a cgroup below {} with a memory limit of {limit}", parent.display()));
+    }
+    let folder = confine::scratch_path();
+    match (setting.swap, device) {
+        (Some(Swap::File), Some(device)) => list.push(format!("swap on {}", device.display())),
+        (Some(Swap::File), None) => {
+            list.push(format!("a swap file of {swap} bytes in {}, switched on", folder.display()));
+        }
+        (Some(Swap::Zram), ..) => list.push(format!("a zram device of {swap} bytes, swap switched on")),
+        _ => {}
+    }
+    if need.file > 0 {
+        list.push(format!("a scratch file of {} bytes in {}", need.file, folder.display()));
+    }
+    let files = [
+        setting.thp.map(|mode| (settings::THP.to_owned(), mode.to_string())),
+        setting.swappiness.map(|value| (settings::SWAPPINESS.to_owned(), value.to_string())),
+    ];
+    let files = files.into_iter().flatten();
+    let others = setting.set.iter().map(|file| (file.path.clone(), file.value.clone()));
+    for (path, value) in files.chain(others) {
+        let now = settings::read(Path::new(&path)).unwrap_or_default();
+        list.push(format!("{path} = {value} (now {now})"));
+    }
+    list
+}

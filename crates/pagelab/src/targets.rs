@@ -1,0 +1,135 @@
+//! The targets by name: opens one, and knows which of them honour what.
+
+use std::path::Path;
+
+use anyhow::Result;
+use pagelab_experiment::experiments::Command;
+use pagelab_experiment::target::TargetKind;
+use pagelab_experiment::{Experiment, Request, Setting, Target, TargetSpec, Unsupported, What};
+use pagelab_guest::Guest;
+use pagelab_live::Host;
+use pagelab_model::policy::PolicyKind;
+use pagelab_model::published::PUBLISHED;
+use pagelab_model::systems::SYSTEMS;
+use pagelab_model::target::Model;
+
+use crate::failure::usage;
+
+/// The target that `spec` names, with its own options.
+///
+/// # Errors
+/// When there is no such image or model, or an option is unknown or its value impossible.
+pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Target>> {
+    let wrong = |problem: String| usage(format!("--on {spec}: {problem} (see: pagelab targets)"));
+    Ok(match (&spec.kind, own.first()) {
+        (TargetKind::Host, None) => Box::new(Host::new()),
+        (TargetKind::Host, Some((key, _))) => return Err(wrong(format!("the host has no option '{key}'"))),
+        (TargetKind::Model(name), _) => Box::new(Model::new(name, own).map_err(|e| wrong(e.to_string()))?),
+        (TargetKind::Kernel(path), _) => Box::new(Guest::new(Path::new(path), own).map_err(wrong)?),
+    })
+}
+
+/// The name of every model.
+pub fn models() -> impl Iterator<Item = String> {
+    let systems = SYSTEMS.iter().map(|system| system.name);
+    let published = PUBLISHED.iter().map(|system| system.name);
+    let policies = PolicyKind::catalogue().iter().map(|(name, _)| *name);
+    systems.chain(published).chain(policies).map(str::to_owned)
+}
+
+/// The kinds of targets that a table of what is honoured has a column for.
+pub fn kinds() -> Vec<String> {
+    let mut kinds = vec!["host".to_owned(), KERNEL.to_owned()];
+    kinds.extend(models().filter(|name| !name.contains("TAU")).map(|name| format!("model:{name}")));
+    kinds
+}
+
+/// Stands for any kernel image.
+pub const KERNEL: &str = "kernel:PATH";
+
+/// Whether the kind of target honours the experiment under `setting`, as far as that does not depend on an image
+/// or on privileges.
+///
+/// # Errors
+/// What is not honoured.
+pub fn honours(kind: &str, experiment: &Experiment, setting: &Setting) -> Result<(), Box<Unsupported>> {
+    let request = Request::new(experiment.clone(), setting.clone());
+    let by_kernel = |target: &str| {
+        for (key, value) in setting.assignments() {
+            pagelab_live::plan::honours(experiment, &key).map_err(|(why, remedy)| {
+                let what = What::Condition(format!("{key}={value}"));
+                Box::new(Unsupported::new(target, what, why, remedy))
+            })?;
+        }
+        Ok(())
+    };
+    match kind.strip_prefix("model:") {
+        None if kind == KERNEL => {
+            pagelab_guest::honours(kind, experiment).map_err(Box::new)?;
+            by_kernel(kind)
+        }
+        None => by_kernel(kind),
+        Some(name) => {
+            let model = Model::new(name, &[]).expect("the catalogue names models");
+            model.plan(&request).map(drop).map_err(Box::new)
+        }
+    }
+}
+
+/// A setting with one condition alone, for each condition that there is; the conditions that mean nothing alone
+/// have what they need beside them.
+pub fn single_conditions() -> Vec<(&'static str, Setting)> {
+    let list: [(&str, &[(&str, &str)]); 8] = [
+        ("memory", &[("memory", "32M")]),
+        ("swap", &[("memory", "32M"), ("swap", "file")]),
+        ("swap-size", &[("memory", "32M"), ("swap", "file"), ("swap-size", "96M")]),
+        ("thp", &[("thp", "always")]),
+        ("swappiness", &[("swappiness", "37")]),
+        ("functions", &[("functions", "on")]),
+        ("profile", &[("profile", "99")]),
+        ("set", &[("set", "/proc/sys/vm/page-cluster=2")]),
+    ];
+    let setting = |pairs: &[(&str, &str)]| {
+        let mut setting = Setting::default();
+        for (key, value) in pairs {
+            assert_eq!(setting.apply(key, value), Ok(true), "{key}={value}");
+        }
+        setting
+    };
+    list.into_iter().map(|(name, pairs)| (name, setting(pairs))).collect()
+}
+
+/// Every experiment with its defaults; of `command`, a program that every system has.
+pub fn experiments() -> Vec<Experiment> {
+    let bare = |name: &str| serde_json::from_value(serde_json::json!({ "experiment": name }));
+    let all = Experiment::catalogue()
+        .into_iter()
+        .map(|declared| bare(&declared.name).expect("every experiment has defaults"));
+    let with_program = all.map(|experiment| match experiment {
+        Experiment::Command(_) => Experiment::Command(Command::new(vec!["true".to_owned()])),
+        other => other,
+    });
+    with_program.collect()
+}
+
+/// The refusal, with the kinds of targets that honour what this one does not.
+pub fn with_alternatives(refused: Unsupported, target: &TargetSpec, request: &Request) -> anyhow::Error {
+    /// Names that a message has room for.
+    const NAMED: usize = 4;
+    if refused.what == What::Machine {
+        return anyhow::anyhow!(refused);
+    }
+    let own = match &target.kind {
+        TargetKind::Host => "host".to_owned(),
+        TargetKind::Kernel(_) => KERNEL.to_owned(),
+        TargetKind::Model(name) => format!("model:{name}"),
+    };
+    let others = kinds().into_iter().filter(|kind| *kind != own);
+    let mut honoured_by: Vec<String> =
+        others.filter(|kind| honours(kind, &request.experiment, &request.asked).is_ok()).collect();
+    if honoured_by.len() > NAMED {
+        honoured_by.truncate(NAMED);
+        honoured_by.push("others (see: pagelab targets --honours)".to_owned());
+    }
+    usage(Unsupported { honoured_by, ..refused }.to_string())
+}
