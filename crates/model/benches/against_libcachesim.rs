@@ -14,14 +14,13 @@
 //! libCacheSim's own time is what it reports as throughput, which leaves out starting the program;
 //! ours is a clock around the work.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use pagelab_model::mrc::lru::LruCurve;
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::replay::{Replayed, replay_all};
+use pagelab_model::replay::{Replayed, replay};
 use pagelab_reference::trace::{Options, load};
 use pagelab_reference::{Pattern, Stream};
 
@@ -58,9 +57,7 @@ fn stream_of(trace: &Path) -> Stream {
 }
 
 fn replay_one(stream: &Stream, kind: &PolicyKind, frames: u32) -> Replayed {
-    replay_all(stream, &[(kind.clone(), frames)], 1, &|_, _| ControlFlow::Continue(()))
-        .expect("nobody interrupts")
-        .remove(0)
+    replay(stream, kind, frames)
 }
 
 /// Nanoseconds a request and the miss ratio as cachesim printed it.

@@ -1,8 +1,7 @@
-//! The same stream on many policies and sizes, on every core, with progress and interruption.
+//! The same stream on many policies and sizes, in batches that the caller may spread over threads, with
+//! progress and interruption.
 
-use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::ops::{ControlFlow, Range};
 
 use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
@@ -42,9 +41,9 @@ impl Replayed {
 #[error("the replay was interrupted")]
 pub struct Interrupted;
 
-/// Told after every half million references of a run: references replayed so far and in all, over all
-/// runs. It is called from several threads; `Break` ends the replay.
-pub type Progress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;
+/// Told how many references a batch has replayed since it was told last, every few milliseconds; `Break`
+/// ends the batch.
+pub type Progress<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
 /// Replays one policy with `frames` (at least 1) frames.
 ///
@@ -52,99 +51,81 @@ pub type Progress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;
 /// For `opt`, when the stream has 2^32 − 1 references or more; for `ws`, when it has more than that.
 pub fn replay(stream: &Stream, policy: &PolicyKind, frames: u32) -> Replayed {
     let runs = [(policy.clone(), frames)];
-    let mut replayed = replay_all(stream, &runs, 1, &|_, _| ControlFlow::Continue(()))
+    let mut replayed = Replays::new(stream, &runs)
+        .perform(0..1, &mut |_| ControlFlow::Continue(()))
         .expect("the callback never interrupts");
     replayed.remove(0)
 }
 
-/// Replays every (policy, frames) pair on `threads` threads; results in the order of `runs`.
-///
-/// The runs of a thread share one pass over the stream. Tables take up to 16 bytes a page and run;
-/// when all runs together would need more than half a GiB they are done in several passes. `opt`
-/// needs 4 bytes a reference more, once.
-///
-/// # Errors
-/// When `progress` asks to stop.
-///
-/// # Panics
-/// As [`replay`].
-pub fn replay_all(
-    stream: &Stream,
-    runs: &[(PolicyKind, u32)],
-    threads: usize,
-    progress: &Progress,
-) -> Result<Vec<Replayed>, Interrupted> {
-    let future = runs
-        .iter()
-        .any(|(kind, _)| kind.needs_future())
-        .then(|| NextUse::of(stream.pages(), stream.references()));
-    let threads = threads.clamp(1, runs.len().max(1));
-    let alive = usize::try_from(BUDGET / (16 * u64::from(stream.pages()) + 1)).unwrap_or(usize::MAX);
-    // As few passes as the budget allows, and no thread with less to do than another by more than a run.
-    let batch = (alive / threads).clamp(1, runs.len().div_ceil(threads).max(1));
-    let total = runs.len() as u64 * stream.len() as u64;
-    let (taken, done, stop) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
-    let results = Mutex::new(vec![None; runs.len()]);
-    let work = || {
-        loop {
-            let first = taken.fetch_add(batch, Relaxed);
-            let Some(mine) = runs.get(first..runs.len().min(first.saturating_add(batch))) else { return };
-            if mine.is_empty() {
-                return;
-            }
-            let replayed = pass(stream, mine, future.as_ref(), &|n| {
-                let sum = done.fetch_add(n, Relaxed) + n;
-                if progress(sum, total).is_break() {
-                    stop.store(true, Relaxed);
-                }
-                stop.load(Relaxed)
-            });
-            let Some(replayed) = replayed else { return };
-            let mut results = results.lock().expect("no thread panics while it holds the lock");
-            for (place, one) in results[first..].iter_mut().zip(replayed) {
-                *place = Some(one);
-            }
-        }
-    };
-    if threads == 1 {
-        work();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(work);
-            }
-        });
-    }
-    let results = results.into_inner().expect("no thread panics while it holds the lock");
-    results.into_iter().collect::<Option<Vec<_>>>().ok_or(Interrupted)
+/// The same stream on many (policy, frames) pairs. The caller performs them in [`Replays::batches`], in any order and
+/// on as many threads as it has; what a batch gives does not depend on that.
+#[derive(Debug)]
+pub struct Replays<'a> {
+    stream: &'a Stream,
+    runs: &'a [(PolicyKind, u32)],
+    future: Option<NextUse>,
 }
 
-/// One pass over the stream for these runs; `None` when `stopped` says so. It is told the references
-/// replayed since it was called last.
-fn pass(
-    stream: &Stream,
-    runs: &[(PolicyKind, u32)],
-    future: Option<&NextUse>,
-    stopped: &dyn Fn(u64) -> bool,
-) -> Option<Vec<Replayed>> {
-    let mut policies: Vec<(Box<dyn Policy + '_>, u64)> =
-        runs.iter().map(|(kind, frames)| (kind.build(stream.pages(), *frames, future), 0)).collect();
-    for chunk in stream.references().chunks(CHUNK) {
-        for (policy, misses) in &mut policies {
-            *misses += policy.misses(chunk);
-            if stopped(chunk.len() as u64) {
-                return None;
+impl<'a> Replays<'a> {
+    /// Reads the future, where a policy needs it: 4 bytes a reference.
+    ///
+    /// # Panics
+    /// As [`replay`].
+    pub fn new(stream: &'a Stream, runs: &'a [(PolicyKind, u32)]) -> Self {
+        let future = runs
+            .iter()
+            .any(|(kind, _)| kind.needs_future())
+            .then(|| NextUse::of(stream.pages(), stream.references()));
+        Self { stream, runs, future }
+    }
+
+    /// References to replay in all.
+    pub fn references(&self) -> u64 {
+        self.runs.len() as u64 * self.stream.len() as u64
+    }
+
+    /// The runs in batches for this many workers. The runs of a batch share one pass over the stream. Their tables
+    /// take up to 16 bytes a page and run; when all workers together would need more than half a GiB, there are
+    /// more batches.
+    pub fn batches(&self, workers: usize) -> Vec<Range<usize>> {
+        let (runs, workers) = (self.runs.len(), workers.clamp(1, self.runs.len().max(1)));
+        let alive = usize::try_from(BUDGET / (16 * u64::from(self.stream.pages()) + 1)).unwrap_or(usize::MAX);
+        // As few passes as the budget allows, and no worker with less to do than another by more than a run.
+        let size = (alive / workers).clamp(1, runs.div_ceil(workers).max(1));
+        (0..runs).step_by(size).map(|first| first..runs.min(first + size)).collect()
+    }
+
+    /// Performs a batch; results in the order of its runs.
+    ///
+    /// # Errors
+    /// When `progress` asks to stop.
+    pub fn perform(
+        &self,
+        batch: Range<usize>,
+        progress: &mut Progress,
+    ) -> Result<Vec<Replayed>, Interrupted> {
+        let (stream, runs) = (self.stream, &self.runs[batch]);
+        let mut policies: Vec<(Box<dyn Policy + '_>, u64)> = runs
+            .iter()
+            .map(|(kind, frames)| (kind.build(stream.pages(), *frames, self.future.as_ref()), 0))
+            .collect();
+        for chunk in stream.references().chunks(CHUNK) {
+            for (policy, misses) in &mut policies {
+                *misses += policy.misses(chunk);
+                if progress(chunk.len() as u64).is_break() {
+                    return Err(Interrupted);
+                }
             }
         }
+        let replayed = runs.iter().zip(policies).map(|((kind, frames), (policy, misses))| Replayed {
+            policy: kind.clone(),
+            frames: *frames,
+            references: stream.len() as u64,
+            misses,
+            mean_resident: policy.mean_resident(),
+        });
+        Ok(replayed.collect())
     }
-    let replayed = runs.iter().zip(policies).map(|((kind, frames), (policy, misses))| Replayed {
-        policy: kind.clone(),
-        frames: *frames,
-        references: stream.len() as u64,
-        misses,
-        mean_resident: policy.mean_resident(),
-    });
-    Some(replayed.collect())
 }
 
 #[cfg(test)]
@@ -158,41 +139,50 @@ mod tests {
     }
 
     #[test]
-    fn many_runs_on_many_threads_give_what_each_gives_alone() {
+    fn runs_give_in_any_batches_what_each_gives_alone() {
         let stream = stream();
         let runs: Vec<_> = ["lru", "opt", "sieve", "ws:1000", "2q"]
             .iter()
             .flat_map(|name| [10, 500, 5000].map(|frames| (name.parse().unwrap(), frames)))
             .collect();
-        let all = replay_all(&stream, &runs, 3, &|_, _| ControlFlow::Continue(())).unwrap();
-        for ((kind, frames), one) in runs.iter().zip(&all) {
-            assert_eq!(*one, replay(&stream, kind, *frames));
+        let alone: Vec<_> = runs.iter().map(|(kind, frames)| replay(&stream, kind, *frames)).collect();
+        let replays = Replays::new(&stream, &runs);
+        for workers in [1, 2, 3, 100] {
+            let batches = replays.batches(workers);
+            assert!(batches.len() >= workers.min(runs.len()), "{batches:?}");
+            let perform = |batch| replays.perform(batch, &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(batches.into_iter().flat_map(perform).collect::<Vec<_>>(), alone);
+        }
+        for ((kind, frames), one) in runs.iter().zip(&alone) {
             assert_eq!((&one.policy, one.frames, one.references), (kind, *frames, 700_000));
         }
-        assert_eq!(all[1].misses, lru_misses(&stream, 500));
-        assert_eq!(all[4].misses, opt_misses(&stream, 500));
-        assert!(all[9].mean_resident.is_some_and(|mean| mean > 100.0 && mean < 1000.0));
+        assert_eq!(alone[1].misses, lru_misses(&stream, 500));
+        assert_eq!(alone[4].misses, opt_misses(&stream, 500));
+        assert!(alone[9].mean_resident.is_some_and(|mean| mean > 100.0 && mean < 1000.0));
     }
 
     #[test]
     fn progress_is_complete_and_can_stop() {
         let stream = stream();
         let runs = vec![(PolicyKind::Fifo, 100); 4];
-        let most = AtomicU64::new(0);
-        replay_all(&stream, &runs, 2, &|done, total| {
-            assert_eq!(total, 2_800_000);
-            most.fetch_max(done, Relaxed);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-        assert_eq!(most.into_inner(), 2_800_000);
-        assert_eq!(replay_all(&stream, &runs, 2, &|_, _| ControlFlow::Break(())), Err(Interrupted));
+        let replays = Replays::new(&stream, &runs);
+        assert_eq!(replays.references(), 2_800_000);
+        let mut done = 0;
+        for batch in replays.batches(2) {
+            replays
+                .perform(batch, &mut |n| {
+                    done += n;
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+        }
+        assert_eq!(done, 2_800_000);
+        assert_eq!(replays.perform(0..2, &mut |_| ControlFlow::Break(())), Err(Interrupted));
     }
 
     #[test]
     fn no_runs_and_no_references_are_no_special_case() {
-        let quiet = |_, _| ControlFlow::Continue(());
-        assert_eq!(replay_all(&stream(), &[], 2, &quiet), Ok(Vec::new()));
+        assert_eq!(Replays::new(&stream(), &[]).batches(2), []);
         let empty = Stream::new(1, Vec::new());
         for (name, _) in PolicyKind::catalogue() {
             let one = replay(&empty, &name.replace("TAU", "5").parse().unwrap(), 1);

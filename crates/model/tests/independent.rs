@@ -6,12 +6,14 @@ use std::process::ExitCode;
 
 use pagelab_model::policy::opt::NextUse;
 use pagelab_model::policy::{PolicyKind, lru_misses, opt_misses};
+use pagelab_reference::Stream;
 use pagelab_reference::trace::{Options, load};
 use pagelab_testing::{Need, run, tests};
 
 fn main() -> ExitCode {
     run(tests! {
         misses_on_a_real_trace_are_those_of_an_independent_simulator: TRACES;
+        lirs_has_the_misses_of_its_authors_program: TRACES;
     })
 }
 
@@ -47,6 +49,8 @@ fn misses_on_a_real_trace_are_those_of_an_independent_simulator() {
         let ours = match theirs {
             "s3fifo" => "s3-fifo",
             "clockpro" => "clock-pro",
+            // Its share of HIR frames has no lower bound but one frame.
+            "lirs" => "lirs:least=1",
             "belady" => "opt",
             same => same,
         };
@@ -70,4 +74,28 @@ fn misses_on_a_real_trace_are_those_of_an_independent_simulator() {
         compared += 1;
     }
     assert!(compared >= 100, "only {compared} rows compared");
+}
+
+fn lirs_has_the_misses_of_its_authors_program() {
+    let table = std::fs::read_to_string(folder().join("lirs-jiang.csv")).unwrap();
+    let mut compared = 0;
+    let mut loaded: Option<(String, Stream)> = None;
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(',').collect();
+        if loaded.as_ref().is_none_or(|(name, _)| name != fields[0]) {
+            let trace =
+                load(&folder().join(fields[0]), &Options::default(), |_| {}).expect("the trace can be read");
+            // That program takes a reference to the page referenced just before as no reference.
+            let mut list = trace.stream.references().to_vec();
+            list.dedup();
+            loaded = Some((fields[0].to_owned(), Stream::new(trace.stream.pages(), list)));
+        }
+        let (_, stream) = loaded.as_ref().expect("just loaded");
+        let (frames, wanted): (u32, u64) = (fields[1].parse().unwrap(), fields[3].parse().unwrap());
+        let kind: PolicyKind = "lirs".parse().unwrap();
+        let misses = kind.build(stream.pages(), frames, None).misses(stream.references());
+        assert_eq!(misses, wanted, "{} with {frames} frames", fields[0]);
+        compared += 1;
+    }
+    assert!(compared >= 50, "only {compared} rows compared");
 }

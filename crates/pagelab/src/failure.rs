@@ -10,6 +10,8 @@ pub enum CommandError {
     Usage(String),
     /// The user ended it: 130, as shells report an interrupted program.
     Interrupted,
+    /// The same of a command that keeps nothing in the notebook.
+    Stopped,
 }
 
 impl CommandError {
@@ -17,7 +19,7 @@ impl CommandError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Interrupted => 130,
+            Self::Interrupted | Self::Stopped => 130,
         }
     }
 }
@@ -27,6 +29,7 @@ impl fmt::Display for CommandError {
         match self {
             Self::Usage(text) => f.write_str(text),
             Self::Interrupted => f.write_str("interrupted; what was finished is in the notebook"),
+            Self::Stopped => f.write_str("interrupted"),
         }
     }
 }

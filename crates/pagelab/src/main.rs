@@ -14,6 +14,7 @@ mod page;
 mod performance;
 mod progress;
 mod recording;
+mod spread;
 mod stream;
 mod suite;
 mod summary;

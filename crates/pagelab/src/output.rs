@@ -30,6 +30,11 @@ pub fn line(text: fmt::Arguments<'_>) {
     }
 }
 
+/// Prints a line about the figures: with them, or on standard error where these are JSON.
+pub fn aside(text: &str, json: bool) {
+    if json { eprintln!("{text}") } else { say!("{text}") }
+}
+
 /// Prints sentences, broken at spaces where the terminal ends, never within a name or before a unit; the
 /// lines after the first are indented by `rest`.
 pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {

@@ -1,23 +1,52 @@
 //! The STREAM argument of `replay`, `mrc` and `wss`: a recorded trace or a generated pattern.
 
 use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
-use pagelab_reference::trace::{self, Format, Options};
+use pagelab_experiment::Size;
+use pagelab_experiment::size::SizeError;
+use pagelab_reference::trace::{self, Format, Options, Reading};
 use pagelab_reference::{Pattern, Stream};
 
 use crate::context::Context;
 use crate::failure::usage;
 use crate::progress::Work;
 
+/// The formats' names, for help, completions and errors alike.
+#[derive(Clone)]
+struct Formats;
+
+impl clap::builder::TypedValueParser for Formats {
+    type Value = Format;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Format, clap::Error> {
+        let names = clap::builder::PossibleValuesParser::new(Format::ALL.map(|(_, name, _)| name));
+        let name = names.parse_ref(command, argument, value)?;
+        Ok(name.parse().expect("every name is a format's"))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue> + '_>> {
+        let value = |(_, name, help): (Format, &'static str, &'static str)| {
+            clap::builder::PossibleValue::new(name).help(help)
+        };
+        Some(Box::new(Format::ALL.into_iter().map(value)))
+    }
+}
+
 /// What to read or to generate.
 #[derive(clap::Args, Debug)]
 pub struct StreamArguments {
-    /// A recorded trace (plain, gzip or zstd), or a pattern (see: pagelab patterns)
+    /// A recorded trace (plain, gzip or zstd; - for standard input), or a pattern (see: pagelab patterns)
     #[arg(value_name = "STREAM")]
     pub stream: String,
     /// The trace's format, where it is not recognised
-    #[arg(long, value_name = "oracle-general|lackey|csv|load-store|text|u64")]
+    #[arg(long, value_name = "FORMAT", value_parser = Formats)]
     format: Option<Format>,
     /// Bytes in a page, for traces of byte addresses
     #[arg(long, value_name = "BYTES", default_value_t = trace::DEFAULT_PAGE_SIZE)]
@@ -33,25 +62,62 @@ pub struct StreamArguments {
     seed: u64,
 }
 
+/// A stream and, of a recorded one, how it was read.
+pub struct Loaded {
+    pub stream: Stream,
+    reading: Option<Reading>,
+}
+
 impl StreamArguments {
-    /// Reads or generates the stream. A file of that name comes before a pattern.
-    pub fn load(&self, context: &Context) -> Result<Stream> {
+    /// The recorded trace, `-` for standard input; a file of that name comes before a pattern.
+    pub fn trace(&self) -> Option<&Path> {
         let path = Path::new(&self.stream);
-        if path.exists() {
-            let options = Options { format: self.format, page_size: self.page_size };
+        (self.stream == "-" || path.exists()).then_some(path)
+    }
+
+    fn options(&self) -> Options {
+        Options { format: self.format, page_size: self.page_size }
+    }
+
+    /// Reads or generates the stream.
+    pub fn load(&self, context: &Context) -> Result<Loaded> {
+        if let Some(path) = self.trace() {
             let work = Work::new("reading the trace", context.quiet);
-            return Ok(trace::load(path, &options, |fraction| work.at(fraction))?.stream);
+            let trace = trace::load(path, &self.options(), |fraction| work.at(fraction))?;
+            return Ok(Loaded { stream: trace.stream, reading: Some(trace.reading) });
         }
         match self.stream.parse::<Pattern>() {
             Ok(pattern) => {
                 let work = Work::new("making the stream", context.quiet);
-                pattern
+                let stream = pattern
                     .stream_with(self.pages, self.references, self.seed, &mut |fraction| work.at(fraction))
-                    .map_err(|e| usage(e.to_string()))
+                    .map_err(|e| usage(e.to_string()))?;
+                Ok(Loaded { stream, reading: None })
             }
             Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!("there is no trace {}", self.stream)),
             Err(error) => Err(usage(format!("'{}' is no file, and {error}", self.stream))),
         }
+    }
+
+    /// Gives every page to `take`, without keeping the stream where it is recorded; what there is to say of it.
+    pub fn pass(&self, context: &Context, mut take: impl FnMut(u64)) -> Result<Option<String>> {
+        let Some(path) = self.trace() else {
+            let loaded = self.load(context)?;
+            loaded.stream.references().iter().for_each(|&page| take(u64::from(page)));
+            return Ok(None);
+        };
+        let work = Work::new("sampling the trace", context.quiet);
+        let options = self.options();
+        let reading = trace::read(
+            path,
+            &options,
+            |fraction| work.at(fraction),
+            |pages| {
+                pages.iter().for_each(|&page| take(page));
+                Ok(())
+            },
+        )?;
+        Ok(Some(described(&reading)))
     }
 
     /// The bytes of a page, for sizes in bytes.
@@ -60,14 +126,77 @@ impl StreamArguments {
     }
 }
 
-/// Sizes in pages, each at least 1.
-pub fn frames(sizes: &[pagelab_experiment::Size], page_size: u64) -> Result<Vec<u32>> {
+impl Loaded {
+    /// How a recorded stream was read: the format always stands where it can be judged.
+    pub fn described(&self) -> Option<String> {
+        self.reading.as_ref().map(described)
+    }
+}
+
+fn described(reading: &Reading) -> String {
+    let first: Vec<String> = reading.first.iter().map(u64::to_string).collect();
+    let pages = reading.page_size.map_or_else(String::new, |size| format!(", pages of {size} bytes"));
+    format!("format {} ({}){pages}; first pages {}", reading.format, reading.why, first.join(", "))
+}
+
+/// An amount of memory as `replay` and `mrc` take it: a size, or a percentage of the stream's pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Memory {
+    Size(Size),
+    Percent(f64),
+}
+
+impl FromStr for Memory {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim().strip_suffix('%') {
+            None => text
+                .parse()
+                .map(Self::Size)
+                .map_err(|e: SizeError| format!("{e}, or a percentage of the pages")),
+            Some(number) => {
+                let percent = number.parse().ok().filter(|p: &f64| *p > 0.0 && *p <= 100.0);
+                percent
+                    .map(Self::Percent)
+                    .ok_or_else(|| format!("'{text}': write a percentage of the pages above 0 and up to 100"))
+            }
+        }
+    }
+}
+
+/// Sizes in pages, each at least 1, for a stream of `pages` pages.
+pub fn frames(sizes: &[Memory], page_size: u64, pages: u32) -> Result<Vec<u32>> {
     sizes
         .iter()
-        .map(|size| match u32::try_from(size.pages(page_size)) {
-            Ok(0) => Err(usage(format!("--memory {size} is less than a page of {page_size} bytes"))),
-            Ok(frames) => Ok(frames),
-            Err(_) => Err(usage(format!("--memory {size} is more than {} pages", u32::MAX))),
+        .map(|memory| match *memory {
+            Memory::Percent(percent) => Ok(((f64::from(pages) * percent / 100.0).round() as u32).max(1)),
+            Memory::Size(size) => match u32::try_from(size.pages(page_size)) {
+                Ok(0) => Err(usage(format!("--memory {size} is less than a page of {page_size} bytes"))),
+                Ok(frames) => Ok(frames),
+                Err(_) => Err(usage(format!("--memory {size} is more than {} pages", u32::MAX))),
+            },
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_a_size_or_a_percentage() {
+        let memory = |text: &str| text.parse::<Memory>();
+        let list = [
+            memory("10p").unwrap(),
+            memory("64K").unwrap(),
+            memory("12.5%").unwrap(),
+            memory("0.1%").unwrap(),
+        ];
+        assert_eq!(frames(&list, 4096, 200).unwrap(), [10, 16, 25, 1]);
+        for wrong in ["0%", "101%", "x%", "", "5q"] {
+            assert!(memory(wrong).is_err(), "{wrong}");
+        }
+        assert!(frames(&[memory("100").unwrap()], 4096, 200).is_err());
+    }
 }

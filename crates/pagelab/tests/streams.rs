@@ -31,7 +31,7 @@ fn replay_counts_misses_for_each_model_and_size() {
 #[test]
 fn curves_agree_with_replays_and_samples_come_close() {
     let lab = Lab::new();
-    let stream = "zipf:0.9 --pages 20000 --references 200000 --memory 1000p,5000p";
+    let stream = "zipf:0.9 --pages 20000 --references 200000 --memory 1000p,25%";
     let exact = lines(&lab.ok(&format!("mrc {stream} --json")));
     let replayed = lines(&lab.ok(&format!("replay {stream} --on model:lru --json")));
     for (curve, replay) in exact.iter().zip(&replayed) {
@@ -81,4 +81,96 @@ fn torn_and_foreign_traces_are_refused_with_the_place() {
     assert!(error.contains('3'), "{error}");
     lab.fails("replay missing.txt --memory 4p", 3);
     lab.fails("replay linear --memory 0", 2);
+}
+
+#[test]
+fn a_sample_has_no_figure_below_a_hundred_sampled_pages() {
+    let lab = Lab::new();
+    let rows = lines(
+        &lab.ok("mrc zipf:0.8 --pages 50000 --references 200000 --sample 0.1 --memory 1p,900p,20000p --json"),
+    );
+    assert!(rows[0]["miss_ratio"].is_null() && rows[1]["miss_ratio"].is_null());
+    assert!(rows[2]["miss_ratio"].as_f64().unwrap() > 0.1);
+}
+
+#[test]
+fn the_format_of_a_trace_is_always_said() {
+    let lab = Lab::new();
+    let pages: Vec<u8> = (0..500u32).flat_map(|n| (n * 7 % 100).to_le_bytes()).collect();
+    std::fs::write(lab.path("pages.bin"), pages).unwrap();
+    let printed = lab.ok("replay pages.bin --memory 10%");
+    assert!(printed.contains("500 references to 100 pages"), "{printed}");
+    assert!(printed.contains("format u32 (") && printed.contains("first pages 0, 7, 14"), "{printed}");
+    assert!(lab.ok("mrc pages.bin").contains("format u32"));
+    assert!(lab.ok("mrc pages.bin --sample 1").contains("format u32"));
+    assert!(lab.ok("wss pages.bin").contains("format u32"));
+    let json = lab.output("replay pages.bin --memory 10p --json");
+    assert!(String::from_utf8_lossy(&json.stderr).contains("format u32"));
+}
+
+#[test]
+fn both_spellings_of_a_policy_and_near_misses() {
+    let lab = Lab::new();
+    let stream = "zipf:0.9 --pages 200 --references 2000";
+    let plain = lab.ok(&format!("replay {stream} --on lru --on 2q:kin=0.3,kout=0.6 --memory 50% --json"));
+    let prefixed = lab
+        .ok(&format!("replay {stream} --on model:lru --on model:2q:kin=0.3,kout=0.6 --memory 100p --json"));
+    assert_eq!(plain, prefixed);
+    let curve = |policy: &str| lab.ok(&format!("mrc {stream} --policy {policy} --memory 50p --json"));
+    assert_eq!(curve("arc"), curve("model:arc"));
+    for (wrong, meant) in [("lrux", "lru"), ("s3fifo", "s3-fifo"), ("belady", "opt")] {
+        let error = lab.fails(&format!("replay {stream} --on {wrong} --memory 50p"), 2);
+        assert!(error.contains(&format!("did you mean '{meant}'?")), "{error}");
+        assert!(lab.fails(&format!("mrc {stream} --policy {wrong}"), 2).contains(meant));
+    }
+}
+
+#[test]
+fn no_policy_and_no_system_beats_opt_in_the_table() {
+    let lab = Lab::new();
+    let models = "--on opt --on linux-lru --on linux-mglru --on solaris8-cyclic --on lru";
+    let rows = lines(
+        &lab.ok(&format!("replay linear --pages 3000 --references 20000 {models} --memory 2000p --json")),
+    );
+    let misses: Vec<u64> = rows.iter().map(|row| row["misses"].as_u64().unwrap()).collect();
+    assert!(misses.iter().all(|&m| m >= misses[0]), "{misses:?}");
+    // What read-ahead saves stands in columns of its own.
+    assert!(rows[1]["read_ahead_waits"].as_u64().unwrap() < misses[0]);
+    assert!(rows[0]["read_ahead_waits"].is_null());
+    let table = lab.ok(&format!("replay linear --pages 3000 --references 20000 {models} --memory 2000p"));
+    assert!(table.contains("waits with read-ahead") && table.contains("pages read"), "{table}");
+}
+
+#[test]
+fn a_trace_comes_from_standard_input() {
+    use std::io::Write;
+    let lab = Lab::new();
+    let mut child = lab.command("replay - --on lru --memory 3p --json");
+    let mut child =
+        child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(LOOP.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(lines(&String::from_utf8(output.stdout).unwrap())[0]["misses"], 12);
+}
+
+#[test]
+fn an_interrupted_replay_names_no_notebook() {
+    let lab = Lab::new();
+    let arguments = "replay zipf:0.8 --pages 200000 --references 4000000 --memory 5%,10%,20%,30%,40%,50%,60%,70%,80%,90% --on random --on lfu --on lirs --on arc --on 2q";
+    let child = lab.begin(arguments, std::process::Stdio::null());
+    // The signal must find the handler installed, which is when the replay begins.
+    let caught = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
+        u64::from_str_radix(&mask, 16).unwrap() >> 1 & 1 == 1
+    };
+    while !caught() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("interrupted") && !error.contains("notebook"), "{error}");
 }

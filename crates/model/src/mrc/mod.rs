@@ -2,7 +2,7 @@
 //!
 //! - [`lru`]: exact LRU at every size, in one pass;
 //! - [`shards`]: the same by spatial sampling, with its error, for streams too large for that;
-//! - any policy at a set of sizes: [`crate::replay::replay_all`] with [`sizes`];
+//! - any policy at a set of sizes: [`crate::replay::Replays`] with [`sizes`];
 //! - [`wss`]: Denning's working set size.
 
 pub mod lru;

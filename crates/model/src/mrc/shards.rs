@@ -10,8 +10,8 @@
 //! rate of 0.001, and below 0.01 with 8,192 pages for most of their traces. Here each curve carries a
 //! standard error of its own: the sampled pages fall by other bits of the hash into eight groups, and
 //! the spread of the groups' misses tells how much the choice of pages matters. It leaves out the
-//! error of the distances themselves, which is of the order of 1/√(rate × frames) of the size: sizes
-//! of fewer than about 100 sampled pages are not to be trusted. Distances are kept in buckets of at
+//! error of the distances themselves, which is of the order of 1/√(rate × frames) of the size: for sizes
+//! of fewer than [`TRUSTED`] sampled pages there is no figure. Distances are kept in buckets of at
 //! most 1/256 of their size.
 
 use std::collections::{BinaryHeap, HashMap};
@@ -22,6 +22,8 @@ use super::lru::StackDistances;
 const GROUPS: usize = 8;
 /// Distances below this have a bucket each; each octave above has half as many.
 const FINE: u64 = 512;
+/// Sampled pages that a size must have.
+pub const TRUSTED: u32 = 100;
 /// A threshold of 2^24 samples every page.
 const FULL: u32 = 1 << 24;
 
@@ -196,9 +198,12 @@ pub struct SampledCurve {
 }
 
 impl SampledCurve {
-    /// The miss ratio with this many frames (at least 1) and its standard error; `None` when nothing was
-    /// sampled twice, so that there is no curve.
+    /// The miss ratio with this many frames (at least 1) and its standard error; `None` when fewer than
+    /// [`TRUSTED`] sampled pages stand for that size, unless every page is sampled, or when nothing was sampled twice.
     pub fn miss_ratio(&self, frames: u32) -> Option<(f64, f64)> {
+        if self.rate < 1.0 && f64::from(frames) * self.rate < f64::from(TRUSTED) {
+            return None;
+        }
         let at = bucket(u64::from(frames.max(1))).min(self.points.len().checked_sub(1)?);
         Some(self.points[at])
     }
@@ -247,6 +252,14 @@ mod tests {
             prop_assert!(curve.sampled_pages <= most);
             prop_assert!(curve.rate < 0.2);
         }
+    }
+
+    #[test]
+    fn sizes_of_few_sampled_pages_have_no_figure() {
+        let stream = Pattern::Zipf(0.8).stream(100_000, 300_000, 1).unwrap();
+        let curve = sample(&stream, Sampling::Rate(0.05), 1);
+        assert_eq!((curve.miss_ratio(1), curve.miss_ratio(1999)), (None, None));
+        assert!(curve.miss_ratio(2001).is_some());
     }
 
     #[test]

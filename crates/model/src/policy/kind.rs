@@ -4,10 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::opt::{NextUse, Opt};
+use super::s3_fifo::Fill;
 use super::{Policy, arc, clock, clock_pro, fifo, lfu, lirs, lru, random, s3_fifo, sieve, slru, two_q, ws};
 
 /// A policy and its parameters. The text form is a name, or a name and parameters: `ws:1000`,
-/// `2q:kin=0.25,kout=0.5`. [`fmt::Display`] prints every parameter, also those left at their defaults.
+/// `2q:kin=0.25,kout=0.5`; `model:` may stand before it. [`fmt::Display`] prints every parameter, also those left at their defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyKind {
     /// See [`super::opt`].
@@ -40,16 +41,13 @@ pub enum PolicyKind {
     Lirs {
         /// Share of the frames for HIR pages.
         hir: f64,
+        /// Frames for HIR pages at least.
+        least: u32,
     },
     /// See [`super::clock_pro`].
     ClockPro,
     /// See [`super::s3_fifo`].
-    S3Fifo {
-        /// Size of the small queue as a share of the frames.
-        small: f64,
-        /// Hits that promote a page from the small queue to the main one, 1 to 3.
-        promote: u8,
-    },
+    S3Fifo(s3_fifo::Parameters),
     /// See [`super::sieve`].
     Sieve,
     /// See [`super::slru`].
@@ -68,7 +66,7 @@ pub enum PolicyKind {
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The name is not one of [`PolicyKind::catalogue`].
-    #[error("there is no policy '{0}'; try one of: {names}", names = PolicyKind::names())]
+    #[error("unknown policy '{0}'{hint}; must be one of {names}", hint = did_you_mean(.0), names = PolicyKind::names())]
     Unknown(String),
     /// A parameter is missing, unknown, no number or out of range.
     #[error("policy '{policy}': {problem}")]
@@ -78,6 +76,33 @@ pub enum PolicyError {
         /// What is wrong, and what is wanted.
         problem: String,
     },
+}
+
+/// Other names of policies: the literature's, and those of other simulators that are spelled quite differently.
+const OTHER_NAMES: [(&str, &str); 6] = [
+    ("belady", "opt"),
+    ("min", "opt"),
+    ("second-chance", "clock"),
+    ("twoq", "2q"),
+    ("lfuda", "lfu-aging"),
+    ("working-set", "ws:TAU"),
+];
+
+/// The policy that an unknown name may mean, as the end of a sentence; empty where none is near.
+fn did_you_mean(text: &str) -> String {
+    let name = text.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    let known = PolicyKind::catalogue().iter().map(|&(known, _)| (known, known));
+    let near = known
+        .chain(OTHER_NAMES)
+        .map(|(spelled, meant)| {
+            let spelled = spelled.split(':').next().unwrap_or_default();
+            (strsim::normalized_damerau_levenshtein(&name, spelled), meant)
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match near {
+        Some((likeness, meant)) if likeness >= 0.6 => format!(" (did you mean '{meant}'?)"),
+        _ => String::new(),
+    }
 }
 
 impl PolicyKind {
@@ -93,9 +118,15 @@ impl PolicyKind {
             ("lfu-aging", "LFU with dynamic aging (LFU-DA)"),
             ("2q", "2Q (2q:kin=SHARE,kout=SHARE of the frames, default 0.25 and 0.5)"),
             ("arc", "adaptive replacement cache"),
-            ("lirs", "low inter-reference recency set (lirs:hir=SHARE of the frames, default 0.01)"),
+            (
+                "lirs",
+                "low inter-reference recency set (lirs:hir=SHARE,least=FRAMES for HIR pages, default 0.01 and 2)",
+            ),
             ("clock-pro", "CLOCK-Pro with adaptive cold pages"),
-            ("s3-fifo", "S3-FIFO (s3-fifo:small=SHARE,promote=HITS, default 0.1 and 2)"),
+            (
+                "s3-fifo",
+                "S3-FIFO (s3-fifo:small=SHARE,ghost=SHARE,promote=HITS,fill=main|small, default 0.1, 0.9, 2, main)",
+            ),
             ("sieve", "SIEVE"),
             ("slru", "segmented LRU (slru:segments=N, default 4)"),
             ("ws:TAU", "Denning's working set: resident while referenced within the last TAU references"),
@@ -127,9 +158,9 @@ impl PolicyKind {
             Self::LfuAging => Box::new(lfu::Lfu::new(pages, frames, true)),
             Self::TwoQ { kin, kout } => Box::new(two_q::TwoQ::new(pages, frames, kin, kout)),
             Self::Arc => Box::new(arc::Arc::new(pages, frames)),
-            Self::Lirs { hir } => Box::new(lirs::Lirs::new(pages, frames, hir)),
+            Self::Lirs { hir, least } => Box::new(lirs::Lirs::new(pages, frames, hir, least)),
             Self::ClockPro => Box::new(clock_pro::ClockPro::new(pages, frames)),
-            Self::S3Fifo { small, promote } => Box::new(s3_fifo::S3Fifo::new(pages, frames, small, promote)),
+            Self::S3Fifo(parameters) => Box::new(s3_fifo::S3Fifo::new(pages, frames, parameters)),
             Self::Sieve => Box::new(sieve::Sieve::new(pages, frames)),
             Self::Slru { segments } => Box::new(slru::Slru::new(pages, frames, segments)),
             Self::WorkingSet { tau } => Box::new(ws::WorkingSet::new(pages, tau)),
@@ -149,9 +180,15 @@ impl fmt::Display for PolicyKind {
             Self::LfuAging => f.write_str("lfu-aging"),
             Self::TwoQ { kin, kout } => write!(f, "2q:kin={kin},kout={kout}"),
             Self::Arc => f.write_str("arc"),
-            Self::Lirs { hir } => write!(f, "lirs:hir={hir}"),
+            Self::Lirs { hir, least } => write!(f, "lirs:hir={hir},least={least}"),
             Self::ClockPro => f.write_str("clock-pro"),
-            Self::S3Fifo { small, promote } => write!(f, "s3-fifo:small={small},promote={promote}"),
+            Self::S3Fifo(s3_fifo::Parameters { small, ghost, promote, fill }) => {
+                let fill = match fill {
+                    Fill::Small => "small",
+                    Fill::Main => "main",
+                };
+                write!(f, "s3-fifo:small={small},ghost={ghost},promote={promote},fill={fill}")
+            }
             Self::Sieve => f.write_str("sieve"),
             Self::Slru { segments } => write!(f, "slru:segments={segments}"),
             Self::WorkingSet { tau } => write!(f, "ws:{tau}"),
@@ -190,6 +227,16 @@ impl<'a> Parameters<'a> {
         })
     }
 
+    /// One of these words, the first of which is the default.
+    fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<T, PolicyError> {
+        let Some(at) = self.list.iter().position(|(n, _)| *n == name) else { return Ok(words[0].1) };
+        let (_, text) = self.list.remove(at);
+        words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            self.error(format!("{name} must be one of {}, not '{text}'", names.join(", ")))
+        })
+    }
+
     fn finish(self, kind: PolicyKind) -> Result<PolicyKind, PolicyError> {
         match self.list.first() {
             None => Ok(kind),
@@ -204,6 +251,7 @@ impl FromStr for PolicyKind {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.strip_prefix("model:").unwrap_or(text);
         let (name, rest) = match text.split_once(':') {
             Some((name, rest)) => (name, Some(rest)),
             None => (text, None),
@@ -228,12 +276,16 @@ impl FromStr for PolicyKind {
                 Self::TwoQ { kin: p.take("kin", 0.25, 0.0..=1.0)?, kout: p.take("kout", 0.5, 0.0..=10.0)? }
             }
             "arc" => Self::Arc,
-            "lirs" => Self::Lirs { hir: p.take("hir", 0.01, 0.0..=1.0)? },
+            "lirs" => {
+                Self::Lirs { hir: p.take("hir", 0.01, 0.0..=1.0)?, least: p.take("least", 2, 1..=u32::MAX)? }
+            }
             "clock-pro" => Self::ClockPro,
-            "s3-fifo" => Self::S3Fifo {
+            "s3-fifo" => Self::S3Fifo(s3_fifo::Parameters {
                 small: p.take("small", 0.1, 0.0..=1.0)?,
+                ghost: p.take("ghost", 0.9, 0.0..=10.0)?,
                 promote: p.take("promote", 2, 1..=3)?,
-            },
+                fill: p.word("fill", &[("main", Fill::Main), ("small", Fill::Small)])?,
+            }),
             "sieve" => Self::Sieve,
             "slru" => Self::Slru { segments: p.take("segments", 4, 1..=250)? },
             "ws" => match p.take("tau", 0, 1..=u64::MAX)? {
@@ -262,6 +314,11 @@ mod tests {
             assert_eq!(kind.to_string().parse::<PolicyKind>().unwrap(), kind, "{name}");
         }
         assert_eq!("2q:kout=0.4".parse::<PolicyKind>().unwrap().to_string(), "2q:kin=0.25,kout=0.4");
+        assert_eq!("model:lru".parse::<PolicyKind>().unwrap(), PolicyKind::Lru);
+        assert_eq!(
+            "s3-fifo:fill=small".parse::<PolicyKind>().unwrap().to_string(),
+            "s3-fifo:small=0.1,ghost=0.9,promote=2,fill=small"
+        );
         assert_eq!("random:7".parse::<PolicyKind>().unwrap().to_string(), "random:7");
     }
 
@@ -275,10 +332,17 @@ mod tests {
             ("2q:kin=2", "from 0 to 1"),
             ("2q:kin=0.1,kin=0.2", "not a parameter"),
             ("s3-fifo:promote=x", "from 1 to 3"),
+            ("s3-fifo:fill=ghost", "fill must be one of main, small"),
+            ("lrux", "did you mean 'lru'?"),
+            ("s3fifo", "did you mean 's3-fifo'?"),
+            ("Belady", "did you mean 'opt'?"),
+            ("lfuda", "did you mean 'lfu-aging'?"),
+            ("clokc-pro", "did you mean 'clock-pro'?"),
         ] {
             let error = text.parse::<PolicyKind>().unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");
         }
+        assert!(!"xyzzy".parse::<PolicyKind>().unwrap_err().to_string().contains("did you mean"));
     }
 
     proptest! {

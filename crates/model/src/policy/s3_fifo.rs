@@ -2,12 +2,14 @@
 //! with reinsertion keeps the others; a ghost queue remembers what the small one threw out.
 //!
 //! Source: J. Yang, Y. Zhang, Z. Qiu, Y. Yue and K. V. Rashmi, "FIFO queues are all you need for
-//! cache eviction", SOSP 2023, algorithm 1, with its sizes (small: a tenth of the frames, ghost: as
-//! many as the main queue) and its two bits of frequency (at most 3).
+//! cache eviction", SOSP 2023, algorithm 1, with its sizes (small: a tenth of the frames, ghost: nine
+//! tenths, both rounded down) and its two bits of frequency (at most 3).
 //!
-//! The algorithm of the paper fills an empty cache through the small queue; here, as in its authors'
-//! simulator, pages beyond the small queue's share go to the main queue until the first eviction.
-//! The main queue evicts when it is above its share, the small one otherwise.
+//! The algorithm of the paper fills empty frames through the small queue, as its authors' simulator
+//! (libCacheSim) did until 2024 ([`Fill::Small`]); since then pages beyond the small queue's share go to
+//! the main queue until the first eviction ([`Fill::Main`], the default). The main queue evicts when it is
+//! above its share, the small one otherwise. With fewer than 20 frames libCacheSim admits no page; here
+//! the small queue has at least one frame.
 
 use super::Policy;
 use super::queue::{NOWHERE, Queue, Table, table};
@@ -15,6 +17,28 @@ use super::queue::{NOWHERE, Queue, Table, table};
 const SMALL: u8 = 1;
 const MAIN: u8 = 2;
 const GHOST: u8 = 3;
+
+/// Where pages go while there are empty frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// To the small queue.
+    Small,
+    /// To the small queue up to its share, then to the main one.
+    Main,
+}
+
+/// The parameters of S3-FIFO.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameters {
+    /// The small queue's share of the frames.
+    pub small: f64,
+    /// Pages in the ghost queue as a share of the frames.
+    pub ghost: f64,
+    /// Hits that take a page from the small queue to the main one, 1 to 3.
+    pub promote: u8,
+    /// Where pages go while there are empty frames.
+    pub fill: Fill,
+}
 
 /// S3-FIFO on three `Queue`s; the note of a page is its frequency.
 #[derive(Debug)]
@@ -25,31 +49,33 @@ pub struct S3Fifo {
     ghost: Queue,
     frames: usize,
     small_frames: usize,
+    ghost_pages: usize,
     promote_at: u8,
-    evicting: bool,
+    /// Whether new pages go to the main queue where the small one is full.
+    filling_main: bool,
 }
 
 impl S3Fifo {
-    /// `frames` empty frames for the pages `0..pages`: `small` is the small queue's share of them,
-    /// `promote_at` the hits (1 to 3) that take a page from the small queue to the main one.
-    pub fn new(pages: u32, frames: u32, small: f64, promote_at: u8) -> Self {
-        let small_frames = ((f64::from(frames) * small) as usize).max(1);
+    /// `frames` empty frames for the pages `0..pages`.
+    pub fn new(pages: u32, frames: u32, parameters: Parameters) -> Self {
+        let share = |share: f64| (f64::from(frames) * share) as usize;
         Self {
             table: table(pages),
             small: Queue::new(SMALL),
             main: Queue::new(MAIN),
             ghost: Queue::new(GHOST),
             frames: frames as usize,
-            small_frames,
-            promote_at,
-            evicting: false,
+            small_frames: share(parameters.small).max(1),
+            ghost_pages: share(parameters.ghost),
+            promote_at: parameters.promote,
+            filling_main: parameters.fill == Fill::Main,
         }
     }
 
     #[inline]
     fn evict(&mut self) {
         while self.resident() >= self.frames {
-            self.evicting = true;
+            self.filling_main = false;
             if self.main.len() > self.frames - self.small_frames || self.small.len() == 0 {
                 self.evict_main();
             } else {
@@ -65,10 +91,12 @@ impl S3Fifo {
                 self.table[page as usize].note = 0;
                 self.main.push(page, &mut self.table);
             } else {
-                if self.ghost.len() + self.small_frames >= self.frames {
-                    self.ghost.pop(&mut self.table);
+                if self.ghost_pages > 0 {
+                    if self.ghost.len() == self.ghost_pages {
+                        self.ghost.pop(&mut self.table);
+                    }
+                    self.ghost.push(page, &mut self.table);
                 }
-                self.ghost.push(page, &mut self.table);
                 return;
             }
         }
@@ -107,7 +135,7 @@ impl Policy for S3Fifo {
                 debug_assert_eq!(entry.list, NOWHERE);
                 entry.note = 0;
                 self.evict();
-                if !self.evicting && self.small.len() >= self.small_frames {
+                if self.filling_main && self.small.len() >= self.small_frames {
                     self.main.push(page, &mut self.table);
                 } else {
                     self.small.push(page, &mut self.table);

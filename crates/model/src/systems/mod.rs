@@ -112,22 +112,49 @@ impl SystemKind {
         (self.make)(pages, frames)
     }
 
-    /// References of `stream` to pages that are not in memory, the first ones included, with `frames`
-    /// frames. A page that was read ahead is in memory.
+    /// What the system makes of `stream` with `frames` frames: with pages read on demand only, as the policies
+    /// do it, and with its own read-ahead.
     ///
     /// # Errors
     /// When the system cannot run in so few frames.
-    pub fn misses(&self, stream: &Stream, frames: u32) -> Result<u64, OutOfMemory> {
-        let mut machine = Machine::new(stream.pages(), frames, self.costs, self.read_ahead);
-        let mut system = self.build(stream.pages(), frames);
-        let mut first = vec![true; stream.pages() as usize];
-        let mut firsts = 0;
-        for &page in stream.references() {
-            firsts += u64::from(std::mem::take(&mut first[page as usize]));
-            machine.reference(system.as_mut(), page, false)?;
-        }
-        Ok(firsts + machine.tally().major)
+    pub fn replay(&self, stream: &Stream, frames: u32) -> Result<Replay, OutOfMemory> {
+        let perform = |read_ahead: u32| -> Result<(u64, u64), OutOfMemory> {
+            let mut machine = Machine::new(stream.pages(), frames, self.costs, read_ahead);
+            let mut system = self.build(stream.pages(), frames);
+            let mut first = vec![true; stream.pages() as usize];
+            let mut firsts = 0;
+            for &page in stream.references() {
+                firsts += u64::from(std::mem::take(&mut first[page as usize]));
+                machine.reference(system.as_mut(), page, false)?;
+            }
+            Ok((firsts + machine.tally().major, firsts + machine.tally().swapped_in))
+        };
+        let (misses, _) = perform(1)?;
+        let read_ahead = if self.read_ahead > 1 { Some(perform(self.read_ahead)?) } else { None };
+        Ok(Replay {
+            misses,
+            read_ahead: read_ahead.map(|(waits, pages_read)| ReadAhead { waits, pages_read }),
+        })
     }
+}
+
+/// What a system made of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// References to pages that are not in memory, the first ones included, when nothing is read ahead: comparable with
+    /// the policies' misses, and never fewer than OPT's.
+    pub misses: u64,
+    /// The same with the system's read-ahead, where it has one.
+    pub read_ahead: Option<ReadAhead>,
+}
+
+/// A replay with read-ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadAhead {
+    /// References that wait for a read; a page that was read ahead is in memory.
+    pub waits: u64,
+    /// Pages read, on demand and ahead.
+    pub pages_read: u64,
 }
 
 #[cfg(test)]
@@ -178,6 +205,22 @@ mod tests {
             assert!(major >= opt, "{}: {major} faults, OPT {opt}", kind.name);
             assert!(major < 40_000, "{}: {major} faults", kind.name);
         }
+    }
+
+    #[test]
+    fn a_replay_on_demand_has_no_fewer_misses_than_opt() {
+        let stream = "linear".parse::<Pattern>().unwrap().stream(3000, 30_000, 1).unwrap();
+        let opt = crate::policy::opt_misses(&stream, 2000);
+        let mut ahead = 0;
+        for kind in SYSTEMS {
+            let replay = kind.replay(&stream, 2000).unwrap();
+            assert!(replay.misses >= opt, "{}: {} misses, OPT {opt}", kind.name, replay.misses);
+            if let Some(read_ahead) = replay.read_ahead {
+                assert!(read_ahead.waits < replay.misses && read_ahead.pages_read >= read_ahead.waits);
+                ahead += usize::from(read_ahead.waits < opt);
+            }
+        }
+        assert!(ahead > 0, "read-ahead of a linear stream saves waits that OPT on demand has");
     }
 
     proptest! {

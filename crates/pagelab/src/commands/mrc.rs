@@ -1,28 +1,23 @@
 //! `pagelab mrc STREAM`: the miss ratio against memory.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
-use pagelab_experiment::Size;
+use anyhow::Result;
 use pagelab_model::mrc::lru::LruCurve;
-use pagelab_model::mrc::shards::{Sampling, Shards};
+use pagelab_model::mrc::shards::{self, Sampling, Shards};
 use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::replay::replay_all;
 use pagelab_report::{Section, text};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::{CommandError, usage};
-use crate::interrupt::Interrupt;
-use crate::output::SCHEMA_VERSION;
-use crate::output::say;
-use crate::page;
+use crate::failure::usage;
+use crate::output::{SCHEMA_VERSION, aside, say};
 use crate::progress::Work;
-use crate::stream::{StreamArguments, frames};
+use crate::stream::{Memory, StreamArguments, frames};
+use crate::{page, spread};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -35,12 +30,13 @@ use crate::stream::{StreamArguments, frames};
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
-    /// The policies (see: pagelab targets)
+    /// The policies, with or without 'model:' (see: pagelab targets)
     #[arg(long, value_name = "POLICY", default_value = "lru")]
     policy: Vec<PolicyKind>,
-    /// The memory sizes [default: 24 from one page to all]
+    /// The memory sizes: bytes with K, M, G, pages with p, or a percentage of the stream's pages [default: 24
+    /// from one page to all]
     #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',')]
-    memory: Vec<Size>,
+    memory: Vec<Memory>,
     /// LRU from a sample of this share of the pages (SHARDS)
     #[arg(long, value_name = "SHARE", conflicts_with = "policy")]
     sample: Option<f64>,
@@ -62,6 +58,17 @@ struct Point {
     error: Option<f64>,
 }
 
+/// Sizes where none are asked for.
+const POINTS: usize = 24;
+
+/// The curves, and what there is to say of their stream.
+struct Curves {
+    points: Vec<Point>,
+    references: u64,
+    pages: String,
+    described: Option<String>,
+}
+
 /// Computes the curves and prints them.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(share) = arguments.sample
@@ -69,62 +76,20 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     {
         return Err(usage(format!("--sample {share}: a share above 0 and up to 1")));
     }
-    let given = frames(&arguments.memory, arguments.stream.page_size())?;
-    let stream = arguments.stream.load(context)?;
-    let frames = if given.is_empty() { sizes(stream.pages(), 24) } else { given };
-    let references = stream.len() as u64;
-    let mut points = Vec::new();
-    if let Some(share) = arguments.sample {
-        let mut shards = Shards::new(Sampling::Rate(share), 1);
-        let work = Work::new("sampling", context.quiet);
-        for (n, chunk) in stream.references().chunks(1 << 20).enumerate() {
-            work.at((n << 20) as f64 / references as f64);
-            chunk.iter().for_each(|&page| shards.reference(u64::from(page)));
-        }
-        let curve = shards.curve();
-        for &frames in &frames {
-            let (ratio, error) = curve.miss_ratio(frames).unzip();
-            points.push(Point { policy: "lru".into(), frames, misses: None, ratio, error });
-        }
-    } else {
-        let lru = arguments.policy.contains(&PolicyKind::Lru).then(|| {
-            let work = Work::new("measuring distances", context.quiet);
-            LruCurve::with(&stream, |fraction| work.at(fraction))
-        });
-        let others: Vec<(PolicyKind, u32)> = arguments
-            .policy
-            .iter()
-            .filter(|policy| **policy != PolicyKind::Lru)
-            .flat_map(|policy| frames.iter().map(move |&frames| (policy.clone(), frames)))
-            .collect();
-        let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
-        let work = Work::new("replaying", context.quiet);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut replayed = replay_all(&stream, &others, threads, &|done, total| {
-            work.at(done as f64 / total as f64);
-            if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
-        .map_err(|_| CommandError::Interrupted)?
-        .into_iter();
-        for policy in &arguments.policy {
-            for &frames in &frames {
-                let misses = match (&lru, policy) {
-                    (Some(curve), PolicyKind::Lru) => curve.misses(frames),
-                    _ => replayed.next().expect("one result for each policy and size").misses,
-                };
-                let ratio = Some(misses as f64 / references as f64);
-                points.push(Point {
-                    policy: policy.to_string(),
-                    frames,
-                    misses: Some(misses),
-                    ratio,
-                    error: None,
-                });
-            }
-        }
-    }
+    // Wrong sizes are refused before a long trace is read.
+    frames(&arguments.memory, arguments.stream.page_size(), 1)?;
+    let Curves { points, references, pages, described } = match arguments.sample {
+        Some(share) => sampled(arguments, share, context)?,
+        None => exact(arguments, context)?,
+    };
     if let Some(file) = &arguments.html {
         draw(&arguments.stream.stream, &points, references, file)?;
+    }
+    if !arguments.json {
+        say!("{}: {} references to {pages} pages", arguments.stream.stream, text::count(references as f64));
+    }
+    if let Some(described) = described {
+        aside(&described, arguments.json);
     }
     if arguments.json {
         let mut out = std::io::stdout().lock();
@@ -142,15 +107,78 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    say!(
-        "{}: {} references to {} pages",
-        arguments.stream.stream,
-        text::count(references as f64),
-        text::count(f64::from(stream.pages()))
-    );
     let table: Vec<Vec<String>> = points.iter().map(row).collect();
     say!("{}", text::table(&["policy", "frames", "misses", "miss ratio", ""], &table, &context.style));
+    if points.iter().any(|point| point.ratio.is_none()) {
+        say!("{}: fewer than {} sampled pages would stand behind the figure", text::DASH, shards::TRUSTED);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The sizes asked for, else [`POINTS`] from one page to all.
+fn chosen(arguments: &Arguments, pages: u32) -> Result<Vec<u32>> {
+    let given = frames(&arguments.memory, arguments.stream.page_size(), pages)?;
+    Ok(if given.is_empty() { sizes(pages, POINTS) } else { given })
+}
+
+/// LRU from a sample of the pages; a recorded stream is not kept, and only sampled pages take memory.
+fn sampled(arguments: &Arguments, share: f64, context: &Context) -> Result<Curves> {
+    let mut shards = Shards::new(Sampling::Rate(share), 1);
+    let described = arguments.stream.pass(context, |page| shards.reference(page))?;
+    let curve = shards.curve();
+    let pages = (curve.sampled_pages as f64 / curve.rate).round().max(1.0);
+    let point = |frames| {
+        let (ratio, error) = curve.miss_ratio(frames).unzip();
+        Point { policy: "lru".into(), frames, misses: None, ratio, error }
+    };
+    Ok(Curves {
+        points: chosen(arguments, pages as u32)?.into_iter().map(point).collect(),
+        references: curve.references,
+        pages: format!("about {}", text::count(pages)),
+        described,
+    })
+}
+
+/// Every policy at every size, exactly.
+fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
+    let loaded = arguments.stream.load(context)?;
+    let stream = &loaded.stream;
+    let frames = chosen(arguments, stream.pages())?;
+    let references = stream.len() as u64;
+    let lru = arguments.policy.contains(&PolicyKind::Lru).then(|| {
+        let work = Work::new("measuring distances", context.quiet);
+        LruCurve::with(stream, |fraction| work.at(fraction))
+    });
+    let others: Vec<(PolicyKind, u32)> = arguments
+        .policy
+        .iter()
+        .filter(|policy| **policy != PolicyKind::Lru)
+        .flat_map(|policy| frames.iter().map(move |&frames| (policy.clone(), frames)))
+        .collect();
+    let mut replayed = spread::policies(stream, &others, context.quiet)?.into_iter();
+    let mut points = Vec::new();
+    for policy in &arguments.policy {
+        for &frames in &frames {
+            let misses = match (&lru, policy) {
+                (Some(curve), PolicyKind::Lru) => curve.misses(frames),
+                _ => replayed.next().expect("one result for each policy and size").misses,
+            };
+            let ratio = Some(misses as f64 / references as f64);
+            points.push(Point {
+                policy: policy.to_string(),
+                frames,
+                misses: Some(misses),
+                ratio,
+                error: None,
+            });
+        }
+    }
+    Ok(Curves {
+        points,
+        references,
+        pages: text::count(f64::from(stream.pages())),
+        described: loaded.described(),
+    })
 }
 
 fn draw(stream: &str, points: &[Point], references: u64, file: &Path) -> Result<()> {

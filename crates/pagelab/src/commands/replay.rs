@@ -1,45 +1,40 @@
 //! `pagelab replay STREAM --on model:… --memory SIZE…`: what models make of a recorded stream.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
+use pagelab_experiment::TargetSpec;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Size, TargetSpec};
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::replay::replay_all;
-use pagelab_model::systems::SystemKind;
+use pagelab_model::systems::{ReadAhead, SystemKind};
 use pagelab_reference::Stream;
 use pagelab_report::{Section, text};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::{CommandError, usage};
-use crate::interrupt::Interrupt;
-use crate::output::SCHEMA_VERSION;
-use crate::output::say;
-use crate::page;
-use crate::progress::Work;
-use crate::stream::{StreamArguments, frames};
+use crate::failure::usage;
+use crate::output::{SCHEMA_VERSION, aside, say};
+use crate::stream::{Memory, StreamArguments, frames};
+use crate::{page, spread};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(before_help = "Examples:
-  pagelab replay trace.zst --on model:lru --on model:s3-fifo --memory 64M 256M 1G
+  pagelab replay trace.zst --on lru --on s3-fifo --memory 64M 256M 1G
   valgrind --tool=lackey --trace-mem=yes --log-file=trace.txt sort words
-  pagelab replay trace.txt --on model:opt --on model:clock --memory 100p,200p,400p --json
+  pagelab replay trace.txt --on opt --on clock --memory 10%,20%,400p --json
 ")]
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
-    /// The models
-    #[arg(long, value_name = "MODEL", default_values = ["model:lru", "model:opt"])]
+    /// The models, with or without 'model:'
+    #[arg(long, value_name = "MODEL", value_parser = model_target, default_values = ["model:lru", "model:opt"])]
     on: Vec<TargetSpec>,
-    /// The memory sizes: bytes with K, M, G, or pages with p
+    /// The memory sizes: bytes with K, M, G, pages with p, or a percentage of the stream's pages
     #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',', required = true)]
-    memory: Vec<Size>,
+    memory: Vec<Memory>,
     /// Draw the misses as a page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -58,15 +53,32 @@ enum Replayable {
 struct Row {
     model: String,
     frames: u32,
+    /// Of a policy of variable space, which has no fixed number of frames.
+    mean_resident: Option<f64>,
     misses: u64,
+    read_ahead: Option<ReadAhead>,
+}
+
+/// `lru` is `model:lru`.
+fn model_target(text: &str) -> Result<TargetSpec, String> {
+    let kinds = ["host", "kernel:", "model:"];
+    let text = if kinds.iter().any(|kind| text.starts_with(kind)) {
+        text.to_owned()
+    } else {
+        format!("model:{text}")
+    };
+    text.parse().map_err(|e| format!("{e}"))
 }
 
 /// Replays and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let models = arguments.on.iter().map(model).collect::<Result<Vec<_>>>()?;
-    let frames = frames(&arguments.memory, arguments.stream.page_size())?;
-    let stream = arguments.stream.load(context)?;
-    let rows = replay(&stream, &models, &frames, context)?;
+    // Wrong sizes are refused before a long trace is read.
+    frames(&arguments.memory, arguments.stream.page_size(), 1)?;
+    let loaded = arguments.stream.load(context)?;
+    let stream = &loaded.stream;
+    let frames = frames(&arguments.memory, arguments.stream.page_size(), stream.pages())?;
+    let rows = replay(stream, &models, &frames, context)?;
     let references = stream.len() as u64;
     let ratio = |row: &Row| row.misses as f64 / references as f64;
     if let Some(file) = &arguments.html {
@@ -80,6 +92,17 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         };
         page::write_document("Replay", &[section], file)?;
     }
+    if !arguments.json {
+        say!(
+            "{}: {} references to {} pages",
+            arguments.stream.stream,
+            text::count(references as f64),
+            text::count(f64::from(stream.pages()))
+        );
+    }
+    if let Some(described) = loaded.described() {
+        aside(&described, arguments.json);
+    }
     if arguments.json {
         let mut out = std::io::stdout().lock();
         for row in &rows {
@@ -90,29 +113,43 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 "references": references,
                 "misses": row.misses,
                 "miss_ratio": ratio(row),
+                "mean_resident": row.mean_resident,
+                "read_ahead_waits": row.read_ahead.map(|r| r.waits),
+                "read_ahead_pages_read": row.read_ahead.map(|r| r.pages_read),
             });
             writeln!(out, "{object}")?;
         }
         return Ok(ExitCode::SUCCESS);
     }
-    say!(
-        "{}: {} references to {} pages",
-        arguments.stream.stream,
-        text::count(references as f64),
-        text::count(f64::from(stream.pages()))
-    );
+    let mut head = vec!["model", "frames", "misses", "miss ratio"];
+    let reads_ahead = rows.iter().any(|row| row.read_ahead.is_some());
+    if reads_ahead {
+        head.extend(["waits with read-ahead", "pages read"]);
+    }
     let table: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
-            vec![
-                row.model.clone(),
-                text::count(f64::from(row.frames)),
-                text::count(row.misses as f64),
-                format!("{:.4}", ratio(row)),
-            ]
+            let count = |count: u64| text::count(count as f64);
+            let frames = match row.mean_resident {
+                Some(mean) => format!("{} (mean)", text::count(mean.round())),
+                None => text::count(f64::from(row.frames)),
+            };
+            let mut cells = vec![row.model.clone(), frames, count(row.misses), format!("{:.4}", ratio(row))];
+            if reads_ahead {
+                let of = |figure: fn(ReadAhead) -> u64| {
+                    row.read_ahead.map_or_else(|| text::DASH.to_owned(), |ahead| count(figure(ahead)))
+                };
+                cells.extend([of(|ahead| ahead.waits), of(|ahead| ahead.pages_read)]);
+            }
+            cells
         })
         .collect();
-    say!("{}", text::table(&["model", "frames", "misses", "miss ratio"], &table, &context.style));
+    say!("{}", text::table(&head, &table, &context.style));
+    if reads_ahead {
+        say!(
+            "misses: pages read on demand only, comparable with opt; with read-ahead fewer references wait, and more pages are read"
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -135,38 +172,39 @@ fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
     Ok((kind.to_string(), Replayable::Policy(kind)))
 }
 
-/// Every model at every size, in the order given; policies on every core.
+/// Every model at every size, in the order given; on every core.
 fn replay(
     stream: &Stream,
     models: &[(String, Replayable)],
     frames: &[u32],
     context: &Context,
 ) -> Result<Vec<Row>> {
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
-    let work = Work::new("replaying", context.quiet);
-    let policies: Vec<(PolicyKind, u32)> = models
-        .iter()
-        .filter_map(|(_, model)| match model {
-            Replayable::Policy(kind) => Some(kind),
-            Replayable::System(_) => None,
-        })
-        .flat_map(|kind| frames.iter().map(move |&frames| (kind.clone(), frames)))
-        .collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut replayed = replay_all(stream, &policies, threads, &|done, total| {
-        work.at(done as f64 / total as f64);
-        if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
-    .map_err(|_| CommandError::Interrupted)?
-    .into_iter();
+    let mut policies: Vec<(PolicyKind, u32)> = Vec::new();
+    let mut systems: Vec<(&'static SystemKind, u32)> = Vec::new();
+    for (_, model) in models {
+        for &frames in frames {
+            match model {
+                Replayable::Policy(kind) => policies.push((kind.clone(), frames)),
+                Replayable::System(system) => systems.push((system, frames)),
+            }
+        }
+    }
+    let mut policies = spread::policies(stream, &policies, context.quiet)?.into_iter();
+    let mut systems = spread::systems(stream, &systems, context.quiet)?.into_iter();
     let mut rows = Vec::new();
     for (name, model) in models {
         for &frames in frames {
-            let misses = match model {
-                Replayable::Policy(_) => replayed.next().expect("one result for each policy and size").misses,
-                Replayable::System(system) => system.misses(stream, frames)?,
+            let (misses, mean_resident, read_ahead) = match model {
+                Replayable::Policy(_) => {
+                    let one = policies.next().expect("one result for each policy and size");
+                    (one.misses, one.mean_resident, None)
+                }
+                Replayable::System(_) => {
+                    let one = systems.next().expect("one result for each system and size");
+                    (one.misses, None, one.read_ahead)
+                }
             };
-            rows.push(Row { model: name.clone(), frames, misses });
+            rows.push(Row { model: name.clone(), frames, mean_resident, misses, read_ahead });
         }
     }
     Ok(rows)

@@ -73,7 +73,7 @@ fn process(pid: u32, arguments: &Arguments) -> Result<ExitCode> {
     for number in 1..=arguments.count {
         let seen = process.watch(interval).with_context(|| format!("the process {pid} ended"))?;
         if interrupt.requested() {
-            return Err(CommandError::Interrupted.into());
+            return Err(CommandError::Stopped.into());
         }
         let time = arguments.interval * f64::from(number);
         if arguments.json {
@@ -97,11 +97,15 @@ fn process(pid: u32, arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn stream(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let stream = arguments.stream.load(context)?;
+    let loaded = arguments.stream.load(context)?;
+    let stream = &loaded.stream;
     let tau = arguments.window.map_or(stream.len() / 50, |w| usize::try_from(w).unwrap_or(usize::MAX)).max(1);
     let step = (stream.len() / POINTS).max(1);
-    let sizes = working_set(&stream, tau, step);
+    let sizes = working_set(stream, tau, step);
     let most = sizes.peak.max(1);
+    if let Some(described) = loaded.described() {
+        crate::output::aside(&described, arguments.json);
+    }
     if arguments.json {
         for (reference, size) in &sizes.sizes {
             say!(

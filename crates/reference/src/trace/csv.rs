@@ -75,7 +75,8 @@ impl Columns {
     }
 }
 
-/// Whether a line is a header or a reference in the default columns.
+/// Whether a line is a header, or a reference in the default columns and no other.
 pub(super) fn is_csv(line: &[u8]) -> bool {
-    (line.contains(&b',') && Columns::of_header(line).is_some()) || Columns::default().reference(line).is_ok()
+    (line.contains(&b',') && Columns::of_header(line).is_some())
+        || (fields(line).count() == 4 && Columns::default().reference(line).is_ok())
 }

@@ -1,30 +1,44 @@
-//! The formats of recorded traces: their names, and recognising them by their first bytes.
+//! The formats of recorded traces: their names, and what they hold.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{csv, lackey, load_store, oracle, plain};
+use super::{oracle, vscsi};
 
 /// How a trace is written. Each may be compressed with gzip or zstd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// See [`oracle`].
+    /// See [`super::oracle`].
     OracleGeneral,
-    /// See [`lackey`].
+    /// See [`super::lackey`].
     Lackey,
-    /// See [`csv`].
+    /// See [`super::csv`].
     Csv,
-    /// See [`load_store`].
+    /// See [`super::load_store`].
     LoadStore,
-    /// Page numbers as text, see [`plain`].
+    /// See [`super::block_csv`].
+    Spc,
+    /// See [`super::block_csv`].
+    Msr,
+    /// See [`super::vscsi`].
+    Vscsi1,
+    /// See [`super::vscsi`].
+    Vscsi2,
+    /// Page numbers as text, see [`super::plain`].
     Text,
-    /// Page numbers as binary u64, see [`plain`].
+    /// Page numbers as binary u64, see [`super::plain`].
     U64,
+    /// The same, the highest byte first.
+    U64Be,
+    /// Page numbers as binary u32, see [`super::plain`].
+    U32,
+    /// The same, the highest byte first.
+    U32Be,
 }
 
 impl Format {
     /// All formats, with one line each.
-    pub const ALL: [(Self, &'static str, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str, &'static str); 13] = [
         (
             Self::OracleGeneral,
             "oracle-general",
@@ -33,48 +47,50 @@ impl Format {
         (Self::Lackey, "lackey", "valgrind --tool=lackey --trace-mem=yes"),
         (Self::Csv, "csv", "time,pid,address,r|w; a header line may name other columns"),
         (Self::LoadStore, "load-store", "l|s hexadecimal-address instructions-since"),
+        (Self::Spc, "spc", "block trace: unit,block,bytes,r|w,seconds (Storage Performance Council)"),
+        (
+            Self::Msr,
+            "msr",
+            "block trace: filetime,host,disk,Read|Write,offset,bytes,response (MSR Cambridge)",
+        ),
+        (Self::Vscsi1, "vscsi1", "VMware's vscsiStats, records of 32 bytes"),
+        (Self::Vscsi2, "vscsi2", "VMware's vscsiStats, records of 40 bytes"),
         (Self::Text, "text", "page numbers, decimal, one a line"),
         (Self::U64, "u64", "page numbers, binary little-endian 64 bits"),
+        (Self::U64Be, "u64-be", "page numbers, binary big-endian 64 bits"),
+        (Self::U32, "u32", "page numbers, binary little-endian 32 bits"),
+        (Self::U32Be, "u32-be", "page numbers, binary big-endian 32 bits"),
     ];
 
     /// Whether the trace holds byte addresses, which the page size divides into pages.
     pub fn has_addresses(self) -> bool {
-        matches!(self, Self::Lackey | Self::Csv | Self::LoadStore)
+        match self {
+            Self::Lackey
+            | Self::Csv
+            | Self::LoadStore
+            | Self::Spc
+            | Self::Msr
+            | Self::Vscsi1
+            | Self::Vscsi2 => true,
+            Self::OracleGeneral | Self::Text | Self::U64 | Self::U64Be | Self::U32 | Self::U32Be => false,
+        }
     }
 
     /// Whether the trace holds page numbers, which can be taken as they are.
     pub fn has_page_numbers(self) -> bool {
-        matches!(self, Self::Text | Self::U64)
+        matches!(self, Self::Text | Self::U64 | Self::U64Be | Self::U32 | Self::U32Be)
     }
 
-    /// Recognises the format from the first bytes of the (decompressed) content; `whole` when that is
-    /// all of it. Text is judged by its first line that is not a comment. Binary is oracleGeneral
-    /// when its records point at each other as they should, else u64 when every number is below
-    /// 2^45, the pages of 4 KiB in 57 bits of address.
-    pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Self> {
-        if head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace()) {
-            let mut lines = head.split(|&b| b == b'\n');
-            return lines.find_map(|line| {
-                let line = line.strip_suffix(b"\r").unwrap_or(line);
-                if plain::number(line).is_some() {
-                    Some(Self::Text)
-                } else if lackey::is_reference(line) {
-                    Some(Self::Lackey)
-                } else if load_store::reference(line).is_some() {
-                    Some(Self::LoadStore)
-                } else if csv::is_csv(line) {
-                    Some(Self::Csv)
-                } else {
-                    None
-                }
-            });
+    /// Bytes in a record of a binary format; `None` for text.
+    pub(super) fn record_size(self) -> Option<usize> {
+        match self {
+            Self::OracleGeneral => Some(oracle::SIZE),
+            Self::Vscsi1 => Some(vscsi::SIZE_1),
+            Self::Vscsi2 => Some(vscsi::SIZE_2),
+            Self::U64 | Self::U64Be => Some(8),
+            Self::U32 | Self::U32Be => Some(4),
+            Self::Lackey | Self::Csv | Self::LoadStore | Self::Spc | Self::Msr | Self::Text => None,
         }
-        if oracle::plausible(head, whole) {
-            return Some(Self::OracleGeneral);
-        }
-        let (numbers, _) = head.as_chunks::<8>();
-        let small = numbers.iter().all(|n| u64::from_le_bytes(*n) < 1 << 45);
-        (small && !numbers.is_empty()).then_some(Self::U64)
     }
 }
 

@@ -6,14 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bytes read at a time, and what the format is recognised from.
-const BLOCK: usize = 1 << 16;
+/// What the format is recognised from.
+const HEAD: usize = 1 << 16;
+/// Bytes read at a time: few system calls, and the block stays in the processor's second cache.
+const BLOCK: usize = 1 << 18;
 /// The longest line accepted: memory stays bounded whatever the file is.
 const LONGEST_LINE: usize = 4096;
 
-/// A file that counts the bytes taken from it.
+/// A file, or standard input, that counts the bytes taken from it.
 struct Counted {
-    file: File,
+    file: Box<dyn Read + Send>,
     taken: Arc<AtomicU64>,
 }
 
@@ -28,8 +30,11 @@ impl Read for Counted {
 /// The decompressed bytes of a file and how far they have been read.
 pub(super) struct Input {
     source: Box<dyn Read + Send>,
-    block: Vec<u8>,
+    block: Box<[u8]>,
+    /// What is left of the block: from here…
     at: usize,
+    /// … up to here.
+    end: usize,
     ended: bool,
     /// Bytes consumed, decompressed.
     pub byte: u64,
@@ -37,6 +42,7 @@ pub(super) struct Input {
     pub line: u64,
     taken: Arc<AtomicU64>,
     length: u64,
+    compressed: bool,
 }
 
 /// What [`Input::line`] and [`Input::record`] may meet besides content.
@@ -48,22 +54,40 @@ pub(super) enum Trouble {
 }
 
 impl Input {
-    /// Opens a file; gzip and zstd are recognised by their first bytes.
+    /// Opens a file, `-` for standard input; gzip and zstd are recognised by their first bytes.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
+        let (file, length): (Box<dyn Read + Send>, u64) = if path == Path::new("-") {
+            (Box::new(io::stdin()), 0)
+        } else {
+            let file = File::open(path)?;
+            let length = file.metadata()?.len();
+            (Box::new(file), length)
+        };
         let taken = Arc::new(AtomicU64::new(0));
         let counted = Counted { file, taken: Arc::clone(&taken) };
-        let mut raw = BufReader::with_capacity(BLOCK, counted);
+        let mut raw = BufReader::with_capacity(HEAD, counted);
         let head = raw.fill_buf()?;
-        let source: Box<dyn Read + Send> = if head.starts_with(&[0x1f, 0x8b]) {
+        let gzip = head.starts_with(&[0x1f, 0x8b]);
+        let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        let source: Box<dyn Read + Send> = if gzip {
             Box::new(flate2::bufread::MultiGzDecoder::new(raw))
-        } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        } else if zstd {
             Box::new(zstd::stream::read::Decoder::with_buffer(raw)?)
         } else {
             Box::new(raw)
         };
-        Ok(Self { source, block: Vec::new(), at: 0, ended: false, byte: 0, line: 0, taken, length })
+        Ok(Self {
+            source,
+            block: vec![0; BLOCK].into(),
+            at: 0,
+            end: 0,
+            ended: false,
+            byte: 0,
+            line: 0,
+            taken,
+            length,
+            compressed: gzip || zstd,
+        })
     }
 
     /// How much of the file has been taken, 0 to 1 (an empty or unsized file counts as done).
@@ -71,28 +95,38 @@ impl Input {
         if self.length == 0 { 1.0 } else { (self.taken.load(Relaxed) as f64 / self.length as f64).min(1.0) }
     }
 
-    /// The first bytes, up to 64 KiB, and whether they are all; nothing is consumed.
-    pub fn head(&mut self) -> io::Result<(&[u8], bool)> {
-        while !self.ended && self.block.len() < BLOCK {
-            self.fill()?;
-        }
-        Ok((&self.block[self.at..], self.ended))
+    /// The bytes of the content, where that can be known before it is read.
+    pub fn length(&self) -> Option<u64> {
+        (self.length > 0 && !self.compressed).then_some(self.length)
     }
 
-    /// Reads more behind what is left of the block.
+    /// The first bytes, 64 KiB or more, and whether they are all; nothing is consumed.
+    pub fn head(&mut self) -> io::Result<(&[u8], bool)> {
+        while !self.ended && self.end < HEAD {
+            self.fill()?;
+        }
+        Ok((&self.block[self.at..self.end], self.ended))
+    }
+
+    /// Passes over bytes that were seen in the head.
+    pub fn skip(&mut self, bytes: usize) {
+        self.at += bytes;
+        self.byte += bytes as u64;
+    }
+
+    /// Reads more behind what is left of the block, which must be less than all of it.
     fn fill(&mut self) -> io::Result<()> {
-        self.block.drain(..self.at);
+        self.block.copy_within(self.at..self.end, 0);
+        self.end -= self.at;
         self.at = 0;
-        let old = self.block.len();
-        self.block.resize(old + BLOCK, 0);
-        let result = loop {
-            match self.source.read(&mut self.block[old..]) {
+        let read = loop {
+            match self.source.read(&mut self.block[self.end..]) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                other => break other,
+                other => break other?,
             }
         };
-        self.block.truncate(old + result.as_ref().copied().unwrap_or(0));
-        self.ended = result? == 0;
+        self.end += read;
+        self.ended = read == 0;
         Ok(())
     }
 
@@ -101,7 +135,7 @@ impl Input {
     pub fn line(&mut self) -> Result<Option<&[u8]>, Trouble> {
         let mut searched = 0;
         let length = loop {
-            let rest = &self.block[self.at..];
+            let rest = &self.block[self.at..self.end];
             if let Some(end) = rest[searched..].iter().position(|&b| b == b'\n') {
                 break searched + end;
             }
@@ -114,34 +148,32 @@ impl Input {
         if length > LONGEST_LINE {
             return Err(Trouble::Content(format!("the line is longer than {LONGEST_LINE} bytes")));
         }
-        if length == 0 && self.at == self.block.len() {
+        if length == 0 && self.at == self.end {
             return Ok(None);
         }
         let start = self.at;
-        self.at = (start + length + 1).min(self.block.len());
+        self.at = (start + length + 1).min(self.end);
         self.byte += (self.at - start) as u64;
         self.line += 1;
         let line = &self.block[start..start + length];
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// The next record of `N` bytes; `None` at the end of the file.
+    /// The next records of `size` bytes, at most `limit` of them and as many as are at hand; none at the end
+    /// of the file.
     #[inline]
-    pub fn record<const N: usize>(&mut self) -> Result<Option<&[u8; N]>, Trouble> {
-        while self.block.len() - self.at < N && !self.ended {
+    pub fn records(&mut self, size: usize, limit: usize) -> Result<&[u8], Trouble> {
+        while self.end - self.at < size && !self.ended {
             self.fill().map_err(Trouble::Read)?;
         }
-        match self.block[self.at..].first_chunk() {
-            Some(record) => {
-                self.at += N;
-                self.byte += N as u64;
-                Ok(Some(record))
-            }
-            None if self.at == self.block.len() => Ok(None),
-            None => {
-                let left = self.block.len() - self.at;
-                Err(Trouble::Content(format!("torn: {left} bytes are left where a record has {N}")))
-            }
+        let left = self.end - self.at;
+        let count = (left / size).min(limit);
+        if count == 0 && left > 0 {
+            return Err(Trouble::Content(format!("torn: {left} bytes are left where a record has {size}")));
         }
+        let start = self.at;
+        self.at += count * size;
+        self.byte += (count * size) as u64;
+        Ok(&self.block[start..self.at])
     }
 }

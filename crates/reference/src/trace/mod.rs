@@ -1,8 +1,9 @@
 //! Recorded traces: one file a format, recognised or named, read as a stream in bounded memory.
 //!
-//! [`Reader`] gives the references one by one; [`load`] gives them as a [`Stream`] of dense page
+//! [`Reader`] gives the references one by one or in batches; [`load`] gives them as a [`Stream`] of dense page
 //! numbers; [`read_pages`] fits a trace into a region that an experiment has laid out.
 
+pub mod block_csv;
 pub mod csv;
 pub mod dense;
 mod format;
@@ -11,8 +12,10 @@ pub mod lackey;
 pub mod load_store;
 pub mod oracle;
 pub mod plain;
+mod recognise;
 #[cfg(test)]
 mod tests;
+pub mod vscsi;
 
 use std::path::{Path, PathBuf};
 
@@ -84,13 +87,17 @@ pub struct Reader {
     path: PathBuf,
     input: Input,
     format: Format,
+    why: String,
     page_shift: u32,
     columns: csv::Columns,
+    links: oracle::Links,
+    /// Whether a line was met that says something: a header can come no more.
+    begun: bool,
     done: bool,
 }
 
 impl Reader {
-    /// Opens a trace and recognises its format if the options do not name it.
+    /// Opens a trace, `-` for standard input, and recognises its format if the options do not name it.
     ///
     /// # Errors
     /// When the file cannot be read or is empty, the format is not recognised, or the page size is
@@ -106,6 +113,7 @@ impl Reader {
             problem: problem.into(),
         };
         let mut input = Input::open(path).map_err(read)?;
+        let length = input.length();
         let (head, whole) = input.head().map_err(|e| match e.raw_os_error() {
             Some(_) => read(e),
             None => content(&format!("the compressed data are damaged or torn ({e})")),
@@ -113,19 +121,25 @@ impl Reader {
         if head.is_empty() {
             return Err(content("it holds no page number"));
         }
-        let format = match options.format {
-            Some(format) => format,
-            None => Format::recognise(head, whole).ok_or_else(|| {
+        let (format, why) = match options.format {
+            Some(format) => (format, "as named".to_owned()),
+            None => recognise::recognise(head, whole, length).map_err(|problem| {
                 let names = Format::ALL.map(|(_, name, _)| name).join(", ");
-                content(&format!("the format is not recognised; name it, one of: {names}"))
+                content(&format!("the format is not recognised; name it, one of: {names} ({problem})"))
             })?,
         };
+        if format.record_size().is_none() && head.starts_with(plain::BOM) {
+            input.skip(plain::BOM.len());
+        }
         Ok(Self {
             path: path.to_owned(),
             input,
             format,
+            why,
             page_shift: if format.has_addresses() { options.page_size.trailing_zeros() } else { 0 },
             columns: csv::Columns::default(),
+            links: oracle::Links::default(),
+            begun: false,
             done: false,
         })
     }
@@ -135,6 +149,11 @@ impl Reader {
         self.format
     }
 
+    /// What speaks for the format.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
     /// How much of the file has been read, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         self.input.fraction()
@@ -142,10 +161,9 @@ impl Reader {
 
     /// An error at the record or line that was read last.
     fn error(&self, problem: String) -> TraceError {
-        let position = match self.format {
-            Format::OracleGeneral => format!("byte {}", self.input.byte - oracle::SIZE as u64),
-            Format::U64 => format!("byte {}", self.input.byte - 8),
-            _ => format!("line {}", self.input.line),
+        let position = match self.format.record_size() {
+            Some(size) => format!("byte {}", self.input.byte.saturating_sub(size as u64)),
+            None => format!("line {}", self.input.line),
         };
         TraceError::Content { path: self.path.clone(), position, problem }
     }
@@ -159,24 +177,81 @@ impl Reader {
             Trouble::Read(error) => format!("the compressed data are damaged or torn ({error})"),
             Trouble::Content(problem) => problem,
         };
-        let position = match self.format {
-            Format::OracleGeneral | Format::U64 => format!("byte {}", self.input.byte),
-            _ => format!("line {}", self.input.line + 1),
+        let position = match self.format.record_size() {
+            Some(_) => format!("byte {}", self.input.byte),
+            None => format!("line {}", self.input.line + 1),
         };
         TraceError::Content { path, position, problem }
     }
 
-    fn binary(&mut self) -> Result<Option<Record>, Trouble> {
-        if self.format == Format::OracleGeneral {
-            return Ok(self.input.record()?.map(oracle::reference));
+    /// Gives up to `limit` binary records to `take`, with their pages made of addresses; how many.
+    #[inline]
+    fn binary(
+        &mut self,
+        size: usize,
+        limit: usize,
+        mut take: impl FnMut(Record),
+    ) -> Result<usize, TraceError> {
+        fn each<const N: usize>(
+            bytes: &[u8],
+            shift: u32,
+            mut of: impl FnMut(&[u8; N]) -> Record,
+            take: &mut impl FnMut(Record),
+        ) {
+            for bytes in bytes.as_chunks::<N>().0 {
+                let record = of(bytes);
+                take(Record { page: record.page >> shift, ..record });
+            }
         }
-        let number = self.input.record()?.map(|bytes| u64::from_le_bytes(*bytes));
-        Ok(number.map(|page| Record { page, write: false, pid: None }))
+        let page = |page: u64| Record { page, write: false, pid: None };
+        let (format, shift) = (self.format, self.page_shift);
+        let found = match self.input.records(size, limit) {
+            Err(trouble) => Err(trouble),
+            Ok(bytes) => {
+                match format {
+                    Format::OracleGeneral => each(bytes, 0, |record| self.links.reference(record), &mut take),
+                    Format::Vscsi1 => each(bytes, shift, vscsi::reference_1, &mut take),
+                    Format::Vscsi2 => each(bytes, shift, vscsi::reference_2, &mut take),
+                    Format::U64Be => each(bytes, 0, |n| page(u64::from_be_bytes(*n)), &mut take),
+                    Format::U32 => each(bytes, 0, |n| page(u32::from_le_bytes(*n).into()), &mut take),
+                    Format::U32Be => each(bytes, 0, |n| page(u32::from_be_bytes(*n).into()), &mut take),
+                    _ => each(bytes, 0, |n| page(u64::from_le_bytes(*n)), &mut take),
+                }
+                Ok(bytes.len() / size)
+            }
+        };
+        match found {
+            Err(trouble) => Err(self.trouble(trouble)),
+            Ok(0) => self.links.problem().map_or(Ok(0), |problem| Err(self.error(problem))),
+            found => found.map_err(|trouble| self.trouble(trouble)),
+        }
+    }
+
+    /// Appends the pages of up to `limit` (at least 1) references to `pages`, as many as are at hand; how many of
+    /// them are writes. Nothing is appended at the end of the trace.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, is torn, cut or foreign. The pages before that are appended.
+    pub fn pages(&mut self, limit: usize, pages: &mut Vec<u64>) -> Result<u64, TraceError> {
+        let mut writes = 0;
+        if let Some(size) = self.format.record_size() {
+            self.binary(size, limit, |record| {
+                pages.push(record.page);
+                writes += u64::from(record.write);
+            })?;
+            return Ok(writes);
+        }
+        for _ in 0..limit {
+            let Some(record) = self.text()? else { break };
+            pages.push(record.page);
+            writes += u64::from(record.write);
+        }
+        Ok(writes)
     }
 
     fn text(&mut self) -> Result<Option<Record>, TraceError> {
         loop {
-            let first = self.input.line == 0;
+            let first = !self.begun;
             let columns = self.columns;
             let line = match self.input.line() {
                 Ok(Some(line)) => line,
@@ -189,14 +264,18 @@ impl Reader {
             };
             let found = match self.format {
                 Format::Lackey => lackey::reference(line).map_err(|()| wrong("a line of lackey's")),
-                _ if plain::is_blank(line) => Ok(None),
+                _ if plain::is_blank(line) => continue,
                 Format::Csv => {
+                    self.begun = true;
                     if first && let Some(named) = csv::Columns::of_header(line) {
                         self.columns = named;
                         continue;
                     }
                     columns.reference(line).map(Some)
                 }
+                Format::Spc => block_csv::spc(line).map(Some),
+                Format::Msr if block_csv::is_msr_header(line) => Ok(None),
+                Format::Msr => block_csv::msr(line).map(Some),
                 Format::LoadStore => match load_store::reference(line) {
                     None => Err(wrong("a reference such as 'l 0x1fffff50 1'")),
                     found => Ok(found),
@@ -224,9 +303,12 @@ impl Iterator for Reader {
         if self.done {
             return None;
         }
-        let result = match self.format {
-            Format::OracleGeneral | Format::U64 => self.binary().map_err(|t| self.trouble(t)),
-            _ => self.text(),
+        let result = match self.format.record_size() {
+            Some(size) => {
+                let mut found = None;
+                self.binary(size, 1, |record| found = Some(record)).map(|_| found)
+            }
+            None => self.text(),
         };
         self.done = !matches!(result, Ok(Some(_)));
         result.transpose()
@@ -247,44 +329,75 @@ fn hexadecimal(text: &[u8]) -> Option<u64> {
 pub struct Trace {
     /// The references; pages are numbered in the order of first reference, and all are referenced.
     pub stream: Stream,
-    /// How it was written.
-    pub format: Format,
-    /// How many of the references are writes; 0 where the format does not say.
-    pub writes: u64,
+    /// How it was read.
+    pub reading: Reading,
 }
 
-/// Reads a whole trace: 4 bytes a reference, and up to 72 bytes a page while it runs. `progress` is
-/// told the part of the file that is read, from 0 to 1, about every million references.
+/// How a trace was read, for whoever is to judge whether that was right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The format.
+    pub format: Format,
+    /// What spoke for the format.
+    pub why: String,
+    /// The page size where the trace holds byte addresses.
+    pub page_size: Option<u64>,
+    /// How many of the references are writes; 0 where the format does not say.
+    pub writes: u64,
+    /// The first pages, as the trace names them.
+    pub first: Vec<u64>,
+}
+
+/// First pages that are kept to be shown.
+const SHOWN: usize = 3;
+
+/// Gives the pages of a whole trace to `take`, some thousand at a time, as the trace names them. `progress` is told the part of
+/// the file that is read, from 0 to 1, about every million references.
 ///
 /// # Errors
-/// When the trace cannot be read, is torn, foreign or without references, or has 2^32 − 2 pages or more.
-pub fn load(path: &Path, options: &Options, mut progress: impl FnMut(f64)) -> Result<Trace, TraceError> {
+/// When the trace cannot be read, is torn, cut, foreign or without references.
+pub fn read(
+    path: &Path,
+    options: &Options,
+    mut progress: impl FnMut(f64),
+    mut take: impl FnMut(&[u64]) -> Result<(), TooManyPages>,
+) -> Result<Reading, TraceError> {
     let mut reader = Reader::open(path, options)?;
-    let mut densifier = Densifier::default();
-    let mut list: Vec<u32> = Vec::new();
     let mut batch = Vec::with_capacity(BATCH);
-    let mut writes = 0;
-    loop {
-        for record in reader.by_ref().take(BATCH) {
-            let record = record?;
-            batch.push(record.page);
-            writes += u64::from(record.write);
-        }
+    let (mut writes, mut first) = (0, Vec::new());
+    for n in 0_u64.. {
+        batch.clear();
+        writes += reader.pages(BATCH, &mut batch)?;
         if batch.is_empty() {
             break;
         }
-        let numbered = densifier.number_all(&batch, &mut list);
-        numbered.map_err(|_| reader.error("there are too many different pages before it".into()))?;
-        batch.clear();
-        if list.len().is_multiple_of(256 * BATCH) {
+        if n == 0 {
+            first.extend(batch.iter().take(SHOWN));
+        }
+        take(&batch).map_err(|_| reader.error("there are too many different pages before it".into()))?;
+        if n.is_multiple_of(256) {
             progress(reader.fraction());
         }
     }
-    if list.is_empty() {
+    if first.is_empty() {
         return Err(reader.error("it holds no reference".into()));
     }
+    let format = reader.format();
+    let page_size = format.has_addresses().then_some(options.page_size);
+    Ok(Reading { format, why: reader.why, page_size, writes, first })
+}
+
+/// Reads a whole trace: 4 bytes a reference, and up to 72 bytes a page while it runs. `progress` is
+/// told as by [`read`].
+///
+/// # Errors
+/// As [`read`]; also when the trace has 2^32 − 2 pages or more.
+pub fn load(path: &Path, options: &Options, progress: impl FnMut(f64)) -> Result<Trace, TraceError> {
+    let mut densifier = Densifier::default();
+    let mut list: Vec<u32> = Vec::new();
+    let reading = read(path, options, progress, |batch| densifier.number_all(batch, &mut list))?;
     list.shrink_to_fit();
-    Ok(Trace { stream: Stream::new(densifier.pages(), list), format: reader.format(), writes })
+    Ok(Trace { stream: Stream::new(densifier.pages(), list), reading })
 }
 
 /// Reads a trace for a region of `pages` pages, `references` of them; a shorter trace is repeated

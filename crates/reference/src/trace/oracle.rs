@@ -2,7 +2,8 @@
 //! i64 index of the next request for the object (−1 for none).
 //!
 //! An object is taken as one page, whatever its size. Some writers count the requests from 0 and some
-//! from 1, and some put the greatest i64 for none; all are accepted.
+//! from 1, and some put the greatest i64 for none; all are accepted. A request whose object is next
+//! requested behind the end of the file tells that the file is cut.
 
 use super::Record;
 
@@ -13,31 +14,91 @@ fn field<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     record[at..at + N].try_into().expect("the record has 24 bytes")
 }
 
+#[inline]
 fn object(record: &[u8; SIZE]) -> u64 {
     u64::from_le_bytes(field(record, 4))
 }
 
-pub(super) fn reference(record: &[u8; SIZE]) -> Record {
-    Record { page: object(record), write: false, pid: None }
+/// When the object is requested next; `None` for never.
+#[inline]
+fn next(record: &[u8; SIZE]) -> Option<i64> {
+    let next = i64::from_le_bytes(field(record, 16));
+    (next != -1 && next != i64::MAX).then_some(next)
 }
 
-/// Whether the records point forward, and at records for the same object where these are in the head.
-pub(super) fn plausible(head: &[u8], whole: bool) -> bool {
+/// The greatest index of a next request that was met: beyond the last record in a file that is cut.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    records: u64,
+    greatest: i64,
+}
+
+impl Links {
+    #[inline]
+    pub fn reference(&mut self, record: &[u8; SIZE]) -> Record {
+        self.records += 1;
+        self.greatest = self.greatest.max(next(record).unwrap_or(0));
+        Record { page: object(record), write: false, pid: None }
+    }
+
+    /// What is wrong once all records were read.
+    pub fn problem(&self) -> Option<String> {
+        let beyond = u64::try_from(self.greatest).is_ok_and(|next| next > self.records);
+        beyond.then(|| {
+            format!(
+                "it is cut, or no oracleGeneral: a record says that its object is requested again at number {}, \
+                 and there are {} records",
+                self.greatest, self.records
+            )
+        })
+    }
+}
+
+/// What is said of records that are in order but for links beyond the end.
+pub(super) const CUT: &str = "is the file cut?";
+
+/// Whether the records can be oracleGeneral: time does not run backwards, each points forward, at a
+/// record for the same object where that is in the head, else into the file of `length` bytes. At least one must be seen to
+/// point at the right one, or all must point nowhere.
+///
+/// # Errors
+/// What contradicts it.
+pub(super) fn plausible(head: &[u8], whole: bool, length: Option<u64>) -> Result<(), String> {
     let (records, _) = head.as_chunks::<SIZE>();
-    let fits = |(index, record): (usize, &[u8; SIZE])| {
-        let next = i64::from_le_bytes(field(record, 16));
-        if next == -1 || next == i64::MAX {
-            return true;
+    if records.is_empty() {
+        return Err("it is shorter than a record".into());
+    }
+    let count = if whole { Some(records.len() as u64) } else { length.map(|bytes| bytes / SIZE as u64) };
+    let (mut confirmed, mut open, mut beyond) = (0, 0, None);
+    let mut before = 0;
+    for (index, record) in records.iter().enumerate() {
+        let time = u32::from_le_bytes(field(record, 0));
+        if time < before {
+            return Err(format!("time runs backwards at record {index}"));
         }
-        let Ok(next) = usize::try_from(next) else { return false };
-        if next <= index {
-            return false;
-        }
-        let same = |at: usize| match records.get(at) {
-            Some(other) => at > index && object(other) == object(record),
-            None => !whole && at >= records.len(),
+        before = time;
+        let Some(next) = next(record) else { continue };
+        let Some(next) = usize::try_from(next).ok().filter(|&next| next > index) else {
+            return Err(format!("record {index} points back, at {next}"));
         };
-        same(next) || same(next - 1)
-    };
-    !records.is_empty() && records.iter().enumerate().all(fits)
+        if count.is_some_and(|count| next as u64 > count) {
+            beyond = beyond.or(Some(format!("record {index} points at {next}, beyond the end")));
+            continue;
+        }
+        let same = |at: usize| at > index && records.get(at).is_some_and(|o| object(o) == object(record));
+        if same(next) || same(next - 1) {
+            confirmed += 1;
+        } else if next < records.len() {
+            return Err(format!("record {index} points at {next}, which is another object"));
+        } else {
+            open += 1;
+        }
+    }
+    if let Some(problem) = beyond {
+        return Err(if confirmed > 0 { format!("{problem}: {CUT}") } else { problem });
+    }
+    if confirmed == 0 && open > 0 {
+        return Err("no record points at another that can be seen".into());
+    }
+    Ok(())
 }

@@ -1,7 +1,10 @@
-//! Plain page numbers: text, a decimal number a line, or binary little-endian u64.
+//! Plain page numbers: text, a decimal number a line, or binary numbers of 64 or 32 bits.
 //!
-//! In text, empty lines, lines that begin with `#`, and the lone `*` that ends some published traces
+//! In text, a byte order mark at the beginning, empty lines, lines that begin with `#`, and the lone `*` that ends some published traces
 //! are passed over.
+
+/// The byte order mark that some editors put before UTF-8.
+pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The page number of a line of text.
 pub(super) fn number(line: &[u8]) -> Option<u64> {

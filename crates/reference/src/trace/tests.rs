@@ -40,6 +40,26 @@ fn u64s(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
 }
 
+fn u32s(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+/// Records of (command, block).
+fn vscsi(version: u16, requests: &[(u16, u64)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (n, (command, block)) in requests.iter().enumerate() {
+        let numbers = [n as u32, 4096, 1].map(u32::to_le_bytes).concat();
+        let command = [*command, version << 8 | 3].map(u16::to_le_bytes).concat();
+        bytes.extend(if version == 1 { [numbers, command].concat() } else { [command, numbers].concat() });
+        bytes.extend(block.to_le_bytes());
+        bytes.extend((n as u64 * 1000).to_le_bytes());
+        if version == 2 {
+            bytes.extend(77u64.to_le_bytes());
+        }
+    }
+    bytes
+}
+
 fn record(page: u64, write: bool, pid: Option<u32>) -> Record {
     Record { page, write, pid }
 }
@@ -49,7 +69,7 @@ fn each_format_is_recognised_and_gives_its_references() {
     let read = |page| record(page, false, None);
     let write = |page| record(page, true, None);
     let cases: Vec<(Format, Vec<u8>, Vec<Record>)> = vec![
-        (Format::Text, b"# pages\r\n3\r\n\n 1\n4\n*\n".to_vec(), vec![read(3), read(1), read(4)]),
+        (Format::Text, b"\xef\xbb\xbf# pages\r\n3\r\n\n 1\n4\n*\n".to_vec(), vec![read(3), read(1), read(4)]),
         (Format::U64, u64s(&[3, 1, 4]), vec![read(3), read(1), read(4)]),
         (
             Format::OracleGeneral,
@@ -67,6 +87,26 @@ fn each_format_is_recognised_and_gives_its_references() {
             Format::Csv,
             b"1,17,0x1000,r\n2,18,8192,w\n".to_vec(),
             vec![record(1, false, Some(17)), record(2, true, Some(18))],
+        ),
+        (Format::Spc, b"0,8,4096,W,0.5\n1,16,512,r,1.25\n".to_vec(), vec![write(1), read(1 << 40 | 2)]),
+        (
+            Format::Msr,
+            b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n1281663,hm,1,Read,8192,512,9\n"
+                .to_vec(),
+            vec![read(1 << 40 | 2)],
+        ),
+        (Format::Vscsi1, vscsi(1, &[(0x28, 8), (0x2a, 80)]), vec![read(1), write(10)]),
+        (Format::Vscsi2, vscsi(2, &[(0x28, 8), (0x2a, 80)]), vec![read(1), write(10)]),
+        (
+            Format::U64Be,
+            [3u64, 1, 4].iter().flat_map(|n| n.to_be_bytes()).collect(),
+            vec![read(3), read(1), read(4)],
+        ),
+        (Format::U32, u32s(&[300, 100, 400]), vec![read(300), read(100), read(400)]),
+        (
+            Format::U32Be,
+            [300u32, 100, 400].iter().flat_map(|n| n.to_be_bytes()).collect(),
+            vec![read(300), read(100), read(400)],
         ),
         (Format::Csv, b"rw, addr ,size\nWRITE,0x5000,8\nread,4096,8\n".to_vec(), vec![write(5), read(1)]),
     ];
@@ -86,6 +126,88 @@ fn binary_page_numbers_in_order_are_not_taken_for_oracle_records() {
     for count in [1, 2, 3, 24, 30_000] {
         let linear: Vec<u64> = (0..count).collect();
         assert_eq!(records(&u64s(&linear), None).unwrap().0, Format::U64, "{count}");
+    }
+}
+
+/// Some thousand numbers below `bound`, without order.
+fn scattered(bound: u64) -> Vec<u64> {
+    let mut rng = crate::rng::Rng::new(5);
+    (0..5000).map(|_| rng.below(bound)).collect()
+}
+
+#[test]
+fn no_binary_is_taken_for_another() {
+    let narrow: Vec<u32> = scattered(1000).iter().map(|&n| n as u32).collect();
+    let high: Vec<u64> = scattered(1 << 20).iter().map(|n| n + 0x7_f000_0000).collect();
+    let blocks: Vec<(u16, u64)> = scattered(1 << 30).iter().map(|&n| (0x28, n)).collect();
+    let objects = scattered(2000);
+    for (bytes, format) in [
+        (u32s(&narrow[..500]), Format::U32),
+        (u32s(&narrow), Format::U32),
+        (u64s(&high), Format::U64),
+        (u64s(&scattered(1 << 20)), Format::U64),
+        (high.iter().flat_map(|n| n.to_be_bytes()).collect(), Format::U64Be),
+        (vscsi(1, &blocks), Format::Vscsi1),
+        (vscsi(2, &blocks), Format::Vscsi2),
+        (oracle_general(&objects, 0), Format::OracleGeneral),
+        (oracle_general(&objects, 1), Format::OracleGeneral),
+        (oracle_general(&[1 << 60, 2, 3], 1), Format::OracleGeneral),
+    ] {
+        assert_eq!(records(&bytes, None).unwrap().0, format);
+    }
+}
+
+#[test]
+fn what_speaks_against_a_format_is_said() {
+    let whole = oracle_general(&scattered(2000), 1);
+    let cut = &whole[..2500 * 24];
+    // Addresses, not pages: too great for page numbers, and no records either.
+    let addresses: Vec<u64> = scattered(1 << 30).iter().map(|n| n + 0x7f00_0000_0000).collect();
+    for (bytes, format, wanted) in [
+        (cut.to_vec(), None, "beyond the end: is the file cut?"),
+        (cut.to_vec(), Some(Format::OracleGeneral), "it is cut, or no oracleGeneral"),
+        (zstd::encode_all(cut, 1).unwrap(), Some(Format::OracleGeneral), "it is cut, or no oracleGeneral"),
+        (u64s(&addresses), None, "not recognised"),
+        (vec![0x89, b'P', b'N', b'G', 0, 1, 2, 3], None, "not recognised"),
+        (b"0,1,2,W,x\n".to_vec(), None, "not recognised"),
+        (b"0,1,8192,W,0.5\n0,2,4096,Q,0.7\n".to_vec(), None, "line 2: 'Q' is neither r nor w"),
+        (b"0,1,8192,W,0.5\n0,2\n".to_vec(), None, "line 2: field 3 is missing"),
+        (b"0,99999999999999999,8192,W,0.5\n".to_vec(), Some(Format::Spc), "beyond any disk"),
+        (
+            b"1,hm,0,Read,0,512,9\n1,hm,0,Trim,0,512,9\n".to_vec(),
+            None,
+            "line 2: 'Trim' is neither Read nor Write",
+        ),
+        (b"1,hm,0,Read,x,512,9\n".to_vec(), Some(Format::Msr), "line 1: 'x' is not an offset"),
+        (b"1,hm,0\n".to_vec(), Some(Format::Msr), "field 4 is missing"),
+        (vscsi(1, &[(1, 1), (1, 2)])[..50].to_vec(), Some(Format::Vscsi1), "byte 32: torn: 18 bytes"),
+        (vscsi(2, &[(1, 1), (1, 2)])[..50].to_vec(), Some(Format::Vscsi2), "byte 40: torn: 10 bytes"),
+        (u32s(&[1, 2])[..7].to_vec(), Some(Format::U32), "byte 4: torn: 3 bytes"),
+    ] {
+        let error = records(&bytes, format).unwrap_err();
+        assert!(error.contains(wanted), "wanted '{wanted}', got '{error}'");
+    }
+}
+
+#[test]
+fn batches_give_what_single_records_give() {
+    let objects = scattered(1 << 40);
+    for bytes in [oracle_general(&objects, 1), vscsi(2, &[(1, 8), (2, 90)]), b"1\n2\n3\n".to_vec()] {
+        let single: Vec<u64> = records(&bytes, None).unwrap().1.iter().map(|r| r.page).collect();
+        let mut all = Vec::new();
+        with_file(&bytes, |path| {
+            read(
+                path,
+                &Options::default(),
+                |_| {},
+                |batch| {
+                    all.extend_from_slice(batch);
+                    Ok(())
+                },
+            )
+            .unwrap()
+        });
+        assert_eq!(all, single);
     }
 }
 
@@ -139,7 +261,10 @@ fn a_loaded_trace_is_dense() {
         load(path, &Options::default(), |_| {}).unwrap()
     });
     assert_eq!(trace.stream, Stream::new(2, vec![0, 1, 0]));
-    assert_eq!((trace.format, trace.writes), (Format::LoadStore, 2));
+    let reading = trace.reading;
+    assert_eq!((reading.format, reading.writes), (Format::LoadStore, 2));
+    assert_eq!((reading.page_size, reading.first), (Some(4096), vec![5, 1, 5]));
+    assert!(reading.why.contains("s 0x5000 1"), "{}", reading.why);
 }
 
 proptest! {

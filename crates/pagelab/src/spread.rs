@@ -1,0 +1,78 @@
+//! Replays on every core: the models have no threads of their own, so their work is handed out here.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use anyhow::{Context as _, Result};
+use pagelab_model::policy::PolicyKind;
+use pagelab_model::replay::{Replayed, Replays};
+use pagelab_model::systems::{Replay, SystemKind};
+use pagelab_reference::Stream;
+
+use crate::failure::CommandError;
+use crate::interrupt::Interrupt;
+use crate::progress::Work;
+
+/// Performs the jobs `0..count` on every core; results in their order. A job that fails ends the others.
+fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let results: Mutex<Vec<Option<Result<T>>>> = Mutex::new((0..count).map(|_| None).collect());
+    let work = || {
+        while !failed.load(Relaxed) {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= count {
+                return;
+            }
+            let result = job(number);
+            failed.fetch_or(result.is_err(), Relaxed);
+            results.lock().expect("no thread panics while it holds the lock")[number] = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..cores().min(count) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    // Jobs that were not begun come after the one that failed.
+    results.into_inner().expect("no thread panics while it holds the lock").into_iter().flatten().collect()
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Replays policies, each with its frames; results in the order of `runs`.
+pub fn policies(stream: &Stream, runs: &[(PolicyKind, u32)], quiet: bool) -> Result<Vec<Replayed>> {
+    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let work = Work::new("replaying", quiet);
+    let replays = Replays::new(stream, runs);
+    let total = replays.references() as f64;
+    let batches = replays.batches(cores());
+    let done = AtomicU64::new(0);
+    let replayed = spread(batches.len(), |number| {
+        let progress = &mut |more| {
+            work.at((done.fetch_add(more, Relaxed) + more) as f64 / total);
+            if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        replays.perform(batches[number].clone(), progress).map_err(|_| CommandError::Stopped.into())
+    })?;
+    Ok(replayed.into_iter().flatten().collect())
+}
+
+/// Replays systems, each with its frames; results in the order of `runs`.
+pub fn systems(stream: &Stream, runs: &[(&'static SystemKind, u32)], quiet: bool) -> Result<Vec<Replay>> {
+    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let work = Work::new("replaying", quiet);
+    let done = AtomicU64::new(0);
+    spread(runs.len(), |number| {
+        if interrupt.requested() {
+            return Err(CommandError::Stopped.into());
+        }
+        let (system, frames) = runs[number];
+        let replay = system.replay(stream, frames)?;
+        work.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
+        Ok(replay)
+    })
+}
