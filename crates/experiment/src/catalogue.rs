@@ -16,7 +16,12 @@ pub struct Definition {
 }
 
 macro_rules! definitions {
-    ($($name:literal, $unit:ident, $better:ident, $help:literal;)*) => {
+    ($($constant:ident = $name:literal, $unit:ident, $better:ident, $help:literal;)*) => {
+        /// The name of every metric.
+        pub mod name {
+            $(#[doc = concat!("`", $name, "`: ", $help)] pub const $constant: &str = $name;)*
+        }
+
         /// Every metric.
         pub const METRICS: &[Definition] = &[
             $(Definition { name: $name, unit: Unit::$unit, better: Better::$better, help: $help },)*
@@ -25,74 +30,74 @@ macro_rules! definitions {
 }
 
 definitions! {
-    "time.elapsed", Nanoseconds, Lower, "wall time of the references";
-    "time.user", Nanoseconds, Lower, "processor time in user mode";
-    "time.system", Nanoseconds, Lower, "processor time in the kernel";
-    "time.stalled", Nanoseconds, Lower, "time in which some task waited for memory (PSI some)";
-    "access.mean", Nanoseconds, Lower, "mean time of a reference";
-    "access.p50", Nanoseconds, Lower, "median time of a reference";
-    "access.p99", Nanoseconds, Lower, "time that 99 % of references do not exceed";
-    "access.p999", Nanoseconds, Lower, "time that 99.9 % of references do not exceed";
-    "access.max", Nanoseconds, Lower, "longest reference";
-    "access.hit.mean", Nanoseconds, Lower, "mean time of a reference without a fault";
-    "access.hit.p50", Nanoseconds, Lower, "median time of a reference without a fault";
-    "access.minor.mean", Nanoseconds, Lower, "mean time of a reference with a minor fault";
-    "access.minor.p50", Nanoseconds, Lower, "median time of a reference with a minor fault";
-    "access.major.mean", Nanoseconds, Lower, "mean time of a reference with a major fault";
-    "access.major.p50", Nanoseconds, Lower, "median time of a reference with a major fault";
-    "access.major.p99", Nanoseconds, Lower, "time that 99 % of references with a major fault do not exceed";
-    "fault.anonymous", Nanoseconds, Lower, "first touch of a page of anonymous memory and giving it back, measured before the run";
-    "faults.minor", Count, Lower, "minor faults";
-    "faults.major", Count, Lower, "major faults";
-    "swap.in", Pages, Lower, "pages read from swap";
-    "swap.out", Pages, Lower, "pages written to swap";
-    "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";
-    "switches.voluntary", Count, Lower, "voluntary context switches";
-    "switches.involuntary", Count, Lower, "involuntary context switches";
-    "speed.first", PerSecond, Higher, "vmtest: page reads a second at the smallest size";
-    "speed.last", PerSecond, Higher, "vmtest: page reads a second at the greatest size";
-    "clock.true", Count, Higher, "clock: 1 when no rule found time untrue, else 0 (suspect)";
-    "clock.step.worst", Nanoseconds, Lower, "clock: the greatest difference between two clocks over one step";
-    "clock.drift.worst", Ratio, Lower, "clock: the greatest drift of a clock against the raw monotonic one, 1e-6 = 1 ppm";
-    "clock.skew.worst", Nanoseconds, Lower, "clock: the greatest skew of the time stamp counter that is proven between two processors";
-    "clock.skew.bound", Nanoseconds, Lower, "clock: the skew that cannot be excluded between two processors, at most";
-    "clock.jumps", Count, Lower, "clock: steps of a clock backwards or forwards during the test";
-    "clock.reference.drift", Ratio, Neither, "clock: drift of this machine against the reference, 1e-6 = 1 ppm";
-    "clock.reference.error", Ratio, Lower, "clock: what that drift may be wrong by";
-    "clock.steal", Share, Lower, "clock: the share of the processors' time stolen during the test";
-    "state.user", Share, Neither, "share of all threads' wall time on a processor in user mode";
-    "state.system", Share, Lower, "share of all threads' wall time on a processor in the kernel";
-    "state.run-queue", Share, Lower, "share of all threads' wall time waiting for a processor";
-    "state.fault", Share, Lower, "share of all threads' wall time waiting for input: major faults, swap-in, reads";
-    "state.swap-in", Share, Lower, "of that, waiting for swap-in";
-    "state.thrashing", Share, Lower, "of that, waiting for pages that had been in memory a short while ago";
-    "state.reclaim", Share, Lower, "share of all threads' wall time inside direct reclaim";
-    "state.compaction", Share, Lower, "share of all threads' wall time inside direct compaction";
-    "state.sleep", Share, Neither, "share of all threads' wall time asleep of their own accord, user locks included";
-    "state.lock", Share, Lower, "share of all threads' wall time waiting for locks of the kernel";
-    "refaults", Pages, Lower, "pages read again that had been in memory a short while ago";
-    "memory.peak", Bytes, Lower, "most resident memory of all processes at any look, or of one process ever";
-    "memory.charged.peak", Bytes, Lower, "most memory charged to the limit, page cache included";
-    "memory.working-set.peak", Bytes, Lower, "most memory of the first process referenced between two looks";
-    "command.status", Count, Neither, "the program's exit status";
-    "forks.rate", PerSecond, Higher, "forkstorm: forks a second, all copies together";
-    "fork.cost", Nanoseconds, Lower, "forkstorm: time of a fork as its caller saw it";
-    "fork.system", Nanoseconds, Lower, "forkstorm: processor time in the kernel for each fork, with all that follows it";
-    "exit.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exit and the wait for it";
-    "exec.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exec, start, exit and the wait for it";
-    "page-tables.peak", Bytes, Lower, "forkstorm: most page-table memory of the machine beyond what it had before";
-    "profile.samples", Count, Neither, "samples of the profile, in the kernel or not";
-    "profile.kernel", Share, Neither, "share of the samples in the kernel";
-    "throughput.first", PerSecond, Higher, "faultscale: operations a second of the fewest workers";
-    "throughput.best", PerSecond, Higher, "faultscale: operations a second of the best number of workers";
-    "throughput.best.workers", Count, Neither, "faultscale: that number";
-    "throughput.last", PerSecond, Higher, "faultscale: operations a second of the most workers";
-    "read.cpu.small", Nanoseconds, Lower, "fileread: processor time of a read from a file that is small in memory";
-    "read.cpu.large", Nanoseconds, Lower, "fileread: processor time of a read from a file that is large in memory";
-    "read.cpu.beyond", Nanoseconds, Lower, "fileread: processor time of a read from a file larger than the limit";
-    "bandwidth.buffered", BytesPerSecond, Higher, "seqread: bytes a second through the page cache, at the best transfer size";
-    "bandwidth.direct", BytesPerSecond, Higher, "seqread: bytes a second around the page cache, at the best transfer size";
-    "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
+    TIME_ELAPSED = "time.elapsed", Nanoseconds, Lower, "wall time of the references";
+    TIME_USER = "time.user", Nanoseconds, Lower, "processor time in user mode";
+    TIME_SYSTEM = "time.system", Nanoseconds, Lower, "processor time in the kernel";
+    TIME_STALLED = "time.stalled", Nanoseconds, Lower, "time in which some task waited for memory (PSI some)";
+    ACCESS_MEAN = "access.mean", Nanoseconds, Lower, "mean time of a reference";
+    ACCESS_P50 = "access.p50", Nanoseconds, Lower, "median time of a reference";
+    ACCESS_P99 = "access.p99", Nanoseconds, Lower, "time that 99 % of references do not exceed";
+    ACCESS_P999 = "access.p999", Nanoseconds, Lower, "time that 99.9 % of references do not exceed";
+    ACCESS_MAX = "access.max", Nanoseconds, Lower, "longest reference";
+    ACCESS_HIT_MEAN = "access.hit.mean", Nanoseconds, Lower, "mean time of a reference without a fault";
+    ACCESS_HIT_P50 = "access.hit.p50", Nanoseconds, Lower, "median time of a reference without a fault";
+    ACCESS_MINOR_MEAN = "access.minor.mean", Nanoseconds, Lower, "mean time of a reference with a minor fault";
+    ACCESS_MINOR_P50 = "access.minor.p50", Nanoseconds, Lower, "median time of a reference with a minor fault";
+    ACCESS_MAJOR_MEAN = "access.major.mean", Nanoseconds, Lower, "mean time of a reference with a major fault";
+    ACCESS_MAJOR_P50 = "access.major.p50", Nanoseconds, Lower, "median time of a reference with a major fault";
+    ACCESS_MAJOR_P99 = "access.major.p99", Nanoseconds, Lower, "time that 99 % of references with a major fault do not exceed";
+    FAULT_ANONYMOUS = "fault.anonymous", Nanoseconds, Lower, "first touch of a page of anonymous memory and giving it back, measured before the run";
+    FAULTS_MINOR = "faults.minor", Count, Lower, "minor faults";
+    FAULTS_MAJOR = "faults.major", Count, Lower, "major faults";
+    SWAP_IN = "swap.in", Pages, Lower, "pages read from swap";
+    SWAP_OUT = "swap.out", Pages, Lower, "pages written to swap";
+    IO_READ = "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";
+    SWITCHES_VOLUNTARY = "switches.voluntary", Count, Lower, "voluntary context switches";
+    SWITCHES_INVOLUNTARY = "switches.involuntary", Count, Lower, "involuntary context switches";
+    SPEED_FIRST = "speed.first", PerSecond, Higher, "vmtest: page reads a second at the smallest size";
+    SPEED_LAST = "speed.last", PerSecond, Higher, "vmtest: page reads a second at the greatest size";
+    CLOCK_TRUE = "clock.true", Count, Higher, "clock: 1 when no rule found time untrue, else 0 (suspect)";
+    CLOCK_STEP_WORST = "clock.step.worst", Nanoseconds, Lower, "clock: the greatest difference between two clocks over one step";
+    CLOCK_DRIFT_WORST = "clock.drift.worst", Ratio, Lower, "clock: the greatest drift of a clock against the raw monotonic one, 1e-6 = 1 ppm";
+    CLOCK_SKEW_WORST = "clock.skew.worst", Nanoseconds, Lower, "clock: the greatest skew of the time stamp counter that is proven between two processors";
+    CLOCK_SKEW_BOUND = "clock.skew.bound", Nanoseconds, Lower, "clock: the skew that cannot be excluded between two processors, at most";
+    CLOCK_JUMPS = "clock.jumps", Count, Lower, "clock: steps of a clock backwards or forwards during the test";
+    CLOCK_REFERENCE_DRIFT = "clock.reference.drift", Ratio, Neither, "clock: drift of this machine against the reference, 1e-6 = 1 ppm";
+    CLOCK_REFERENCE_ERROR = "clock.reference.error", Ratio, Lower, "clock: what that drift may be wrong by";
+    CLOCK_STEAL = "clock.steal", Share, Lower, "clock: the share of the processors' time stolen during the test";
+    STATE_USER = "state.user", Share, Neither, "share of all threads' wall time on a processor in user mode";
+    STATE_SYSTEM = "state.system", Share, Lower, "share of all threads' wall time on a processor in the kernel";
+    STATE_RUN_QUEUE = "state.run-queue", Share, Lower, "share of all threads' wall time waiting for a processor";
+    STATE_FAULT = "state.fault", Share, Lower, "share of all threads' wall time waiting for input: major faults, swap-in, reads";
+    STATE_SWAP_IN = "state.swap-in", Share, Lower, "of that, waiting for swap-in";
+    STATE_THRASHING = "state.thrashing", Share, Lower, "of that, waiting for pages that had been in memory a short while ago";
+    STATE_RECLAIM = "state.reclaim", Share, Lower, "share of all threads' wall time inside direct reclaim";
+    STATE_COMPACTION = "state.compaction", Share, Lower, "share of all threads' wall time inside direct compaction";
+    STATE_SLEEP = "state.sleep", Share, Neither, "share of all threads' wall time asleep of their own accord, user locks included";
+    STATE_LOCK = "state.lock", Share, Lower, "share of all threads' wall time waiting for locks of the kernel";
+    REFAULTS = "refaults", Pages, Lower, "pages read again that had been in memory a short while ago";
+    MEMORY_PEAK = "memory.peak", Bytes, Lower, "most resident memory of all processes at any look, or of one process ever";
+    MEMORY_CHARGED_PEAK = "memory.charged.peak", Bytes, Lower, "most memory charged to the limit, page cache included";
+    MEMORY_WORKING_SET_PEAK = "memory.working-set.peak", Bytes, Lower, "most memory of the first process referenced between two looks";
+    COMMAND_STATUS = "command.status", Count, Neither, "the program's exit status";
+    FORKS_RATE = "forks.rate", PerSecond, Higher, "forkstorm: forks a second, all copies together";
+    FORK_COST = "fork.cost", Nanoseconds, Lower, "forkstorm: time of a fork as its caller saw it";
+    FORK_SYSTEM = "fork.system", Nanoseconds, Lower, "forkstorm: processor time in the kernel for each fork, with all that follows it";
+    EXIT_COST = "exit.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exit and the wait for it";
+    EXEC_COST = "exec.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exec, start, exit and the wait for it";
+    PAGE_TABLES_PEAK = "page-tables.peak", Bytes, Lower, "forkstorm: most page-table memory of the machine beyond what it had before";
+    PROFILE_SAMPLES = "profile.samples", Count, Neither, "samples of the profile, in the kernel or not";
+    PROFILE_KERNEL = "profile.kernel", Share, Neither, "share of the samples in the kernel";
+    THROUGHPUT_FIRST = "throughput.first", PerSecond, Higher, "faultscale: operations a second of the fewest workers";
+    THROUGHPUT_BEST = "throughput.best", PerSecond, Higher, "faultscale: operations a second of the best number of workers";
+    THROUGHPUT_BEST_WORKERS = "throughput.best.workers", Count, Neither, "faultscale: that number";
+    THROUGHPUT_LAST = "throughput.last", PerSecond, Higher, "faultscale: operations a second of the most workers";
+    READ_CPU_SMALL = "read.cpu.small", Nanoseconds, Lower, "fileread: processor time of a read from a file that is small in memory";
+    READ_CPU_LARGE = "read.cpu.large", Nanoseconds, Lower, "fileread: processor time of a read from a file that is large in memory";
+    READ_CPU_BEYOND = "read.cpu.beyond", Nanoseconds, Lower, "fileread: processor time of a read from a file larger than the limit";
+    BANDWIDTH_BUFFERED = "bandwidth.buffered", BytesPerSecond, Higher, "seqread: bytes a second through the page cache, at the best transfer size";
+    BANDWIDTH_DIRECT = "bandwidth.direct", BytesPerSecond, Higher, "seqread: bytes a second around the page cache, at the best transfer size";
+    PAGES_PRESENT = "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
 }
 
 /// The metric of this name with a value.

@@ -6,8 +6,9 @@
 //! - An [`Observation`] is what was seen; a [`Recorder`] takes observations as they come.
 //! - A [`Run`] is one experiment on one target under one [`Setting`], with its repetitions.
 //!
-//! Nothing here measures, computes or prints.
+//! [`build`] has the builders of observations that all targets share. Nothing here measures or prints.
 
+pub mod build;
 pub mod catalogue;
 pub mod declaration;
 pub mod experiments;

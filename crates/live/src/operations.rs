@@ -2,10 +2,10 @@
 //!
 //! Probes slow what they count, so this is done in a load of its own whose times are not kept.
 
-use pagelab_experiment::observation::{Column, Level, Table, Unit, Values};
+use pagelab_experiment::build::{Sheet, note};
+use pagelab_experiment::observation::{Level, Table, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
 
-use crate::observe::note;
 use crate::perf::functions::{self, FUNCTIONS};
 use crate::perf::symbols::Symbols;
 use crate::perf::{self, Counted, Counting};
@@ -93,24 +93,15 @@ struct Row {
 }
 
 fn table(rows: &[Row]) -> Table {
+    let columns = [("count", Unit::Count), ("each.fault", Unit::Count), ("each.fork", Unit::Count)];
+    let mut sheet = Sheet::new("operations", &columns).with_texts("operation").with_texts("function");
     let of = |what: &str| rows.iter().find(|row| row.what == what).and_then(|row| row.count);
-    let each = |whole: Option<f64>| {
-        let share = |count: f64| Some(count / whole.filter(|&whole| whole > 0.0)?);
-        Values::Number(rows.iter().map(|row| row.count.and_then(share)).collect())
-    };
-    let counts = Values::Number(rows.iter().map(|row| row.count).collect());
-    let texts = |text: fn(&Row) -> &str| Values::Text(rows.iter().map(|row| text(row).to_owned()).collect());
-    let column = |name: &str, unit, values| Column { name: name.to_owned(), unit, values };
-    Table {
-        name: "operations".to_owned(),
-        columns: vec![
-            column("operation", None, texts(|row| row.what)),
-            column("function", None, texts(|row| &row.function)),
-            column("count", Some(Unit::Count), counts),
-            column("each.fault", Some(Unit::Count), each(of(FAULTS))),
-            column("each.fork", Some(Unit::Count), each(of(FORK))),
-        ],
+    let (faults, forks) = (of(FAULTS), of(FORK));
+    for Row { what, function, count } in rows {
+        let each = |whole: Option<f64>| Some((*count)? / whole.filter(|&whole| whole > 0.0)?);
+        sheet.named([what, function], [*count, each(faults), each(forks)]);
     }
+    sheet.table()
 }
 
 #[cfg(test)]

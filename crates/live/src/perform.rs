@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pagelab_experiment::build::note;
 use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 use serde::{Deserialize, Serialize};

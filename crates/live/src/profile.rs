@@ -5,10 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
 
-use crate::observe::{Sheet, metric, note};
 use crate::perf::symbols::Symbols;
 use crate::perf::{self, Profile, Sampling};
 
@@ -62,12 +63,12 @@ fn report(profile: &Profile, frequency: u32, recorder: &mut dyn Recorder) -> Res
     .with_texts("function");
     for (name, own, with) in functions.iter().take(FUNCTIONS) {
         let own = *own as f64;
-        sheet.named(name, [Some(own), Some(own / kernel as f64), Some(own * period), Some(*with as f64)]);
+        sheet.named([name], [Some(own), Some(own / kernel as f64), Some(own * period), Some(*with as f64)]);
     }
     sheet.record(recorder)?;
     let all = profile.samples.len() as f64;
-    metric(recorder, "profile.samples", Some(all))?;
-    metric(recorder, "profile.kernel", (all > 0.0).then(|| kernel as f64 / all))?;
+    metric(recorder, name::PROFILE_SAMPLES, Some(all))?;
+    metric(recorder, name::PROFILE_KERNEL, (all > 0.0).then(|| kernel as f64 / all))?;
     let mut folded = String::new();
     for (stack, samples) in &stacks {
         if folded.len() + stack.len() > STACKS {

@@ -15,3 +15,7 @@ pub mod target;
 pub mod tlb;
 
 pub use target::Model;
+
+/// The page size of the modelled processors that have pages of 4 KiB, bytes. A model of another machine
+/// has its own.
+pub const BASE_PAGE: u64 = 4096;

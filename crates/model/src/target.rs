@@ -8,11 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use pagelab_experiment::catalogue::{WINDOWS, metric};
+use pagelab_experiment::build::{Distribution, KINDS, Window, Windows, access_metrics, metrics, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Experiment, Paging, Touch};
-use pagelab_experiment::observation::{
-    Column, Histogram, Level, Note, PageSet, PageSnapshot, Table, Unit, Values,
-};
+use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
@@ -26,8 +25,8 @@ use crate::policy::{Policy, PolicyKind};
 use crate::published::{PUBLISHED, Published};
 use crate::systems::SystemKind;
 
-/// The page size of every model, in bytes.
-pub const PAGE_SIZE: u64 = 4096;
+/// The page size of every model here, in bytes.
+const PAGE_SIZE: u64 = crate::BASE_PAGE;
 
 /// Rows of the table of windows.
 const WINDOW_COUNT: usize = 240;
@@ -269,14 +268,15 @@ impl PagingModel {
             .map_err(|e| Failure::parameters("the reference stream", &e))?;
         let frames = self.frames(setting, stream.pages());
         recorder.observe(Observation::Environment(self.environment(frames)))?;
-        recorder.observe(Observation::Note(Note {
-            level: Level::Info,
-            text: format!(
+        note(
+            recorder,
+            Level::Info,
+            format!(
                 "model:{} in virtual time: {frames} frames of {PAGE_SIZE} bytes; {}",
                 self.name,
                 if populated { "populated in order first" } else { "begun with no page in memory" }
             ),
-        }))?;
+        )?;
         match &self.pager {
             Pager::Policy(kind) => {
                 // The populating sweep is part of what OPT must foresee.
@@ -322,12 +322,16 @@ impl PagingModel {
 /// One reference: how long it took, and what it met.
 struct Access {
     time: u64,
-    kind: &'static str,
+    met: Met,
 }
 
-const HIT: &str = "access.hit";
-const MINOR: &str = "access.minor";
-const MAJOR: &str = "access.major";
+/// What it met, in the order of [`KINDS`].
+#[derive(Clone, Copy)]
+enum Met {
+    Hit,
+    Minor,
+    Major,
+}
 
 /// Something that references can be played to.
 trait Player {
@@ -365,14 +369,14 @@ impl Player for PolicyPlayer<'_> {
     fn reference(&mut self, page: u32, _write: bool) -> Result<Access, OutOfMemory> {
         self.tally.references += 1;
         let access = if self.policy.reference(page) {
-            Access { time: self.costs.hit, kind: HIT }
+            Access { time: self.costs.hit, met: Met::Hit }
         } else {
             self.tally.major += 1;
             self.tally.swapped_in += 1;
             self.tally.system += self.costs.major;
             self.tally.waited += self.costs.seek + self.costs.transfer;
             let time = self.costs.hit + self.costs.major + self.costs.seek + self.costs.transfer;
-            Access { time, kind: MAJOR }
+            Access { time, met: Met::Major }
         };
         self.time += access.time;
         Ok(access)
@@ -422,12 +426,12 @@ impl Player for SystemPlayer<'_> {
     fn reference(&mut self, page: u32, write: bool) -> Result<Access, OutOfMemory> {
         let (minor, major) = (self.machine.tally().minor, self.machine.tally().major);
         let time = self.machine.reference(self.system, page, write)?;
-        let kind = match (self.machine.tally().minor - minor, self.machine.tally().major - major) {
-            (_, 1..) => MAJOR,
-            (1.., _) => MINOR,
-            _ => HIT,
+        let met = match (self.machine.tally().minor - minor, self.machine.tally().major - major) {
+            (_, 1..) => Met::Major,
+            (1.., _) => Met::Minor,
+            _ => Met::Hit,
         };
-        Ok(Access { time, kind })
+        Ok(Access { time, met })
     }
 
     fn tally(&self) -> Tally {
@@ -453,36 +457,6 @@ impl Player for SystemPlayer<'_> {
     }
 }
 
-/// A distribution in the making: times to three significant figures.
-#[derive(Default)]
-struct Distribution {
-    buckets: BTreeMap<u64, u64>,
-    min: Option<u64>,
-    max: u64,
-    sum: u64,
-}
-
-impl Distribution {
-    fn record(&mut self, value: u64) {
-        let step = 10u64.pow(value.checked_ilog10().unwrap_or(0).saturating_sub(2));
-        *self.buckets.entry(value.div_ceil(step) * step).or_default() += 1;
-        self.min = Some(self.min.map_or(value, |min| min.min(value)));
-        self.max = self.max.max(value);
-        self.sum += value;
-    }
-
-    fn histogram(&self, name: &str) -> Histogram {
-        Histogram {
-            name: name.to_owned(),
-            unit: Unit::Nanoseconds,
-            buckets: self.buckets.iter().map(|(&value, &n)| (value, n)).collect(),
-            min: self.min.unwrap_or(0),
-            max: self.max,
-            sum: self.sum,
-        }
-    }
-}
-
 /// Populates, plays the stream, and observes.
 fn play(
     player: &mut dyn Player,
@@ -497,10 +471,8 @@ fn play(
     }
     player.begin();
     let write = paging.touch == Touch::Write;
-    let mut kinds: BTreeMap<&'static str, Distribution> =
-        [HIT, MINOR, MAJOR].into_iter().map(|kind| (kind, Distribution::default())).collect();
-    let mut all = Distribution::default();
-    let mut windows = Windows::default();
+    let mut kinds = KINDS.map(|_| Distribution::new());
+    let mut windows = Windows::new();
     let mut count = vec![0u32; stream.pages() as usize];
     let mut last = vec![0u32; stream.pages() as usize];
     let mut most_present = player.present();
@@ -515,17 +487,25 @@ fn play(
         for &page in &stream.references()[done..end] {
             let access = player.reference(page, write).map_err(fail)?;
             worst = worst.max(access.time);
-            all.record(access.time);
-            kinds.entry(access.kind).or_default().record(access.time);
+            kinds[access.met as usize].record(access.time);
             done += 1;
             count[page as usize] += 1;
             last[page as usize] = done as u32;
         }
         let present = player.present();
         most_present = most_present.max(present);
-        let mean = (player.time() - before.1) as f64
-            / (done - (total * (window - 1) / WINDOW_COUNT.min(total))) as f64;
-        windows.add(done, player.time(), mean, worst, player.tally().since(&before.0), present);
+        let tally = player.tally().since(&before.0);
+        windows.add(&Window {
+            reference: done as u64,
+            references: (end - total * (window - 1) / WINDOW_COUNT.min(total)) as u64,
+            time: player.time() - before.1,
+            longest: worst,
+            minor: tally.minor,
+            major: tally.major,
+            swap_in: Some(tally.swapped_in),
+            swap_out: player.swapped_out().map(|_| tally.swapped_out),
+            present: Some(present),
+        });
         if window == WINDOW_COUNT.min(total) || snapshots < SNAPSHOTS * window / WINDOW_COUNT {
             snapshot(player, done as u64, &count, &last, recorder)?;
             snapshots += 1;
@@ -536,10 +516,11 @@ fn play(
         recorder.progress("references", done as u64, total as u64);
     }
     recorder.observe(Observation::Table(windows.table()))?;
-    for (name, distribution) in &kinds {
-        recorder.observe(Observation::Histogram(distribution.histogram(name)))?;
+    let kinds = std::array::from_fn(|kind| kinds[kind].histogram(KINDS[kind]));
+    for kind in &kinds {
+        recorder.observe(Observation::Histogram(kind.clone()))?;
     }
-    metrics(player, &all.histogram("access"), &kinds, most_present, recorder)
+    figures(player, &kinds, most_present, recorder)
 }
 
 fn snapshot(
@@ -564,91 +545,43 @@ fn snapshot(
     Ok(())
 }
 
-fn metrics(
+fn figures(
     player: &dyn Player,
-    all: &Histogram,
-    kinds: &BTreeMap<&'static str, Distribution>,
+    kinds: &[Histogram; 3],
     most_present: u64,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     let tally = player.tally();
     let elapsed = player.time();
-    let mut send =
-        |name: &str, value: Option<f64>| recorder.observe(Observation::Metric(metric(name, value)));
     let number = |value: u64| Some(value as f64);
-    let quantile = |histogram: &Histogram, q| histogram.quantile(q).map(|v| v as f64);
-    send("time.elapsed", number(elapsed))?;
-    send("time.system", number(tally.system))?;
-    send("time.user", number(elapsed.saturating_sub(tally.system + tally.waited)))?;
-    send("time.stalled", number(tally.waited))?;
-    send("access.mean", all.mean())?;
-    send("access.p50", quantile(all, 0.5))?;
-    send("access.p99", quantile(all, 0.99))?;
-    send("access.p999", quantile(all, 0.999))?;
-    send("access.max", number(all.max))?;
-    for (name, distribution) in kinds {
-        let histogram = distribution.histogram(name);
-        send(&format!("{name}.mean"), histogram.mean())?;
-        send(&format!("{name}.p50"), quantile(&histogram, 0.5))?;
-    }
-    send("access.major.p99", quantile(&kinds[MAJOR].histogram(MAJOR), 0.99))?;
-    send("faults.minor", number(tally.minor))?;
-    send("faults.major", number(tally.major))?;
-    send("swap.in", number(tally.swapped_in))?;
-    send("swap.out", player.swapped_out().map(|pages| pages as f64))?;
-    send("pages.present", number(most_present))?;
-    Ok(())
-}
-
-/// The table of windows in the making.
-#[derive(Default)]
-struct Windows {
-    columns: [Vec<Option<f64>>; 9],
-}
-
-impl Windows {
-    const COLUMNS: [(&'static str, Unit); 9] = [
-        ("reference", Unit::Count),
-        ("time", Unit::Nanoseconds),
-        ("access.mean", Unit::Nanoseconds),
-        ("access.max", Unit::Nanoseconds),
-        ("faults.minor", Unit::Count),
-        ("faults.major", Unit::Count),
-        ("swap.in", Unit::Pages),
-        ("swap.out", Unit::Pages),
-        ("pages.present", Unit::Pages),
-    ];
-
-    fn add(&mut self, reference: usize, time: u64, mean: f64, worst: u64, tally: Tally, present: u64) {
-        let row = [
-            reference as f64,
-            time as f64,
-            mean,
-            worst as f64,
-            tally.minor as f64,
-            tally.major as f64,
-            tally.swapped_in as f64,
-            tally.swapped_out as f64,
-            present as f64,
-        ];
-        for (column, value) in self.columns.iter_mut().zip(row) {
-            column.push(Some(value));
-        }
-    }
-
-    fn table(self) -> Table {
-        let columns = Self::COLUMNS.iter().zip(self.columns).map(|(&(name, unit), values)| Column {
-            name: name.to_owned(),
-            unit: Some(unit),
-            values: Values::Number(values),
-        });
-        Table { name: WINDOWS.to_owned(), columns: columns.collect() }
-    }
+    metrics(
+        recorder,
+        [
+            (name::TIME_ELAPSED, number(elapsed)),
+            (name::TIME_SYSTEM, number(tally.system)),
+            (name::TIME_USER, number(elapsed.saturating_sub(tally.system + tally.waited))),
+            (name::TIME_STALLED, number(tally.waited)),
+        ],
+    )?;
+    metrics(recorder, access_metrics(kinds))?;
+    metrics(
+        recorder,
+        [
+            (name::FAULTS_MINOR, number(tally.minor)),
+            (name::FAULTS_MAJOR, number(tally.major)),
+            (name::SWAP_IN, number(tally.swapped_in)),
+            (name::SWAP_OUT, player.swapped_out().map(|pages| pages as f64)),
+            (name::PAGES_PRESENT, number(most_present)),
+        ],
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_experiment::build::{HIT, MAJOR, MINOR};
+    use pagelab_experiment::catalogue::WINDOWS;
+    use pagelab_experiment::observation::Values;
     use pagelab_experiment::{Observations, RecorderError};
 
     #[derive(Default)]

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 
 use pagelab_reference::rng::Rng;
 
-/// Bytes of a base page, of a large one, of a cache's line.
-const BASE: u64 = 4096;
+use crate::BASE_PAGE;
+
+/// Bytes of a large page, of a cache's line.
 pub(crate) const LARGE: u64 = 2 << 20;
 const LINE: u64 = 64;
 /// Entries of a table, and of a line of it.
@@ -88,7 +89,7 @@ impl Tlb {
 
     /// Bytes that the second level reaches.
     pub fn reach(&self, large: bool) -> u64 {
-        u64::from(self.second.entries) * if large { LARGE } else { BASE }
+        u64::from(self.second.entries) * if large { LARGE } else { BASE_PAGE }
     }
 }
 
@@ -199,7 +200,7 @@ impl Processor {
         let (unit, rest) = if self.large { (page / TABLE, page % TABLE) } else { (page, 0) };
         let frame = self.frame(0, space, unit);
         let pages = if self.large { TABLE } else { 1 };
-        met.data = self.fetch((frame * pages + rest) * (BASE / LINE));
+        met.data = self.fetch((frame * pages + rest) * (BASE_PAGE / LINE));
         met
     }
 
@@ -231,7 +232,7 @@ impl Processor {
         for level in (1..=from).rev() {
             let entry = page / TABLE.pow(level - 1);
             let table = self.frame(level, space, entry / TABLE);
-            met.translation += self.fetch(table * (BASE / LINE) + entry % TABLE / ENTRIES);
+            met.translation += self.fetch(table * (BASE_PAGE / LINE) + entry % TABLE / ENTRIES);
         }
         met
     }
@@ -261,7 +262,7 @@ fn tag_of(level: u32, space: u32, number: u64) -> u64 {
 pub fn random(tlb: &Tlb, large: bool, bytes: u64, count: u64, seed: u64) -> Met {
     let mut rng = Rng::new(seed);
     let mut processor = Processor::new(*tlb, large, seed);
-    let pages = bytes.div_ceil(BASE).max(1);
+    let pages = bytes.div_ceil(BASE_PAGE).max(1);
     let mut met = Met::default();
     for turn in 0..2 * count {
         let found = processor.translate(0, rng.below(pages));
@@ -281,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_region_within_the_first_level_costs_nothing() {
-        let met = random(&TLB, false, 64 * BASE, 10_000, 1);
+        let met = random(&TLB, false, 64 * BASE_PAGE, 10_000, 1);
         assert_eq!(met, Met { references: 10_000, ..Met::default() });
     }
 
@@ -321,7 +322,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
         #[test]
         fn walks_are_misses_of_both_levels(pages in 1u64..10_000, seed: u64) {
-            let met = random(&TLB, false, pages * BASE, 5000, seed);
+            let met = random(&TLB, false, pages * BASE_PAGE, 5000, seed);
             prop_assert!(met.walks <= met.first_misses && met.first_misses <= met.references);
             prop_assert!(met.translation >= 9.0 * met.first_misses as f64 - 1e-6);
         }

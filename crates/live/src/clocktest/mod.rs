@@ -12,6 +12,8 @@ mod verdict;
 
 use std::time::Duration;
 
+use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Clock as Parameters;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
@@ -19,7 +21,7 @@ use pagelab_experiment::{Failure, Observation, Recorder};
 use self::reference::Reference;
 use self::sources::{Reading, SOURCES, Source};
 use crate::environment::{self, Steal};
-use crate::observe::{Sheet, failed, metric, note};
+use crate::observe::failed;
 use crate::perform::Place;
 
 /// The longest sleep between two looks at the user's wish to end.
@@ -136,7 +138,7 @@ fn report(
         }
         found.backwards.push(quality.as_ref().map_or(0, |q| q.backwards));
         clocks.named(
-            source.name(),
+            [source.name()],
             [
                 quality.as_ref().map(|q| q.cost),
                 source.resolution(),
@@ -157,16 +159,16 @@ fn report(
             .try_fold(0.0, |a: f64, b| b.map(|b| a.max(b)))
             .filter(|_| !found.pairs.is_empty())
     };
-    metric(recorder, "clock.true", Some(if verdict.reasons.is_empty() { 1.0 } else { 0.0 }))?;
-    metric(recorder, "clock.step.worst", verdict.worst_step)?;
-    metric(recorder, "clock.drift.worst", worst_drift)?;
-    metric(recorder, "clock.skew.worst", greatest(skew::Pair::proven))?;
-    metric(recorder, "clock.skew.bound", greatest(skew::Pair::bound))?;
-    metric(recorder, "clock.jumps", Some(verdict.jumps as f64))?;
-    metric(recorder, "clock.steal", stolen)?;
+    metric(recorder, name::CLOCK_TRUE, Some(if verdict.reasons.is_empty() { 1.0 } else { 0.0 }))?;
+    metric(recorder, name::CLOCK_STEP_WORST, verdict.worst_step)?;
+    metric(recorder, name::CLOCK_DRIFT_WORST, worst_drift)?;
+    metric(recorder, name::CLOCK_SKEW_WORST, greatest(skew::Pair::proven))?;
+    metric(recorder, name::CLOCK_SKEW_BOUND, greatest(skew::Pair::bound))?;
+    metric(recorder, name::CLOCK_JUMPS, Some(verdict.jumps as f64))?;
+    metric(recorder, name::CLOCK_STEAL, stolen)?;
     if let Some((drift, error)) = found.reference {
-        metric(recorder, "clock.reference.drift", Some(drift))?;
-        metric(recorder, "clock.reference.error", Some(error))?;
+        metric(recorder, name::CLOCK_REFERENCE_DRIFT, Some(drift))?;
+        metric(recorder, name::CLOCK_REFERENCE_ERROR, Some(error))?;
     }
     for reason in &verdict.reasons {
         note(recorder, Level::Warning, format!("time is suspect on this machine: {reason}"))?;

@@ -9,12 +9,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::build::Sheet;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::sources::tsc;
-use crate::observe::Sheet;
 
 /// Rounds for each pair, and the time after which fewer must do (another program has a processor).
 const ROUNDS: u64 = 4000;

@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command as Program, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
@@ -22,7 +24,7 @@ use crate::environment::{self, Steal};
 use crate::kernel::{Counters, Stall, SwapTraffic, value};
 use crate::lifetime::die_with_parent;
 use crate::microstates::{Microstates, Whose};
-use crate::observe::{Sheet, failed, metric, note};
+use crate::observe::failed;
 use crate::perform::Place;
 use crate::rusage;
 use crate::working_set::Process;
@@ -88,22 +90,22 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
     let peak = |of: fn(&Look) -> Option<f64>| watched.looks.iter().filter_map(of).reduce(f64::max);
     let sampled = peak(|l| Some(l.memory.resident)).unwrap_or(0.0);
     for (name, value) in [
-        ("time.elapsed", Some(watched.elapsed.as_nanos() as f64)),
-        ("time.user", Some(used.user as f64)),
-        ("time.system", Some(used.system as f64)),
-        ("time.stalled", stalled),
-        ("faults.minor", Some(used.minor as f64)),
-        ("faults.major", Some(used.major as f64)),
-        ("io.read", Some(used.read as f64)),
-        ("swap.in", swapped_in),
-        ("swap.out", swapped_out),
-        ("refaults", refaults),
-        ("switches.voluntary", Some(used.voluntary as f64)),
-        ("switches.involuntary", Some(used.involuntary as f64)),
-        ("memory.peak", Some(sampled.max(rusage::children_peak() as f64))),
-        ("memory.charged.peak", peak(|l| l.charged)),
-        ("memory.working-set.peak", peak(|l| l.working_set)),
-        ("command.status", watched.status.code().map(f64::from)),
+        (name::TIME_ELAPSED, Some(watched.elapsed.as_nanos() as f64)),
+        (name::TIME_USER, Some(used.user as f64)),
+        (name::TIME_SYSTEM, Some(used.system as f64)),
+        (name::TIME_STALLED, stalled),
+        (name::FAULTS_MINOR, Some(used.minor as f64)),
+        (name::FAULTS_MAJOR, Some(used.major as f64)),
+        (name::IO_READ, Some(used.read as f64)),
+        (name::SWAP_IN, swapped_in),
+        (name::SWAP_OUT, swapped_out),
+        (name::REFAULTS, refaults),
+        (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
+        (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
+        (name::MEMORY_PEAK, Some(sampled.max(rusage::children_peak() as f64))),
+        (name::MEMORY_CHARGED_PEAK, peak(|l| l.charged)),
+        (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
+        (name::COMMAND_STATUS, watched.status.code().map(f64::from)),
     ] {
         metric(recorder, name, value)?;
     }

@@ -13,6 +13,8 @@ mod work;
 use std::fs::File;
 use std::time::Duration;
 
+use pagelab_experiment::build::{Sheet, metrics, note, throughputs};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
@@ -22,7 +24,7 @@ use self::locks::Waits;
 use crate::environment::{self, Steal};
 use crate::kernel::Counters;
 use crate::microstates::{Microstates, Whose};
-use crate::observe::{Sheet, failed, metric, note};
+use crate::observe::failed;
 use crate::perf;
 use crate::perform::Place;
 use crate::region;
@@ -144,7 +146,7 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
         for wait in waits {
             for (name, count, time) in wait.rows.iter().take(LOCKS) {
                 sheet.named(
-                    name,
+                    [name],
                     [
                         Some(f64::from(wait.workers)),
                         Some(*count as f64),
@@ -157,20 +159,14 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
         sheet.record(recorder)?;
     }
     let sum = |of: fn(&Point) -> f64| Some(points.iter().map(of).sum::<f64>());
-    let best = points.iter().max_by(|a, b| a.throughput().total_cmp(&b.throughput()));
-    for (name, value) in [
-        ("time.elapsed", sum(|p| p.elapsed.as_nanos() as f64)),
-        ("time.user", sum(|p| p.used.user as f64)),
-        ("time.system", sum(|p| p.used.system as f64)),
-        ("faults.minor", sum(|p| p.used.minor as f64)),
-        ("throughput.first", points.first().map(Point::throughput)),
-        ("throughput.best", best.map(Point::throughput)),
-        ("throughput.best.workers", best.map(|p| f64::from(p.workers))),
-        ("throughput.last", points.last().map(Point::throughput)),
-    ] {
-        metric(recorder, name, value)?;
-    }
-    Ok(())
+    let all: Vec<(u32, f64)> = points.iter().map(|p| (p.workers, p.throughput())).collect();
+    let figures = [
+        (name::TIME_ELAPSED, sum(|p| p.elapsed.as_nanos() as f64)),
+        (name::TIME_USER, sum(|p| p.used.user as f64)),
+        (name::TIME_SYSTEM, sum(|p| p.used.system as f64)),
+        (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
+    ];
+    metrics(recorder, figures.into_iter().chain(throughputs(&all)))
 }
 
 /// The file that all workers map, where they map one.

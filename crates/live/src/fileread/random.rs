@@ -10,9 +10,10 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
+use pagelab_experiment::build::{Distribution, ReadCosts, Sheet, case_names, metric, metrics, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Access, Fileread};
-use pagelab_experiment::observation::{Counter, Level, Unit};
+use pagelab_experiment::observation::{Counter, Histogram, Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::rng::Rng;
 use rustix::fs::{Advice, fadvise};
@@ -23,15 +24,13 @@ use crate::clock::{Clock, Monotonic};
 use crate::environment::{self, Steal};
 use crate::kernel::Counters;
 use crate::microstates::{Microstates, Whose};
-use crate::observe::{Sheet, failed, metric, note};
+use crate::observe::failed;
 use crate::perform::Place;
 use crate::region::{Region, page_size};
 use crate::rusage::{self, Usage};
 
 /// Not in every libc: the read must not wait.
 const RWF_NOWAIT: libc::c_int = 8;
-/// The names of the sizes, ascending; of more than three the last is beyond and the others large.
-const NAMES: [&str; 3] = ["small", "large", "beyond"];
 
 const COLUMNS: &[(&str, Unit)] = &[
     ("size", Unit::Bytes),
@@ -62,7 +61,7 @@ struct Seen {
     calls: u64,
     /// Reads that RWF_NOWAIT found in the cache.
     hits: Option<u64>,
-    latency: Histogram<u64>,
+    latency: Histogram,
     before: Option<Cached>,
     after: Option<Cached>,
     refaults: Option<f64>,
@@ -84,16 +83,11 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
     let mut steal = Steal::start();
     let states = Microstates::start();
     let mut sheet = Sheet::new("fileread", COLUMNS).with_texts("case");
-    let mut headline: Vec<(&str, f64)> = Vec::new();
+    let mut headline = ReadCosts::default();
     let mut sums = Usage::default();
     let total = (sizes.len() * fileread.access.len()) as u64;
     let mut done = 0;
-    for (index, &size) in sizes.iter().enumerate() {
-        let name = match index {
-            0 => NAMES[0],
-            n if n + 1 == sizes.len() => NAMES[2],
-            _ => NAMES[1],
-        };
+    for (&size, name) in sizes.iter().zip(case_names(sizes.len())) {
         for &access in &fileread.access {
             recorder.progress("cases", done, total);
             done += 1;
@@ -106,10 +100,7 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
                 )?;
                 continue;
             };
-            let cpu = seen.cpu as f64 / seen.reads as f64;
-            if access == Access::Pread || fileread.access.len() == 1 {
-                headline.push((name, cpu));
-            }
+            headline.add(fileread, name, access, seen.cpu as f64 / seen.reads as f64);
             sums += seen.used;
             row(&mut sheet, &format!("{name} {access}"), size, &seen);
         }
@@ -117,16 +108,13 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
     sheet.record(recorder)?;
     let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
     recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-    for (name, metric_name) in NAMES.iter().zip(["read.cpu.small", "read.cpu.large", "read.cpu.beyond"]) {
-        let value = headline.iter().find(|(case, _)| case == name).map(|(_, cpu)| *cpu);
-        metric(recorder, metric_name, value)?;
-    }
+    metrics(recorder, headline.figures())?;
     for (name, value) in [
-        ("time.user", sums.user),
-        ("time.system", sums.system),
-        ("faults.minor", sums.minor),
-        ("faults.major", sums.major),
-        ("io.read", sums.read),
+        (name::TIME_USER, sums.user),
+        (name::TIME_SYSTEM, sums.system),
+        (name::FAULTS_MINOR, sums.minor),
+        (name::FAULTS_MAJOR, sums.major),
+        (name::IO_READ, sums.read),
     ] {
         metric(recorder, name, Some(value as f64))?;
     }
@@ -137,14 +125,14 @@ fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &Seen) {
     let bytes = |pages: u64| (pages * page_size() as u64) as f64;
     let reads = seen.reads as f64;
     sheet.named(
-        name,
+        [name],
         [
             Some(size as f64),
             Some(reads),
             Some(seen.cpu as f64 / reads),
             Some(seen.elapsed as f64 / reads),
-            Some(seen.latency.value_at_quantile(0.5) as f64),
-            Some(seen.latency.value_at_quantile(0.99) as f64),
+            seen.latency.quantile(0.5).map(|v| v as f64),
+            seen.latency.quantile(0.99).map(|v| v as f64),
             Some(seen.used.user as f64),
             Some(seen.used.system as f64),
             Some(seen.calls as f64),
@@ -183,9 +171,7 @@ impl Case<'_> {
         let mut buffer = vec![0_u8; self.read as usize];
         let places = (self.size / self.read).max(1);
         let mut rng = Rng::new(self.fileread.seed);
-        // Up to an hour; what is longer counts as that.
-        let mut latency = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3)
-            .map_err(|e| Failure::parameters("the histogram of latencies", &e))?;
+        let mut latency = Distribution::new();
         let mut counters = Counters::open(self.place.memory_stat.as_deref());
         let before = cache::of(self.file, self.size);
         counters.before();
@@ -211,7 +197,7 @@ impl Case<'_> {
                 }
                 Err(error) => return Err(failed("reading the file")(error)),
             }
-            latency.saturating_record(Monotonic.now() - due);
+            latency.record(Monotonic.now() - due);
             reads += 1;
             if reads % 64 == 0 {
                 if Instant::now() > deadline {
@@ -231,7 +217,7 @@ impl Case<'_> {
             used,
             calls,
             hits: (self.access == Access::Nowait).then_some(hits),
-            latency,
+            latency: latency.histogram("read"),
             before,
             after: cache::of(self.file, self.size),
             refaults: refaults(&counters.after()),

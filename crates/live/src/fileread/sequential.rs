@@ -8,6 +8,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Seqread;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
@@ -16,7 +18,7 @@ use rustix::fs::{Advice, fadvise};
 use super::device::{Counted, Device};
 use crate::environment::{self, Steal};
 use crate::microstates::{Microstates, Whose};
-use crate::observe::{Sheet, failed, metric, note};
+use crate::observe::failed;
 use crate::perform::Place;
 use crate::region::{Region, page_size};
 use crate::rusage::{self, Usage};
@@ -82,11 +84,11 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
     sheet.record(recorder)?;
     let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
     recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-    metric(recorder, "bandwidth.buffered", best[0])?;
-    metric(recorder, "bandwidth.direct", best[1])?;
-    metric(recorder, "time.user", Some(sums.user as f64))?;
-    metric(recorder, "time.system", Some(sums.system as f64))?;
-    metric(recorder, "io.read", Some(sums.read as f64))?;
+    metric(recorder, name::BANDWIDTH_BUFFERED, best[0])?;
+    metric(recorder, name::BANDWIDTH_DIRECT, best[1])?;
+    metric(recorder, name::TIME_USER, Some(sums.user as f64))?;
+    metric(recorder, name::TIME_SYSTEM, Some(sums.system as f64))?;
+    metric(recorder, name::IO_READ, Some(sums.read as f64))?;
     if let Err(error) = direct {
         note(
             recorder,
@@ -110,7 +112,7 @@ fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64
     let each = |of: fn(&Counted) -> f64| seen.device.filter(|d| d.reads > 0).map(|d| of(&d) / d.reads as f64);
     let elapsed = seen.elapsed.as_nanos() as f64;
     sheet.named(
-        mode,
+        [mode],
         [
             Some(transfer as f64),
             Some(bandwidth),

@@ -14,6 +14,8 @@ mod storm;
 
 use std::time::Duration;
 
+use pagelab_experiment::build::metric;
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 
@@ -21,7 +23,6 @@ use self::storm::{Seen, storm};
 use crate::environment::{self, Steal};
 use crate::kernel::Counters;
 use crate::microstates::{Microstates, Whose};
-use crate::observe::metric;
 use crate::perform::Place;
 use crate::{operations, profile};
 
@@ -80,19 +81,19 @@ fn report(
     let per = |sum: Option<f64>| sum.filter(|_| seen.forks > 0.0).map(|sum| sum / seen.forks);
     let exec = forkstorm.script.is_none() && forkstorm.child == Child::Exec;
     for (name, value) in [
-        ("time.elapsed", Some(elapsed)),
-        ("time.user", Some(user)),
-        ("time.system", Some(system)),
-        ("faults.minor", Some(seen.used.minor as f64)),
-        ("faults.major", Some(seen.used.major as f64)),
-        ("switches.voluntary", Some(seen.used.voluntary as f64)),
-        ("switches.involuntary", Some(seen.used.involuntary as f64)),
-        ("forks.rate", Some(seen.forks / elapsed * 1e9)),
-        ("fork.cost", seen.fork_time.and_then(|t| per(Some(t)))),
-        ("exec.cost", seen.end_time.filter(|_| exec).and_then(|t| per(Some(t)))),
-        ("exit.cost", seen.end_time.filter(|_| !exec).and_then(|t| per(Some(t)))),
-        ("fork.system", per(Some(system))),
-        ("page-tables.peak", seen.page_tables),
+        (name::TIME_ELAPSED, Some(elapsed)),
+        (name::TIME_USER, Some(user)),
+        (name::TIME_SYSTEM, Some(system)),
+        (name::FAULTS_MINOR, Some(seen.used.minor as f64)),
+        (name::FAULTS_MAJOR, Some(seen.used.major as f64)),
+        (name::SWITCHES_VOLUNTARY, Some(seen.used.voluntary as f64)),
+        (name::SWITCHES_INVOLUNTARY, Some(seen.used.involuntary as f64)),
+        (name::FORKS_RATE, Some(seen.forks / elapsed * 1e9)),
+        (name::FORK_COST, seen.fork_time.and_then(|t| per(Some(t)))),
+        (name::EXEC_COST, seen.end_time.filter(|_| exec).and_then(|t| per(Some(t)))),
+        (name::EXIT_COST, seen.end_time.filter(|_| !exec).and_then(|t| per(Some(t)))),
+        (name::FORK_SYSTEM, per(Some(system))),
+        (name::PAGE_TABLES_PEAK, seen.page_tables),
     ] {
         metric(recorder, name, value)?;
     }

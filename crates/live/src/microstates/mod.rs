@@ -26,12 +26,13 @@ mod stats;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
+use pagelab_experiment::build::{metric, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
 
 use self::netlink::Netlink;
 use self::stats::Stats;
-use crate::observe::{metric, note};
 
 /// Watches the calling process and its descendants from its start on.
 #[derive(Debug)]
@@ -107,7 +108,7 @@ impl Microstates {
         for (name, value) in shares(total.as_ref(), delays) {
             metric(recorder, name, value)?;
         }
-        metric(recorder, "state.lock", lock)?;
+        metric(recorder, name::STATE_LOCK, lock)?;
         if let Some(why) = why {
             note(recorder, Level::Info, format!("where the time went is not known: {why}"))?;
         } else if !whole {
@@ -199,15 +200,15 @@ fn shares(total: Option<&Stats>, delays: bool) -> [(&'static str, Option<f64>); 
         Some((1.0 - awake).max(0.0))
     });
     [
-        ("state.user", part(|t| t.user)),
-        ("state.system", part(|t| t.system)),
-        ("state.run-queue", of(|t| t.runnable)),
-        ("state.fault", fault),
-        ("state.swap-in", delay(|t| Some(t.swap_in))),
-        ("state.thrashing", delay(|t| t.thrashing)),
-        ("state.reclaim", delay(|t| Some(t.reclaim))),
-        ("state.compaction", delay(|t| t.compaction)),
-        ("state.sleep", sleep),
+        (name::STATE_USER, part(|t| t.user)),
+        (name::STATE_SYSTEM, part(|t| t.system)),
+        (name::STATE_RUN_QUEUE, of(|t| t.runnable)),
+        (name::STATE_FAULT, fault),
+        (name::STATE_SWAP_IN, delay(|t| Some(t.swap_in))),
+        (name::STATE_THRASHING, delay(|t| t.thrashing)),
+        (name::STATE_RECLAIM, delay(|t| Some(t.reclaim))),
+        (name::STATE_COMPACTION, delay(|t| t.compaction)),
+        (name::STATE_SLEEP, sleep),
     ]
 }
 

@@ -3,6 +3,8 @@
 
 use std::io;
 
+use pagelab_experiment::build::median;
+
 use super::timing::{Tally, bare, references};
 use super::touch::{Touch, Word, Write};
 use crate::clock::{Clock, Monotonic};
@@ -36,7 +38,7 @@ pub fn threshold<C: Clock>(clock: &C) -> io::Result<u64> {
     let pages: Vec<u32> = (0..FAULTS as u32).collect();
     references::<Word, _>(clock, &region, &pages, &mut tally);
     let [hit, minor, _] = &tally.kinds;
-    let fastest = if minor.min == u64::MAX { hit.min } else { minor.min };
+    let fastest = minor.min().or(hit.min()).unwrap_or(0);
     Ok((fastest as f64 * SHARE) as u64)
 }
 
@@ -56,8 +58,7 @@ pub fn fault_cost<C: Clock>(clock: &C) -> io::Result<f64> {
         drop(region);
         rounds.push(clock.nanoseconds(clock.now() - start) as f64 / FAULTS as f64);
     }
-    rounds.sort_by(f64::total_cmp);
-    Ok(rounds[ROUNDS / 2])
+    Ok(median(rounds).expect("some rounds"))
 }
 
 /// The nanoseconds that timing and recording add to a reference of a present page: the median over
@@ -71,7 +72,7 @@ pub fn harness_cost<T: Touch, C: Clock>(clock: &C, threshold: u64) -> io::Result
     region.populate(|_, _| {});
     let pages: Vec<u32> = (0..REFERENCES as u32).map(|i| i % PAGES).collect();
     let mut tally = Tally::new(threshold);
-    let mut costs: Vec<f64> = (0..=ROUNDS)
+    let costs: Vec<f64> = (0..=ROUNDS)
         .map(|_| {
             let start = Monotonic.now();
             bare::<T>(&region, &pages);
@@ -82,6 +83,5 @@ pub fn harness_cost<T: Touch, C: Clock>(clock: &C, threshold: u64) -> io::Result
         })
         .skip(1)
         .collect();
-    costs.sort_by(f64::total_cmp);
-    Ok(costs[ROUNDS / 2])
+    Ok(median(costs).expect("some rounds"))
 }

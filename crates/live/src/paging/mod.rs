@@ -29,8 +29,9 @@ pub mod touch;
 
 use std::fs::File;
 
+use pagelab_experiment::build::note;
 use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
-use pagelab_experiment::observation::{Counter, Level, Note};
+use pagelab_experiment::observation::{Counter, Level};
 use pagelab_experiment::setting::{Setting, Thp};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::Stream;
@@ -303,8 +304,4 @@ impl<'a, C: Clock> Harness<'a, C> {
         seen.stall_whole_machine = stall.as_ref().is_some_and(|s| s.whole_machine);
         Ok(())
     }
-}
-
-fn note(recorder: &mut dyn Recorder, level: Level, text: String) -> Result<(), Failure> {
-    Ok(recorder.observe(Observation::Note(Note { level, text }))?)
 }

@@ -6,14 +6,14 @@
 //! fault counters read; from them it is known, not guessed, whether the reference was a hit, a minor
 //! or a major fault. That reading belongs to no reference: the clock is read again after it.
 
-use hdrhistogram::Histogram;
+use pagelab_experiment::build::Distribution;
 
 use super::touch::Touch;
 use crate::clock::Clock;
 use crate::region::Region;
 use crate::rusage::{self, Usage};
 
-/// What a reference met.
+/// What a reference met, in the order of [`pagelab_experiment::build::KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The page was present.
@@ -25,10 +25,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds with the names of their histograms.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Hit, "access.hit"), (Self::Minor, "access.minor"), (Self::Major, "access.major")];
-
     /// From the growth of the thread's fault counters over one reference.
     #[inline]
     pub fn of(growth: Usage) -> Self {
@@ -40,50 +36,10 @@ impl Kind {
     }
 }
 
-/// A distribution of nanoseconds: three significant digits over the whole range of u64, so nothing
-/// saturates and nothing is allocated after [`Distribution::new`]. Sum, least and greatest are exact.
-#[derive(Clone, Debug)]
-pub struct Distribution {
-    /// The buckets.
-    pub histogram: Histogram<u64>,
-    /// The sum of all values.
-    pub sum: u64,
-    /// The least value; `u64::MAX` when there is none.
-    pub min: u64,
-    /// The greatest value; 0 when there is none.
-    pub max: u64,
-}
-
-impl Distribution {
-    /// An empty one, about 450 KiB.
-    pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, u64::MAX, 3).expect("constant bounds");
-        Self { histogram, sum: 0, min: u64::MAX, max: 0 }
-    }
-
-    fn fold(&mut self, sum: u64, min: u64, max: u64) {
-        self.sum += sum;
-        self.min = self.min.min(min);
-        self.max = self.max.max(max);
-    }
-
-    fn record(&mut self, value: u64) {
-        // Never saturates: the range is all of u64.
-        self.histogram.saturating_record(value);
-        self.fold(value, value, value);
-    }
-}
-
-impl Default for Distribution {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// What the loop fills.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// The references by [`Kind`], in the order of [`Kind::ALL`].
+    /// The references by [`Kind`].
     pub kinds: [Distribution; 3],
     /// From this many nanoseconds on a reference may have faulted.
     pub threshold: u64,
@@ -142,7 +98,7 @@ pub fn references<T: Touch, C: Clock>(clock: &C, region: &Region, pages: &[u32],
         let nanoseconds = clock.nanoseconds(now.saturating_sub(before));
         before = now;
         if nanoseconds < threshold {
-            tally.kinds[Kind::Hit as usize].histogram.saturating_record(nanoseconds);
+            tally.kinds[Kind::Hit as usize].bucket(nanoseconds);
             sum += nanoseconds;
             min = min.min(nanoseconds);
             max = max.max(nanoseconds);
@@ -206,12 +162,15 @@ mod tests {
         let mut tally = Tally::new(0);
         let first = references::<touch::Write, _>(&Monotonic, &region, &pages, &mut tally);
         let second = references::<touch::Write, _>(&Monotonic, &region, &pages, &mut tally);
-        let counts: Vec<u64> = tally.kinds.iter().map(|k| k.histogram.len()).collect();
+        let counts: Vec<u64> = tally.kinds.iter().map(Distribution::count).collect();
         assert_eq!(counts, [500, 500, 0]);
         assert_eq!((first.usage.minor, second.usage.minor), (500, 0));
-        let sum: u64 = tally.kinds.iter().map(|k| k.sum).sum();
+        let sum: u64 = tally.kinds.iter().map(Distribution::sum).sum();
         assert_eq!(sum, first.sum + second.sum);
-        assert_eq!(first.max.max(second.max), tally.kinds.iter().map(|k| k.max).max().unwrap());
+        assert_eq!(
+            first.max.max(second.max),
+            tally.kinds.iter().filter_map(Distribution::max).max().unwrap()
+        );
     }
 
     #[test]

@@ -23,6 +23,8 @@ use std::fs::File;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::build::{Sheet, metrics, note, speeds};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::{Level, Unit};
@@ -37,7 +39,7 @@ use crate::family::{Board, Family};
 use crate::geometry;
 use crate::kernel::{Counters, SwapTraffic};
 use crate::microstates::{Microstates, Whose};
-use crate::observe::{Sheet, failed, metric, note};
+use crate::observe::failed;
 use crate::perform::Place;
 use crate::region::{self, Region, page_size};
 use crate::rusage::Usage;
@@ -132,19 +134,16 @@ fn report(
     sheet.record(recorder)?;
     let sum = |of: fn(&Point) -> u64| Some(points.iter().map(of).sum::<u64>() as f64);
     let swapped: Option<u64> = points.iter().map(|p| p.swap_in).sum();
-    for (name, value) in [
-        ("time.elapsed", sum(|p| p.elapsed)),
-        ("time.user", sum(|p| p.used.user)),
-        ("time.system", sum(|p| p.used.system)),
-        ("faults.minor", sum(|p| p.used.minor)),
-        ("faults.major", sum(|p| p.used.major)),
-        ("swap.in", swapped.map(|v| v as f64)),
-        ("speed.first", points.first().map(Point::speed)),
-        ("speed.last", points.last().map(Point::speed)),
-    ] {
-        metric(recorder, name, value)?;
-    }
-    Ok(())
+    let all: Vec<f64> = points.iter().map(Point::speed).collect();
+    let figures = [
+        (name::TIME_ELAPSED, sum(|p| p.elapsed)),
+        (name::TIME_USER, sum(|p| p.used.user)),
+        (name::TIME_SYSTEM, sum(|p| p.used.system)),
+        (name::FAULTS_MINOR, sum(|p| p.used.minor)),
+        (name::FAULTS_MAJOR, sum(|p| p.used.major)),
+        (name::SWAP_IN, swapped.map(|v| v as f64)),
+    ];
+    metrics(recorder, figures.into_iter().chain(speeds(&all)))
 }
 
 /// The file whose parts the processes map, on disk and out of the cache; `None` where they map none.
@@ -174,27 +173,12 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Processes and pages of each at this size: whole segments, or one smaller segment.
-    fn processes(&self, size: u64) -> (usize, usize) {
-        let page = page_size() as u64;
-        let segment = (self.vmtest.process_size.bytes(page) / page).max(1);
-        let pages = size / page;
-        if pages <= segment {
-            (1, pages.max(1) as usize)
-        } else {
-            ((pages / segment) as usize, segment as usize)
-        }
-    }
-
     fn point(&mut self, size: u64, recorder: &mut dyn Recorder) -> Result<Point, Failure> {
-        let (processes, pages) = self.processes(size);
-        let segment = (self.vmtest.process_size.bytes(page_size() as u64) as usize / page_size()).max(pages);
-        let order = Order {
-            reads: self.vmtest.passes.saturating_mul(segment as u64).max(pages as u64),
-            mapping: self.vmtest.mapping,
-            pages_of: self.vmtest.pages_of,
-            pages,
-        };
+        let page = page_size() as u64;
+        let (processes, pages) = self.vmtest.processes(size, page);
+        let reads = self.vmtest.reads(pages, page);
+        let (processes, pages) = (processes as usize, pages as usize);
+        let order = Order { reads, mapping: self.vmtest.mapping, pages_of: self.vmtest.pages_of, pages };
         let board = Board::new(process::cells(processes)).map_err(failed("making shared memory"))?;
         let laps = Laps::new(processes).map_err(failed("making shared memory"))?;
         let common = match self.vmtest.mapping {

@@ -1,11 +1,11 @@
 //! `clock` in a guest whose virtual processors move between cores.
 
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::build::{Sheet, metrics};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Clock;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Recorder};
 
-use super::sheet::Sheet;
 use crate::clocks::Guest;
 
 /// What the model of a guest's clock does not honour.
@@ -18,27 +18,22 @@ pub(super) fn refuses(clock: &Clock) -> Option<super::Refused> {
 
 /// Sleeps of a second, by the wall clock and by the counter.
 pub(super) fn perform(guest: &Guest, clock: &Clock, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut sheet = Sheet::new(&[
-        ("step", Unit::Count),
-        ("realtime", Unit::Nanoseconds),
-        ("monotonic", Unit::Nanoseconds),
-    ]);
+    let columns = [("step", Unit::Count), ("realtime", Unit::Nanoseconds), ("monotonic", Unit::Nanoseconds)];
+    let mut sheet = Sheet::new("clock", &columns);
     let (mut jumps, mut worst, mut wall, mut counter) = (0, 0.0f64, 0.0, 0.0);
     for (n, step) in guest.steps(clock.steps, 1).iter().enumerate() {
-        sheet.row(&[n as f64 + 1.0, step.wall * 1e9, step.counter * 1e9]);
+        sheet.row([n as f64 + 1.0, step.wall * 1e9, step.counter * 1e9].map(Some));
         jumps += step.suspicions(0.0).len();
         worst = worst.max((step.wall - step.counter).abs() * 1e9);
         wall += step.wall;
         counter += step.counter;
     }
-    recorder.observe(sheet.table("clock"))?;
-    for (figure, value) in [
-        ("clock.true", Some(f64::from(u8::from(jumps == 0)))),
-        ("clock.step.worst", Some(worst)),
-        ("clock.drift.worst", (counter > 0.0).then(|| (wall / counter - 1.0).abs())),
-        ("clock.jumps", Some(jumps as f64)),
-    ] {
-        recorder.observe(Observation::Metric(metric(figure, value)))?;
-    }
-    Ok(())
+    sheet.record(recorder)?;
+    let figures = [
+        (name::CLOCK_TRUE, Some(f64::from(u8::from(jumps == 0)))),
+        (name::CLOCK_STEP_WORST, Some(worst)),
+        (name::CLOCK_DRIFT_WORST, (counter > 0.0).then(|| (wall / counter - 1.0).abs())),
+        (name::CLOCK_JUMPS, Some(jumps as f64)),
+    ];
+    metrics(recorder, figures)
 }

@@ -1,11 +1,11 @@
 //! `faultscale` under a VM token.
 
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::build::{Sheet, metrics, throughputs};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Recorder};
 
-use super::sheet::Sheet;
 use crate::locks::{ALONE, Token};
 
 /// Processors of the modelled machine.
@@ -29,31 +29,26 @@ pub(super) fn perform(
     let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
     let rates = token.throughput(greatest);
     let seconds = faultscale.seconds;
-    let mut columns = Sheet::new(&[
+    let columns = [
         ("workers", Unit::Count),
         ("throughput", Unit::PerSecond),
         ("time.elapsed", Unit::Nanoseconds),
         ("faults.minor", Unit::Count),
         ("lock.wait", Unit::Share),
-    ]);
+    ];
+    let mut sheet = Sheet::new("faultscale", &columns);
     let mut points = Vec::new();
     for &workers in &faultscale.workers {
         let rate = rates[workers as usize];
         points.push((workers, rate * ALONE));
         let waiting = 1.0 - rate / f64::from(workers.max(1));
-        columns.row(&[f64::from(workers), rate * ALONE, seconds * 1e9, rate * ALONE * seconds, waiting]);
+        let row = [f64::from(workers), rate * ALONE, seconds * 1e9, rate * ALONE * seconds, waiting];
+        sheet.row(row.map(Some));
     }
-    recorder.observe(columns.table("faultscale"))?;
-    let best = points.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
-    for (name, value) in [
-        ("time.elapsed", Some(seconds * 1e9 * points.len() as f64)),
-        ("faults.minor", Some(points.iter().map(|p| p.1 * seconds).sum())),
-        ("throughput.first", points.first().map(|p| p.1)),
-        ("throughput.best", best.map(|p| p.1)),
-        ("throughput.best.workers", best.map(|p| f64::from(p.0))),
-        ("throughput.last", points.last().map(|p| p.1)),
-    ] {
-        recorder.observe(Observation::Metric(metric(name, value)))?;
-    }
-    Ok(())
+    sheet.record(recorder)?;
+    let figures = [
+        (name::TIME_ELAPSED, Some(seconds * 1e9 * points.len() as f64)),
+        (name::FAULTS_MINOR, Some(points.iter().map(|p| p.1 * seconds).sum())),
+    ];
+    metrics(recorder, figures.into_iter().chain(throughputs(&points)))
 }

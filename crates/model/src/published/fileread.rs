@@ -5,23 +5,23 @@
 //! fault that maps it, from memory or from disk. A read that does not wait finds a page that is not in memory
 //! at the cost of the call without the copy, and is made again.
 
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::build::{ReadCosts, Sheet, case_names, metric, metrics, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Access, Fileread};
-use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Observation, Recorder, Setting};
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Failure, Recorder, Setting};
 
-use super::sheet::{Sheet, note};
 use crate::pagecache::path::{Costs, Path, random_reads};
 
-/// Bytes of a page, and of the reads whose costs are known.
-const READ: u64 = 8192;
+/// Bytes of a page (SPARC), and of the reads whose costs are known.
+pub(super) const PAGE: u64 = 8192;
+const READ: u64 = PAGE;
 /// Processor time of copying 8 KiB, and so of a call without it, µs. Assumed: 500 MB a second.
 const COPY: f64 = 16.0;
 /// Segmap's share of memory, in percent (SPARC).
 const WINDOWS: u64 = 12;
 /// Processors of the machine, as in the study.
 const PROCESSORS: u32 = 2;
-const NAMES: [&str; 3] = ["small", "large", "beyond"];
 
 /// What the model of a page cache does not honour.
 pub(super) fn refuses(fileread: &Fileread) -> Option<super::Refused> {
@@ -43,7 +43,7 @@ pub(super) fn perform(
     let memory = setting.limit().map_or(most, |size| size.bytes(READ)) / READ;
     let memory = memory.clamp(16, u64::from(u32::MAX)) as u32;
     let windows = ((u64::from(memory) * WINDOWS / 100) as u32).max(1);
-    let mut sheet = Sheet::new(&[
+    let columns = [
         ("size", Unit::Bytes),
         ("reads", Unit::Count),
         ("cpu.each", Unit::Nanoseconds),
@@ -52,17 +52,12 @@ pub(super) fn perform(
         ("hits", Unit::Share),
         ("faults.minor", Unit::Count),
         ("faults.major", Unit::Count),
-    ]);
-    let mut texts = Vec::new();
+    ];
+    let mut sheet = Sheet::new("fileread", &columns).with_texts("case");
     let mut total = 0.0;
-    let mut headline = [None; 3];
-    for (index, &size) in sizes.iter().enumerate() {
+    let mut headline = ReadCosts::default();
+    for (index, (&size, case)) in sizes.iter().zip(case_names(sizes.len())).enumerate() {
         recorder.progress("cases", index as u64, sizes.len() as u64);
-        let case = match index {
-            0 => 0,
-            n if n + 1 == sizes.len() => 2,
-            _ => 1,
-        };
         let pages = (size / READ).clamp(1, u64::from(u32::MAX)) as u32;
         let reads = fileread.reads.max(1) as f64;
         for &access in &fileread.access {
@@ -81,13 +76,10 @@ pub(super) fn perform(
                 }
             };
             let each = each * 1000.0;
-            if access == Access::Pread || fileread.access.len() == 1 {
-                headline[case] = headline[case].or(Some(each));
-            }
+            headline.add(fileread, case, access, each);
             total += each * reads;
             let faults = if mapped { [shares.cached, 1.0 - found] } else { [0.0; 2] };
-            texts.push(format!("{} {access}", NAMES[case]));
-            sheet.row(&[
+            let row = [
                 size as f64,
                 reads,
                 each,
@@ -96,16 +88,16 @@ pub(super) fn perform(
                 hits,
                 faults[0] * reads,
                 faults[1] * reads,
-            ]);
+            ];
+            sheet.named([&format!("{case} {access}")], row.map(Some));
         }
     }
-    recorder.observe(sheet.with_texts("case", texts).table("fileread"))?;
-    for (figure, value) in ["read.cpu.small", "read.cpu.large", "read.cpu.beyond"].iter().zip(headline) {
-        recorder.observe(Observation::Metric(metric(figure, value)))?;
-    }
-    recorder.observe(Observation::Metric(metric("time.system", Some(total))))?;
+    sheet.record(recorder)?;
+    metrics(recorder, headline.figures())?;
+    metric(recorder, name::TIME_SYSTEM, Some(total))?;
     note(
         recorder,
+        Level::Info,
         format!("{memory} pages of 8 KiB for files, {windows} of them in windows; {PROCESSORS} processors"),
     )
 }

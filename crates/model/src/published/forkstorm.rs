@@ -1,11 +1,11 @@
 //! `forkstorm` on the reverse maps: the published script, and the built-in storm.
 
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::build::{Sheet, metrics, note};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::{Failure, Recorder};
 
-use super::sheet::{Sheet, note};
 use crate::rmap::{self, KernelCosts, Kind, Script, Storm, storm};
 
 /// The user time of one fork of the script, its share of shell and programs included: 43.01 s for 25,000.
@@ -48,33 +48,32 @@ pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Reco
         counts.adds(),
         counts.removes(),
     ];
-    let mut columns = Sheet::new(&[("count", Unit::Count), ("each.fork", Unit::Count)]);
+    let columns = [("count", Unit::Count), ("each.fork", Unit::Count)];
+    let mut sheet = Sheet::new("operations", &columns).with_texts("operation");
     let work_names = ["reverse map: operations", "atomic operations", "cache misses", "allocations"];
     let work_values = [work.operations, work.atomics, work.misses, work.slab];
-    let mut texts = Vec::new();
     for (name, value) in names.into_iter().zip(values).chain(work_names.into_iter().zip(work_values)) {
-        texts.push(name.to_owned());
-        columns.row(&[value as f64, value as f64 / counts.forks as f64]);
+        sheet.named([name], [value as f64, value as f64 / counts.forks as f64].map(Some));
     }
-    recorder.observe(columns.with_texts("operation", texts).table("operations"))?;
+    sheet.record(recorder)?;
     let forks = counts.forks as f64;
     let map = rmap::Costs::QUAD_PENTIUM_III.time(&work);
     let system = KernelCosts::QUAD_PENTIUM_III.time(counts) + map;
     // What the storm's own program does is not known; nearly all its time is the kernel's.
     let user = forkstorm.script.is_some().then_some(forks * FORK_USER);
     let elapsed = (system + user.unwrap_or(0.0)) / PROCESSORS.min(f64::from(forkstorm.copies));
-    for (name, value) in [
-        ("time.elapsed", Some(elapsed)),
-        ("time.user", user),
-        ("time.system", Some(system)),
-        ("faults.minor", Some((counts.do_no_page + counts.do_wp_page) as f64)),
-        ("forks.rate", Some(forks / elapsed * 1e9)),
-        ("fork.system", Some(system / forks)),
-    ] {
-        recorder.observe(Observation::Metric(metric(name, value)))?;
-    }
+    let figures = [
+        (name::TIME_ELAPSED, Some(elapsed)),
+        (name::TIME_USER, user),
+        (name::TIME_SYSTEM, Some(system)),
+        (name::FAULTS_MINOR, Some((counts.do_no_page + counts.do_wp_page) as f64)),
+        (name::FORKS_RATE, Some(forks / elapsed * 1e9)),
+        (name::FORK_SYSTEM, Some(system / forks)),
+    ];
+    metrics(recorder, figures)?;
     note(
         recorder,
+        Level::Info,
         format!(
             "times are those of a quad Pentium III, by the published profile; of the system time the reverse map is {:.1} %",
             100.0 * map / system

@@ -14,20 +14,20 @@ mod clock;
 mod faultscale;
 mod fileread;
 mod forkstorm;
-mod sheet;
 mod tlb;
 mod vmtest;
 
 use std::collections::BTreeMap;
 
-use pagelab_experiment::experiments::{Experiment, Vmtest};
+use pagelab_experiment::experiments::Experiment;
 use pagelab_experiment::{Failure, Observation, Recorder, Setting, Unsupported, What};
 
+use crate::BASE_PAGE;
 use crate::clocks::{Binding, Guest};
 use crate::locks::Token;
 use crate::pagecache::{Costs, Path};
 use crate::rmap::Kind;
-use crate::sun4::{Copies, FAMILY, SPARCSTATION_1, Sun4};
+use crate::sun4::{Copies, FAMILY, Machine, SPARCSTATION_1, Sun4};
 use crate::tlb::Tlb;
 
 /// A published system by name.
@@ -130,8 +130,6 @@ pub const PUBLISHED: &[Published] = &[
     },
 ];
 
-const PAGE: u64 = 4096;
-
 impl Published {
     /// The system of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -195,16 +193,15 @@ impl Published {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
+        let page = self.system.page_size();
         let facts = BTreeMap::from([
             ("model.name".to_owned(), self.name.to_owned()),
-            ("page.size".to_owned(), PAGE.to_string()),
+            ("page.size".to_owned(), page.to_string()),
         ]);
         recorder.observe(Observation::Environment(facts))?;
-        let name = self.name;
         match (self.system, experiment) {
             (System::Sun4(machine, copies), Experiment::Vmtest(vmtest)) => {
-                let machine = FAMILY.get(machine).copied().unwrap_or(SPARCSTATION_1);
-                vmtest::perform(&Sun4 { copies, ..Sun4::sunos403(machine) }, vmtest, recorder)
+                vmtest::perform(&Sun4 { copies, ..Sun4::sunos403(sun4(machine)) }, vmtest, recorder)
             }
             (System::Tlb(tlb), Experiment::Vmtest(vmtest)) => tlb::perform(&tlb, vmtest, recorder),
             (System::Rmap(kind), Experiment::Forkstorm(forkstorm)) => {
@@ -225,18 +222,29 @@ impl Published {
     }
 }
 
-/// Processes of vmtest at a size, and pages of each, as the live experiment has it: whole segments, or one
-/// process with a smaller one.
-fn processes(vmtest: &Vmtest, size: u64) -> (u32, u64) {
-    let segment = (vmtest.process_size.bytes(PAGE) / PAGE).max(1);
-    let pages = size / PAGE;
-    if pages <= segment { (1, pages.max(1)) } else { ((pages / segment) as u32, segment) }
+/// A machine of the Sun-4 family by its place in it.
+fn sun4(place: usize) -> Machine {
+    FAMILY.get(place).copied().unwrap_or(SPARCSTATION_1)
+}
+
+/// That a model performs something else.
+fn unsupported(name: &str, performs: String, remedy: String) -> Failure {
+    Failure::unsupported(format!("model:{name} performs {performs}"), remedy)
 }
 
 /// A parameter that a model does not honour: its name, why, what to do instead.
 type Refused = (&'static str, &'static str, &'static str);
 
 impl System {
+    /// The page size of the modelled machine, bytes.
+    fn page_size(self) -> u64 {
+        match self {
+            Self::Sun4(machine, _) => u64::from(sun4(machine).page),
+            Self::Pagecache(..) => fileread::PAGE,
+            Self::Rmap(_) | Self::Token(_) | Self::Clock(_) | Self::Tlb(_) => BASE_PAGE,
+        }
+    }
+
     fn performs(self) -> &'static str {
         match self {
             Self::Sun4(..) | Self::Tlb(_) => "vmtest",

@@ -4,14 +4,14 @@
 //! told apart, so a switch empties nothing. A process reads its pages in order again and again: after a few
 //! passes of a slice each costs what the one before cost, and the rest of the slice is reckoned, not made.
 
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::build::{Sheet, metrics, note, speeds};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::observation::Unit;
+use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder, Size};
 
-use super::PAGE;
-use super::sheet::{Sheet, note};
+use crate::BASE_PAGE;
 use crate::tlb::{Buffer, LARGE, Met, Processor, Tlb};
 
 /// Cycles of the loop around a read.
@@ -38,8 +38,8 @@ pub(super) fn with(tlb: &Tlb, options: &[(String, String)]) -> Result<Tlb, Strin
             }
         };
         let bytes = || {
-            let size = value.parse::<Size>().map(|size| size.bytes(PAGE)).ok();
-            size.filter(|&bytes| bytes >= PAGE).ok_or_else(|| wrong("1M, of 4K at least"))
+            let size = value.parse::<Size>().map(|size| size.bytes(BASE_PAGE)).ok();
+            size.filter(|&bytes| bytes >= BASE_PAGE).ok_or_else(|| wrong("1M, of 4K at least"))
         };
         match key.as_str() {
             "l1" => tlb.first = buffer()?,
@@ -84,7 +84,7 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
     let large = vmtest.pages_of != PagesOf::Base;
     let first = if large { tlb.first_large } else { tlb.first };
     let facts = [
-        ("tlb.page", if large { LARGE } else { PAGE }),
+        ("tlb.page", if large { LARGE } else { BASE_PAGE }),
         ("tlb.l1d", u64::from(first.entries)),
         ("tlb.l2", u64::from(tlb.second.entries)),
         ("cache.l1d", tlb.caches[0].bytes),
@@ -93,10 +93,10 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
     ];
     let facts = facts.map(|(name, value)| (name.to_owned(), value.to_string()));
     recorder.observe(Observation::Environment(facts.into()))?;
-    let sizes = vmtest.sweep().bytes(PAGE);
+    let sizes = vmtest.sweep().bytes(BASE_PAGE);
     let more = [("translation.mean", Unit::Nanoseconds), ("walks", Unit::Share)];
-    let mut columns = Sheet::new(&[COLUMNS.as_slice(), &more].concat());
-    let (mut speeds, mut elapsed) = (Vec::new(), 0.0);
+    let mut sheet = Sheet::new("vmtest", &[COLUMNS.as_slice(), &more].concat());
+    let (mut all, mut elapsed) = (Vec::new(), 0.0);
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
         if recorder.interrupted() {
@@ -106,12 +106,12 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
         let reads = met.references as f64;
         let time = (met.cycles() + LOOP * reads) / tlb.gigahertz;
         let speed = reads / time * 1e9;
-        speeds.push(speed);
+        all.push(speed);
         elapsed += time;
-        columns.row(&[
+        let row = [
             size as f64,
             f64::from(processes),
-            speed / speeds[0],
+            speed / all[0],
             time,
             time,
             0.0,
@@ -121,32 +121,34 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
             time / reads,
             met.translation / tlb.gigahertz / reads,
             met.walks as f64 / reads,
-        ]);
+        ];
+        sheet.row(row.map(Some));
     }
-    recorder.observe(columns.table("vmtest"))?;
-    for (name, value) in [
-        ("time.elapsed", Some(elapsed)),
-        ("time.user", Some(elapsed)),
-        ("time.system", Some(0.0)),
-        ("faults.minor", Some(0.0)),
-        ("speed.first", speeds.first().copied()),
-        ("speed.last", speeds.last().copied()),
-    ] {
-        recorder.observe(Observation::Metric(metric(name, value)))?;
-    }
+    sheet.record(recorder)?;
+    let figures = [
+        (name::TIME_ELAPSED, Some(elapsed)),
+        (name::TIME_USER, Some(elapsed)),
+        (name::TIME_SYSTEM, Some(0.0)),
+        (name::FAULTS_MINOR, Some(0.0)),
+    ];
+    metrics(recorder, figures.into_iter().chain(speeds(&all)))?;
     let page = if large { "2 MiB" } else { "4 KiB" };
-    note(recorder, format!("pages of {page}, {} and {} entries", first.entries, tlb.second.entries))
+    note(
+        recorder,
+        Level::Info,
+        format!("pages of {page}, {} and {} entries", first.entries, tlb.second.entries),
+    )
 }
 
 /// How many processes there are at a size, and what all their reads met.
 fn sized(tlb: &Tlb, large: bool, vmtest: &Vmtest, size: u64) -> (u32, Met) {
-    let (processes, pages) = super::processes(vmtest, size);
-    let segment = (vmtest.process_size.bytes(PAGE) / PAGE).max(pages);
+    let (processes, pages) = vmtest.processes(size, BASE_PAGE);
+    let processes = u32::try_from(processes).unwrap_or(u32::MAX);
     let mut processor = Processor::new(*tlb, large, 1);
     let cycles = |seconds: f64| seconds * tlb.gigahertz * 1e9;
     let slice = cycles(1.0 / f64::from(vmtest.switch_rate.max(1)));
     let end = cycles(vmtest.seconds);
-    let passes = (vmtest.passes.saturating_mul(segment) / pages).max(1);
+    let passes = vmtest.reads(pages, BASE_PAGE) / pages;
     let mut left = vec![passes; processes as usize];
     // Every page once, as the live experiment does before it begins.
     for process in 0..processes {

@@ -1,12 +1,12 @@
 //! `vmtest` on a Sun-4.
 
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::build::{Sheet, metrics, note, speeds};
+use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
+use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Observation, Recorder};
 
-use super::PAGE;
-use super::sheet::{Sheet, note};
 use crate::sun4::{Costs, Outcome, Sun4, VmTest};
 
 /// What a Sun-4's model does not honour.
@@ -27,16 +27,17 @@ pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorde
     let system = Sun4 { costs, ..*system };
     let reach = ("pmegs.reach".to_owned(), reach(&system, vmtest).to_string());
     recorder.observe(Observation::Environment([reach].into()))?;
-    let sizes = vmtest.sweep().bytes(PAGE);
-    let mut columns = Sheet::new(&COLUMNS);
+    let page = u64::from(system.machine.page);
+    let sizes = vmtest.sweep().bytes(page);
+    let mut sheet = Sheet::new("vmtest", &COLUMNS);
+    let speed = |o: &Outcome| o.reads as f64 / o.elapsed;
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
-        let test = sized(vmtest, size);
+        let test = sized(vmtest, size, page);
         let outcome = system.run(&test, 1);
         outcomes.push(outcome);
-        let speed = |o: &Outcome| o.reads as f64 / o.elapsed;
-        columns.row(&[
+        let row = [
             size as f64,
             f64::from(test.children),
             speed(&outcome) / speed(&outcomes[0]),
@@ -47,34 +48,34 @@ pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorde
             0.0,
             outcome.reads as f64,
             outcome.elapsed * 1e9 / outcome.reads as f64,
-        ]);
+        ];
+        sheet.row(row.map(Some));
     }
-    recorder.observe(columns.table("vmtest"))?;
+    sheet.record(recorder)?;
     let sum = |of: fn(&Outcome) -> f64| Some(outcomes.iter().map(of).sum::<f64>());
-    let speed = |outcome: Option<&Outcome>| outcome.map(|o| o.reads as f64 / o.elapsed);
-    for (name, value) in [
-        ("time.elapsed", sum(|o| o.elapsed * 1e9)),
-        ("time.user", sum(|o| o.user * 1e9)),
-        ("time.system", sum(|o| o.system * 1e9)),
-        ("faults.minor", sum(|o| o.faults as f64)),
-        ("speed.first", speed(outcomes.first())),
-        ("speed.last", speed(outcomes.last())),
-    ] {
-        recorder.observe(Observation::Metric(metric(name, value)))?;
-    }
+    let all: Vec<f64> = outcomes.iter().map(speed).collect();
+    let figures = [
+        (name::TIME_ELAPSED, sum(|o| o.elapsed * 1e9)),
+        (name::TIME_USER, sum(|o| o.user * 1e9)),
+        (name::TIME_SYSTEM, sum(|o| o.system * 1e9)),
+        (name::FAULTS_MINOR, sum(|o| o.faults as f64)),
+    ];
+    metrics(recorder, figures.into_iter().chain(speeds(&all)))?;
     let allocations: u64 = outcomes.iter().map(|o| o.pool.allocations).sum();
     let steals: u64 = outcomes.iter().map(|o| o.pool.steals).sum();
     let swapped: u64 = outcomes.iter().map(|o| o.swap_ins).sum();
     note(
         recorder,
+        Level::Info,
         format!("hatcnt: {allocations} pmegs allocated, {steals} of them taken; {swapped} swap-ins"),
     )
 }
 
 /// Active virtual memory whose processes have all their pmegs at once.
 fn reach(system: &Sun4, vmtest: &Vmtest) -> u64 {
-    let segment = vmtest.process_size.bytes(PAGE).max(PAGE);
-    let range = u64::from(system.machine.entries) * u64::from(system.machine.page);
+    let page = u64::from(system.machine.page);
+    let segment = vmtest.process_size.bytes(page).max(page);
+    let range = u64::from(system.machine.entries) * page;
     // Text, stack and the kernel's part besides the data; the parent has those and one page of data.
     let each = segment.div_ceil(range) + 3;
     let free = u64::from(system.machine.pmegs).saturating_sub(u64::from(system.locked) + 4);
@@ -83,15 +84,14 @@ fn reach(system: &Sun4, vmtest: &Vmtest) -> u64 {
 
 /// The test at one size, as the live experiment has it: whole segments, or one process with a smaller one
 /// that makes as many reads.
-fn sized(vmtest: &Vmtest, size: u64) -> VmTest {
-    let (children, each) = super::processes(vmtest, size);
-    let segment = (vmtest.process_size.bytes(PAGE) / PAGE).max(1);
-    let passes = vmtest.passes.saturating_mul(segment.max(each)) / each;
+fn sized(vmtest: &Vmtest, size: u64, page: u64) -> VmTest {
+    let (children, each) = vmtest.processes(size, page);
+    let passes = vmtest.reads(each, page) / each;
     // The parent sleeps twice; each sleep is that many ticks and the rest of the present one.
     let ticks = 100u64.div_ceil(u64::from(vmtest.switch_rate.max(1)));
     VmTest {
-        children,
-        bytes: each * PAGE,
+        children: u32::try_from(children).unwrap_or(u32::MAX),
+        bytes: each * page,
         passes: passes.clamp(1, u64::from(u32::MAX)) as u32,
         poll: 2 * (ticks + 1),
         seconds: Some(vmtest.seconds),

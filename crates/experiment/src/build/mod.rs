@@ -1,0 +1,77 @@
+//! The builders of observations, shared by every target: tables, windows, distributions, and the figures
+//! that are derived from them. A live run and a modelled one derive a figure by the same function, so the
+//! two compare.
+
+mod access;
+mod distribution;
+mod faultscale;
+mod fileread;
+mod sheet;
+mod vmtest;
+mod windows;
+
+use crate::catalogue;
+use crate::failure::Failure;
+use crate::observation::{Level, Note, Observation};
+use crate::target::Recorder;
+
+pub use access::{HIT, KINDS, MAJOR, MINOR, access_metrics};
+pub use distribution::{Distribution, merged};
+pub use faultscale::throughputs;
+pub use fileread::{ReadCosts, case_names};
+pub use sheet::Sheet;
+pub use vmtest::speeds;
+pub use windows::{Window, Windows};
+
+/// A figure by its name in the catalogue; `None`: not measured.
+pub type Figure = (&'static str, Option<f64>);
+
+/// Records the figure of this name in the catalogue; `None`: not measured.
+///
+/// # Errors
+/// When it cannot be kept.
+///
+/// # Panics
+/// When the name is not in the catalogue.
+pub fn metric(recorder: &mut dyn Recorder, name: &str, value: Option<f64>) -> Result<(), Failure> {
+    Ok(recorder.observe(Observation::Metric(catalogue::metric(name, value)))?)
+}
+
+/// Records several figures.
+///
+/// # Errors
+/// When they cannot be kept.
+///
+/// # Panics
+/// When a name is not in the catalogue.
+pub fn metrics(
+    recorder: &mut dyn Recorder,
+    figures: impl IntoIterator<Item = Figure>,
+) -> Result<(), Failure> {
+    figures.into_iter().try_for_each(|(name, value)| metric(recorder, name, value))
+}
+
+/// Records a remark.
+///
+/// # Errors
+/// When it cannot be kept.
+pub fn note(recorder: &mut dyn Recorder, level: Level, text: impl Into<String>) -> Result<(), Failure> {
+    Ok(recorder.observe(Observation::Note(Note { level, text: text.into() }))?)
+}
+
+/// The median of some measurements, the upper of the two middle ones where they are even; `None` of none.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(Vec::new()), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! The table of windows: what a run over a reference stream saw in each part of it.
+
+use super::sheet::Sheet;
+use crate::catalogue::WINDOWS;
+use crate::observation::{Table, Unit};
+
+/// One window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// References made up to its end.
+    pub reference: u64,
+    /// References in it.
+    pub references: u64,
+    /// The sum of their times, ns.
+    pub time: u64,
+    /// The longest of them, ns.
+    pub longest: u64,
+    /// Minor faults in it.
+    pub minor: u64,
+    /// Major faults in it.
+    pub major: u64,
+    /// Pages read from swap meanwhile; `None`: not known.
+    pub swap_in: Option<u64>,
+    /// Pages written to swap meanwhile; `None`: not known.
+    pub swap_out: Option<u64>,
+    /// Pages present at its end; `None`: not known.
+    pub present: Option<u64>,
+}
+
+/// The table under construction.
+#[derive(Debug)]
+pub struct Windows {
+    sheet: Sheet,
+    time: u64,
+}
+
+impl Windows {
+    const COLUMNS: [(&'static str, Unit); 9] = [
+        ("reference", Unit::Count),
+        ("time", Unit::Nanoseconds),
+        ("access.mean", Unit::Nanoseconds),
+        ("access.max", Unit::Nanoseconds),
+        ("faults.minor", Unit::Count),
+        ("faults.major", Unit::Count),
+        ("swap.in", Unit::Pages),
+        ("swap.out", Unit::Pages),
+        ("pages.present", Unit::Pages),
+    ];
+
+    /// Without windows.
+    pub fn new() -> Self {
+        Self { sheet: Sheet::new(WINDOWS, &Self::COLUMNS), time: 0 }
+    }
+
+    /// Adds the next window.
+    pub fn add(&mut self, window: &Window) {
+        self.time += window.time;
+        let number = |value: u64| Some(value as f64);
+        self.sheet.row([
+            number(window.reference),
+            number(self.time),
+            Some(window.time as f64 / window.references as f64),
+            number(window.longest),
+            number(window.minor),
+            number(window.major),
+            window.swap_in.map(|pages| pages as f64),
+            window.swap_out.map(|pages| pages as f64),
+            window.present.map(|pages| pages as f64),
+        ]);
+    }
+
+    /// The table.
+    pub fn table(self) -> Table {
+        self.sheet.table()
+    }
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_adds_up_and_what_is_not_known_is_a_dash() {
+        let mut windows = Windows::new();
+        let window = Window { reference: 4, references: 4, time: 10, longest: 7, ..Window::default() };
+        windows.add(&window);
+        windows.add(&Window { reference: 6, references: 2, swap_in: Some(3), ..window });
+        let table = windows.table();
+        assert_eq!(table.numbers("time").unwrap(), [Some(10.0), Some(20.0)]);
+        assert_eq!(table.numbers("access.mean").unwrap(), [Some(2.5), Some(5.0)]);
+        assert_eq!(table.numbers("swap.in").unwrap(), [None, Some(3.0)]);
+    }
+}
