@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 
 use pagelab_experiment::{Failure, FailureKind};
 
-use crate::perform::Place;
+use crate::place::Place;
 use crate::region::{Region, page_size};
 
 /// Cells that the parent and all its children share; all 0 at first.
@@ -58,8 +58,7 @@ pub struct Lost {
 impl Lost {
     /// As an error: out of memory where the kernel killed it inside the place's limit.
     pub fn error(&self, place: &Place) -> Failure {
-        let limit = place.environment.get("memory.limit").and_then(|v| v.parse().ok());
-        match (libc::WIFSIGNALED(self.status).then(|| libc::WTERMSIG(self.status)), limit) {
+        match (libc::WIFSIGNALED(self.status).then(|| libc::WTERMSIG(self.status)), place.limit()) {
             (Some(libc::SIGKILL), Some(limit)) => Failure::out_of_memory(limit),
             (Some(signal), _) => Failure::new(
                 FailureKind::WorkerDied { signal: Some(signal) },

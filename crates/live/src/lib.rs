@@ -9,6 +9,7 @@
 //! This crate times and counts; it computes no statistics.
 
 pub mod bpf;
+mod cgroup;
 pub mod clock;
 pub mod clocktest;
 pub mod command;
@@ -19,18 +20,21 @@ pub mod faultscale;
 pub mod fileread;
 pub mod forkstorm;
 pub mod geometry;
+pub mod harness;
 pub mod host;
 pub mod init;
 pub mod kernel;
 pub mod lifetime;
 pub mod message;
 pub mod microstates;
+mod netlink;
 pub mod observe;
 pub mod operations;
 pub mod pagemap;
 pub mod paging;
 pub mod perf;
 pub mod perform;
+pub mod place;
 pub mod plan;
 pub mod profile;
 pub mod region;
@@ -44,5 +48,6 @@ pub mod working_set;
 
 pub use confine::recover;
 pub use host::Host;
-pub use perform::{Place, perform};
+pub use perform::perform;
+pub use place::Place;
 pub use worker::worker_main;

@@ -70,7 +70,7 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     guard::memory(plan.needs.memory, limit.is_some(), crate::environment::memory_available())
         .map_err(machine)?;
     if plan.needs.disk > 0 {
-        guard::disk(&confine::scratch_path(), plan.needs.disk, room()).map_err(machine)?;
+        guard::disk(&confine::folder::scratch_path(), plan.needs.disk, room()).map_err(machine)?;
     }
     Ok(plan)
 }
@@ -87,7 +87,7 @@ fn machine(failure: Failure) -> Unsupported {
 
 /// What the disk of the scratch files has, also before their folder is made.
 fn room() -> Option<guard::Room> {
-    confine::scratch_path().ancestors().find(|folder| folder.is_dir()).and_then(guard::Room::of)
+    confine::folder::scratch_path().ancestors().find(|folder| folder.is_dir()).and_then(guard::Room::of)
 }
 
 /// Refuses an experiment whose parameters cannot be performed on any kernel, or name what is not there.
@@ -320,7 +320,7 @@ fn changes(setting: &Setting, swap: u64, need: Footprint, device: Option<&Path>)
         let parent = cgroup::available().unwrap_or_default();
         list.push(format!("a cgroup below {} with a memory limit of {limit}", parent.display()));
     }
-    let folder = confine::scratch_path();
+    let folder = confine::folder::scratch_path();
     match (setting.swap, device) {
         (Some(Swap::File), Some(device)) => list.push(format!("swap on {}", device.display())),
         (Some(Swap::File), None) => {

@@ -20,7 +20,8 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Message, Received, Sender, listen};
-use crate::perform::{Place, perform};
+use crate::perform::perform;
+use crate::place::Place;
 use crate::wire::WireError;
 
 /// The first argument of a worker process.

@@ -16,13 +16,13 @@ use pagelab_experiment::build::{Sheet, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Clock as Parameters;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Recorder};
 
 use self::reference::Reference;
 use self::sources::{Reading, SOURCES, Source};
-use crate::environment::{self, Steal};
+use crate::harness::Harness;
 use crate::observe::failed;
-use crate::perform::Place;
+use crate::place::Place;
 
 /// The longest sleep between two looks at the user's wish to end.
 const NAP: Duration = Duration::from_millis(50);
@@ -49,14 +49,12 @@ pub(crate) struct Found {
 /// # Errors
 /// When the other machine's clock does not answer.
 pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut facts = environment::machine();
-    facts.extend(place.environment.clone());
-    recorder.observe(Observation::Environment(facts))?;
+    let mut harness = Harness::open(place, recorder)?;
     let address = clock.reference.as_deref();
     let doing = format!("asking the clock at {}", address.unwrap_or_default());
     let mut reference = address.map(Reference::connect).transpose().map_err(failed(&doing))?;
     let before = reference.as_mut().map(Reference::compare).transpose().map_err(failed(&doing))?;
-    let mut steal = Steal::start();
+    harness.begin();
     let mut found = Found { step: clock.step.saturating_mul(1_000_000), ..Found::default() };
     let mut readings = vec![Reading::take()];
     for step in 0..clock.steps {
@@ -69,12 +67,13 @@ pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -
     found.width = readings.iter().map(|r| r.width as f64).fold(0.0, f64::max);
     found.steps = readings.windows(2).map(|pair| pair[0].until(&pair[1], ticks_a_second)).collect();
     let whole = first.until(last, ticks_a_second);
-    let stolen = steal.as_mut().and_then(Steal::share);
+    let measured = harness.finish();
+    measured.record(recorder)?;
     let after = reference.as_mut().map(Reference::compare).transpose().map_err(failed(&doing))?;
     found.reference = before.zip(after).map(|(before, after)| before.drift(&after));
     recorder.progress("processors", 0, 1);
     found.pairs = skew::every_pair(ticks_a_second, recorder)?;
-    report(&mut found, &whole, stolen, recorder)
+    report(&mut found, &whole, measured.stolen, recorder)
 }
 
 /// Sleeps for `step`, in naps, to a deadline.

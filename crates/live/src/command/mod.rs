@@ -10,22 +10,21 @@
 
 mod tree;
 
-use std::path::PathBuf;
 use std::process::{Child, Command as Program, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::build::{Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Recorder};
 
-use crate::environment::{self, Steal};
-use crate::kernel::{Counters, Stall, SwapTraffic, value};
+use crate::cgroup::Group;
+use crate::harness::Harness;
 use crate::lifetime::die_with_parent;
-use crate::microstates::{Microstates, Whose};
+use crate::microstates::Whose;
 use crate::observe::failed;
-use crate::perform::Place;
+use crate::place::Place;
 use crate::rusage;
 use crate::working_set::Process;
 
@@ -54,70 +53,41 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
             "write it after --: pagelab run command -- sort big.txt",
         ));
     };
-    let mut facts = environment::machine();
-    facts.extend(place.environment.clone());
-    recorder.observe(Observation::Environment(facts))?;
+    let mut harness = Harness::open(place, recorder)?;
     place.join()?;
-    let memory_stat = place.memory_stat.as_deref();
-    let (mut swap, mut stall) =
-        (SwapTraffic::open(memory_stat), Stall::open(place.memory_pressure.as_deref()));
-    let mut counters = Counters::open(memory_stat);
-    let mut steal = Steal::start();
-    let mut states = Microstates::start();
+    harness.watch_tasks();
+    harness.begin();
     let used = rusage::children();
-    counters.before();
-    let swap_before = swap.as_mut().and_then(SwapTraffic::read);
-    let stall_before = stall.as_mut().and_then(Stall::read);
-    let begun = Instant::now();
     let mut program = Program::new(name);
     program.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
     die_with_parent(&mut program);
     let child = program.spawn().map_err(failed(&format!("starting {name}")))?;
     let mut running = Running(child);
-    let watched = watch(&mut running, command, place, &begun, &mut states, recorder)?;
+    let watched = watch(&mut running, command, place, &mut harness, recorder)?;
     let used = rusage::children() - used;
-    let counted = counters.after();
-    let since = |before: Option<(u64, u64)>, after: Option<(u64, u64)>| {
-        before.zip(after).map(|(a, b)| ((b.0 - a.0) as f64, (b.1 - a.1) as f64)).unzip()
-    };
-    let (swapped_in, swapped_out) = since(swap_before, swap.as_mut().and_then(SwapTraffic::read));
-    let stalled =
-        stall_before.zip(stall.as_mut().and_then(Stall::read)).map(|(a, b)| b.saturating_sub(a) as f64);
-    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
-    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-    let refaults = refaults(&counted);
-    recorder.observe(Observation::Counters(counted))?;
+    let mut measured = harness.finish();
+    measured.record(recorder)?;
     let peak = |of: fn(&Look) -> Option<f64>| watched.looks.iter().filter_map(of).reduce(f64::max);
     let sampled = peak(|l| Some(l.memory.resident)).unwrap_or(0.0);
-    for (name, value) in [
+    let figures = [
         (name::TIME_ELAPSED, Some(watched.elapsed.as_nanos() as f64)),
         (name::TIME_USER, Some(used.user as f64)),
         (name::TIME_SYSTEM, Some(used.system as f64)),
-        (name::TIME_STALLED, stalled),
         (name::FAULTS_MINOR, Some(used.minor as f64)),
         (name::FAULTS_MAJOR, Some(used.major as f64)),
         (name::IO_READ, Some(used.read as f64)),
-        (name::SWAP_IN, swapped_in),
-        (name::SWAP_OUT, swapped_out),
-        (name::REFAULTS, refaults),
+        (name::REFAULTS, measured.refaults("workingset_refault")),
         (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
         (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
         (name::MEMORY_PEAK, Some(sampled.max(rusage::children_peak() as f64))),
         (name::MEMORY_CHARGED_PEAK, peak(|l| l.charged)),
         (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
         (name::COMMAND_STATUS, watched.status.code().map(f64::from)),
-    ] {
-        metric(recorder, name, value)?;
-    }
+    ];
+    metrics(recorder, figures.into_iter().chain(measured.pressure()))?;
     report(&watched.looks, recorder)?;
-    states.report(Whose::Descendants, None, recorder)?;
-    if swap.as_ref().is_some_and(|s| s.whole_machine) || stall.as_ref().is_some_and(|s| s.whole_machine) {
-        note(
-            recorder,
-            Level::Info,
-            "swap traffic, stalled time or refaults are the whole machine's: this kernel does not count them for one cgroup",
-        )?;
-    }
+    measured.states(Whose::Descendants, None, recorder)?;
+    measured.note_scope(recorder)?;
     match watched.status.success() {
         true => Ok(()),
         false if command.allow_failure => {
@@ -147,24 +117,24 @@ fn watch(
     running: &mut Running,
     command: &Command,
     place: &Place,
-    begun: &Instant,
-    states: &mut Microstates,
+    harness: &mut Harness,
     recorder: &mut dyn Recorder,
 ) -> Result<Watched, Failure> {
     let pid = running.0.id();
     let first = Process::open(pid).ok().filter(|process| process.clear().is_ok());
-    let charged = place.cgroup.as_deref().and_then(charged_file);
-    let killed = kills(place);
+    let group = place.group();
+    let kills = || group.map_or(0, Group::kills);
+    let killed = kills();
+    let begun = harness.begun();
     let mut looks = Vec::new();
     let mut step = Duration::from_millis(command.sample.max(1));
-    let mut next = *begun + step;
+    let mut next = begun + step;
     let mut number = 0;
     loop {
         if let Some(status) = running.0.try_wait().map_err(failed("waiting for the program"))? {
             let elapsed = begun.elapsed();
             // Any process of the program's, not only the first.
-            let limit = place.environment.get("memory.limit").and_then(|v| v.parse().ok());
-            if let (true, Some(limit)) = (kills(place) > killed, limit) {
+            if let (true, Some(limit)) = (kills() > killed, place.limit()) {
                 return Err(Failure::out_of_memory(limit));
             }
             return Ok(Watched { looks, elapsed, status });
@@ -172,7 +142,7 @@ fn watch(
         if recorder.interrupted() {
             return Err(Failure::interrupted());
         }
-        states.poll();
+        harness.poll();
         let now = Instant::now();
         if now >= next {
             number += 1;
@@ -185,7 +155,7 @@ fn watch(
             looks.push(Look {
                 time: begun.elapsed().as_nanos() as f64,
                 memory: tree::memory(pid),
-                charged: charged.as_ref().and_then(|path| number_in(path)),
+                charged: group.and_then(Group::charged).map(|bytes| bytes as f64),
                 working_set,
             });
             if looks.len() >= ROWS {
@@ -204,32 +174,6 @@ fn watch(
             nap.min(next.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))),
         );
     }
-}
-
-/// The cgroup's file that says what is charged to it.
-fn charged_file(cgroup: &std::path::Path) -> Option<PathBuf> {
-    ["memory.current", "memory.usage_in_bytes"].map(|name| cgroup.join(name)).into_iter().find(|p| p.exists())
-}
-
-/// Processes that the kernel has killed in the cgroup for want of memory.
-fn kills(place: &Place) -> u64 {
-    let Some(cgroup) = &place.cgroup else { return 0 };
-    let text = |name: &str| std::fs::read_to_string(cgroup.join(name)).ok();
-    let found = text("memory.events").or_else(|| text("memory.oom_control"));
-    found.and_then(|text| value(&text, "oom_kill")).unwrap_or(0)
-}
-
-fn number_in(path: &std::path::Path) -> Option<f64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// Refaults over the run: the cgroup's where its `memory.stat` counts them, else the machine's.
-fn refaults(counters: &[pagelab_experiment::observation::Counter]) -> Option<f64> {
-    let of = |source: &str| {
-        let own = counters.iter().filter(|c| c.source == source && c.name.starts_with("workingset_refault"));
-        own.map(|c| (c.after - c.before) as f64).reduce(|a, b| a + b)
-    };
-    of("memory.stat").or_else(|| of("vmstat"))
 }
 
 /// The table `command`, one row for each look.

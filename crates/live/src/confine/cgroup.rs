@@ -13,6 +13,7 @@ use rustix::fs::{Access, access};
 
 use super::journal::Journal;
 use super::undo::Undo;
+use crate::cgroup::Group;
 
 /// What a run may use.
 #[derive(Clone, Copy, Debug)]
@@ -142,42 +143,10 @@ impl Cgroup {
         }
     }
 
-    /// Whether there was always swap left, so that a want of memory was the kernel's failure to reclaim
-    /// and not the load's size; `None` when the kernel does not say.
-    pub fn had_swap_left(&self) -> Option<bool> {
-        let read = |file: &str| fs::read_to_string(self.path.join(file)).ok();
-        let number = |file: &str| read(file)?.trim().parse::<u64>().ok();
-        match self.version {
-            Version::One => {
-                let (most, limit) =
-                    (number("memory.memsw.max_usage_in_bytes")?, number("memory.memsw.limit_in_bytes")?);
-                Some(most < limit - limit / 16)
-            }
-            Version::Two => {
-                let events = read("memory.swap.events")?;
-                let none = |name| crate::kernel::value(&events, name) == Some(0);
-                Some(none("max") && none("fail"))
-            }
-        }
+    /// The same, to be read.
+    pub fn group(&self) -> Group<'_> {
+        Group::new(&self.path)
     }
-
-    /// Processes that the kernel has killed in it for want of memory.
-    pub fn kills(&self) -> u64 {
-        let file = match self.version {
-            Version::One => "memory.oom_control",
-            Version::Two => "memory.events",
-        };
-        let text = fs::read_to_string(self.path.join(file)).unwrap_or_default();
-        crate::kernel::value(&text, "oom_kill").unwrap_or(0)
-    }
-}
-
-/// Moves the calling process into the cgroup `path`: what it allocates from now on is charged there.
-///
-/// # Errors
-/// When the kernel refuses.
-pub fn join(path: &Path) -> io::Result<()> {
-    fs::write(path.join("cgroup.procs"), "0")
 }
 
 /// Whether a list of controllers has the memory controller.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use super::folder::own_folder;
 use super::undo::Undo;
 
 /// What ends a journal's name.
@@ -265,7 +266,7 @@ fn folder() -> io::Result<PathBuf> {
             .ok_or_else(|| io::Error::other("neither PAGELAB_STATE_DIR nor HOME is set"))?;
         Path::new(&home).join(".local/state/pagelab")
     };
-    super::own_folder(&folder)?;
+    own_folder(&folder)?;
     Ok(folder)
 }
 

@@ -6,6 +6,7 @@
 //! pagelab ([`recover`]) after a kill -9 or a power failure.
 
 pub(crate) mod cgroup;
+pub(crate) mod folder;
 pub(crate) mod guard;
 pub(crate) mod journal;
 pub(crate) mod settings;
@@ -14,7 +15,7 @@ pub(crate) mod undo;
 pub(crate) mod zram;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
@@ -22,11 +23,12 @@ use pagelab_experiment::{Experiment, Failure, Setting};
 pub use self::journal::recover;
 
 use self::cgroup::{Cgroup, Limits};
+use self::folder::scratch_folder;
 use self::guard::Room;
 use self::journal::Journal;
 use self::undo::Undo;
 use crate::environment::entries;
-use crate::perform::Place;
+use crate::place::Place;
 use crate::region::page_size;
 
 /// Swap beyond what the load can fill, for slots that the kernel hands out in clusters to each
@@ -181,12 +183,12 @@ impl Confinement {
 
     /// The limit, where the kernel has killed a process inside it for want of memory.
     pub fn out_of_memory(&self) -> Option<u64> {
-        self.limit.filter(|_| self.cgroup.as_ref().is_some_and(|c| c.kills() > 0))
+        self.limit.filter(|_| self.cgroup.as_ref().is_some_and(|c| c.group().kills() > 0))
     }
 
     /// Whether the kernel killed inside the limit although it could have swapped.
     pub fn killed_with_swap_left(&self) -> bool {
-        let left = || self.cgroup.as_ref().and_then(Cgroup::had_swap_left);
+        let left = || self.cgroup.as_ref().and_then(|c| c.group().had_swap_left());
         self.journal.has_swap() && self.out_of_memory().is_some() && left() == Some(true)
     }
 
@@ -223,44 +225,6 @@ fn read_ahead(folder: &Path) -> Option<u64> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let text = std::fs::read_to_string(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb")).ok()?;
     text.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// The folder for swap and scratch files: `PAGELAB_SCRATCH_DIR`, else `/var/tmp/pagelab`, with the
-/// user's number behind it for others than root. It may not be there yet.
-pub(crate) fn scratch_path() -> PathBuf {
-    std::env::var_os("PAGELAB_SCRATCH_DIR").map_or_else(
-        || match rustix::process::geteuid() {
-            root if root.is_root() => PathBuf::from("/var/tmp/pagelab"),
-            user => PathBuf::from(format!("/var/tmp/pagelab-{}", user.as_raw())),
-        },
-        PathBuf::from,
-    )
-}
-
-/// The folder for swap and scratch files, made when absent, for this user alone.
-fn scratch_folder() -> io::Result<PathBuf> {
-    let folder = scratch_path();
-    own_folder(&folder)?;
-    Ok(folder)
-}
-
-/// Makes `folder` for this user alone, or checks that it is this user's: a folder in /var/tmp could
-/// have been put there by somebody else.
-fn own_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", folder.display()));
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(named)?;
-    let found = std::fs::symlink_metadata(folder).map_err(named)?;
-    let mine =
-        found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
-    if mine {
-        Ok(())
-    } else {
-        Err(io::Error::other(format!(
-            "{} is not a folder that only this user can write; remove it, or name another with PAGELAB_SCRATCH_DIR",
-            folder.display()
-        )))
-    }
 }
 
 fn failed(what: &str, error: &io::Error) -> Failure {

@@ -15,7 +15,7 @@ use pagelab_experiment::{Failure, Recorder};
 use super::Point;
 use crate::lifetime::die_with_parent;
 use crate::observe::failed;
-use crate::perform::Place;
+use crate::place::Place;
 use crate::rusage;
 
 /// Functions of a unit: about a tenth of a second for a compiler.
@@ -153,12 +153,7 @@ fn shell(text: &str) -> Command {
 
 /// Writes the source to the scratch file.
 fn write_source(place: &Place) -> Result<&Path, Failure> {
-    let path = place.scratch.as_deref().ok_or_else(|| {
-        Failure::unsupported(
-            "faultscale has nowhere to write its sources",
-            "give the target a folder for scratch files, or give --cmd",
-        )
-    })?;
+    let path = place.scratch("faultscale --work build")?;
     std::fs::write(path, source()).map_err(failed(&format!("writing {}", path.display())))?;
     Ok(path)
 }

@@ -13,7 +13,7 @@ use super::work::Worker;
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Board, Family};
 use crate::observe::failed;
-use crate::perform::Place;
+use crate::place::Place;
 use crate::rusage::{self, Usage};
 
 /// Cells: workers ready, whether to go, whether to stop, workers that were refused; then for each

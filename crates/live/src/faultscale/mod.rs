@@ -17,17 +17,15 @@ use pagelab_experiment::build::{Sheet, metrics, note, throughputs};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Recorder};
 
 use self::crew::crew;
 use self::locks::Waits;
-use crate::environment::{self, Steal};
-use crate::kernel::Counters;
-use crate::microstates::{Microstates, Whose};
+use crate::harness::Harness;
+use crate::microstates::Whose;
 use crate::observe::failed;
 use crate::perf;
-use crate::perform::Place;
-use crate::region;
+use crate::place::Place;
 use crate::rusage::Usage;
 
 /// How long lock events are taken for each number of workers.
@@ -56,18 +54,17 @@ impl Point {
 /// # Errors
 /// When the kernel refuses memory, threads or processes, or a compiler is missing.
 pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut facts = environment::machine();
-    facts.extend(place.environment.clone());
-    recorder.observe(Observation::Environment(facts))?;
-    let file = file(faultscale, place)?;
+    let mut harness = Harness::open(place, recorder)?;
+    let file = match faultscale.work {
+        Work::File => Some(place.write_scratch("faultscale", faultscale.pages.max(1) as usize, recorder)?),
+        _ => None,
+    };
     place.join()?;
     if let Some(file) = &file {
         cached(file).map_err(failed("reading the file into the cache"))?;
     }
-    let mut counters = Counters::open(place.memory_stat.as_deref());
-    let mut steal = Steal::start();
-    let mut states = Microstates::start();
-    counters.before();
+    harness.watch_tasks();
+    harness.begin();
     let mut points = Vec::new();
     let mut waits = Vec::new();
     let mut refused = None;
@@ -78,7 +75,7 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
             Work::Build => build::build(faultscale, workers, place, recorder)?,
             _ => {
                 let time = Duration::from_secs_f64(faultscale.seconds.clamp(0.01, 3600.0));
-                crew(faultscale, workers, file.as_ref(), time, place, recorder, || states.poll())?
+                crew(faultscale, workers, file.as_ref(), time, place, recorder, || harness.poll())?
             }
         };
         points.push(point);
@@ -92,18 +89,16 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
             }
             Err(error) => refused = Some(error),
         }
-        states.poll();
+        harness.poll();
     }
-    let counted = counters.after();
-    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
-    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-    recorder.observe(Observation::Counters(counted))?;
+    let mut measured = harness.finish();
+    measured.record(recorder)?;
     if let Some(error) = refused {
         note(recorder, Level::Info, format!("lock waiting is not known ({error}): {}", perf::REMEDY))?;
     }
     report(&points, &waits, recorder)?;
     let lock = waits.last().map(Waits::share);
-    states.report(Whose::Descendants, lock, recorder)
+    measured.states(Whose::Descendants, lock, recorder)
 }
 
 fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), Failure> {
@@ -167,18 +162,6 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
         (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
     ];
     metrics(recorder, figures.into_iter().chain(throughputs(&all)))
-}
-
-/// The file that all workers map, where they map one.
-fn file(faultscale: &Faultscale, place: &Place) -> Result<Option<File>, Failure> {
-    if faultscale.work != Work::File {
-        return Ok(None);
-    }
-    let path = place.scratch.as_ref().ok_or_else(|| {
-        Failure::unsupported("faultscale has no file to map", "give the target a folder for scratch files")
-    })?;
-    let written = region::write_file(path, faultscale.pages.max(1) as usize, |_, _| {});
-    written.map(Some).map_err(failed(&format!("writing {}", path.display())))
 }
 
 /// Reads the whole file, so that it is cached on this process's account.

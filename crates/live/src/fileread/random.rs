@@ -13,19 +13,19 @@ use std::time::{Duration, Instant};
 use pagelab_experiment::build::{Distribution, ReadCosts, Sheet, case_names, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Access, Fileread};
-use pagelab_experiment::observation::{Counter, Histogram, Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::observation::{Histogram, Level, Unit};
+use pagelab_experiment::{Failure, Recorder};
 use pagelab_reference::rng::Rng;
 use rustix::fs::{Advice, fadvise};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::cache::{self, Cached};
 use crate::clock::{Clock, Monotonic};
-use crate::environment::{self, Steal};
+use crate::harness::{Harness, refaults};
 use crate::kernel::Counters;
-use crate::microstates::{Microstates, Whose};
+use crate::microstates::Whose;
 use crate::observe::failed;
-use crate::perform::Place;
+use crate::place::Place;
 use crate::region::{Region, page_size};
 use crate::rusage::{self, Usage};
 
@@ -72,16 +72,14 @@ struct Seen {
 /// # Errors
 /// When the file cannot be written or read.
 pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut facts = environment::machine();
-    facts.extend(place.environment.clone());
-    recorder.observe(Observation::Environment(facts))?;
+    let mut harness = Harness::open(place, recorder)?;
     let page = page_size() as u64;
     let read = fileread.read.bytes(page).max(1);
     let sizes = fileread.files().bytes(page);
-    let file = super::write(sizes.last().copied().unwrap_or(page).max(read), place, recorder)?;
+    let file = super::write("fileread", sizes.last().copied().unwrap_or(page).max(read), place, recorder)?;
     place.join()?;
-    let mut steal = Steal::start();
-    let states = Microstates::start();
+    harness.watch_tasks();
+    harness.begin();
     let mut sheet = Sheet::new("fileread", COLUMNS).with_texts("case");
     let mut headline = ReadCosts::default();
     let mut sums = Usage::default();
@@ -106,8 +104,8 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
         }
     }
     sheet.record(recorder)?;
-    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
-    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+    let mut measured = harness.finish();
+    measured.record(recorder)?;
     metrics(recorder, headline.figures())?;
     for (name, value) in [
         (name::TIME_USER, sums.user),
@@ -118,7 +116,7 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
     ] {
         metric(recorder, name, Some(value as f64))?;
     }
-    states.report(Whose::Everybody, None, recorder)
+    measured.states(Whose::Everybody, None, recorder)
 }
 
 fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &Seen) {
@@ -220,7 +218,7 @@ impl Case<'_> {
             latency: latency.histogram("read"),
             before,
             after: cache::of(self.file, self.size),
-            refaults: refaults(&counters.after()),
+            refaults: refaults(&counters.after(), "workingset_refault_file"),
         }))
     }
 
@@ -308,12 +306,4 @@ fn wait(due: u64) -> u64 {
 fn cpu_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-fn refaults(counters: &[Counter]) -> Option<f64> {
-    let of = |source: &str| {
-        let own = counters.iter().filter(|c| c.source == source && c.name == "workingset_refault_file");
-        own.map(|c| (c.after - c.before) as f64).reduce(|a, b| a + b)
-    };
-    of("memory.stat").or_else(|| of("vmstat"))
 }

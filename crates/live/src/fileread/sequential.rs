@@ -12,14 +12,14 @@ use pagelab_experiment::build::{Sheet, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Seqread;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Recorder};
 use rustix::fs::{Advice, fadvise};
 
 use super::device::{Counted, Device};
-use crate::environment::{self, Steal};
-use crate::microstates::{Microstates, Whose};
+use crate::harness::Harness;
+use crate::microstates::Whose;
 use crate::observe::failed;
-use crate::perform::Place;
+use crate::place::Place;
 use crate::region::{Region, page_size};
 use crate::rusage::{self, Usage};
 
@@ -50,22 +50,20 @@ struct Seen {
 /// # Errors
 /// When the file cannot be written or read.
 pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut facts = environment::machine();
-    facts.extend(place.environment.clone());
-    recorder.observe(Observation::Environment(facts))?;
+    let mut harness = Harness::open(place, recorder)?;
     let page = page_size() as u64;
     let transfers = seqread.transfers.bytes(page);
     let most = transfers.last().copied().unwrap_or(page);
-    let buffered = super::write(seqread.size.bytes(page).max(page), place, recorder)?;
-    let path = place.scratch.as_ref().expect("the file was written there");
+    let buffered = super::write("seqread", seqread.size.bytes(page).max(page), place, recorder)?;
+    let path = place.scratch("seqread")?;
     let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path);
     place.join()?;
     let device = Device::of(&buffered);
     // Aligned to a page, as O_DIRECT wants it.
     let buffer = Region::anonymous(most as usize / page_size()).map_err(failed("mapping the buffer"))?;
     buffer.populate(|_, _| {});
-    let mut steal = Steal::start();
-    let states = Microstates::start();
+    harness.watch_tasks();
+    harness.begin();
     let mut sheet = Sheet::new("seqread", COLUMNS).with_texts("mode");
     let mut sums = Usage::default();
     let mut best = [None::<f64>; 2];
@@ -82,8 +80,8 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
         }
     }
     sheet.record(recorder)?;
-    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
-    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+    let mut measured = harness.finish();
+    measured.record(recorder)?;
     metric(recorder, name::BANDWIDTH_BUFFERED, best[0])?;
     metric(recorder, name::BANDWIDTH_DIRECT, best[1])?;
     metric(recorder, name::TIME_USER, Some(sums.user as f64))?;
@@ -105,7 +103,7 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
             "the file's device has no counters of its own; name a folder on a disk with PAGELAB_SCRATCH_DIR",
         )?;
     }
-    states.report(Whose::Everybody, None, recorder)
+    measured.states(Whose::Everybody, None, recorder)
 }
 
 fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64) {

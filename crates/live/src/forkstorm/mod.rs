@@ -17,13 +17,12 @@ use std::time::Duration;
 use pagelab_experiment::build::metric;
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::{Failure, Observation, Recorder, Setting};
+use pagelab_experiment::{Failure, Recorder, Setting};
 
 use self::storm::{Seen, storm};
-use crate::environment::{self, Steal};
-use crate::kernel::Counters;
-use crate::microstates::{Microstates, Whose};
-use crate::perform::Place;
+use crate::harness::Harness;
+use crate::microstates::Whose;
+use crate::place::Place;
 use crate::{operations, profile};
 
 /// The argument on which a program that performs experiments exits at once, well.
@@ -42,21 +41,15 @@ pub fn perform(
     place: &Place,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let mut facts = environment::machine();
-    facts.extend(place.environment.clone());
-    recorder.observe(Observation::Environment(facts))?;
+    let mut harness = Harness::open(place, recorder)?;
     place.join()?;
-    let mut counters = Counters::open(place.memory_stat.as_deref());
-    let mut steal = Steal::start();
-    let mut states = Microstates::start();
-    counters.before();
-    let timed = storm(forkstorm, forkstorm.forks, place, "storm", recorder, |_| states.poll())?;
-    let counted = counters.after();
-    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
-    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-    recorder.observe(Observation::Counters(counted))?;
-    report(forkstorm, &timed, states.processor_time(), recorder)?;
-    states.report(Whose::Descendants, None, recorder)?;
+    harness.watch_tasks();
+    harness.begin();
+    let timed = storm(forkstorm, forkstorm.forks, place, "storm", recorder, |_| harness.poll())?;
+    let mut measured = harness.finish();
+    measured.record(recorder)?;
+    report(forkstorm, &timed, measured.processor_time(), recorder)?;
+    measured.states(Whose::Descendants, None, recorder)?;
     let fewer = (forkstorm.forks / 5).max(1);
     operations::count(setting.functions, recorder, |recorder| {
         storm(forkstorm, fewer, place, "count", recorder, |_| {}).map(drop)

@@ -14,7 +14,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::family::{Board, Family};
 use crate::lifetime::die_with_parent;
 use crate::observe::failed;
-use crate::perform::Place;
+use crate::place::Place;
 use crate::region::{HugePages, Region, page_size};
 use crate::rusage::{self, Usage};
 

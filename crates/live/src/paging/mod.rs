@@ -31,7 +31,7 @@ use std::fs::File;
 
 use pagelab_experiment::build::note;
 use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
-use pagelab_experiment::observation::{Counter, Level};
+use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Setting, Thp};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::Stream;
@@ -42,10 +42,11 @@ use self::timing::{Tally, Timed};
 use self::touch::{Page, Touch, Word, Write};
 use crate::clock::{Clock, Monotonic};
 use crate::environment;
-use crate::kernel::{Counters, ResidentSet, Stall, SwapTraffic};
+use crate::harness::Harness;
+use crate::kernel::ResidentSet;
 use crate::observe::failed;
 use crate::pagemap::{Look, Looker};
-use crate::perform::Place;
+use crate::place::Place;
 use crate::region::{self, HugePages, Region};
 use crate::{operations, profile};
 
@@ -67,10 +68,6 @@ struct Seen {
     windows: Vec<Window>,
     looks: Vec<Look>,
     swap_before: Option<(u64, u64)>,
-    swap_whole_machine: bool,
-    stalled: Option<u64>,
-    stall_whole_machine: bool,
-    counters: Vec<Counter>,
 }
 
 /// One performance: what, on which backing, and where.
@@ -110,9 +107,7 @@ impl Task<'_> {
     }
 
     fn perform<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-        let mut facts = environment::machine();
-        facts.extend(self.place.environment.clone());
-        recorder.observe(Observation::Environment(facts))?;
+        let harness = Harness::open(self.place, recorder)?;
         recorder.progress("prepare", 0, 1);
         let Paging { pattern, pages, references, seed, .. } = self.paging;
         let stream = pattern.stream(*pages, *references, *seed);
@@ -124,7 +119,7 @@ impl Task<'_> {
         let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
         recorder.observe(Observation::Environment(environment::clock(clock, cost)))?;
         let plan = Plan::new(stream.len());
-        let mut harness = Harness::new(clock, &plan, threshold, self, stream.pages() as usize)?;
+        let mut measuring = Measuring::new(clock, &plan, threshold, self, stream.pages() as usize, harness)?;
         if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
             note(
                 recorder,
@@ -136,16 +131,14 @@ impl Task<'_> {
         }
 
         self.place.join()?;
-        harness.others = harness.resident.as_mut().and_then(ResidentSet::read);
+        measuring.others = measuring.resident.as_mut().and_then(ResidentSet::read);
         let region = self.map(stream.pages() as usize, file.as_ref(), recorder)?;
         timing::bare::<T>(&region, &warming);
-        let mut steal = environment::Steal::start();
-        harness.run::<T>(&region, &stream, recorder)?;
-        let stolen = steal.as_mut().and_then(environment::Steal::share).map(|s| format!("{s:.4}"));
-        let Harness { seen, .. } = harness;
+        measuring.run::<T>(&region, &stream, recorder)?;
+        let Measuring { seen, harness, .. } = measuring;
+        let measured = harness.finish();
         drop(region);
-        recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-        seen::report(&seen, fault, &plan, &stream, recorder)?;
+        seen::report(&seen, &measured, fault, &plan, &stream, recorder)?;
         if self.setting.functions {
             operations::count(true, recorder, |recorder| {
                 self.bare::<T>(file.as_ref(), &stream, &warming, recorder)
@@ -187,12 +180,7 @@ impl Task<'_> {
         if self.backing == Backing::Anonymous {
             return Ok(None);
         }
-        let path = self.place.scratch.as_ref().ok_or_else(|| {
-            Failure::unsupported("mapfile has no file to map", "give the target a folder for scratch files")
-        })?;
-        let doing = format!("writing {pages} pages to {}", path.display());
-        let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
-        written.map(Some).map_err(failed(&doing))
+        self.place.write_scratch("mapfile", pages, recorder).map(Some)
     }
 
     /// Maps the region and, if anonymous, populates it.
@@ -217,20 +205,18 @@ impl Task<'_> {
 }
 
 /// What is at hand during a run.
-struct Harness<'a, C> {
+struct Measuring<'a, C> {
     clock: &'a C,
     plan: &'a Plan,
-    swap: Option<SwapTraffic>,
-    stall: Option<Stall>,
+    harness: Harness,
     resident: Option<ResidentSet>,
     /// Pages that this process had mapped before the region; they are locked, so they stay.
     others: Option<u64>,
-    counters: Counters,
     looker: Looker,
     seen: Seen,
 }
 
-impl<'a, C: Clock> Harness<'a, C> {
+impl<'a, C: Clock> Measuring<'a, C> {
     /// Opens and allocates everything.
     fn new(
         clock: &'a C,
@@ -238,26 +224,20 @@ impl<'a, C: Clock> Harness<'a, C> {
         threshold: u64,
         task: &Task<'_>,
         pages: usize,
+        harness: Harness,
     ) -> Result<Self, Failure> {
-        let memory_stat = task.place.memory_stat.as_deref();
         Ok(Self {
             clock,
             plan,
-            swap: SwapTraffic::open(memory_stat),
-            stall: Stall::open(task.place.memory_pressure.as_deref()),
+            harness,
             resident: ResidentSet::open(),
             others: None,
-            counters: Counters::open(memory_stat),
             looker: Looker::new(task.backing).map_err(failed("opening /proc/self/pagemap"))?,
             seen: Seen {
                 tally: Tally::new(threshold),
                 windows: Vec::with_capacity(plan.windows()),
                 looks: vec![Look::new(pages); plan.looks()],
                 swap_before: None,
-                swap_whole_machine: false,
-                stalled: None,
-                stall_whole_machine: false,
-                counters: Vec::new(),
             },
         })
     }
@@ -269,7 +249,7 @@ impl<'a, C: Clock> Harness<'a, C> {
         stream: &Stream,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        let Self { clock, plan, swap, stall, resident, others, counters, looker, seen } = self;
+        let Self { clock, plan, harness, resident, others, looker, seen } = self;
         let mut looks = 0;
         let mut look = |window: usize, seen: &mut Seen| -> Result<(), Failure> {
             if plan.look_after(window) {
@@ -279,16 +259,15 @@ impl<'a, C: Clock> Harness<'a, C> {
             Ok(())
         };
         look(0, seen)?;
-        counters.before();
-        seen.swap_before = swap.as_mut().and_then(SwapTraffic::read);
-        let stall_before = stall.as_mut().and_then(Stall::read);
+        harness.begin();
+        seen.swap_before = harness.swap_before();
         for window in 1..=plan.windows() {
             let part = &stream.references()[plan.start(window)..plan.end(window)];
             let timed = timing::references::<T, C>(clock, region, part, &mut seen.tally);
             let present = resident.as_mut().and_then(ResidentSet::read);
             seen.windows.push(Window {
                 timed,
-                swap: swap.as_mut().and_then(SwapTraffic::read),
+                swap: harness.swap(),
                 present: present.zip(*others).map(|(all, others)| all.saturating_sub(others)),
             });
             look(window, seen)?;
@@ -297,11 +276,6 @@ impl<'a, C: Clock> Harness<'a, C> {
                 return Err(Failure::interrupted());
             }
         }
-        seen.stalled =
-            stall.as_mut().and_then(Stall::read).zip(stall_before).map(|(a, b)| a.saturating_sub(b));
-        seen.counters = counters.after();
-        seen.swap_whole_machine = swap.as_ref().is_some_and(|s| s.whole_machine);
-        seen.stall_whole_machine = stall.as_ref().is_some_and(|s| s.whole_machine);
         Ok(())
     }
 }

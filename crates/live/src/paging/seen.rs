@@ -8,6 +8,7 @@ use pagelab_reference::Stream;
 
 use super::plan::Plan;
 use super::{Seen, Window};
+use crate::harness::Measured;
 use crate::rusage::Usage;
 
 /// Classified references and counted faults may differ by this share of the faults (and by two in
@@ -17,6 +18,7 @@ const HAIR: f64 = 0.001;
 /// Gives everything seen to `recorder`.
 pub fn report(
     seen: &Seen,
+    measured: &Measured,
     fault: f64,
     plan: &Plan,
     stream: &Stream,
@@ -25,26 +27,22 @@ pub fn report(
     let elapsed: u64 = seen.windows.iter().map(|w| w.timed.sum).sum();
     let mut usage = Usage::default();
     seen.windows.iter().for_each(|w| usage += w.timed.usage);
-    let swap = seen.swap_before.zip(seen.windows.last().and_then(|w| w.swap));
-    let swap = swap.map(|(before, after)| growth(before, after));
     let present = seen.looks.iter().map(|look| look.present().len()).max();
     let number = |value: u64| Some(value as f64);
     let figures = [
         (name::TIME_ELAPSED, number(elapsed)),
         (name::TIME_USER, number(usage.user)),
         (name::TIME_SYSTEM, number(usage.system)),
-        (name::TIME_STALLED, seen.stalled.map(|v| v as f64)),
         (name::FAULTS_MINOR, number(usage.minor)),
         (name::FAULTS_MAJOR, number(usage.major)),
-        (name::SWAP_IN, swap.map(|s| s.0 as f64)),
-        (name::SWAP_OUT, swap.map(|s| s.1 as f64)),
         (name::IO_READ, number(usage.read)),
         (name::SWITCHES_VOLUNTARY, number(usage.voluntary)),
         (name::SWITCHES_INVOLUNTARY, number(usage.involuntary)),
         (name::PAGES_PRESENT, present.map(|v| v as f64)),
         (name::FAULT_ANONYMOUS, Some(fault)),
     ];
-    metrics(recorder, figures)?;
+    measured.record(recorder)?;
+    metrics(recorder, figures.into_iter().chain(measured.pressure()))?;
     let kinds: [Histogram; 3] = std::array::from_fn(|kind| seen.tally.kinds[kind].histogram(KINDS[kind]));
     metrics(recorder, access_metrics(&kinds))?;
     let [_, minor, major] = [0, 1, 2].map(|i| kinds[i].count());
@@ -63,21 +61,7 @@ pub fn report(
             ),
         )?;
     }
-    if swap.is_some_and(|s| s != (0, 0)) && seen.swap_whole_machine {
-        note(
-            recorder,
-            Level::Info,
-            "swap traffic is the whole machine's (/proc/vmstat): this kernel does not count it for each cgroup; keep other programs quiet",
-        )?;
-    }
-    if seen.stalled.is_some_and(|s| s > 0) && seen.stall_whole_machine {
-        note(
-            recorder,
-            Level::Info,
-            "the time stalled on memory is the whole machine's (/proc/pressure/memory): only cgroup version 2 has it for the experiment alone",
-        )?;
-    }
-    recorder.observe(Observation::Counters(seen.counters.clone()))?;
+    measured.note_scope(recorder)?;
     snapshots(seen, plan, stream, recorder)
 }
 

@@ -23,25 +23,23 @@ use std::fs::File;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::build::{Sheet, metrics, note, speeds};
+use pagelab_experiment::build::{Sheet, metrics, speeds};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Failure, Recorder};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use self::laps::Laps;
 use self::process::{END, Order, Slot};
 use crate::clock::{Clock, Monotonic};
-use crate::environment::{self, Steal};
 use crate::family::{Board, Family};
-use crate::geometry;
-use crate::kernel::{Counters, SwapTraffic};
-use crate::microstates::{Microstates, Whose};
+use crate::harness::Harness;
+use crate::microstates::Whose;
 use crate::observe::failed;
-use crate::perform::Place;
-use crate::region::{self, Region, page_size};
+use crate::place::Place;
+use crate::region::{Region, page_size};
 use crate::rusage::Usage;
 
 /// A size is timed again while it took less than this in all, and not more often than this.
@@ -70,39 +68,25 @@ impl Point {
 /// # Errors
 /// When the kernel refuses memory or processes, or kills one inside the limit.
 pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut facts = environment::machine();
-    facts.extend(geometry::machine());
-    facts.extend(place.environment.clone());
-    recorder.observe(Observation::Environment(facts))?;
+    let harness = Harness::open(place, recorder)?;
     let sizes = vmtest.sweep().bytes(page_size() as u64);
     let file = file(vmtest, &sizes, place, recorder)?;
     place.join()?;
     let _processors = Kept::to(vmtest.cpus as usize)?;
-    let mut sweep =
-        Sweep { vmtest, place, file: file.as_ref(), swap: SwapTraffic::open(place.memory_stat.as_deref()) };
-    let mut counters = Counters::open(place.memory_stat.as_deref());
-    let mut steal = Steal::start();
-    let mut states = Microstates::start();
-    counters.before();
+    let mut sweep = Sweep { vmtest, place, file: file.as_ref(), harness };
+    sweep.harness.watch_tasks();
+    sweep.harness.begin();
     let mut points = Vec::with_capacity(sizes.len());
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
         points.push(sweep.point(size, recorder)?);
-        states.poll();
+        sweep.harness.poll();
     }
-    let counted = counters.after();
-    let stolen = steal.as_mut().and_then(Steal::share).map(|s| format!("{s:.4}"));
-    recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
-    recorder.observe(Observation::Counters(counted))?;
-    if sweep.swap.as_ref().is_some_and(|s| s.whole_machine) {
-        note(
-            recorder,
-            Level::Info,
-            "swap-ins are the whole machine's: this kernel does not count them for one cgroup",
-        )?;
-    }
+    let mut measured = sweep.harness.finish();
+    measured.record(recorder)?;
+    measured.note_scope(recorder)?;
     report(vmtest, &sizes, &points, recorder)?;
-    states.report(Whose::Descendants, None, recorder)
+    measured.states(Whose::Descendants, None, recorder)
 }
 
 fn report(
@@ -156,20 +140,15 @@ fn file(
     if vmtest.mapping != Mapping::File {
         return Ok(None);
     }
-    let path = place.scratch.as_ref().ok_or_else(|| {
-        Failure::unsupported("vmtest has no file to map", "give the target a folder for scratch files")
-    })?;
     let pages = sizes.last().map_or(0, |bytes| *bytes as usize / page_size());
-    let doing = format!("writing {pages} pages to {}", path.display());
-    let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
-    written.map(Some).map_err(failed(&doing))
+    place.write_scratch("vmtest", pages, recorder).map(Some)
 }
 
 struct Sweep<'a> {
     vmtest: &'a Vmtest,
     place: &'a Place,
     file: Option<&'a File>,
-    swap: Option<SwapTraffic>,
+    harness: Harness,
 }
 
 impl Sweep<'_> {
@@ -244,14 +223,14 @@ impl Sweep<'_> {
     ) -> Result<Point, Failure> {
         board[process::DONE].store(0, Release);
         board[process::STOP].store(0, Release);
-        let swap_before = self.swap.as_mut().and_then(SwapTraffic::read);
+        let swap_before = self.harness.swap();
         let start = Monotonic.now();
         board[process::GO].store(round, Release);
         let limit = Duration::from_secs_f64(self.vmtest.seconds.clamp(0.001, 3600.0));
         self.wait(family, recorder, Some((board, limit)), || {
             board[process::DONE].load(Acquire) == processes as u64
         })?;
-        let swap_after = self.swap.as_mut().and_then(SwapTraffic::read);
+        let swap_after = self.harness.swap();
         let mut point = Point {
             processes,
             elapsed: 1,

@@ -1,27 +1,33 @@
 //! What `struct taskstats` says of one task (include/uapi/linux/taskstats.h).
 //!
-//! The structure grows at its end from version to version, with one exception: version 15 has a
-//! greatest and a least value after each delay; version 16 has them at the end.
+//! The structure only grows at its end from version to version, with one exception: version 15 has a
+//! maximum and a minimum after each delay; version 16 has them at the end.
+
+use pagelab_counters::views::prstat::Delays;
 
 /// One task, from its start to the moment of asking or its end. Times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stats {
-    pub(super) pid: u32,
-    pub(super) parent: u32,
+pub(crate) struct Stats {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
     /// Wall time since it started.
-    pub(super) elapsed: u64,
+    pub(crate) elapsed: u64,
     /// Processor time as the ticks sampled it: good for the proportion of the two.
-    pub(super) user: u64,
-    pub(super) system: u64,
+    pub(crate) user: u64,
+    pub(crate) system: u64,
     /// Processor time, exact.
-    pub(super) on_cpu: u64,
+    pub(crate) on_cpu: u64,
     /// Runnable, waiting for a processor.
-    pub(super) runnable: u64,
-    pub(super) block_io: u64,
-    pub(super) swap_in: u64,
-    pub(super) reclaim: u64,
-    pub(super) thrashing: Option<u64>,
-    pub(super) compaction: Option<u64>,
+    pub(crate) runnable: u64,
+    pub(crate) block_io: u64,
+    pub(crate) swap_in: u64,
+    pub(crate) reclaim: u64,
+    pub(crate) thrashing: Option<u64>,
+    pub(crate) compaction: Option<u64>,
+    pub(crate) copy: Option<u64>,
+    /// Whether the kernel has counted a delay of any kind but for a processor: 0 of all means that it
+    /// accounts none.
+    pub(crate) accounted: bool,
 }
 
 /// The version that has extremes inside.
@@ -29,44 +35,66 @@ const EXTREMES_INSIDE: u16 = 15;
 
 impl Stats {
     /// `None` when the bytes are too few.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let version = u16::from_ne_bytes(*bytes.first_chunk()?);
         let word32 = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes);
         let word64 = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes);
         let extremes = if version == EXTREMES_INSIDE { 16 } else { 0 };
         // After the header three delays (count and total each), then times and identity.
-        let delay = |n: usize| word64(16 + n * (16 + extremes) + 8);
+        // Each delay is a number of events and their time.
+        let pair = |at: usize| word64(at).zip(word64(at + 8));
+        let first = |n: usize| pair(16 + n * (16 + extremes));
         let after = 3 * extremes;
-        let reclaim = 312 + after;
-        let thrashing = reclaim + 16 + extremes;
-        let compaction = thrashing + 16 + extremes + 8;
-        let since = |from: u16, at: usize| (version >= from).then(|| word64(at + 8)).flatten();
+        let reclaim_at = 312 + after;
+        let thrashing_at = reclaim_at + 16 + extremes;
+        // Behind a start time of 8 bytes; copies behind 32 bytes of identity.
+        let compaction_at = thrashing_at + 16 + extremes + 8;
+        let copy_at = compaction_at + 16 + extremes + 32;
+        let since = |from: u16, at: usize| (version >= from).then(|| pair(at)).flatten();
+        let (runnable, block_io, swap_in, reclaim) = (first(0)?, first(1)?, first(2)?, pair(reclaim_at)?);
+        let (thrashing, compaction, copy) =
+            (since(9, thrashing_at), since(11, compaction_at), since(13, copy_at));
+        let delays = [Some(block_io), Some(swap_in), Some(reclaim), thrashing, compaction, copy];
         Some(Self {
-            runnable: delay(0)?,
-            block_io: delay(1)?,
-            swap_in: delay(2)?,
+            runnable: runnable.1,
+            block_io: block_io.1,
+            swap_in: swap_in.1,
             on_cpu: word64(72 + after)?,
             pid: word32(128 + after)?,
             parent: word32(132 + after)?,
             elapsed: word64(144 + after)?.saturating_mul(1000),
             user: word64(152 + after)?.saturating_mul(1000),
             system: word64(160 + after)?.saturating_mul(1000),
-            reclaim: word64(reclaim + 8)?,
-            thrashing: since(9, thrashing),
-            compaction: since(11, compaction),
+            reclaim: reclaim.1,
+            thrashing: thrashing.map(|p| p.1),
+            compaction: compaction.map(|p| p.1),
+            copy: copy.map(|p| p.1),
+            accounted: delays.into_iter().flatten().any(|(events, _)| events > 0),
+        })
+    }
+
+    /// The delays; `None` where the kernel accounts none for this task.
+    pub(crate) fn delays(&self) -> Option<Delays> {
+        self.accounted.then_some(Delays {
+            block_io: self.block_io,
+            swap_in: self.swap_in,
+            reclaim: self.reclaim,
+            thrashing: self.thrashing,
+            compaction: self.compaction,
+            copy: self.copy,
         })
     }
 
     /// Whether no delay is longer than the task lived. One that began before delay accounting was
     /// switched on, and ended after, is counted from the boot of the machine.
-    pub(super) fn plausible(&self) -> bool {
+    pub(crate) fn plausible(&self) -> bool {
         let longest = [self.block_io, self.swap_in, self.reclaim].into_iter().max().unwrap_or(0);
         let longest = longest.max(self.thrashing.unwrap_or(0)).max(self.compaction.unwrap_or(0));
         longest <= self.elapsed.saturating_add(10_000_000)
     }
 
     /// The growth since `before`, of the same task.
-    pub(super) fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         let less = |a: u64, b: u64| a.saturating_sub(b);
         let option = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| less(a, b));
         Self {
@@ -82,11 +110,13 @@ impl Stats {
             reclaim: less(self.reclaim, before.reclaim),
             thrashing: option(self.thrashing, before.thrashing),
             compaction: option(self.compaction, before.compaction),
+            copy: option(self.copy, before.copy),
+            accounted: self.accounted,
         }
     }
 
     /// Both tasks together.
-    pub(super) fn plus(&self, other: &Self) -> Self {
+    pub(crate) fn plus(&self, other: &Self) -> Self {
         let option = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         Self {
             pid: 0,
@@ -101,6 +131,8 @@ impl Stats {
             reclaim: self.reclaim + other.reclaim,
             thrashing: option(self.thrashing, other.thrashing),
             compaction: option(self.compaction, other.compaction),
+            copy: option(self.copy, other.copy),
+            accounted: self.accounted || other.accounted,
         }
     }
 }
@@ -112,7 +144,7 @@ mod tests {
 
     /// offsetof() of the version 13 header: cpu_delay_total 24, blkio 40, swapin 56,
     /// cpu_run_virtual_total 72, ac_pid 128, ac_ppid 132, ac_etime 144, ac_utime 152, ac_stime 160,
-    /// freepages_delay_total 320, thrashing 336, compact 360.
+    /// freepages_delay_total 320, thrashing 336, compact 360, wpcopy_count 400.
     #[test]
     fn offsets_are_the_headers() {
         let mut bytes = vec![0_u8; 416];
@@ -128,6 +160,8 @@ mod tests {
             (320, 8),
             (336, 9),
             (360, 10),
+            (400, 1),
+            (408, 20),
         ] {
             bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         }
@@ -138,6 +172,9 @@ mod tests {
         assert_eq!((stats.elapsed, stats.user, stats.system), (5000, 6000, 7000));
         assert_eq!((stats.reclaim, stats.thrashing, stats.compaction), (8, Some(9), Some(10)));
         assert_eq!((stats.pid, stats.parent), (11, 12));
+        let delays = stats.delays().unwrap();
+        assert_eq!((delays.block_io, delays.copy), (2, Some(20)));
+        assert_eq!(Stats::parse(&[0; 416]).unwrap().delays(), None, "no event counted: not accounted");
         assert_eq!(stats.since(&stats).on_cpu, 0);
         assert_eq!(stats.plus(&stats).thrashing, Some(18));
     }

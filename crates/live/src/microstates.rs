@@ -1,7 +1,7 @@
 //! Where the time of an experiment's threads went: shares of the wall time of all of them together,
 //! as Solaris' microstate accounting has them (`prstat -m`).
 //!
-//! The kernel sends the statistics of every task that ends (`netlink`); those that descend from the
+//! The kernel sends the statistics of every task that ends ([`crate::taskstats`]); those that descend from the
 //! calling process count, each from its start to its end, and the calling thread where it does the
 //! work itself. The descendants are known by their parents: the calling process becomes the reaper of
 //! orphans, so no descendant escapes to init.
@@ -20,9 +20,6 @@
 //! Block I/O, swap-in, thrashing, reclaim and compaction need `kernel.task_delayacct` = 1 before the
 //! tasks start; everything here needs CAP_NET_ADMIN.
 
-mod netlink;
-mod stats;
-
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
@@ -31,8 +28,7 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
 
-use self::netlink::Netlink;
-use self::stats::Stats;
+use crate::taskstats::{Exits, Stats, Taskstats, TaskstatsError};
 
 /// Watches the calling process and its descendants from its start on.
 #[derive(Debug)]
@@ -42,9 +38,9 @@ pub struct Microstates {
 
 #[derive(Debug)]
 struct Listening {
-    exits: Netlink,
+    exits: Exits,
     ended: Vec<Stats>,
-    asking: Netlink,
+    asking: Taskstats,
     own: Option<Stats>,
 }
 
@@ -63,12 +59,12 @@ impl Microstates {
         // SAFETY: no pointers. Refused by kernels before 3.4, where orphans are then not counted.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         let listening = || {
-            let mut asking = Netlink::open()?;
-            let exits = Netlink::listen()?;
-            let own = asking.thread(thread_id()).ok();
+            let mut asking = Taskstats::open()?;
+            let exits = Exits::listen()?;
+            let own = asking.task(thread_id());
             Ok(Listening { exits, ended: Vec::new(), asking, own })
         };
-        Self { listening: listening().map_err(|e: std::io::Error| e.to_string()) }
+        Self { listening: listening().map_err(|e: TaskstatsError| e.to_string()) }
     }
 
     /// Takes what the kernel has queued; to be called now and then while many tasks end.
@@ -128,13 +124,7 @@ impl Microstates {
         let listening = match &mut self.listening {
             Ok(listening) => listening,
             Err(why) => {
-                return (
-                    None,
-                    true,
-                    Some(format!(
-                        "{why}; task statistics need root (CAP_NET_ADMIN) and a kernel with CONFIG_TASKSTATS"
-                    )),
-                );
+                return (None, true, Some(why.clone()));
             }
         };
         if listening.exits.overflowed {
@@ -142,7 +132,7 @@ impl Microstates {
         }
         let mut all = descendants(&listening.ended, std::process::id());
         if whose == Whose::Everybody {
-            let now = listening.asking.thread(thread_id()).ok();
+            let now = listening.asking.task(thread_id());
             all.extend(now.zip(listening.own).map(|(now, before)| now.since(&before)));
         }
         let whole = all.iter().all(Stats::plausible);

@@ -1,0 +1,82 @@
+//! A memory cgroup that is there, of version 1 or 2: joining it, what is charged to it, what the kernel did
+//! in it. The confinement makes them.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::kernel::value;
+
+/// A memory cgroup.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group<'a>(&'a Path);
+
+impl<'a> Group<'a> {
+    /// The one whose folder is `path`.
+    pub(crate) fn new(path: &'a Path) -> Self {
+        Self(path)
+    }
+
+    /// Its folder.
+    pub(crate) fn path(self) -> &'a Path {
+        self.0
+    }
+
+    /// Moves the calling process into it: what it allocates from now on is charged there.
+    pub(crate) fn join(self) -> io::Result<()> {
+        fs::write(self.0.join("cgroup.procs"), "0")
+    }
+
+    /// Bytes charged to it, page cache included.
+    pub(crate) fn charged(self) -> Option<u64> {
+        self.number("memory.current").or_else(|| self.number("memory.usage_in_bytes"))
+    }
+
+    /// Processes that the kernel has killed in it because memory ran out.
+    pub(crate) fn kills(self) -> u64 {
+        let found = self.text("memory.events").or_else(|| self.text("memory.oom_control"));
+        found.and_then(|text| value(&text, "oom_kill")).unwrap_or(0)
+    }
+
+    /// Whether there was always swap left, so that running out of memory was the kernel's failure to
+    /// reclaim and not the load's size; `None` when the kernel does not say.
+    pub(crate) fn had_swap_left(self) -> Option<bool> {
+        if let Some(events) = self.text("memory.swap.events") {
+            let none = |name| value(&events, name) == Some(0);
+            return Some(none("max") && none("fail"));
+        }
+        let most = self.number("memory.memsw.max_usage_in_bytes")?;
+        let limit = self.number("memory.memsw.limit_in_bytes")?;
+        Some(most < limit - limit / 16)
+    }
+
+    fn text(self, file: &str) -> Option<String> {
+        fs::read_to_string(self.0.join(file)).ok()
+    }
+
+    fn number(self, file: &str) -> Option<u64> {
+        self.text(file)?.trim().parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
+        let group = Group::new(folder.path());
+        assert_eq!((group.charged(), group.kills(), group.had_swap_left()), (None, 0, None));
+        put("memory.usage_in_bytes", "4096\n");
+        put("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+        put("memory.memsw.max_usage_in_bytes", "100\n");
+        put("memory.memsw.limit_in_bytes", "101\n");
+        assert_eq!((group.charged(), group.kills(), group.had_swap_left()), (Some(4096), 2, Some(false)));
+        put("memory.current", "8192\n");
+        put("memory.events", "low 0\noom 3\noom_kill 1\noom_group_kill 0\n");
+        put("memory.swap.events", "high 0\nmax 0\nfail 0\n");
+        assert_eq!((group.charged(), group.kills(), group.had_swap_left()), (Some(8192), 1, Some(true)));
+    }
+}

@@ -1,0 +1,236 @@
+//! The measurement harness: what every experiment on the running kernel is measured with, beside its own
+//! figures.
+//!
+//! An experiment opens the harness, joins its place's limit, begins, performs, and finishes; between begin
+//! and finish nothing is allocated by it. Then it records what was measured.
+//!
+//! | measured | from |
+//! |---|---|
+//! | environment | the machine, its caches and TLBs, the place; the share of processor time stolen meanwhile |
+//! | kernel counters | every one of `/proc/vmstat` and the cgroup's `memory.stat` |
+//! | swap traffic, stalled time | the cgroup's where it counts them, else the machine's |
+//! | microstates | task statistics of the experiment's threads ([`crate::microstates`]) |
+
+use std::time::Instant;
+
+use pagelab_experiment::build::{Figure, note};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::observation::{Counter, Level};
+use pagelab_experiment::{Failure, Observation, Recorder};
+
+use crate::environment::{self, Steal};
+use crate::geometry;
+use crate::kernel::{Counters, Stall, SwapTraffic};
+use crate::microstates::{Microstates, Whose};
+use crate::place::Place;
+
+/// Instruments that are open, and what they showed at the start.
+#[derive(Debug)]
+pub struct Harness {
+    steal: Option<Steal>,
+    counters: Counters,
+    swap: Option<SwapTraffic>,
+    stall: Option<Stall>,
+    states: Option<Microstates>,
+    before: Readings,
+    begun: Instant,
+}
+
+/// What is read at the start and at the end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Readings {
+    swap: Option<(u64, u64)>,
+    stalled: Option<u64>,
+}
+
+impl Harness {
+    /// Records the environment, and opens everything.
+    ///
+    /// # Errors
+    /// When the environment cannot be kept.
+    pub fn open(place: &Place, recorder: &mut dyn Recorder) -> Result<Self, Failure> {
+        let mut facts = environment::machine();
+        facts.extend(geometry::machine());
+        facts.extend(place.environment.clone());
+        recorder.observe(Observation::Environment(facts))?;
+        Ok(Self {
+            steal: None,
+            counters: Counters::open(place.memory_stat.as_deref()),
+            swap: SwapTraffic::open(place.memory_stat.as_deref()),
+            stall: Stall::open(place.memory_pressure.as_deref()),
+            states: None,
+            before: Readings::default(),
+            begun: Instant::now(),
+        })
+    }
+
+    /// Begins to watch the tasks of the experiment too; to be called before they are started.
+    pub fn watch_tasks(&mut self) {
+        self.states = Some(Microstates::start());
+    }
+
+    /// Reads everything for the first time.
+    pub fn begin(&mut self) {
+        self.steal = Steal::start();
+        self.counters.before();
+        self.before = self.read();
+        self.begun = Instant::now();
+    }
+
+    /// When it began.
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// Pages read from swap and written to it since boot.
+    pub fn swap(&mut self) -> Option<(u64, u64)> {
+        self.swap.as_mut().and_then(SwapTraffic::read)
+    }
+
+    /// The same at the start.
+    pub fn swap_before(&self) -> Option<(u64, u64)> {
+        self.before.swap
+    }
+
+    /// Takes what the kernel has queued; to be called now and then while many tasks end.
+    pub fn poll(&mut self) {
+        if let Some(states) = &mut self.states {
+            states.poll();
+        }
+    }
+
+    fn read(&mut self) -> Readings {
+        Readings { swap: self.swap(), stalled: self.stall.as_mut().and_then(Stall::read) }
+    }
+
+    /// Reads everything for the last time.
+    pub fn finish(mut self) -> Measured {
+        let after = self.read();
+        let counters = self.counters.after();
+        let grown = |a: u64, b: u64| b.saturating_sub(a);
+        Measured {
+            stolen: self.steal.as_mut().and_then(Steal::share),
+            counters,
+            swap: self.before.swap.zip(after.swap).map(|(a, b)| (grown(a.0, b.0), grown(a.1, b.1))),
+            swap_of_machine: self.swap.is_some_and(|s| s.whole_machine),
+            stalled: self.before.stalled.zip(after.stalled).map(|(a, b)| grown(a, b)),
+            stall_of_machine: self.stall.is_some_and(|s| s.whole_machine),
+            states: self.states,
+        }
+    }
+}
+
+/// What was measured between begin and finish.
+#[derive(Debug)]
+pub struct Measured {
+    /// The share of the processors' time that the hypervisor took.
+    pub stolen: Option<f64>,
+    /// The kernel's counters.
+    pub counters: Vec<Counter>,
+    /// Pages read from swap and written to it.
+    pub swap: Option<(u64, u64)>,
+    /// Whether other programs' swap traffic is counted too.
+    swap_of_machine: bool,
+    /// Time in which some task waited for memory, ns.
+    pub stalled: Option<u64>,
+    stall_of_machine: bool,
+    states: Option<Microstates>,
+}
+
+impl Measured {
+    /// Records the counters and the stolen share.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    pub fn record(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        let stolen = self.stolen.map(|share| format!("{share:.4}"));
+        recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+        Ok(recorder.observe(Observation::Counters(self.counters.clone()))?)
+    }
+
+    /// Swap traffic and stalled time as figures.
+    pub fn pressure(&self) -> [Figure; 3] {
+        [
+            (name::TIME_STALLED, self.stalled.map(|v| v as f64)),
+            (name::SWAP_IN, self.swap.map(|s| s.0 as f64)),
+            (name::SWAP_OUT, self.swap.map(|s| s.1 as f64)),
+        ]
+    }
+
+    /// Remarks on figures that are the whole machine's and not 0.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    pub fn note_scope(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        if self.swap_of_machine && self.swap.is_some_and(|s| s != (0, 0)) {
+            note(
+                recorder,
+                Level::Info,
+                "swap traffic is the whole machine's (/proc/vmstat): this kernel does not count it for each cgroup; keep other programs quiet",
+            )?;
+        }
+        if self.stall_of_machine && self.stalled.is_some_and(|ns| ns > 0) {
+            note(
+                recorder,
+                Level::Info,
+                "the time stalled on memory is the whole machine's (/proc/pressure/memory): only cgroup version 2 has it for the experiment alone",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Records where the tasks' time went, where they were watched; `lock`: the share of it that waited for
+    /// locks of the kernel, where the experiment knows it.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn states(
+        &mut self,
+        whose: Whose,
+        lock: Option<f64>,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Failure> {
+        self.states.take().map_or(Ok(()), |states| states.report(whose, lock, recorder))
+    }
+
+    /// Processor time of the tasks that ended; see [`Microstates::processor_time`].
+    pub fn processor_time(&mut self) -> Option<(f64, f64)> {
+        self.states.as_mut().and_then(Microstates::processor_time)
+    }
+
+    /// Refaults over the run whose counter's name begins with `name`: the cgroup's where its `memory.stat`
+    /// counts them, else the machine's.
+    pub fn refaults(&self, name: &str) -> Option<f64> {
+        refaults(&self.counters, name)
+    }
+}
+
+/// See [`Measured::refaults`].
+pub fn refaults(counters: &[Counter], name: &str) -> Option<f64> {
+    let of = |source: &str| {
+        let own = counters.iter().filter(|c| c.source == source && c.name.starts_with(name));
+        own.map(|c| (c.after - c.before) as f64).reduce(|a, b| a + b)
+    };
+    of("memory.stat").or_else(|| of("vmstat"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refaults_are_the_cgroups_where_it_counts_them() {
+        let counter = |source: &str, name: &str, after| Counter {
+            source: source.into(),
+            name: name.into(),
+            before: 1,
+            after,
+        };
+        let machine = counter("vmstat", "workingset_refault_file", 10);
+        assert_eq!(refaults(std::slice::from_ref(&machine), "workingset_refault"), Some(9.0));
+        let own = [machine, counter("memory.stat", "workingset_refault_anon", 3)];
+        assert_eq!(refaults(&own, "workingset_refault"), Some(2.0));
+        assert_eq!(refaults(&own, "workingset_refault_file"), Some(9.0));
+        assert_eq!(refaults(&[], "workingset_refault"), None);
+    }
+}

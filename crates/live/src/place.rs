@@ -1,0 +1,80 @@
+//! Where in the system an experiment is performed: its limit, its scratch file, and what is known of both.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use pagelab_experiment::{Failure, Recorder};
+use serde::{Deserialize, Serialize};
+
+use crate::cgroup::Group;
+use crate::environment::Entries;
+use crate::observe::failed;
+use crate::region;
+
+/// Where an experiment is performed. Everything absent: the whole machine, as in a guest.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// The file that experiments write, map and read.
+    pub scratch: Option<PathBuf>,
+    /// The cgroup that bounds the load; joined with [`Place::join`] before the load begins.
+    pub cgroup: Option<PathBuf>,
+    /// The cgroup's `memory.stat`.
+    pub memory_stat: Option<PathBuf>,
+    /// The cgroup's `memory.pressure` (version 2 only).
+    pub memory_pressure: Option<PathBuf>,
+    /// What whoever made the place knows about it: environment entries that go before the
+    /// machine's own, such as `memory.limit` and `swap.kind`.
+    pub environment: Entries,
+}
+
+impl Place {
+    /// Moves the calling process into the place's cgroup: what it allocates from now on is bounded,
+    /// what it has already is not.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn join(&self) -> Result<(), Failure> {
+        let Some(group) = self.group() else { return Ok(()) };
+        group
+            .join()
+            .map_err(|e| Failure::system(format!("joining the cgroup {}", group.path().display()), &e))
+    }
+
+    /// The cgroup that bounds the load.
+    pub(crate) fn group(&self) -> Option<Group<'_>> {
+        self.cgroup.as_deref().map(Group::new)
+    }
+
+    /// The path of the scratch file, which `experiment` cannot do without.
+    ///
+    /// # Errors
+    /// When there is nowhere to write one.
+    pub(crate) fn scratch(&self, experiment: &str) -> Result<&Path, Failure> {
+        self.scratch.as_deref().ok_or_else(|| {
+            Failure::unsupported(
+                format!("{experiment} has nowhere to write its file"),
+                "give the target a folder for scratch files",
+            )
+        })
+    }
+
+    /// The scratch file, made of `pages` pages, on disk and out of the page cache.
+    ///
+    /// # Errors
+    /// When there is nowhere to write it, or the disk is full.
+    pub(crate) fn write_scratch(
+        &self,
+        experiment: &str,
+        pages: usize,
+        recorder: &mut dyn Recorder,
+    ) -> Result<File, Failure> {
+        let path = self.scratch(experiment)?;
+        let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
+        written.map_err(failed(&format!("writing {pages} pages to {}", path.display())))
+    }
+
+    /// The limit in force, bytes.
+    pub fn limit(&self) -> Option<u64> {
+        self.environment.get("memory.limit").and_then(|limit| limit.parse().ok())
+    }
+}
