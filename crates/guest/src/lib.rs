@@ -6,6 +6,7 @@
 
 mod console;
 mod disks;
+mod elf;
 mod image;
 mod init;
 mod initramfs;
