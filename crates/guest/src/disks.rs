@@ -7,7 +7,6 @@ use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 use pagelab_live::confine;
 
-use crate::target::PAGE;
 use pagelab_live::lifetime::path_of;
 
 /// Swap beyond the load.
@@ -31,16 +30,16 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Makes them.
+    /// Makes them for a guest with pages of `page_size` bytes.
     ///
     /// # Errors
     /// When there is no room, or no `mke2fs` for the file system.
-    pub fn new(experiment: &Experiment, setting: &Setting) -> Result<Self, Failure> {
+    pub fn new(experiment: &Experiment, setting: &Setting, page_size: u64) -> Result<Self, Failure> {
         let mut new = Self { list: Vec::new(), swap: None, files: None };
-        if let Some(bytes) = Self::swap(experiment, setting) {
+        if let Some(bytes) = Self::swap(experiment, setting, page_size) {
             new.swap = Some(new.add(confine::unnamed_file(bytes)?));
         }
-        if let Some(bytes) = Self::files(experiment) {
+        if let Some(bytes) = Self::files(experiment, page_size) {
             let file = confine::unnamed_file(bytes)?;
             format(&file)?;
             new.files = Some(new.add(file));
@@ -48,20 +47,21 @@ impl Disks {
         Ok(new)
     }
 
-    /// Bytes of all of them.
-    pub fn bytes(experiment: &Experiment, setting: &Setting) -> u64 {
-        let (swap, files) = (Self::swap(experiment, setting), Self::files(experiment));
+    /// Bytes of all of them, in a guest with pages of `page_size` bytes.
+    pub fn bytes(experiment: &Experiment, setting: &Setting, page_size: u64) -> u64 {
+        let swap = Self::swap(experiment, setting, page_size);
+        let files = Self::files(experiment, page_size);
         swap.unwrap_or(0).saturating_add(files.unwrap_or(0))
     }
 
-    fn swap(experiment: &Experiment, setting: &Setting) -> Option<u64> {
-        let need = experiment.footprint(PAGE).anonymous;
-        let swap = setting.swap_size.map_or(need, |size| size.bytes(PAGE));
+    fn swap(experiment: &Experiment, setting: &Setting, page_size: u64) -> Option<u64> {
+        let need = experiment.footprint(page_size).anonymous;
+        let swap = setting.swap_size.map_or(need, |size| size.bytes(page_size));
         (setting.swap == Some(Swap::File)).then(|| swap.saturating_add(SWAP_SLACK))
     }
 
-    fn files(experiment: &Experiment) -> Option<u64> {
-        let need = experiment.footprint(PAGE).file;
+    fn files(experiment: &Experiment, page_size: u64) -> Option<u64> {
+        let need = experiment.footprint(page_size).file;
         (need > 0).then(|| need.saturating_add(need / FILES_SHARE).saturating_add(FILES_SLACK))
     }
 
@@ -71,6 +71,9 @@ impl Disks {
     }
 }
 
+/// Bytes of a block of the file system: what a kernel with pages of any size takes.
+const BLOCK: &str = "4096";
+
 /// Makes an ext4 file system in `file`, the same each time, without a journal whose thread would write
 /// while the guest is measured.
 fn format(file: &File) -> Result<(), Failure> {
@@ -79,7 +82,7 @@ fn format(file: &File) -> Result<(), Failure> {
     // Beside the user's own folders: where it is when only root is to call it.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin")).env("E2FSPROGS_FAKE_TIME", "946684800");
-    command.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal", "-U", SAME]);
+    command.args(["-q", "-F", "-t", "ext4", "-b", BLOCK, "-m", "0", "-O", "^has_journal", "-U", SAME]);
     command.args(["-E", &format!("hash_seed={SAME},lazy_itable_init=0,nodiscard")]).arg(path_of(file));
     let output = command.stdin(Stdio::null()).output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::unsupported(

@@ -20,6 +20,8 @@ pub struct Image {
     pub path: PathBuf,
     /// For which processor.
     pub machine: Machine,
+    /// The size of its base pages, bytes.
+    pub page_size: u64,
     /// `uname -r`, where the image or its name says so.
     pub release: Option<String>,
 }
@@ -60,11 +62,12 @@ impl Image {
         File::open(path)
             .and_then(|file| file.take(HEAD).read_to_end(&mut head))
             .map_err(|e| ImageError::Io(path.to_owned(), e))?;
-        let (machine, release) = inspect(&head).ok_or_else(|| ImageError::Foreign(path.to_owned()))?;
+        let Header { machine, page_size, release } =
+            inspect(&head).ok_or_else(|| ImageError::Foreign(path.to_owned()))?;
         // An arm64 Image does not say; its package names it after its release.
         let named = || Some(path.file_name()?.to_str()?.strip_prefix("vmlinuz-")?.to_owned());
         let release = release.or_else(named);
-        Ok(Self { path: path.to_owned(), machine, release })
+        Ok(Self { path: path.to_owned(), machine, page_size, release })
     }
 
     /// The folder of the image's modules: beside an unpacked package (`…/boot/vmlinuz` and
@@ -82,19 +85,35 @@ impl Image {
     }
 }
 
-/// Machine and release from the first bytes of an image.
+/// What the first bytes of an image say.
+#[derive(Debug, PartialEq, Eq)]
+struct Header {
+    machine: Machine,
+    page_size: u64,
+    release: Option<String>,
+}
+
+/// The header in the first bytes of an image.
 ///
 /// x86: Documentation/arch/x86/boot.rst, the header's magic at 0x202 and the place of the version's
-/// text at 0x20e. arm64: Documentation/arch/arm64/booting.rst, the magic at 56.
-fn inspect(head: &[u8]) -> Option<(Machine, Option<String>)> {
+/// text at 0x20e. arm64: Documentation/arch/arm64/booting.rst, the magic at 56, the page size in
+/// bits 1 and 2 of the flags at 24 (0, before 4.6: unspecified, and taken for the usual one).
+fn inspect(head: &[u8]) -> Option<Header> {
     if head.get(0x202..0x206) == Some(b"HdrS") {
         let place = usize::from(u16::from_le_bytes([*head.get(0x20e)?, *head.get(0x20f)?])) + 0x200;
         let text = head.get(place..).unwrap_or_default();
         let end = text.iter().position(|&b| b == 0 || b == b' ').unwrap_or(0).min(128);
         let release = String::from_utf8_lossy(&text[..end]).into_owned();
-        return Some((Machine::X86_64, (!release.is_empty() && place > 0x200).then_some(release)));
+        let release = (!release.is_empty() && place > 0x200).then_some(release);
+        return Some(Header { machine: Machine::X86_64, page_size: 4 << 10, release });
     }
-    (head.get(56..60) == Some(b"ARM\x64")).then_some((Machine::Aarch64, None))
+    let page_size = match head.get(24)? >> 1 & 3 {
+        2 => 16 << 10,
+        3 => 64 << 10,
+        _ => 4 << 10,
+    };
+    let magic = head.get(56..60) == Some(b"ARM\x64");
+    magic.then_some(Header { machine: Machine::Aarch64, page_size, release: None })
 }
 
 #[cfg(test)]
@@ -108,10 +127,15 @@ mod tests {
         head[0x202..0x206].copy_from_slice(b"HdrS");
         head[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
         head[0x300..0x30a].copy_from_slice(b"6.1.0-x (b");
-        assert_eq!(inspect(&head), Some((Machine::X86_64, Some("6.1.0-x".into()))));
+        let release = Some("6.1.0-x".into());
+        assert_eq!(inspect(&head), Some(Header { machine: Machine::X86_64, page_size: 4096, release }));
         let mut arm = vec![0; 64];
         arm[56..60].copy_from_slice(b"ARM\x64");
-        assert_eq!(inspect(&arm), Some((Machine::Aarch64, None)));
+        for (flags, page_size) in [(0, 4096), (0b010, 4096), (0b1100, 16384), (0b1110, 65536)] {
+            arm[24] = flags;
+            let wanted = Header { machine: Machine::Aarch64, page_size, release: None };
+            assert_eq!(inspect(&arm), Some(wanted), "{flags:b}");
+        }
     }
 
     proptest! {

@@ -108,8 +108,10 @@ impl Options {
                         count.ok_or_else(|| format!("cpus is a number from 1 to 64, not '{value}'"))?;
                 }
                 "ram" => {
-                    let size: Size = value.parse().map_err(|e| format!("ram: {e}"))?;
-                    options.ram = size.bytes(crate::target::PAGE);
+                    options.ram = match value.parse().map_err(|e| format!("ram: {e}"))? {
+                        Size::Bytes(bytes) => bytes,
+                        Size::Pages(_) => return Err(format!("ram={value}: write bytes, such as 512M")),
+                    };
                     if options.ram < 128 << 20 {
                         return Err(format!("ram={value}: a guest needs at least 128M"));
                     }
@@ -162,6 +164,7 @@ mod tests {
         for wrong in [
             ("cpus", "0"),
             ("ram", "1M"),
+            ("ram", "100000p"),
             ("accel", "x"),
             ("machine", "a,b"),
             ("timeout", "0"),

@@ -24,13 +24,10 @@ use crate::initramfs::{Archive, Content, foreign, program};
 use crate::machine::{self, Running, kvm_is_there};
 use crate::modules::{self, FILES, WANTED};
 use crate::options::{Accel, Options};
-
 /// How often the recorder is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
 const KVM_PATIENCE: Duration = Duration::from_secs(20);
-/// The base page's size in bytes, on both processors that guests are made of.
-pub(crate) const PAGE: u64 = 4096;
 /// QEMU's own memory beside the guest's.
 const QEMU: u64 = 128 << 20;
 
@@ -73,7 +70,7 @@ impl Guest {
             move |e: std::io::Error| Failure::system(what, &e)
         };
         confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
-        let disks = Disks::new(experiment, setting)?;
+        let disks = Disks::new(experiment, setting, self.image.page_size)?;
         let folder = self.options.modules.clone().or_else(|| self.image.modules());
         let wanted: Vec<&str> =
             WANTED.iter().chain(FILES.iter().filter(|_| disks.files.is_some())).copied().collect();
@@ -236,7 +233,8 @@ impl Target for Guest {
     fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
         let name = format!("kernel:{}", self.image.path.display());
         honours(&name, &request.experiment)?;
-        let mut settled = Settled::new(request, &name, PAGE, |key, _| {
+        let page_size = self.image.page_size;
+        let mut settled = Settled::new(request, &name, page_size, |key, _| {
             pagelab_live::plan::honours(&request.experiment, key)
         })?;
         let machine = |why: String, remedy: String| Unsupported::new(&name, What::Machine, why, remedy);
@@ -252,7 +250,7 @@ impl Target for Guest {
             let remedy = "install it: apt-get install qemu-system-x86 (or qemu-system-arm)".to_owned();
             return Err(machine(format!("needs {qemu}, which is not installed"), remedy));
         }
-        let need = settled.experiment.footprint(PAGE);
+        let need = settled.experiment.footprint(page_size);
         if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
             settled.choose("swap", &Swap::File.to_string());
         }
@@ -260,11 +258,11 @@ impl Target for Guest {
             settled.also(key, value, origin);
         }
         settled.also("memory", "none", Origin::Target);
-        let mut plan = Plan::new(settled, PAGE, Box::new(self.clone()));
+        let mut plan = Plan::new(settled, page_size, Box::new(self.clone()));
         let memory = self.options.ram.saturating_add(QEMU);
         confine::refuse_beyond_half(memory).map_err(|failure| machine(failure.to_string(), String::new()))?;
         plan.needs.memory = memory;
-        plan.needs.disk = Disks::bytes(&plan.experiment, &plan.setting);
+        plan.needs.disk = Disks::bytes(&plan.experiment, &plan.setting, page_size);
         plan.needs.privileges = vec![format!("{qemu}: a throw-away machine")];
         plan.changes =
             vec!["nothing on this machine: what is changed is the guest's, which is thrown away".to_owned()];

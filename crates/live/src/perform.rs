@@ -1,6 +1,5 @@
 //! Performs an experiment in the calling process: on the host that is the worker, in a guest init.
 
-use pagelab_experiment::build::note;
 use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 

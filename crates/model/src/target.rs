@@ -25,7 +25,7 @@ use crate::policy::{Policy, PolicyKind};
 use crate::published::{PUBLISHED, Published};
 use crate::systems::SystemKind;
 
-/// The page size of every model here, in bytes.
+/// The page size of the models that page references to one mapping, bytes.
 const PAGE_SIZE: u64 = crate::BASE_PAGE;
 
 /// Rows of the table of windows.
@@ -85,12 +85,13 @@ impl Target for Model {
             Kind::Paging(model) => model.honours(&request.experiment)?,
             Kind::Published(system) => system.honours(&request.experiment)?,
         }
-        let mut settled = Settled::new(request, &target, PAGE_SIZE, |key, value| self.honours(key, value))?;
+        let page_size = self.page_size();
+        let mut settled = Settled::new(request, &target, page_size, |key, value| self.honours(key, value))?;
         settled.also("memory", "none", Origin::Target);
         if let Kind::Paging(PagingModel { frames: Some(frames), .. }) = &self.0 {
             settled.also("frames", frames.to_string(), Origin::Asked);
         }
-        let mut plan = Plan::new(settled, PAGE_SIZE, Box::new(self.clone()));
+        let mut plan = Plan::new(settled, page_size, Box::new(self.clone()));
         if let (Kind::Paging(model), Some(paging)) = (&self.0, paging(&plan.experiment)) {
             plan.frames = model.frames.map(u64::from).or(plan.frames);
             plan.needs.memory = model.memory(paging);
@@ -119,6 +120,14 @@ impl Model {
         match &self.0 {
             Kind::Paging(model) => &model.name,
             Kind::Published(system) => system.name,
+        }
+    }
+
+    /// The page size of the modelled machine, bytes.
+    fn page_size(&self) -> u64 {
+        match &self.0 {
+            Kind::Paging(_) => PAGE_SIZE,
+            Kind::Published(system) => system.page_size(),
         }
     }
 

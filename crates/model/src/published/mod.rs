@@ -178,6 +178,11 @@ impl Published {
         })
     }
 
+    /// The page size of the modelled machine, bytes.
+    pub fn page_size(&self) -> u64 {
+        self.system.page_size()
+    }
+
     /// Whether a memory limit bounds anything in the model.
     pub fn honours_memory(&self) -> bool {
         matches!(self.system, System::Pagecache(..))
@@ -215,7 +220,7 @@ impl Published {
             }
             (System::Clock(guest), Experiment::Clock(clock)) => clock::perform(&guest, clock, recorder),
             _ => Err(Failure::unsupported(
-                format!("model:{name} performs {}", self.system.performs()),
+                format!("model:{} performs {}", self.name, self.system.performs()),
                 "perform what was planned",
             )),
         }
@@ -227,16 +232,10 @@ fn sun4(place: usize) -> Machine {
     FAMILY.get(place).copied().unwrap_or(SPARCSTATION_1)
 }
 
-/// That a model performs something else.
-fn unsupported(name: &str, performs: String, remedy: String) -> Failure {
-    Failure::unsupported(format!("model:{name} performs {performs}"), remedy)
-}
-
 /// A parameter that a model does not honour: its name, why, what to do instead.
 type Refused = (&'static str, &'static str, &'static str);
 
 impl System {
-    /// The page size of the modelled machine, bytes.
     fn page_size(self) -> u64 {
         match self {
             Self::Sun4(machine, _) => u64::from(sun4(machine).page),
