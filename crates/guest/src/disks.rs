@@ -107,10 +107,10 @@ mod tests {
     fn disks_are_named_in_order() {
         let mut setting = Setting::default();
         let mapfile = Experiment::Mapfile(Paging { pages: 100, ..Paging::default() });
-        let disks = Disks::new(&mapfile, &setting).unwrap();
+        let disks = Disks::new(&mapfile, &setting, 4096).unwrap();
         assert_eq!((disks.swap, disks.files, disks.list.len()), (None, Some("/dev/vda"), 1));
         setting.apply("swap", "file").unwrap();
-        let disks = Disks::new(&mapfile, &setting).unwrap();
+        let disks = Disks::new(&mapfile, &setting, 4096).unwrap();
         assert_eq!((disks.swap, disks.files, disks.list.len()), (Some("/dev/vda"), Some("/dev/vdb"), 2));
         // The magic number of ext2 and its successors.
         let mut magic = [0; 2];

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pagelab_experiment::{Origin, Size};
+use strum::VariantNames;
 
 /// How the guest's processor is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub enum Accel {
     /// The host's own processor where that boots the kernel, else translation.
     Auto,
@@ -16,18 +18,6 @@ pub enum Accel {
     Tcg,
     /// Translation with a clock that counts instructions.
     Icount,
-}
-
-impl Accel {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Kvm => "kvm",
-            Self::Tcg => "tcg",
-            Self::Icount => "icount",
-        }
-    }
 }
 
 /// The options.
@@ -86,7 +76,7 @@ impl Options {
         let mut list = vec![
             ("cpus", self.cpus.to_string(), from(self.cpus == usual.cpus)),
             ("ram", Size::Bytes(self.ram).to_string(), from(self.ram == usual.ram)),
-            ("accel", self.accel.name().to_owned(), from(self.accel == usual.accel)),
+            ("accel", self.accel.to_string(), from(self.accel == usual.accel)),
         ];
         if !self.append.is_empty() {
             list.push(("append", self.append.clone(), Origin::Asked));
@@ -118,13 +108,9 @@ impl Options {
                 }
                 "append" => options.append.clone_from(value),
                 "accel" => {
-                    options.accel = match value.as_str() {
-                        "auto" => Accel::Auto,
-                        "kvm" => Accel::Kvm,
-                        "tcg" => Accel::Tcg,
-                        "icount" => Accel::Icount,
-                        _ => return Err(format!("accel is kvm, tcg or icount, not '{value}'")),
-                    }
+                    options.accel = value.parse().map_err(|_| {
+                        format!("accel is one of {}, not '{value}'", Accel::VARIANTS.join(", "))
+                    })?;
                 }
                 "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
                     options.machine = Some(value.clone());

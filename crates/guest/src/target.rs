@@ -207,7 +207,7 @@ impl Guest {
         Observation::Environment(
             [
                 entry("guest.image", self.image.path.display().to_string()),
-                entry("guest.accel", accel.name().to_owned()),
+                entry("guest.accel", accel.to_string()),
                 entry("guest.cpus", self.options.cpus.to_string()),
                 entry("guest.ram", self.options.ram.to_string()),
             ]
