@@ -18,34 +18,14 @@ const LONGEST: usize = 3;
 /// A file as the path of its module.
 type Module = Vec<String>;
 
-/// Circles that are too long and are being broken: the files of each may become fewer, and no other join them.
-const KNOWN: &[(&str, &[&str])] = &[(
-    "live",
-    &[
-        "clocktest",
-        "command",
-        "confine",
-        "confine::cgroup",
-        "confine::journal",
-        "family",
-        "faultscale",
-        "fileread",
-        "forkstorm",
-        "paging",
-        "perform",
-        "vmtest",
-    ],
-)];
-
 #[test]
 fn no_circle_of_files_is_longer_than_three() {
     let mut wrong = Vec::new();
     for folder in crates() {
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        let known = KNOWN.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, files)| files);
         for circle in circles(&imports(&folder.join("src"))) {
             let files: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
-            if files.len() > LONGEST && !files.iter().all(|file| known.contains(&file.as_str())) {
+            if files.len() > LONGEST {
                 wrong.push(format!("crates/{name}: {} files: {}", files.len(), files.join(", ")));
             }
         }

@@ -66,7 +66,11 @@ fn command_under_a_limit_swaps() {
 }
 
 fn command_failing_is_said() {
-    let seen = perform(shell("exit 3"), &Setting::default()).unwrap();
+    let failed = perform(shell("exit 3"), &Setting::default()).unwrap_err();
+    assert_eq!(failed.kind, FailureKind::ProgramFailed { status: Some(3), signal: None });
+    let Experiment::Command(command) = shell("exit 3") else { unreachable!("made above") };
+    let allowed = Experiment::Command(Command { allow_failure: true, ..command });
+    let seen = perform(allowed, &Setting::default()).unwrap();
     assert_eq!(figure(&seen, "command.status"), 3.0);
     assert!(seen.notes.iter().any(|n| n.level == Level::Warning && n.text.contains("exit status: 3")));
     let absent = Experiment::Command(Command::new(vec!["/does/not/exist".into()]));

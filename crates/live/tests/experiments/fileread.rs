@@ -68,7 +68,7 @@ fn seqread_reads_it_all() {
     let seen = perform(Experiment::Seqread(seqread), &Setting::default()).unwrap();
     let bytes = column(&seen, "seqread", "bytes");
     assert!(bytes.iter().all(|&b| b == f64::from(4 << 20)), "{bytes:?}");
-    has_column(&seen, "seqread", "bandwidth", Unit::PerSecond);
+    has_column(&seen, "seqread", "bandwidth", Unit::BytesPerSecond);
     assert!(figure(&seen, "bandwidth.buffered") > 1e6);
     if seen.metric("bandwidth.direct").is_some() {
         assert_eq!(bytes.len(), 6);
