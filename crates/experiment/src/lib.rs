@@ -13,6 +13,7 @@ pub mod catalogue;
 pub mod declaration;
 pub mod experiments;
 pub mod failure;
+pub mod glossary;
 pub mod observation;
 pub mod packed;
 pub mod plan;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bisect_run, catalogue, clock, compare, completions, doctor, export, fixture, import, iostat, list,
-    manual, memstat, mrc, prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
+    bisect_run, catalogue, clock, compare, completions, doctor, explain, export, fixture, import, iostat,
+    list, manual, memstat, mrc, prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -104,6 +104,8 @@ pub enum Command {
     Targets(catalogue::TargetArguments),
     /// The reference patterns
     Patterns(catalogue::Arguments),
+    /// What a metric or a term of the output means
+    Explain(explain::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
     /// Write the manual pages into a folder

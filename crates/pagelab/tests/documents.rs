@@ -1,5 +1,8 @@
 //! The documents say what the program does.
 
+mod common;
+
+use common::Lab;
 use pagelab_experiment::catalogue::{ENVIRONMENT, METRICS};
 
 fn document(name: &str) -> String {
@@ -13,4 +16,31 @@ fn the_notebooks_names_are_all_described() {
     for name in METRICS.iter().map(|m| m.name).chain(ENVIRONMENT.iter().map(|(name, _)| *name)) {
         assert!(text.contains(&format!("| `{name}` |")), "docs/notebook.md lacks {name}");
     }
+}
+
+#[test]
+fn the_glossary_is_what_the_program_explains() {
+    let lab = Lab::new();
+    let printed = lab.ok("explain --markdown");
+    assert_eq!(document("glossary.md"), printed, "run: pagelab explain --markdown > docs/glossary.md");
+}
+
+#[test]
+fn a_term_is_explained_however_it_is_written() {
+    let lab = Lab::new();
+    for (asked, name) in [
+        ("refaults", "refault:"),
+        ("working-set", "working set:"),
+        ("Working set", "working set:"),
+        ("opt", "OPT:"),
+        ("swap-in", "swap-in, swap-out:"),
+        ("access.major.p50", "access.major.p50:"),
+    ] {
+        assert!(lab.ok(&format!("explain {asked}")).starts_with(name), "{asked}");
+    }
+    let error = lab.fails("explain refalt", 2);
+    assert!(error.contains("did you mean 'refault'?"), "{error}");
+    assert_eq!(lab.json("explain knee --json")["terms"][0]["name"], "knee");
+    let names = lab.ok("explain");
+    assert!(names.contains("minimum detectable change") && names.contains("pages.present"), "{names}");
 }

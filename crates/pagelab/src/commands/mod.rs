@@ -6,6 +6,7 @@ pub mod clock;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod explain;
 pub mod export;
 pub mod fixture;
 pub mod import;
@@ -70,6 +71,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, &context),
+        Command::Explain(arguments) => explain::run(&arguments, &context),
         Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
     }

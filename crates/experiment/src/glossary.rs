@@ -1,0 +1,465 @@
+//! What the terms of the output mean, a paragraph each: `pagelab explain`, and docs/glossary.md.
+
+use crate::catalogue::METRICS;
+use crate::observation::{Better, Unit};
+
+/// A term or a metric with its paragraph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub text: String,
+}
+
+/// The terms, in the order of the alphabet.
+pub fn terms() -> Vec<Entry> {
+    TERMS.iter().map(|&(name, text)| Entry { name, text: text.to_owned() }).collect()
+}
+
+/// The metrics, in the order of the catalogue: what each is, its unit, and how to read it.
+pub fn metrics() -> Vec<Entry> {
+    let paragraph = |name| READING.iter().find(|(metric, _)| *metric == name).map_or("", |(_, text)| text);
+    let metric = |metric: &crate::catalogue::Definition| {
+        let better = match metric.better {
+            Better::Lower => "; lower is better",
+            Better::Higher => "; higher is better",
+            Better::Neither => "",
+        };
+        let mut help = metric.help.to_owned();
+        help[..1].make_ascii_uppercase();
+        let text = format!("{help} ({}{better}). {}", words(metric.unit), paragraph(metric.name));
+        Entry { name: metric.name, text }
+    };
+    METRICS.iter().map(metric).collect()
+}
+
+/// A unit in words.
+fn words(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Count => "a count",
+        Unit::Pages => "pages",
+        Unit::Bytes => "bytes",
+        Unit::Share => "a share from 0 to 1",
+        Unit::PerSecond => "a second",
+        Unit::BytesPerSecond => "bytes a second",
+        Unit::Instructions => "instructions",
+        Unit::Ratio => "a ratio",
+    }
+}
+
+const TERMS: &[(&str, &str)] = &[
+    (
+        "access time",
+        "How long one reference took, from before it to after it, with the fault that it may have met. Times of \
+         references are kept as histograms, one each for hits, minor and major faults.",
+    ),
+    (
+        "anonymous memory",
+        "Memory that no file stands behind: heaps, stacks, private mappings. When its frames are needed it can only go \
+         to swap; without swap it stays, or the OOM killer ends a process.",
+    ),
+    (
+        "bootstrap interval",
+        "The 95 % confidence interval of a change: the repetitions are drawn again and again with replacement, and the \
+         interval holds the middle 95 % of the changes of the median so found. It assumes nothing about the shape of \
+         the distribution.",
+    ),
+    (
+        "claim",
+        "A sentence or figure of a published study as data, with the source's own words, the value that it gives, the \
+         tolerance, and what pagelab found: reproduced, partly reproduced, or not reproduced.",
+    ),
+    (
+        "condition",
+        "What a run was performed under: memory limit, swap, huge pages, swappiness, other settings of the kernel. \
+         Runs under different conditions can be compared; what differs is said.",
+    ),
+    (
+        "delay accounting",
+        "The kernel's account, for each thread, of the time that it waited: for a processor, for block devices, for \
+         swap-in, for direct reclaim, for pages that it had lost a short while ago. It must be on when the thread \
+         begins (the switch /proc/sys/kernel/task_delayacct).",
+    ),
+    (
+        "deterministic",
+        "Of a target: it gives the same figures every time, as models do. Two such runs differ exactly, so that there \
+         are no p values and repetitions add nothing.",
+    ),
+    (
+        "direct reclaim",
+        "Reclaim by the task that needs a frame, which waits meanwhile. The kernel's own threads (kswapd) reclaim in \
+         the background; direct reclaim begins where they are too slow, or at the limit of a cgroup.",
+    ),
+    (
+        "frame",
+        "A piece of physical memory that holds one page. The number of frames that a load really has is smaller than \
+         its limit over the page size, for page tables and whatever else is charged to the limit take some.",
+    ),
+    (
+        "hit",
+        "A reference to a page that is present: no fault. In the page cache, a read that needs no device.",
+    ),
+    (
+        "knee",
+        "A point at which a curve changes its slope: time against size where a cache, the TLB or memory ends, or run \
+         time against the memory limit. The curve is fitted with a broken stick; the number of knees is that with the \
+         lowest BIC, and each has a 95 % interval (docs/experiments/vmtest.md). Of a sweep over memory limits the knee \
+         is bracketed: between the greatest limit that is too small and the least that is enough.",
+    ),
+    (
+        "LRU",
+        "Least recently used: the page referenced longest ago is replaced. Kernels approximate it, for they see \
+         accessed bits and not every reference.",
+    ),
+    (
+        "major fault",
+        "A fault whose page had to be read from a device: from a file or from swap. It costs a transfer, and the \
+         thread waits for it.",
+    ),
+    (
+        "Mann-Whitney test",
+        "The test behind the p values of `compare`: whether the repetitions of one run rank higher than those of the \
+         other. It uses the order of the values alone, so that an outlier cannot decide.",
+    ),
+    (
+        "microstate",
+        "What a thread does at a time: runs in user mode or in the kernel, waits for a processor, for a fault, for a \
+         lock, or sleeps. `prstat -m` and the metrics `state.…` give the share of each.",
+    ),
+    (
+        "minimum detectable change",
+        "The smallest change that the test would find four times in five with so many repetitions of such a spread. \
+         An inconclusive comparison says nothing about smaller changes; more repetitions make it smaller.",
+    ),
+    (
+        "minor fault",
+        "A fault that needed no device: the first touch of a page of anonymous memory, a page that was in the page \
+         cache or had been read ahead, or the copy of a page shared since a fork.",
+    ),
+    (
+        "miss ratio",
+        "Misses over references: the share of the references whose page was not in memory. The miss ratio curve gives \
+         it for every memory size (`pagelab mrc`).",
+    ),
+    (
+        "model",
+        "A VM system in virtual time: a replacement policy, or a system with its translation, reverse maps, page cache \
+         and locks. It performs the same references as the running kernel, and it is deterministic.",
+    ),
+    (
+        "notebook",
+        "The SQLite file in which every run is kept, pagelab.db unless --notebook says otherwise (docs/notebook.md).",
+    ),
+    (
+        "observation",
+        "What was seen in a repetition: a metric, a histogram, a table, a page map, a counter, a note, an entry of the \
+         environment.",
+    ),
+    (
+        "OPT",
+        "The offline optimum (Belady 1966): the page that is referenced again latest is replaced. No policy that \
+         fetches pages on demand has fewer misses; none can be OPT, for it knows the future. It is computed from the \
+         run's own stream with the frames that the run really had. Read-ahead fetches without demand, and can have \
+         fewer major faults than OPT.",
+    ),
+    (
+        "p value",
+        "How probable a difference as large as the one seen would be if the two runs were the same. The primary metric \
+         is tested by itself; the p values of the others are corrected for their number (Holm), so that of all of them \
+         together one in twenty comparisons at most raises a false alarm.",
+    ),
+    (
+        "page",
+        "The unit of virtual memory, 4 KiB on x86-64. The pages of an experiment are those of its target; huge pages \
+         are of 2 MiB on x86-64 and are said to be huge.",
+    ),
+    (
+        "page cache",
+        "Pages of files that the kernel keeps in memory. It takes whatever memory is free, and gives it back when it \
+         is needed: a full page cache is no shortage.",
+    ),
+    (
+        "page map",
+        "Which pages of the mapping are present, and which are in swap, at a point of the run; with the number of \
+         references to each page and when the last of them was.",
+    ),
+    (
+        "pattern",
+        "A seeded generator of references: which page is referenced when. The same pattern and seed give the same \
+         references on every target, bit for bit (`pagelab patterns`).",
+    ),
+    (
+        "pmeg",
+        "Page map entry group: the unit in which the MMU of the Sun-4 maps memory. It has few of them, and a system \
+         that uses more must reload them; that was the first knee of Irlam's measurements (1990).",
+    ),
+    (
+        "primary metric",
+        "The metric by which an experiment is judged, named beforehand: it is tested by itself and decides \
+         `compare --fail-on`, unless --metric names others.",
+    ),
+    (
+        "PSI",
+        "Pressure stall information: the kernel's account of the time in which some task, or all of them (full), \
+         waited for memory, I/O or a processor (/proc/pressure).",
+    ),
+    (
+        "read-ahead",
+        "Pages that are read before anybody asked for them, because their neighbours were. A page that came so costs \
+         a minor fault, or none, where it would have cost a major one.",
+    ),
+    (
+        "reclaim",
+        "Taking frames back from those who hold them: clean pages of files are dropped, dirty ones written, anonymous \
+         ones swapped out. See direct reclaim.",
+    ),
+    (
+        "refault",
+        "A page that is read again a short while after it was reclaimed, which the kernel can tell by the shadow entry \
+         that it left in the page's place. Many refaults mean that the working set does not fit.",
+    ),
+    (
+        "reference",
+        "One touch of one page, by a load or a store. A stream of references is what an experiment performs.",
+    ),
+    (
+        "regret",
+        "The major faults beyond those that OPT would have had on the same stream with the same frames: how far the \
+         kernel is from the best that is possible.",
+    ),
+    (
+        "repetition",
+        "One performance of an experiment. It is one sample of a comparison. Repetitions of several targets are \
+         interleaved (A B B A), so that a drift of the machine meets all alike.",
+    ),
+    (
+        "resident set",
+        "The pages of a process that are in memory (RSS). It says how much memory a process holds, not how much it \
+         needs: see working set.",
+    ),
+    (
+        "reverse map",
+        "The way from a frame to the page table entries that map it. Reclaim needs it to unmap a page; keeping it \
+         costs time at every fork, exec and exit.",
+    ),
+    (
+        "run",
+        "One experiment on one target under one set of conditions, with all its repetitions. The notebook keeps it.",
+    ),
+    (
+        "scan rate",
+        "Pages that reclaim looks at in a second (`sr` in vmstat). It rises when memory is short; that nothing is \
+         scanned means that nothing is short.",
+    ),
+    ("setting", "One condition that was asked for: --memory, --swap, --thp, --swappiness, --set."),
+    (
+        "significant",
+        "Of a change: its p value is below 0.05, its interval excludes 0, and it is at least 1 %. All three must hold.",
+    ),
+    ("stall", "Time in which a task could not run because of memory: see PSI, direct reclaim, thrashing."),
+    (
+        "steal",
+        "Time in which a virtual processor was ready to run and its hypervisor ran something else. Times measured \
+         meanwhile are too long.",
+    ),
+    (
+        "swap-in, swap-out",
+        "Pages read from swap and pages written to it, in pages of the target. Swap-out alone costs little; swap-in is \
+         what tasks wait for.",
+    ),
+    (
+        "target",
+        "What an experiment is done to: host (the running kernel), kernel:PATH (an image booted in a virtual machine), \
+         model:NAME (`pagelab targets`).",
+    ),
+    (
+        "thrashing",
+        "Most of the time is spent on reading pages that were reclaimed a short while before, because the working sets \
+         together do not fit.",
+    ),
+    (
+        "TLB",
+        "Translation lookaside buffer: the processor's cache of translations. Beyond its reach (entries × page size) \
+         each reference to another page costs a page walk; huge pages lengthen the reach.",
+    ),
+    ("translation", "Finding the frame of a virtual address: in the TLB, else by a walk of the page tables."),
+    (
+        "window",
+        "A stretch of a run's references, with its mean time, faults and swap traffic. The windows are the run's time \
+         series.",
+    ),
+    (
+        "working set",
+        "The pages that are referenced within an interval (Denning 1968). It is what a program needs; the resident set \
+         is what it holds. Of a running process it is measured by clearing the accessed bits and counting those that \
+         are set again.",
+    ),
+    (
+        "zram",
+        "A block device in memory that compresses what is written to it. As swap it trades processor time for \
+         transfers.",
+    ),
+];
+
+/// How each metric is read.
+const READING: &[(&str, &str)] = &[
+    (
+        "time.elapsed",
+        "The pauses between two windows, in which pagelab looks, are not in it. Of a program: from its start to its end.",
+    ),
+    ("time.user", "Of the load's own processes."),
+    (
+        "time.system",
+        "Of the load's own processes: faults, direct reclaim, copies; what kernel threads such as kswapd did is not in it.",
+    ),
+    (
+        "time.stalled",
+        "Of the cgroup where it has a pressure file, else of the machine; a dash where the kernel has no PSI.",
+    ),
+    (
+        "access.mean",
+        "The sum of the times of all references over their number; a few major faults can make most of it.",
+    ),
+    (
+        "access.p50",
+        "Half of the references took no longer. Where most are hits it says nothing about faults.",
+    ),
+    ("access.p99", "From a histogram exact to three digits."),
+    (
+        "access.p999",
+        "From a histogram exact to three digits; of fewer than 1,000 references it is the slowest.",
+    ),
+    ("access.max", "Exact. One interrupt is enough to make it; it is no measure of the load."),
+    ("access.hit.mean", "A hit is a reference during which the thread's own fault counters did not move."),
+    (
+        "access.hit.p50",
+        "What memory costs where nothing is in the way: caches, TLB and the harness's own cost (harness.cost).",
+    ),
+    ("access.minor.mean", "Told from hits by the thread's own fault counters, not by a threshold of time."),
+    ("access.minor.p50", "Told from hits by the thread's own fault counters, not by a threshold of time."),
+    (
+        "access.major.mean",
+        "Includes the wait for the device, and whatever reclaim the fault had to do first.",
+    ),
+    ("access.major.p50", "The usual cost of a page that has to be read; compare swap devices by it."),
+    ("access.major.p99", "The slowest hundredth: a busy device, or reclaim that had to write."),
+    (
+        "fault.anonymous",
+        "In a guest that counts instructions it is in instructions, and the same every time.",
+    ),
+    ("faults.minor", "As the kernel counts them for the thread that refers; see minor fault."),
+    ("faults.major", "As the kernel counts them for the thread that refers; see major fault."),
+    ("swap.in", "Read-ahead from swap is in it, so that it can be more than the major faults."),
+    (
+        "swap.out",
+        "A page that is clean in swap is dropped without being written, so that it can be less than what was reclaimed.",
+    ),
+    ("io.read", "As the kernel accounts it to the process; what the page cache held is not in it."),
+    (
+        "switches.voluntary",
+        "The thread waited: for a device or a lock. About one for each major fault that waits for a device.",
+    ),
+    ("switches.involuntary", "Somebody else got the processor. Many of them mean that the machine was busy."),
+    ("speed.first", "Everything is in the first-level cache there."),
+    ("speed.last", "Beyond the memory limit, if the sweep goes so far."),
+    (
+        "clock.true",
+        "The rules: clocks agree over a step, none jumps, sleeps are neither early nor far too late.",
+    ),
+    ("clock.step.worst", "A time daemon may bend a clock by 500 ppm; more is suspect."),
+    ("clock.drift.worst", "Where a time daemon is at work, up to 500 ppm is its doing."),
+    (
+        "clock.skew.worst",
+        "Proven: no order of events could explain the readings otherwise. 0 means that none is proven.",
+    ),
+    (
+        "clock.skew.bound",
+        "How far apart two processors' counters may be without a test from outside being able to tell.",
+    ),
+    ("clock.jumps", "None is the only good number."),
+    ("clock.reference.drift", "Neither clock is taken to be the true one."),
+    (
+        "clock.reference.error",
+        "What the round trips to the reference leave uncertain; a drift below it cannot be told from none.",
+    ),
+    ("clock.steal", "See steal. Times of a machine that lost some are too long by as much."),
+    ("state.user", "See microstate. The shares are of all threads together."),
+    ("state.system", "Faults and reclaim of the threads themselves are in it."),
+    ("state.run-queue", "Ready to run, and no processor was free: the machine was busy."),
+    ("state.fault", "From delay accounting; a dash where it is off."),
+    ("state.swap-in", "A part of state.fault. From delay accounting; a dash where it is off."),
+    (
+        "state.thrashing",
+        "See thrashing and refault. From delay accounting; a dash where it is off or the kernel has none.",
+    ),
+    ("state.reclaim", "See direct reclaim. From delay accounting; a dash where it is off."),
+    (
+        "state.compaction",
+        "Moving pages together so that a huge page can be had. From delay accounting; a dash where it is off.",
+    ),
+    ("state.sleep", "What is left when all else is told: it also holds waits that nobody accounts."),
+    (
+        "state.lock",
+        "From the tracepoints of lock contention; a dash where the kernel has none or the user may not trace.",
+    ),
+    (
+        "refaults",
+        "See refault. Of the cgroup where its memory.stat counts them, else of the machine; of files and anonymous memory together.",
+    ),
+    ("memory.peak", "Peak RSS. Shared pages count once for each process that maps them."),
+    (
+        "memory.charged.peak",
+        "The cgroup's own peak; a dash without a limit. It reaches the limit when the page cache fills what is left.",
+    ),
+    ("memory.working-set.peak", "See working set. The interval between two looks decides what it means."),
+    ("command.status", "0 is success. A dash for a program that a signal ended."),
+    ("forks.rate", "The copies compete for the same locks, so that it grows less than their number."),
+    (
+        "fork.cost",
+        "The copying of the page tables is most of it; it grows with the memory that the parent has mapped.",
+    ),
+    ("fork.system", "The child's copies of pages, its exit and its parent's wait are in it."),
+    ("exit.cost", "The child gives back its page tables and the pages that it copied."),
+    ("exec.cost", "The new program's start and its faults are in it."),
+    ("page-tables.peak", "Of the whole machine: others may have added to it."),
+    ("profile.samples", "At the frequency of --profile; profile.kernel is a share of them."),
+    ("profile.kernel", "The table of kernel functions says where."),
+    ("throughput.first", "The base against which scaling is judged."),
+    ("throughput.best", "Beyond that number of workers more of them make it no faster."),
+    ("throughput.best.workers", "The number of workers with throughput.best."),
+    ("throughput.last", "Below throughput.best, workers stand in one another's way."),
+    ("read.cpu.small", "The cost of a read from the page cache: system call, lookup, copy."),
+    ("read.cpu.large", "More than of a small file: the processor's caches and TLB no longer hold it."),
+    ("read.cpu.beyond", "Reclaim and the device's requests are in it; the wait for the device is not."),
+    ("bandwidth.buffered", "Read-ahead and copying included."),
+    ("bandwidth.direct", "With O_DIRECT; a dash where the file system has none."),
+    (
+        "pages.present",
+        "The models of the verdict get as many frames; page tables and the rest of the charge are not among them.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_metric_has_one_paragraph_and_each_paragraph_a_metric() {
+        let mut metrics: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        let mut read: Vec<&str> = READING.iter().map(|(name, _)| *name).collect();
+        metrics.sort_unstable();
+        read.sort_unstable();
+        assert_eq!(metrics, read);
+    }
+
+    #[test]
+    fn terms_are_in_order_and_all_is_sentences() {
+        let names: Vec<String> = TERMS.iter().map(|(name, _)| name.to_lowercase()).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        for entry in terms().into_iter().chain(metrics()) {
+            assert!(entry.text.ends_with('.') && !entry.text.contains("  "), "{entry:?}");
+        }
+    }
+}
