@@ -34,20 +34,36 @@ pub fn pack(numbers: &[u32]) -> Vec<u8> {
 /// # Errors
 /// When `bytes` are torn, not zlib, not a whole number of u32, or beyond [`MOST_NUMBERS`].
 pub fn unpack(bytes: &[u8]) -> Result<Vec<u32>, PackedError> {
-    let mut plain = Vec::new();
-    let limit = MOST_NUMBERS as u64 * 4;
-    ZlibDecoder::new(bytes)
-        .take(limit + 1)
-        .read_to_end(&mut plain)
-        .map_err(|e| PackedError(e.to_string()))?;
-    if plain.len() as u64 > limit {
-        return Err(PackedError(format!("more than {MOST_NUMBERS} numbers")));
+    unpack_at_most(bytes, MOST_NUMBERS)
+}
+
+/// The same for `most` numbers at most: no more is held, whatever the bytes would become.
+///
+/// # Errors
+/// As for [`unpack`].
+pub fn unpack_at_most(bytes: &[u8], most: usize) -> Result<Vec<u32>, PackedError> {
+    let mut decoder = ZlibDecoder::new(bytes);
+    let mut numbers = Vec::new();
+    let mut block = [0; 32 << 10];
+    let mut rest = 0;
+    loop {
+        let read = decoder.read(&mut block[rest..]).map_err(|e| PackedError(e.to_string()))?;
+        if read == 0 {
+            break;
+        }
+        let filled = rest + read;
+        let words = block[..filled].chunks_exact(4);
+        rest = words.remainder().len();
+        if numbers.len() + filled / 4 > most {
+            return Err(PackedError(format!("more than {most} numbers")));
+        }
+        numbers.extend(words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])));
+        block.copy_within(filled - rest..filled, 0);
     }
-    let words = plain.chunks_exact(4);
-    if !words.remainder().is_empty() {
-        return Err(PackedError(format!("{} bytes are not a whole number of u32", plain.len())));
+    if rest != 0 {
+        return Err(PackedError(format!("{rest} bytes are left behind whole numbers of 4")));
     }
-    Ok(words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+    Ok(numbers)
 }
 
 /// For `#[serde(with = "packed")]`.
@@ -83,6 +99,13 @@ mod tests {
         fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
             let _ = unpack(&bytes);
         }
+    }
+
+    #[test]
+    fn no_more_is_held_than_was_allowed() {
+        let packed = pack(&vec![0; 100_000]);
+        assert_eq!(unpack_at_most(&packed, 100_000).unwrap().len(), 100_000);
+        assert!(unpack_at_most(&packed, 99_999).unwrap_err().to_string().contains("99999"));
     }
 
     #[test]

@@ -67,7 +67,9 @@ pub enum Problem {
     #[error("there is a run '{0}' already; choose another --name")]
     NameTaken(String),
     /// A name that reads like something else.
-    #[error("'{0}' cannot name a run: a name is not only digits and does not start with @")]
+    #[error(
+        "{0:?} cannot name a run: a name is not only digits, does not start with @, has no control characters and at most 200 bytes"
+    )]
     NameImpossible(String),
     /// A number beyond what the file can hold.
     #[error("{0} is beyond the notebook's whole numbers (2^63 - 1)")]
@@ -75,9 +77,22 @@ pub enum Problem {
     /// Anything else of the file system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// Anything else of SQLite.
-    #[error("SQLite: {0}")]
-    Sqlite(rusqlite::Error),
+    /// The file system failed under SQLite, or a limit on the size of files was met.
+    #[error(
+        "the notebook cannot be read or written further ({0}); see the kernel's log and the limits of this shell (ulimit -f)"
+    )]
+    Device(String),
+    /// Anything else of SQLite, in its words.
+    #[error("the notebook's library failed: {0}")]
+    Sqlite(String),
+}
+
+/// SQLite's message without the statement that it is about.
+fn words(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        other => other.to_string(),
+    }
 }
 
 impl Problem {
@@ -94,6 +109,8 @@ impl From<rusqlite::Error> for Problem {
             | E::IntegralValueOutOfRange(..)
             | E::Utf8Error(..)
             | E::InvalidColumnType(..) => Self::Damaged(error.to_string()),
+            // The statement fits every notebook of ours.
+            E::SqlInputError { msg, .. } => Self::Damaged(msg.clone()),
             _ => match error.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => Self::Full,
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
@@ -102,7 +119,8 @@ impl From<rusqlite::Error> for Problem {
                 }
                 Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly,
                 Some(ErrorCode::CannotOpen) => Self::CannotOpen,
-                _ => Self::Sqlite(error),
+                Some(ErrorCode::SystemIoFailure) => Self::Device(words(&error)),
+                _ => Self::Sqlite(words(&error)),
             },
         }
     }

@@ -11,9 +11,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::backup::Backup;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::Problem;
+use crate::turn::{self, Turn};
 
 /// Stands in the file's header, so that `file` and pagelab know a notebook: "PgLb".
 pub(crate) const APPLICATION_ID: i32 = 0x5067_4c62;
@@ -68,7 +70,10 @@ fn open_to(path: &Path, mode: Mode, migrations: &[&str]) -> Result<Connection, P
     }
     // Absolute, so that no name is special to SQLite (":memory:").
     let mut connection = Connection::open_with_flags(std::path::absolute(path)?, flags)?;
-    connection.busy_timeout(Duration::from_secs(30))?;
+    connection.busy_handler(Some(turn::again))?;
+    // The schema is somebody else's: none of its functions, triggers or virtual tables is trusted.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_prepared_statement_cache_capacity(64);
     let version = version(&connection)?;
     // SQLite itself finds missing pages, but takes a torn last page for zeros.
@@ -84,7 +89,7 @@ fn open_to(path: &Path, mode: Mode, migrations: &[&str]) -> Result<Connection, P
             // Who reads changes nothing: the file stays of its version, for the pagelab that made it.
             connection = copy(&connection)?;
         }
-        migrate(&mut connection, migrations)?;
+        migrate(&mut connection, path, migrations)?;
     }
     for &table in TABLES {
         let found: bool = connection.query_row(
@@ -149,9 +154,15 @@ fn version(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
+/// Begins a transaction that writes, when it is this writer's turn.
+pub(crate) fn begin<'c>(connection: &'c mut Connection, path: &Path) -> rusqlite::Result<Transaction<'c>> {
+    let _turn = Turn::wait(path);
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
 /// Brings the schema to the last version in one transaction; another pagelab may have been quicker.
-fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), Problem> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), Problem> {
+    let transaction = begin(connection, path)?;
     let from = version(&transaction)?;
     for migration in migrations.iter().skip(from.max(0) as usize) {
         transaction.execute_batch(migration)?;

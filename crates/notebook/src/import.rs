@@ -17,61 +17,41 @@ pub struct Imported {
     pub unreadable: Vec<(String, String)>,
 }
 
-/// What another notebook holds.
-#[derive(Default)]
-pub(crate) struct Gathered {
-    /// Every readable run with its uuid.
-    runs: Vec<(String, Run)>,
-    /// The others: name, why.
-    unreadable: Vec<(String, String)>,
-}
-
-/// Every run, as of one moment.
-pub(crate) fn gather(other: &Connection) -> Result<Gathered, Problem> {
-    let view = other.unchecked_transaction()?;
-    let ids = read::rows(&view, "SELECT id, uuid FROM run ORDER BY id", [], |row| {
+/// Every run of another notebook with its uuid.
+pub(crate) fn runs(other: &Connection) -> Result<Vec<(RunId, String)>, Problem> {
+    Ok(read::rows(other, "SELECT id, uuid FROM run ORDER BY id", [], |row| {
         Ok((RunId(row.get(0)?), row.get(1)?))
-    })?;
-    let mut gathered = Gathered::default();
-    for (id, uuid) in ids {
-        match read::run(&view, id) {
-            Ok(run) => gathered.runs.push((uuid, run)),
-            Err(Problem::Unreadable { run, why }) => gathered.unreadable.push((run, why)),
-            Err(other) => return Err(other),
-        }
-    }
-    Ok(gathered)
+    })?)
 }
 
-pub(crate) fn store(c: &Connection, gathered: &Gathered) -> Result<Imported, Problem> {
-    let mut report = Imported { unreadable: gathered.unreadable.clone(), ..Imported::default() };
-    for (uuid, run) in &gathered.runs {
-        let id = if let Some(id) = write::known(c, uuid)? {
-            report.known += 1;
-            id
-        } else {
-            let (id, name) = new_run(c, uuid, &run.header)?;
-            report.imported.push((run.header.name.clone(), name));
-            id
-        };
-        let here = read::rows(c, "SELECT number FROM repetition WHERE run = ?1", [id.0], |row| row.get(0))?;
-        for repetition in run.repetitions.iter().filter(|r| !here.contains(&r.number)) {
-            let to = write::repetition(c, id, repetition.number, &repetition.started)?;
-            observations(c, to, &repetition.observations)?;
-            write::outcome(c, to, &repetition.outcome)?;
-        }
+/// Keeps one of them, or what is here not yet of it.
+pub(crate) fn store(c: &Connection, uuid: &str, run: &Run, report: &mut Imported) -> Result<(), Problem> {
+    let id = if let Some(id) = write::known(c, uuid)? {
+        report.known += 1;
+        id
+    } else {
+        let (id, name) = new_run(c, uuid, &run.header)?;
+        report.imported.push((run.header.name.clone(), name));
+        id
+    };
+    let here = read::rows(c, "SELECT number FROM repetition WHERE run = ?1", [id.0], |row| row.get(0))?;
+    for repetition in run.repetitions.iter().filter(|r| !here.contains(&r.number)) {
+        let to = write::repetition(c, id, repetition.number, &repetition.started)?;
+        observations(c, to, &repetition.observations)?;
+        write::outcome(c, to, &repetition.outcome)?;
     }
-    Ok(report)
+    Ok(())
 }
 
 fn new_run(c: &Connection, uuid: &str, header: &RunHeader) -> Result<(RunId, String), Problem> {
-    match write::run(c, header, Some(uuid)) {
+    let header = RunHeader { name: write::possible_name(&header.name), ..header.clone() };
+    match write::run(c, &header, Some(uuid)) {
         Err(Problem::NameTaken(name)) => {
             let name = write::free_name(c, &name, 2)?;
-            let header = RunHeader { name: name.clone(), ..header.clone() };
+            let header = RunHeader { name: name.clone(), ..header };
             Ok((write::run(c, &header, Some(uuid))?, name))
         }
-        result => Ok((result?, header.name.clone())),
+        result => Ok((result?, header.name)),
     }
 }
 

@@ -5,11 +5,13 @@
 //! is torn, which is marked when its writer is seen to be dead. The schema is described in
 //! docs/notebook.md.
 
+mod budget;
 mod error;
 pub mod export;
 mod file;
 mod import;
 mod read;
+mod turn;
 mod write;
 mod writer;
 
@@ -18,9 +20,10 @@ use std::path::{Path, PathBuf};
 
 use pagelab_experiment::observation::Table;
 use pagelab_experiment::{Observation, Outcome, Run, RunHeader};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 use serde::Serialize;
 
+use budget::Budget;
 pub use error::{Error, Problem};
 pub use import::Imported;
 pub use read::{Entry, Summary, Unreadable};
@@ -44,9 +47,15 @@ pub struct RepetitionId(i64);
 pub struct Notebook {
     path: PathBuf,
     connection: Connection,
+    /// What its runs may still take in memory.
+    budget: Budget,
 }
 
 impl Notebook {
+    fn new(path: &Path, connection: Connection) -> Self {
+        Self { path: path.to_owned(), connection, budget: Budget::of_a_command() }
+    }
+
     /// Opens the notebook for writing, makes it when absent, and marks as torn what a dead pagelab
     /// left without an end.
     ///
@@ -55,10 +64,10 @@ impl Notebook {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let open = || {
             let mut connection = file::open(path, file::Mode::Write)?;
-            write::mark_torn(&mut connection)?;
+            write::mark_torn(&mut connection, path)?;
             Ok(connection)
         };
-        open().map(|connection| Self { path: path.to_owned(), connection }).map_err(|p: Problem| p.at(path))
+        open().map(|connection| Self::new(path, connection)).map_err(|p: Problem| p.at(path))
     }
 
     /// Opens the notebook only to read.
@@ -67,7 +76,7 @@ impl Notebook {
     /// When there is none, or it is foreign, newer or damaged.
     pub fn open_existing(path: &Path) -> Result<Self, Error> {
         file::open(path, file::Mode::Read)
-            .map(|connection| Self { path: path.to_owned(), connection })
+            .map(|connection| Self::new(path, connection))
             .map_err(|p| p.at(path))
     }
 
@@ -159,11 +168,9 @@ impl Notebook {
     /// When the file cannot be read.
     pub fn checked_entries(&self) -> Result<Vec<Entry>, Error> {
         let checked = |entry| match entry {
-            Entry::Readable(summary) => match self.load(summary.id) {
-                Err(Error { problem: Problem::Unreadable { why, .. }, .. }) => {
-                    Ok(Entry::Unreadable(summary.unreadable(why)))
-                }
-                Err(other) => Err(other),
+            Entry::Readable(summary) => match read::run(&self.connection, summary.id, &Budget::of_a_run()) {
+                Err(Problem::Unreadable { why, .. }) => Ok(Entry::Unreadable(summary.unreadable(why))),
+                Err(other) => Err(other.at(&self.path)),
                 Ok(_) => Ok(Entry::Readable(summary)),
             },
             unreadable => Ok(unreadable),
@@ -188,26 +195,34 @@ impl Notebook {
         let load = || {
             // One view of the file, whatever others write meanwhile.
             let view = self.connection.unchecked_transaction()?;
-            read::run(&view, run)
+            read::run(&view, run, &self.budget)
         };
         load().map_err(|p: Problem| p.at(&self.path))
     }
 
-    /// Takes the runs of another notebook over: all that can be read or, on an error, none. A run that is
-    /// here already only gets the repetitions that it lacks.
+    /// Takes the runs of another notebook over, all that can be read, one after the other and each wholly or
+    /// not at all. A run that is here already only gets the repetitions that it lacks; so an import that broke
+    /// off can be made again.
     ///
     /// # Errors
     /// When either file is refused or this one cannot be written.
     pub fn import(&mut self, from: &Path) -> Result<Imported, Error> {
         let other = file::open(from, file::Mode::Read).map_err(|p| p.at(from))?;
-        let gathered = import::gather(&other).map_err(|p| p.at(from))?;
-        self.change(|c| import::store(c, &gathered))
+        let mut report = Imported::default();
+        for (id, uuid) in import::runs(&other).map_err(|p| p.at(from))? {
+            match read::run(&other, id, &Budget::of_a_run()) {
+                Ok(run) => self.change(|c| import::store(c, &uuid, &run, &mut report))?,
+                Err(Problem::Unreadable { run, why }) => report.unreadable.push((run, why)),
+                Err(problem) => return Err(problem.at(from)),
+            }
+        }
+        Ok(report)
     }
 
     /// One transaction, begun as a writer's so that two pagelabs wait for each other.
     fn change<T>(&mut self, change: impl FnOnce(&Connection) -> Result<T, Problem>) -> Result<T, Error> {
         let run = || {
-            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction = file::begin(&mut self.connection, &self.path)?;
             let result = change(&transaction)?;
             transaction.commit()?;
             Ok(result)

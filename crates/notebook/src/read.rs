@@ -3,7 +3,7 @@
 use pagelab_experiment::observation::{
     Better, Column, Counter, Histogram, Level, Metric, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
-use pagelab_experiment::packed::unpack;
+use pagelab_experiment::packed::unpack_at_most;
 use pagelab_experiment::{
     Condition, Failure, FailureKind, Observations, Outcome, Repetition, Run, RunHeader,
 };
@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::error::Problem;
 use crate::{RunId, writer};
 
@@ -165,20 +166,24 @@ pub(crate) fn resolve(c: &Connection, text: &str) -> Result<RunId, Problem> {
     found.ok_or_else(|| Problem::NoRun(text.to_owned()))
 }
 
-pub(crate) fn run(c: &Connection, id: RunId) -> Result<Run, Problem> {
+/// A run, whose arrays may take what `budget` has left.
+pub(crate) fn run(c: &Connection, id: RunId, budget: &Budget) -> Result<Run, Problem> {
     let named = c
         .query_row("SELECT name, pagelab FROM run WHERE id = ?1", [id.0], |row| {
             Ok((plain(row, 0), plain(row, 1)))
         })
         .optional()?;
     let (name, pagelab) = named.ok_or_else(|| Problem::NoRun(id.to_string()))?;
-    whole_run(c, id).map_err(|error| match why(&error, &pagelab) {
+    let part = budget.for_run();
+    let run = whole_run(c, id, &part).map_err(|error| match why(&error, &pagelab) {
         Some(why) => Problem::Unreadable { run: name, why },
         None => error.into(),
-    })
+    })?;
+    budget.settle(&part);
+    Ok(run)
 }
 
-fn whole_run(c: &Connection, id: RunId) -> rusqlite::Result<Run> {
+fn whole_run(c: &Connection, id: RunId, budget: &Budget) -> rusqlite::Result<Run> {
     let header = c.query_row(&format!("{HEADER} WHERE id = ?1"), [id.0], |row| header(c, row))?;
     let mut repetitions = Vec::new();
     for (repetition, number, started, outcome) in rows(
@@ -188,7 +193,7 @@ fn whole_run(c: &Connection, id: RunId) -> rusqlite::Result<Run> {
         |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, outcome(row)?)),
     )? {
         if let Some(outcome) = outcome {
-            let observations = observations(c, repetition)?;
+            let observations = observations(c, repetition, budget)?;
             repetitions.push(Repetition { number, started, outcome, observations });
         }
     }
@@ -217,7 +222,7 @@ fn failure(row: &Row<'_>) -> rusqlite::Result<Failure> {
     Ok(Failure::new(FailureKind::Unclassified, reason.unwrap_or_default()))
 }
 
-fn observations(c: &Connection, id: i64) -> rusqlite::Result<Observations> {
+fn observations(c: &Connection, id: i64, budget: &Budget) -> rusqlite::Result<Observations> {
     let by = |table: &str, columns: &str| format!("SELECT {columns} FROM {table} WHERE repetition = ?1");
     let environment = rows(c, &by("environment", "name, value"), [id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(Observations {
@@ -232,13 +237,14 @@ fn observations(c: &Connection, id: i64) -> rusqlite::Result<Observations> {
             &(by("page_snapshot", "reference, pages, present, swapped, count, last") + " ORDER BY id"),
             [id],
             |row| {
+                let packed = |at: usize| packed(row, at, budget);
                 Ok(PageSnapshot {
                     reference: whole(row, 0)?,
                     pages: row.get(1)?,
-                    present: PageSet::from_runs(packed(row, 2)?),
-                    swapped: PageSet::from_runs(packed(row, 3)?),
-                    count: packed(row, 4)?,
-                    last: packed(row, 5)?,
+                    present: PageSet::from_runs(packed(2)?),
+                    swapped: PageSet::from_runs(packed(3)?),
+                    count: packed(4)?,
+                    last: packed(5)?,
                 })
             },
         )?,
@@ -362,9 +368,11 @@ fn unknown<'a>(stored: &'a Value, understood: &Value) -> Option<&'a str> {
     })
 }
 
-fn packed(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<u32>> {
-    let bytes: Vec<u8> = row.get(at)?;
-    unpack(&bytes).map_err(|e| content(row, at, e))
+fn packed(row: &Row<'_>, at: usize, budget: &Budget) -> rusqlite::Result<Vec<u32>> {
+    let bytes = row.get_ref(at)?.as_blob()?;
+    let numbers = unpack_at_most(bytes, budget.numbers()).map_err(|e| content(row, at, e))?;
+    budget.take(numbers.len());
+    Ok(numbers)
 }
 
 /// A text as far as it is one.

@@ -1,13 +1,15 @@
 //! Writes headers and observations as rows. Every function is called within a transaction.
 
+use std::path::Path;
+
 use pagelab_experiment::observation::{Column, Histogram, PageSnapshot, Table, Values};
 use pagelab_experiment::packed::pack;
 use pagelab_experiment::{Failure, Observation, Outcome, RunHeader};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
 use crate::error::Problem;
-use crate::{RepetitionId, RunId, writer};
+use crate::{RepetitionId, RunId, file, writer};
 
 /// A run; `uuid` is given when it was made in another notebook.
 pub(crate) fn run(c: &Connection, header: &RunHeader, uuid: Option<&str>) -> Result<RunId, Problem> {
@@ -55,8 +57,25 @@ pub(crate) fn forget_empty(c: &Connection, run: RunId) -> Result<bool, Problem> 
     Ok(removed > 0)
 }
 
+/// The most bytes of a run's name.
+const LONGEST_NAME: usize = 200;
+
+/// A name that may be any text, made one that a run can have.
+pub(crate) fn possible_name(name: &str) -> String {
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut possible: String = name.chars().map(plain).collect();
+    // Room for the number that makes it another than one that is taken.
+    possible.truncate(possible.floor_char_boundary(LONGEST_NAME - 20));
+    if is_possible(&possible) { possible } else { format!("run-{possible}") }
+}
+
+fn is_possible(name: &str) -> bool {
+    let digits = name.bytes().all(|b| b.is_ascii_digit());
+    !name.starts_with('@') && !digits && name.len() <= LONGEST_NAME && !name.contains(char::is_control)
+}
+
 fn check_name(c: &Connection, name: &str) -> Result<(), Problem> {
-    if name.starts_with('@') || name.bytes().all(|b| b.is_ascii_digit()) {
+    if !is_possible(name) {
         return Err(Problem::NameImpossible(name.to_owned()));
     }
     if taken(c, name)? { Err(Problem::NameTaken(name.to_owned())) } else { Ok(()) }
@@ -104,7 +123,7 @@ pub(crate) fn outcome(c: &Connection, repetition: RepetitionId, outcome: &Outcom
 }
 
 /// Marks the repetitions that have no end and whose writer is dead.
-pub(crate) fn mark_torn(c: &mut Connection) -> Result<(), Problem> {
+pub(crate) fn mark_torn(c: &mut Connection, path: &Path) -> Result<(), Problem> {
     let dead = |c: &Connection| -> rusqlite::Result<Vec<i64>> {
         let mut open = c.prepare("SELECT id, writer FROM repetition WHERE outcome IS NULL")?;
         let open = open.query_map([], |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)))?;
@@ -118,7 +137,7 @@ pub(crate) fn mark_torn(c: &mut Connection) -> Result<(), Problem> {
     if dead(c)?.is_empty() {
         return Ok(());
     }
-    let transaction = c.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = file::begin(c, path)?;
     for id in dead(&transaction)? {
         outcome(&transaction, RepetitionId(id), &Outcome::Torn)?;
     }

@@ -1,0 +1,88 @@
+//! Whose turn it is to write: writers of one notebook queue, so that none waits while another goes on and on.
+//!
+//! SQLite lets only one write at a time, and whoever has just written finds the lock free before the others,
+//! who sleep, look again. So a writer first takes the queue's head, an advisory lock on the notebook's folder,
+//! and gives it up as soon as SQLite has let it in: the one that wrote last queues behind those that wait.
+//! Nobody depends on it for safety: where the folder cannot be locked, or somebody holds it for long, SQLite's
+//! own lock decides alone.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long the head of the queue is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a writer waits for SQLite's lock, and a reader.
+const LOCKED: Duration = Duration::from_secs(30);
+/// The sleeps between two looks: from this …
+const SHORTEST: Duration = Duration::from_micros(500);
+/// … twice as long each time, up to this.
+const LONGEST: Duration = Duration::from_millis(16);
+
+/// The head of the queue, until it is dropped.
+pub(crate) struct Turn {
+    _folder: Option<File>,
+}
+
+impl Turn {
+    /// Waits for the head of the queue for the notebook at `path`.
+    pub(crate) fn wait(path: &Path) -> Self {
+        let Some(folder) = std::path::absolute(path).ok().and_then(|p| p.parent().map(Path::to_owned)) else {
+            return Self { _folder: None };
+        };
+        let Ok(folder) = File::open(folder) else { return Self { _folder: None } };
+        let started = Instant::now();
+        for look in 0.. {
+            match folder.try_lock() {
+                Ok(()) => return Self { _folder: Some(folder) },
+                Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
+                    std::thread::sleep(pause(look));
+                }
+                Err(_) => break,
+            }
+        }
+        Self { _folder: None }
+    }
+}
+
+/// The one policy for a locked notebook, given to SQLite: whether to look again, after a sleep.
+pub(crate) fn again(looks: i32) -> bool {
+    // The sum of the sleeps is the time waited, but for the looks themselves.
+    let looks = looks.unsigned_abs();
+    let waited = (0..looks.min(6)).map(pause).sum::<Duration>() + LONGEST * looks.saturating_sub(6);
+    let more = waited < LOCKED;
+    if more {
+        std::thread::sleep(pause(looks));
+    }
+    more
+}
+
+fn pause(look: u32) -> Duration {
+    (SHORTEST * (1 << look.min(6))).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_grow_and_end() {
+        assert!(pause(0) < pause(1) && pause(5) <= pause(6) && pause(6) == LONGEST && pause(1000) == LONGEST);
+        assert!(!again(1_000_000), "it ends");
+        assert!(again(0));
+    }
+
+    #[test]
+    fn a_folder_that_somebody_holds_is_not_waited_for_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n.db");
+        let first = Turn::wait(&path);
+        assert!(first._folder.is_some());
+        let held = File::open(folder.path()).unwrap();
+        assert!(held.try_lock().is_err());
+        drop(first);
+        held.try_lock().unwrap();
+        drop(held);
+        assert!(Turn::wait(&folder.path().join("absent/n.db"))._folder.is_none());
+    }
+}
