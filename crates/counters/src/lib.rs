@@ -20,6 +20,7 @@ mod sink;
 mod tree;
 mod value;
 pub mod views;
+pub mod visible;
 
 pub use providers::Provider;
 pub use root::Root;

@@ -1,7 +1,7 @@
 //! The folder that stands for `/`: the live machine, or one that was recorded.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,8 +122,9 @@ impl Root {
 
 fn copy(file: &Path, bytes: &[u8]) {
     if let Some(folder) = file.parent() {
-        // A fixture is checked by reading it again, not here.
-        let _ = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(file, bytes));
+        // A fixture is checked by reading it again, not here. A file that is there, or a link, is left.
+        let made = std::fs::create_dir_all(folder).and_then(|()| File::create_new(file));
+        let _ = made.and_then(|mut file| file.write_all(bytes));
     }
 }
 

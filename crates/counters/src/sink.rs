@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::select::{Part, Selector};
 use crate::value::{Kind, Sample, Unit, Value};
+use crate::visible::visible;
 
 /// What one provider is asked for, and the samples it gave.
 #[derive(Debug)]
@@ -32,7 +33,8 @@ impl<'a> Sink<'a> {
 
     /// Whether anything of this name may be wanted.
     pub fn wants_name(&self, name: &str) -> bool {
-        self.selectors.iter().any(|s| s.name.matches(name))
+        let name = visible(name);
+        self.selectors.iter().any(|s| s.name.matches(&name))
     }
 
     /// Whether one of these statistics may be wanted: asked before a file is opened that only they
@@ -59,18 +61,21 @@ impl<'a> Sink<'a> {
     }
 
     /// The statistics of one instance and name; None where nobody wants any.
+    ///
+    /// This is where names come in from outside: from here on they are as they can be shown.
     pub fn group(&mut self, instance: u64, name: &str) -> Option<Group<'_>> {
+        let name = visible(name);
         let statistics: Vec<&Part> = self
             .selectors
             .iter()
-            .filter(|s| s.instance.matches_number(instance) && s.name.matches(name))
+            .filter(|s| s.instance.matches_number(instance) && s.name.matches(&name))
             .map(|s| &s.statistic)
             .collect();
         (!statistics.is_empty()).then(|| Group {
             module: self.module,
             class: self.class,
             instance,
-            name: Arc::from(name),
+            name: Arc::from(&*name),
             statistics,
             samples: self.samples,
         })
@@ -108,7 +113,12 @@ impl Group<'_> {
         unit: Unit,
         kind: Kind,
     ) {
-        let statistic = statistic.into();
+        let mut statistic = statistic.into();
+        if let Cow::Owned(text) = &statistic
+            && let Cow::Owned(shown) = visible(text)
+        {
+            statistic = shown.into();
+        }
         if self.wants(&statistic) {
             self.samples.push(Sample {
                 module: self.module,
@@ -116,7 +126,10 @@ impl Group<'_> {
                 name: Arc::clone(&self.name),
                 statistic,
                 class: self.class,
-                value: value.into(),
+                value: match value.into() {
+                    Value::Text(text) => Value::Text(visible(&text).into_owned()),
+                    figure => figure,
+                },
                 unit,
                 kind,
             });

@@ -59,6 +59,10 @@ impl Image {
     /// See [`ImageError`].
     pub fn open(path: &Path) -> Result<Self, ImageError> {
         let mut head = Vec::new();
+        // A FIFO or a device may never give a byte.
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            return Err(ImageError::Foreign(path.to_owned()));
+        }
         File::open(path)
             .and_then(|file| file.take(HEAD).read_to_end(&mut head))
             .map_err(|e| ImageError::Io(path.to_owned(), e))?;

@@ -59,7 +59,7 @@ pub fn worker_main() -> ExitCode {
     match work() {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
-            eprintln!("{sentence}");
+            let _ = writeln!(std::io::stderr(), "{sentence}");
             ExitCode::FAILURE
         }
     }

@@ -3,11 +3,13 @@
 //! Exit status: 0 done; 1 `compare --fail-on` found a regression, `doctor` a shortage, `stat` nothing;
 //! 2 wrong usage; 3 the experiment could not be performed, or anything else that failed.
 
+mod bug;
 mod cli;
 mod commands;
 mod context;
 mod dry_run;
 mod failure;
+mod file;
 mod interrupt;
 mod output;
 mod page;
@@ -24,8 +26,10 @@ mod terminal;
 mod ticker;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
+use signal_hook::consts::SIGXFSZ;
 
 use crate::failure::CommandError;
 
@@ -42,11 +46,14 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|a| a == pagelab_live::forkstorm::NOTHING) {
         return ExitCode::SUCCESS;
     }
+    bug::install();
+    // Where the size of files is limited, a write gives an error and does not end the program.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     match commands::dispatch(cli::Cli::parse()) {
         Ok(code) => code,
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pagelab: {error:#}");
+            output::remark!("{error:#}");
             ExitCode::from(error.downcast_ref::<CommandError>().map_or(3, CommandError::status))
         }
     }

@@ -1,10 +1,14 @@
-//! Standard output: lines, and one JSON object with its schema's version.
+//! What is printed: lines, and one JSON object with its schema's version, on standard output; remarks and
+//! errors on standard error. All of it passes [`Visible`], for names of processes, of cgroups, of mounts and
+//! of other people's runs reach the terminal of whoever looks at them, often root's.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
+use pagelab_counters::visible::{acts, escape};
 use pagelab_report::text::Style;
 pub use pagelab_report::text::wrapped;
 use serde_json::{Value, json};
@@ -19,20 +23,133 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+/// `eprintln!` with the program's name before it, for people: where nobody reads it, nothing is lost.
+macro_rules! remark {
+    ($($text:tt)+) => { $crate::output::remark_line(format_args!($($text)+)) };
+}
+pub(crate) use remark;
+
 /// Prints a line; see [`say!`]. Only for what comes after the work is done and undone.
 pub fn line(text: fmt::Arguments<'_>) {
-    if let Err(error) = writeln!(io::stdout(), "{text}") {
+    if let Err(error) = writeln!(stdout(), "{text}") {
         if error.kind() == io::ErrorKind::BrokenPipe {
             std::process::exit(0);
         }
-        eprintln!("pagelab: standard output cannot be written: {error}");
+        remark!("{error}");
         std::process::exit(3);
     }
 }
 
 /// Prints a line about the figures: with them, or on standard error where these are JSON.
 pub fn aside(text: &str, json: bool) {
-    if json { eprintln!("{text}") } else { say!("{text}") }
+    if json { remark_text(text) } else { say!("{text}") }
+}
+
+/// Prints a remark; see [`remark!`].
+pub fn remark_line(text: fmt::Arguments<'_>) {
+    remark_text(&format!("pagelab: {text}"));
+}
+
+/// The same without the program's name.
+fn remark_text(text: &str) {
+    // In one piece, so that remarks of several processes do not mix.
+    let _ = Visible::new(io::stderr().lock()).write_all(format!("{text}\n").as_bytes());
+}
+
+/// Standard output, for everything that is printed.
+pub fn stdout() -> Visible<io::Stdout> {
+    Visible::new(io::stdout())
+}
+
+/// Whether the escape sequences of our own bold type may pass.
+static BOLD: AtomicBool = AtomicBool::new(false);
+
+/// Lets our own bold type pass from now on, where `style` has it.
+pub fn set_style(style: &Style) {
+    BOLD.store(style.color, Ordering::Relaxed);
+}
+
+/// The sequences of a table's heading: begin and end of bold type.
+const BOLD_SEQUENCES: [&str; 2] = ["\u{1b}[1m", "\u{1b}[0m"];
+
+/// A writer of texts in which nothing acts but ends of lines and tabulators: control characters come out
+/// visible, as JSON has them, and so does what is no UTF-8.
+pub struct Visible<W> {
+    to: W,
+    /// The beginning of a character whose end was not written yet.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Visible<W> {
+    /// Writes to `to`.
+    pub fn new(to: W) -> Self {
+        Self { to, begun: Vec::new() }
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        let harmless = |c: char| !acts(c) || matches!(c, '\n' | '\t');
+        if text.chars().all(harmless) {
+            return self.to.write_all(text.as_bytes());
+        }
+        let mut shown = String::with_capacity(text.len() + 64);
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let sequence = BOLD_SEQUENCES.iter().find(|sequence| rest.starts_with(**sequence));
+            if let Some(sequence) = sequence.filter(|_| BOLD.load(Ordering::Relaxed)) {
+                shown.push_str(sequence);
+                rest = &rest[sequence.len()..];
+                continue;
+            }
+            if harmless(c) {
+                shown.push(c)
+            } else {
+                escape(c, &mut shown)
+            }
+            rest = &rest[c.len_utf8()..];
+        }
+        self.to.write_all(shown.as_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let joined;
+        let mut rest = bytes;
+        if !self.begun.is_empty() {
+            joined = [std::mem::take(&mut self.begun).as_slice(), bytes].concat();
+            rest = &joined;
+        }
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(text) => return self.text(text),
+                Err(error) => {
+                    let (text, tail) = rest.split_at(error.valid_up_to());
+                    self.text(&String::from_utf8_lossy(text))?;
+                    let Some(wrong) = error.error_len() else {
+                        self.begun = tail.to_vec();
+                        return Ok(());
+                    };
+                    for byte in &tail[..wrong] {
+                        write!(self.to, "\\x{byte:02x}")?;
+                    }
+                    rest = &tail[wrong..];
+                }
+            }
+        }
+    }
+}
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes(bytes).map(|()| bytes.len()).map_err(unwritten)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush().map_err(unwritten)
+    }
+}
+
+/// The same error with what it is about.
+fn unwritten(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("the output cannot be written: {error}"))
 }
 
 /// Prints sentences, broken at spaces where the terminal ends, never within a name or before a unit; the
@@ -50,8 +167,43 @@ pub fn text(text: &str) {
 pub fn print_json(key: &str, value: Value) -> Result<ExitCode> {
     let mut object = json!({ "schema_version": SCHEMA_VERSION });
     object[key] = value;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     serde_json::to_writer_pretty(&mut out, &object).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(parts: &[&[u8]]) -> String {
+        let mut out = Visible::new(Vec::new());
+        parts.iter().for_each(|part| out.write_all(part).unwrap());
+        String::from_utf8(out.to).unwrap()
+    }
+
+    #[test]
+    fn nothing_printed_acts_on_the_terminal() {
+        assert_eq!(printed(&[b"a\tb\n"]), "a\tb\n");
+        assert_eq!(printed(&["µs – 内存".as_bytes()]), "µs – 内存");
+        assert_eq!(printed(&[b"\x1b[2J\x1b]0;x\x07"]), "\\u001b[2J\\u001b]0;x\\u0007");
+        assert_eq!(printed(&["\u{9b}31m\u{202e}".as_bytes()]), "\\u009b31m\\u202e");
+        assert_eq!(printed(&[b"\xff\xfe."]), "\\xff\\xfe.");
+        let micro = "µ".as_bytes();
+        assert_eq!(printed(&[&micro[..1], &micro[1..], b"s"]), "µs", "a character in two parts");
+    }
+
+    #[test]
+    fn only_our_own_bold_type_passes_and_only_where_it_is_wanted() {
+        let bold = "\u{1b}[1mname\u{1b}[0m \u{1b}[31m";
+        assert_eq!(printed(&[bold.as_bytes()]), "\\u001b[1mname\\u001b[0m \\u001b[31m");
+        let style = Style { color: true, width: 80 };
+        let made = pagelab_report::text::table(&["name"], &[vec!["x".to_owned()]], &style);
+        set_style(&style);
+        let (table, other) = (printed(&[made.as_bytes()]), printed(&[bold.as_bytes()]));
+        set_style(&Style { color: false, ..style });
+        assert!(table == made && made.contains('\u{1b}'), "{made:?}");
+        assert_eq!(other, "\u{1b}[1mname\u{1b}[0m \\u001b[31m");
+    }
 }

@@ -1,4 +1,4 @@
-//! Writes the page of plots, wholly or not at all.
+//! Writes the page of plots.
 
 use std::path::Path;
 
@@ -7,8 +7,7 @@ use pagelab_analysis::findings::Assessment;
 use pagelab_report::Section;
 use pagelab_report::plot::{Axis, Numbers, Plot, Series};
 
-/// Draws runs and what they say into `file`: a neighbour first, then renamed, so that a full disk leaves an
-/// older page as it was.
+/// Draws runs and what they say into `file`.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -16,7 +15,7 @@ pub fn write(assessment: &Assessment, file: &Path) -> Result<()> {
     put(&pagelab_report::page(assessment), file)
 }
 
-/// Draws finished sections into `file`, wholly or not at all.
+/// Draws finished sections into `file`.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -49,12 +48,5 @@ pub fn misses(title: &str, caption: &str, points: &[(String, u32, Option<f64>)])
 }
 
 fn put(html: &str, file: &Path) -> Result<()> {
-    let mut neighbour = file.as_os_str().to_owned();
-    neighbour.push(".new");
-    let neighbour = Path::new(&neighbour);
-    let written = std::fs::write(neighbour, html).and_then(|()| std::fs::rename(neighbour, file));
-    if written.is_err() {
-        let _ = std::fs::remove_file(neighbour);
-    }
-    written.with_context(|| format!("the page cannot be written to {}", file.display()))
+    crate::file::write(file, |out| Ok(out.write_all(html.as_bytes())?)).context("the page of plots")
 }

@@ -10,6 +10,7 @@ use pagelab_experiment::{
 use pagelab_live::confine;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
 
+use crate::bug;
 use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
@@ -106,6 +107,13 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
                 continue;
             }
             progress.begin(&format!("{} on {}", plans[index].plan.experiment.name(), plans[index].target));
+            bug::under_way(format!(
+                "repetition {number} of the run {} ({} on {}) in {}",
+                ids[index],
+                plans[index].plan.experiment.name(),
+                plans[index].target,
+                context.notebook.display()
+            ));
             let result =
                 repetition(&mut notebook, ids[index], number, &mut plans[index], &progress, &interrupt);
             progress.finish_one();
@@ -121,6 +129,7 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
             }
         }
     }
+    bug::done();
     progress.clear();
     let mut runs = Vec::new();
     for id in ids {

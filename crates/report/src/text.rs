@@ -52,7 +52,8 @@ fn with_units_joined(text: &str) -> String {
 }
 
 /// A table without lines, at most `style.width` wide where its words can be broken. Columns in which
-/// every cell is a figure are set flush right.
+/// every cell is a figure are set flush right. A cell is one line: a name that holds an end of a line begins
+/// no other row.
 pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -73,7 +74,7 @@ pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style)
         .collect();
     let cell = |text: &str, column: usize| {
         let flush = if right[column] { CellAlignment::Right } else { CellAlignment::Left };
-        Cell::new(text).set_alignment(flush)
+        Cell::new(text.replace('\n', "\\u000a")).set_alignment(flush)
     };
     table.set_header(headings.iter().enumerate().map(|(n, heading)| {
         let heading = cell(heading.as_ref(), n);

@@ -135,7 +135,8 @@ impl Drop for Journal {
             return;
         }
         for problem in self.undo() {
-            eprintln!("pagelab: {problem}");
+            // Standard error may be closed or full: a panic here would end the program before it has undone the rest.
+            let _ = writeln!(io::stderr(), "pagelab: {problem}");
         }
     }
 }

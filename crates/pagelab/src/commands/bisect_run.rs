@@ -128,11 +128,11 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Ok(code) => Ok(ExitCode::from(code)),
         Err(error) if error.downcast_ref::<CommandError>().is_some_and(|f| f.status() == 2) => Err(error),
         Err(error) if error.downcast_ref::<Failure>().is_some_and(|f| f.kind == FailureKind::NeverBooted) => {
-            eprintln!("pagelab: {error:#}");
+            crate::output::remark!("{error:#}");
             Ok(ExitCode::from(SKIP))
         }
         Err(error) => {
-            eprintln!("pagelab: {error:#}");
+            crate::output::remark!("{error:#}");
             Ok(ExitCode::from(ABORT))
         }
     }

@@ -88,7 +88,11 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         for line in comparison.worse_by(percent, &metrics) {
             failed = true;
-            eprintln!("pagelab: {}: {} got worse by more than {percent} %", comparison.other.run, line.name);
+            crate::output::remark!(
+                "{}: {} got worse by more than {percent} %",
+                comparison.other.run,
+                line.name
+            );
         }
     }
     Ok(ExitCode::from(u8::from(failed)))

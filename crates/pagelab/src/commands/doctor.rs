@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let tree = watcher.tree();
         let shares = tree.read(&doctor::share_selection(&now.counters));
         let report = doctor::examine(&before, &now, &shares, tree.root().page_size());
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::output::stdout();
         if arguments.json {
             let time = jiff::Timestamp::now().to_string();
             writeln!(out, "{}", json!({ "schema_version": SCHEMA_VERSION, "time": time, "doctor": report }))?;

@@ -1,12 +1,11 @@
 //! `pagelab export RUN…`: runs for other programs.
 
-use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use pagelab_experiment::Run;
 use pagelab_notebook::Notebook;
@@ -14,6 +13,8 @@ use pagelab_notebook::export::{self, Format};
 
 use super::serve;
 use crate::context::Context;
+use crate::failure::usage;
+use crate::{file, output};
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,7 +42,7 @@ pub struct Arguments {
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
     format: Form,
-    /// The file; standard output without it
+    /// The file; standard output without it, or with -
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -63,11 +64,21 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Form::Parquet => Format::Parquet,
     };
     match &arguments.output {
-        Some(path) => {
-            let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
-            export::export(&runs, format, BufWriter::new(file))?;
+        Some(path) if !file::is_stdout(path) => {
+            file::write(path, |out| Ok(export::export(&runs, format, out)?))?;
         }
-        None => export::export(&runs, format, BufWriter::new(std::io::stdout()))?,
+        _ => match (arguments.format, std::io::stdout().is_terminal()) {
+            (Form::Parquet, true) => {
+                return Err(usage("Parquet is not for a terminal: name a file with -o"));
+            }
+            // In JSON nothing is lost by it; a terminal is not to obey what a run of somebody else holds.
+            (Form::Json, _) | (Form::Csv, true) => {
+                export::export(&runs, format, BufWriter::new(output::stdout()))?;
+            }
+            (Form::Csv | Form::Parquet, _) => {
+                export::export(&runs, format, BufWriter::new(std::io::stdout()))?;
+            }
+        },
     }
     Ok(ExitCode::SUCCESS)
 }

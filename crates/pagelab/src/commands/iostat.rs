@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         let waits = tracing.as_ref().map(Requests::look);
         let now = Moment { counters: tree.read(&selection), waits };
         let rows = iostat::rows(before.as_ref(), &now);
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::output::stdout();
         if arguments.json {
             let object = json!({
                 "schema_version": SCHEMA_VERSION,

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
+use crate::file;
+
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(before_help = "Example:\n  pagelab man ~/.local/share/man/man1\n")]
@@ -17,8 +19,15 @@ pub struct Arguments {
 /// Writes the pages of this grammar.
 pub fn run(arguments: &Arguments, grammar: clap::Command) -> Result<ExitCode> {
     let folder = &arguments.folder;
-    std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(grammar, folder))
-        .with_context(|| format!("the manual pages cannot be written to {}", folder.display()))?;
+    let failed = || format!("the manual pages cannot be written to {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(failed)?;
+    // Made aside first, then each put in its place as every output is.
+    let aside = tempfile::tempdir_in(folder).with_context(failed)?;
+    clap_mangen::generate_to(grammar, aside.path()).with_context(failed)?;
+    for page in std::fs::read_dir(aside.path()).with_context(failed)? {
+        let page = page.with_context(failed)?;
+        let text = std::fs::read(page.path()).with_context(failed)?;
+        file::write(&folder.join(page.file_name()), |out| Ok(out.write_all(&text)?))?;
+    }
     Ok(ExitCode::SUCCESS)
 }

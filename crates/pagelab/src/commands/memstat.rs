@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         if arguments.json {
             return print_json("holders", serde_json::to_value(shown)?);
         }
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::output::stdout();
         writeln!(out, "{}", memstat::holder_heading(by == By::Process))?;
         for holder in shown {
             writeln!(out, "{}", holder.line())?;
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Some(Ok(census)) => (memstat::exact_lines(&census, &now, page_size), Some(census)),
         Some(Err(why)) => {
             if !context.quiet {
-                eprintln!("pagelab: {why}; these are the figures of /proc/meminfo");
+                crate::output::remark!("{why}; these are the figures of /proc/meminfo");
             }
             (memstat::lines(&now), None)
         }
@@ -89,12 +89,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         );
     }
     if let Some(bytes) = memstat::free_elsewhere(&now, page_size).filter(|_| !context.quiet) {
-        eprintln!(
-            "pagelab: /proc/meminfo counts {} as free that the allocator does not have (a balloon gave it to the host)",
+        crate::output::remark!(
+            "/proc/meminfo counts {} as free that the allocator does not have (a balloon gave it to the host)",
             size(Some(bytes))
         );
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     write!(out, "{}", memstat::table(&lines, page_size))?;
     if let Some(census) = census {
         write!(out, "\n{}", memstat::sharing_table(&census))?;

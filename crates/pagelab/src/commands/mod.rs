@@ -36,14 +36,15 @@ use clap::CommandFactory;
 
 use crate::cli::{Cli, Command};
 use crate::context::Context;
-use crate::terminal;
+use crate::{output, terminal};
 
 /// Performs the command.
 pub fn dispatch(cli: Cli) -> Result<ExitCode> {
     let context = Context { notebook: cli.notebook, style: terminal::style(cli.color), quiet: cli.quiet };
+    output::set_style(&context.style);
     // Whatever an earlier pagelab could not undo is undone first.
     for line in pagelab_live::recover() {
-        eprintln!("pagelab: {line}");
+        output::remark!("{line}");
     }
     match cli.command {
         Command::Run(arguments) => run::run(&arguments, &context),

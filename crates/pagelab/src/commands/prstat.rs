@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         watcher.trace()?;
     }
     if let Some(why) = watcher.why_no_delays().filter(|_| arguments.microstates && !context.quiet) {
-        eprintln!("pagelab: no DFL: {why}");
+        crate::output::remark!("no DFL: {why}");
     }
     let users = users(&Root::new(&arguments.machine.root));
     let mut ticker = Ticker::new(arguments.schedule, interrupt);
@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 fn print(arguments: &Arguments, rows: &[Row], users: &HashMap<u64, String>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if arguments.json {
         let time = jiff::Timestamp::now().to_string();
         writeln!(out, "{}", json!({ "schema_version": SCHEMA_VERSION, "time": time, "tasks": rows }))?;

@@ -11,6 +11,7 @@ use pagelab_experiment::observation::Observation;
 use pagelab_experiment::{Experiment, Outcome, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::{Notebook, RepetitionId};
 
+use crate::bug;
 use crate::context::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
@@ -76,6 +77,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         pagelab: env!("CARGO_PKG_VERSION").to_owned(),
     })?;
     let repetition = notebook.begin_repetition(run, 1, &started)?;
+    bug::under_way(format!("the recording {run} in {}", context.notebook.display()));
     notebook.record(repetition, &Observation::Environment(pagelab_live::environment::machine()))?;
 
     let mut series = Series::default();

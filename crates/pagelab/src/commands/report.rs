@@ -10,7 +10,7 @@ use pagelab_notebook::Notebook;
 
 use crate::context::Context;
 use crate::output::say;
-use crate::page;
+use crate::{file, page};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -21,7 +21,7 @@ pub struct Arguments {
     /// The runs: names, ids, @1 for the newest
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// The page's file
+    /// The page's file; - for standard output
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 }
@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         .collect::<Result<Vec<Run>>>()?;
     let runs: Vec<&Run> = runs.iter().collect();
     page::write(&assess(&runs), &arguments.output)?;
-    if !context.quiet {
+    if !context.quiet && !file::is_stdout(&arguments.output) {
         say!("{}", arguments.output.display());
     }
     Ok(ExitCode::SUCCESS)

@@ -114,7 +114,7 @@ fn live(kinds: &[&StudyKind], target: &TargetSpec, context: &Context) -> Result<
             Request { experiment: live.experiment.clone(), asked: Setting::default(), usual: live.setting() };
         match Planned::new(None, &request, target) {
             Ok(planned) => plans.push(planned),
-            Err(refused) => eprintln!("pagelab: left out: {refused:#}"),
+            Err(refused) => crate::output::remark!("left out: {refused:#}"),
         }
     }
     Ok(performance::perform(&mut plans, 1, context)?.failure)
@@ -132,7 +132,7 @@ fn newest(kinds: &[&StudyKind], context: &Context) -> Result<Vec<Run>> {
     let loaded = found.filter_map(|run| match notebook.load(run.id) {
         // One that cannot be read is as good as none.
         Err(error) if matches!(error.problem, Problem::Unreadable { .. }) => {
-            eprintln!("pagelab: {error}");
+            crate::output::remark!("{error}");
             None
         }
         other => Some(other.map_err(Into::into)),

@@ -216,7 +216,7 @@ impl Plans<'_> {
             return Err(self.left_out.swap_remove(0));
         }
         if !context.quiet {
-            self.left_out.iter().for_each(|refused| eprintln!("pagelab: left out: {refused:#}"));
+            self.left_out.iter().for_each(|refused| crate::output::remark!("left out: {refused:#}"));
         }
         Ok(self.list)
     }

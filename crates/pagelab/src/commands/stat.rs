@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 fn print(arguments: &Arguments, shown: &Snapshot) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     match arguments.timestamp {
         Some(Stamp::D) if !arguments.json => writeln!(out, "{}", jiff::Zoned::now().strftime("%F %T %Z"))?,
         Some(Stamp::U) if !arguments.json => writeln!(out, "{}", jiff::Timestamp::now().as_second())?,

@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         let now = tree.read(&selection);
         let executables = tracing.as_mut().map(|pages| pages.look(tree.root()));
         let row = Row::between(before.as_ref(), &now, page_size, executables.filter(|_| before.is_some()));
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::output::stdout();
         if arguments.json {
             let object = json!({
                 "schema_version": SCHEMA_VERSION,

@@ -1,0 +1,226 @@
+//! Writes a file that the user named, and nothing else: the one way for every output.
+//!
+//! A regular file is replaced wholly or not at all: by a temporary neighbour of a random name that nobody
+//! else can have made, renamed when it is complete. `-` is standard output. A device or a FIFO is written to
+//! and stays what it is. A link is followed to what it names, but not one that another user has put into a
+//! folder where everybody may (as the kernel's fs.protected_symlinks has it): root writes into such folders,
+//! too.
+
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use tempfile::NamedTempFile;
+
+/// Links that lead to links, at most.
+const LINKS: usize = 16;
+/// The mode bits of a folder in which everybody may write, but only remove what is theirs.
+const STICKY: u32 = 0o1000;
+const EVERYBODY_WRITES: u32 = 0o002;
+
+/// Whether the name stands for standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Writes the file at `path` with what `write` writes.
+///
+/// # Errors
+/// When it cannot be written; an older regular file is then as it was.
+pub fn write(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+    if is_stdout(path) {
+        let mut out = BufWriter::new(io::stdout());
+        let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+        return written.context("the output cannot be written");
+    }
+    let named = || format!("{} cannot be written", path.display());
+    let target = resolve(path).with_context(named)?;
+    match fs::symlink_metadata(&target) {
+        Ok(there) if there.is_file() => replace(&target, Some(&there), write).with_context(named),
+        Ok(there) if there.is_dir() => anyhow::bail!("{} is a folder", path.display()),
+        Ok(there) => direct(&target, &there, write).with_context(named),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => replace(&target, None, write).with_context(named),
+        Err(e) => Err(e).with_context(named),
+    }
+}
+
+/// What the name leads to: itself, or the end of its links.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let there = match fs::symlink_metadata(&path) {
+            Ok(there) if there.is_symlink() => there,
+            _ => return Ok(path),
+        };
+        // The kernel's own links to what is open (/dev/stdout) name what they lead to as no path does.
+        if path.starts_with("/proc") || path.starts_with("/dev") {
+            return path.canonicalize().or(Ok(path));
+        }
+        let folder = folder(&path);
+        let around = fs::metadata(folder)?;
+        let shared = around.mode() & (STICKY | EVERYBODY_WRITES) == STICKY | EVERYBODY_WRITES;
+        if shared && there.uid() != own_user()? && there.uid() != around.uid() {
+            let text = format!("{} is a link that another user has put there", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        let next = fs::read_link(&path)?;
+        path = folder.join(next);
+    }
+    Err(io::Error::other("too many links lead to one another"))
+}
+
+/// The user as whom this process writes.
+fn own_user() -> io::Result<u32> {
+    // A process's folder belongs to its effective user.
+    Ok(fs::metadata("/proc/self")?.uid())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Puts a new file in the place of the regular one, or where there was none.
+fn replace(
+    path: &Path,
+    old: Option<&Metadata>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<()> {
+    let mode = old.map_or(0o666, Metadata::mode) & 0o777;
+    let made = tempfile::Builder::new()
+        .prefix(".pagelab-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder(path));
+    let new = match (made, old) {
+        // A file of ours in a folder that is not: it cannot be replaced, but written.
+        (Err(e), Some(old)) if e.kind() == io::ErrorKind::PermissionDenied => {
+            return in_place(path, old, write);
+        }
+        (made, _) => made?,
+    };
+    if let Some(old) = old {
+        // The umask has cut the new one's mode; and root leaves a file to whom it belongs.
+        let file = new.as_file();
+        let _ = fchown(file, Some(old.uid()), Some(old.gid()));
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    let mut out = BufWriter::new(new);
+    write(&mut out)?;
+    let new: NamedTempFile = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    new.as_file().sync_all()?;
+    match old {
+        Some(_) => new.persist(path).map_err(|e| e.error)?,
+        // What came there meanwhile is somebody else's.
+        None => new.persist_noclobber(path).map_err(|e| e.error)?,
+    };
+    Ok(())
+}
+
+fn in_place(
+    path: &Path,
+    old: &Metadata,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    same(&file, old)?;
+    file.set_len(0)?;
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Writes to a device or a FIFO.
+fn direct(
+    path: &Path,
+    there: &Metadata,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<()> {
+    let kind = there.file_type();
+    if !kind.is_char_device() && !kind.is_fifo() {
+        anyhow::bail!("it is neither a file nor a character device nor a FIFO");
+    }
+    let file = OpenOptions::new().write(true).open(path)?;
+    same(&file, there)?;
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Whether what was opened is what was looked at.
+fn same(file: &File, looked_at: &Metadata) -> io::Result<()> {
+    let opened = file.metadata()?;
+    if (opened.dev(), opened.ino()) == (looked_at.dev(), looked_at.ino()) {
+        Ok(())
+    } else {
+        Err(io::Error::other("it was exchanged for another file meanwhile"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn put(path: &Path, text: &'static str) -> Result<()> {
+        write(path, |out| Ok(out.write_all(text.as_bytes())?))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_regular_file_is_replaced_with_its_mode_and_neighbours_are_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page.html");
+        let neighbour = folder.path().join("page.html.new");
+        fs::write(&neighbour, "mine").unwrap();
+        put(&path, "one").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        put(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_to_string(&neighbour).unwrap(), "mine");
+        assert_eq!(names(folder.path()), ["page.html", "page.html.new"]);
+    }
+
+    #[test]
+    fn what_fails_half_way_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page.html");
+        put(&path, "old").unwrap();
+        let half = write(&path, |out| {
+            out.write_all(b"half")?;
+            anyhow::bail!("no more")
+        });
+        assert!(half.is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(names(folder.path()), ["page.html"]);
+    }
+
+    #[test]
+    fn a_link_of_ones_own_is_followed_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        symlink("real", &link).unwrap();
+        put(&link, "through a link to nothing yet").unwrap();
+        put(&link, "again").unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "again");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let round = folder.path().join("round");
+        symlink("round", &round).unwrap();
+        assert!(format!("{:#}", put(&round, "x").unwrap_err()).contains("links"));
+    }
+
+    #[test]
+    fn a_folder_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(put(folder.path(), "x").unwrap_err().to_string().contains("is a folder"));
+        assert!(put(&folder.path().join("no/such"), "x").is_err());
+    }
+}
