@@ -52,8 +52,8 @@ pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -
     let mut harness = Harness::open(place, recorder)?;
     let address = clock.reference.as_deref();
     let doing = format!("asking the clock at {}", address.unwrap_or_default());
-    let mut reference = address.map(Reference::connect).transpose().map_err(failed(&doing))?;
-    let before = reference.as_mut().map(Reference::compare).transpose().map_err(failed(&doing))?;
+    let reference = address.map(Reference::at).transpose().map_err(failed(&doing))?;
+    let before = reference.as_ref().map(Reference::compare).transpose().map_err(failed(&doing))?;
     harness.begin();
     let mut found = Found { step: clock.step.saturating_mul(1_000_000), ..Found::default() };
     let mut readings = vec![Reading::take()];
@@ -69,8 +69,9 @@ pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -
     let whole = first.until(last, ticks_a_second);
     let measured = harness.finish();
     measured.record(recorder)?;
-    let after = reference.as_mut().map(Reference::compare).transpose().map_err(failed(&doing))?;
-    found.reference = before.zip(after).map(|(before, after)| before.drift(&after));
+    let after = reference.as_ref().map(Reference::compare).transpose().map_err(failed(&doing))?;
+    let drift = before.zip(after).map(|(before, after)| before.drift(&after));
+    found.reference = drift.transpose().map_err(failed(&doing))?;
     recorder.progress("processors", 0, 1);
     found.pairs = skew::every_pair(ticks_a_second, recorder)?;
     report(&mut found, &whole, measured.stolen, recorder)

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         aside(&described, arguments.json);
     }
     if arguments.json {
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::output::stdout();
         for point in &points {
             let object = json!({
                 "schema_version": SCHEMA_VERSION,

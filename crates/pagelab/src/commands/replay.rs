@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         aside(&described, arguments.json);
     }
     if arguments.json {
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::output::stdout();
         for row in &rows {
             let object = json!({
                 "schema_version": SCHEMA_VERSION,
