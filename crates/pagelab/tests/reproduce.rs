@@ -8,11 +8,20 @@ use common::{Lab, joined};
 fn every_study_prints_claims_with_verdicts() {
     let lab = Lab::new();
     let all = lab.ok("reproduce");
-    assert!(all.contains("gorman-2002") && all.contains("claims:"), "{all}");
+    assert!(
+        all.contains("gorman-2002")
+            && all.contains("Reproduced: held out ")
+            && all.contains("identities not counted"),
+        "{all}"
+    );
     let one = lab.ok("reproduce gorman-2002 --html studies.html");
     assert!(one.contains("Parameters") && one.contains("assumed:"), "{one}");
     let page = std::fs::read_to_string(lab.path("studies.html")).unwrap();
     assert!(page.contains("2.4.19-rmap14a") && page.matches("class=\"plot\"").count() >= 4);
+    assert!(page.contains("Reproduced: held out "));
+    let without = lab.ok("reproduce mcdougall-2007 --without one-core");
+    assert!(without.contains("Ablations (--without)"), "{without}");
+    assert!(lab.fails("reproduce mcdougall-2007 --without nothing", 2).contains("one-core"));
     let error = lab.fails("reproduce nobody-1999", 2);
     assert!(error.contains("gorman-2002"), "{error}");
 }
@@ -44,9 +53,10 @@ fn the_claims_are_what_they_were() {
     for study in studies["studies"].as_array().unwrap() {
         for claim in study["claims"].as_array().unwrap() {
             lines += &format!(
-                "{}: {}: {}\n",
+                "{}: {}: {}: {}\n",
                 study["name"].as_str().unwrap(),
                 claim["what"].as_str().unwrap(),
+                claim["role"].as_str().unwrap(),
                 claim["verdict"].as_str().unwrap()
             );
         }

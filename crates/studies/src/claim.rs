@@ -1,41 +1,16 @@
 //! What a study of a published system says: claims, parameters, tables and plots.
 //!
 //! A claim lays one published figure beside the model's, with the distance between them and the
-//! tolerance asked, and so gives its own verdict. A parameter says where its value comes from. Nothing
-//! here prints: the command line and the report draw what they are given.
+//! tolerance asked, and so gives its own verdict. What is claimed is data ([`crate::book`]); a parameter
+//! says where its value comes from. Nothing here prints: the command line and the report draw what they
+//! are given.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// A figure, or the words of a source where it gives none.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Value {
-    /// A figure in the claim's unit.
-    Number(f64),
-    /// What is said in words.
-    Words(String),
-}
-
-impl From<f64> for Value {
-    fn from(number: f64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(words: &str) -> Self {
-        Self::Words(words.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(words: String) -> Self {
-        Self::Words(words)
-    }
-}
+use serde::{Deserialize, Serialize};
 
 /// How far a model's figure may be from the published one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
     /// The larger of the two is at most this many times the smaller.
@@ -44,12 +19,48 @@ pub enum Tolerance {
     Share(f64),
     /// They differ by at most this much, in the claim's unit.
     Difference(f64),
-    /// The model's figure is at most this; the published one is only shown.
+    /// The model's figure lies from the one to the other.
+    Range(f64, f64),
+    /// The model's figure is at most this.
     AtMost(f64),
-    /// The published figure is a lower bound.
-    AtLeastPublished,
+    /// The model's figure is at least this.
+    AtLeast(f64),
     /// They are equal.
     Exact,
+}
+
+impl Tolerance {
+    /// The verdict on a model's figure.
+    pub fn judge(self, published: f64, model: f64) -> Verdict {
+        // How much of the allowance is used: up to 1 reproduced, up to 2 partly.
+        let used = match self {
+            _ if !model.is_finite() => f64::INFINITY,
+            Self::Factor(factor) if published > 0.0 && model > 0.0 => {
+                (model / published).ln().abs() / factor.ln()
+            }
+            Self::Factor(_) | Self::Exact => {
+                if published == model {
+                    0.0
+                } else {
+                    f64::INFINITY
+                }
+            }
+            Self::Share(share) => (model - published).abs() / (share * published.abs()),
+            Self::Difference(most) => (model - published).abs() / most,
+            Self::Range(from, to) => (model - (from + to) / 2.0).abs() / ((to - from) / 2.0),
+            Self::AtMost(limit) if model <= limit => 0.0,
+            Self::AtMost(limit) => model / limit,
+            Self::AtLeast(limit) if model >= limit => 0.0,
+            Self::AtLeast(limit) => limit / model.max(0.0),
+        };
+        if used <= 1.0 + 1e-9 {
+            Verdict::Reproduced
+        } else if used <= 2.0 {
+            Verdict::Partly
+        } else {
+            Verdict::Not
+        }
+    }
 }
 
 /// What became of a claim.
@@ -85,146 +96,95 @@ pub enum Distance {
     Difference(f64),
 }
 
-/// The part of the published figures that a claim's figure belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// What the published figure was to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Split {
-    /// A parameter was fitted with this figure.
-    Fitted,
+pub enum Role {
     /// No parameter has seen this figure.
     HeldOut,
+    /// A parameter was computed from this figure or its like.
+    Derived,
+    /// A parameter was fitted with this figure.
+    Fitted,
+    /// The figure follows without a model: arithmetic, a unit, our own rule on the source's rows. Never counted
+    /// as reproduced.
+    Identity,
+}
+
+/// Every role, the strongest first.
+pub const ROLES: [Role; 4] = [Role::HeldOut, Role::Derived, Role::Fitted, Role::Identity];
+
+impl Role {
+    /// The role in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HeldOut => "held out",
+            Self::Derived => "derived",
+            Self::Fitted => "fitted",
+            Self::Identity => "identity",
+        }
+    }
 }
 
 /// One published figure beside the model's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
     /// The study it belongs to, `irlam-1990`.
-    pub paper: &'static str,
+    pub paper: String,
+    /// What it is called in the study's file of claims, with the row if it is one of several.
+    pub id: String,
     /// What the figure is of.
     pub what: String,
     /// Its unit; empty for a plain number.
-    pub unit: &'static str,
-    /// What was published, if it was.
-    pub published: Option<Value>,
-    /// What the model says.
-    pub model: Value,
-    /// How far apart they are; none where one of them is not a figure.
+    pub unit: String,
+    /// The published figure, if there is one.
+    pub published: Option<f64>,
+    /// The source's words, where it gives words.
+    pub words: Option<String>,
+    /// Where they are printed.
+    pub printed: String,
+    /// The model's figure.
+    pub model: f64,
+    /// What it comes from, in words.
+    pub detail: Option<String>,
+    /// How far apart they are; none without a published figure.
     pub distance: Option<Distance>,
     /// What was asked.
     pub tolerance: Tolerance,
+    /// Why no more and no less.
+    pub why: String,
     /// Whether it was reached.
     pub verdict: Verdict,
-    /// Whether a parameter was fitted with this very figure.
-    pub split: Split,
+    /// What the published figure was to the model.
+    pub role: Role,
+    /// The change of the model under which a reproduced claim must fail; none for an identity.
+    pub ablation: Option<String>,
 }
 
-impl Claim {
-    /// A claim about a figure; the verdict follows from the tolerance.
-    pub fn figure(
-        paper: &'static str,
-        what: impl Into<String>,
-        unit: &'static str,
-        published: f64,
-        model: f64,
-        tolerance: Tolerance,
-        split: Split,
-    ) -> Self {
-        let distance = match tolerance {
-            Tolerance::Factor(_) | Tolerance::Share(_) | Tolerance::AtLeastPublished if published != 0.0 => {
-                Distance::Ratio(model / published)
-            }
-            _ => Distance::Difference(model - published),
-        };
-        Self {
-            paper,
-            what: what.into(),
-            unit,
-            published: Some(Value::Number(published)),
-            model: Value::Number(model),
-            distance: Some(distance),
-            tolerance,
-            verdict: judge(published, model, tolerance),
-            split,
-        }
-    }
-
-    /// A claim whose published side is words (or nothing); `verdict` is decided by the study.
-    pub fn words(
-        paper: &'static str,
-        what: impl Into<String>,
-        unit: &'static str,
-        published: Option<&str>,
-        model: impl Into<Value>,
-        verdict: Verdict,
-        split: Split,
-    ) -> Self {
-        Self {
-            paper,
-            what: what.into(),
-            unit,
-            published: published.map(Value::from),
-            model: model.into(),
-            distance: None,
-            tolerance: Tolerance::Exact,
-            verdict,
-            split,
-        }
-    }
-
-    /// A claim that a figure of the model (an error, say) is no more than `limit`.
-    pub fn at_most(
-        paper: &'static str,
-        what: impl Into<String>,
-        unit: &'static str,
-        limit: f64,
-        model: f64,
-        split: Split,
-    ) -> Self {
-        Self {
-            paper,
-            what: what.into(),
-            unit,
-            published: None,
-            model: Value::Number(model),
-            distance: None,
-            tolerance: Tolerance::AtMost(limit),
-            verdict: judge(limit, model, Tolerance::AtMost(limit)),
-            split,
-        }
-    }
+/// How many claims of one role came to which verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// The role.
+    pub role: Role,
+    /// Claims of it.
+    pub claims: usize,
+    /// Reproduced ones.
+    pub reproduced: usize,
+    /// Partly reproduced ones.
+    pub partly: usize,
 }
 
-fn judge(published: f64, model: f64, tolerance: Tolerance) -> Verdict {
-    // How much of the allowance is used: up to 1 reproduced, up to 2 partly.
-    let used = match tolerance {
-        Tolerance::Factor(factor) => {
-            if published > 0.0 && model > 0.0 {
-                (model / published).ln().abs() / factor.ln()
-            } else if published == model {
-                0.0
-            } else {
-                f64::INFINITY
-            }
-        }
-        Tolerance::Share(share) => (model - published).abs() / (share * published.abs()),
-        Tolerance::Difference(most) => (model - published).abs() / most,
-        Tolerance::AtMost(limit) => model / limit,
-        Tolerance::AtLeastPublished => published / model,
-        Tolerance::Exact => {
-            if published == model {
-                0.0
-            } else {
-                f64::INFINITY
-            }
-        }
+/// The score of each role that has claims, the strongest role first.
+pub fn scores<'a>(claims: impl IntoIterator<Item = &'a Claim> + Clone) -> Vec<Score> {
+    let of = |role| claims.clone().into_iter().filter(move |claim: &&Claim| claim.role == role);
+    let count = |role, verdict| of(role).filter(|claim| claim.verdict == verdict).count();
+    let score = |role| Score {
+        role,
+        claims: of(role).count(),
+        reproduced: count(role, Verdict::Reproduced),
+        partly: count(role, Verdict::Partly),
     };
-    if used <= 1.0 + 1e-9 {
-        Verdict::Reproduced
-    } else if used <= 2.0 {
-        Verdict::Partly
-    } else {
-        Verdict::Not
-    }
+    ROLES.map(score).into_iter().filter(|score| score.claims > 0).collect()
 }
 
 /// Where the value of a parameter comes from.
@@ -264,6 +224,27 @@ pub struct Parameter {
     pub unit: &'static str,
     /// Where the value comes from.
     pub standing: Standing,
+}
+
+/// An assumed value that decides a verdict, and the range of it over which the verdict stays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assumption {
+    /// Its name to the study's model.
+    pub id: String,
+    /// What it is.
+    pub what: String,
+    /// The value taken.
+    pub value: f64,
+    /// Its unit.
+    #[serde(default)]
+    pub unit: String,
+    /// The claim whose verdict it decides.
+    pub decides: String,
+    /// From where to where the verdict is the same.
+    pub holds: (f64, f64),
+    /// Values outside at which it is another.
+    pub otherwise: Vec<f64>,
 }
 
 /// A column of a table.
@@ -352,9 +333,15 @@ pub struct Study {
     /// What was studied.
     pub title: &'static str,
     /// The citation.
-    pub source: &'static str,
+    pub source: String,
     /// Published figures beside the model's.
     pub claims: Vec<Claim>,
+    /// How many of each role were reproduced.
+    pub scores: Vec<Score>,
+    /// The changes of the model under which claims must fail, and what each takes away.
+    pub ablations: BTreeMap<String, String>,
+    /// Assumed values on which a verdict depends.
+    pub assumptions: Vec<Assumption>,
     /// What the model was given.
     pub parameters: Vec<Parameter>,
     /// The same experiment on a kernel that runs, beside the two; dashes where it has not been run.
@@ -378,42 +365,41 @@ pub fn log_rms(pairs: impl IntoIterator<Item = (f64, f64)>) -> f64 {
 mod tests {
     use super::*;
 
-    fn verdict(published: f64, model: f64, tolerance: Tolerance) -> Verdict {
-        Claim::figure("p", "w", "s", published, model, tolerance, Split::Fitted).verdict
-    }
-
     #[test]
     fn a_claim_is_reproduced_within_partly_within_twice_and_else_not() {
         for (tolerance, good, partly, bad) in [
             (Tolerance::Factor(1.35), 134.0, 1.35 * 134.0, 183.0),
             (Tolerance::Share(0.1), 91.0, 119.0, 121.0),
             (Tolerance::Difference(5.0), 95.0, 109.0, 111.0),
+            (Tolerance::Range(90.0, 110.0), 110.0, 120.0, 121.0),
+            (Tolerance::AtMost(10.0), 10.0, 20.0, 21.0),
+            (Tolerance::AtLeast(10.0), 10.0, 5.0, 4.0),
         ] {
-            assert_eq!(verdict(100.0, good, tolerance), Verdict::Reproduced);
-            assert_eq!(verdict(100.0, partly, tolerance), Verdict::Partly);
-            assert_eq!(verdict(100.0, bad, tolerance), Verdict::Not);
+            assert_eq!(tolerance.judge(100.0, good), Verdict::Reproduced);
+            assert_eq!(tolerance.judge(100.0, partly), Verdict::Partly);
+            assert_eq!(tolerance.judge(100.0, bad), Verdict::Not);
         }
-        assert_eq!(verdict(3.0, 3.0, Tolerance::Exact), Verdict::Reproduced);
-        assert_eq!(verdict(3.0, 3.1, Tolerance::Exact), Verdict::Not);
-        assert_eq!(verdict(0.0, 0.0, Tolerance::Factor(1.1)), Verdict::Reproduced);
-        assert_eq!(Claim::at_most("p", "w", "", 0.12, 0.13, Split::Fitted).verdict, Verdict::Partly);
+        assert_eq!(Tolerance::Exact.judge(3.0, 3.0), Verdict::Reproduced);
+        assert_eq!(Tolerance::Exact.judge(3.0, 3.1), Verdict::Not);
+        assert_eq!(Tolerance::Factor(1.1).judge(0.0, 0.0), Verdict::Reproduced);
+        assert_eq!(Tolerance::AtMost(0.0).judge(0.0, 1.0), Verdict::Not);
+        assert_eq!(Tolerance::AtLeast(1.0).judge(0.0, -1.0), Verdict::Not);
     }
 
     #[test]
     fn a_figure_that_is_no_number_never_passes() {
-        for tolerance in
-            [Tolerance::Factor(1.35), Tolerance::Share(0.1), Tolerance::Difference(1.0), Tolerance::Exact]
-        {
-            assert_eq!(verdict(1.0, f64::NAN, tolerance), Verdict::Not);
+        for tolerance in [
+            Tolerance::Factor(1.35),
+            Tolerance::Share(0.1),
+            Tolerance::Difference(1.0),
+            Tolerance::Range(0.0, 2.0),
+            Tolerance::AtMost(1.0),
+            Tolerance::AtLeast(1.0),
+            Tolerance::Exact,
+        ] {
+            assert_eq!(tolerance.judge(1.0, f64::NAN), Verdict::Not);
+            assert_eq!(tolerance.judge(1.0, f64::INFINITY), Verdict::Not);
         }
-    }
-
-    #[test]
-    fn distances_are_ratios_or_differences() {
-        let claim = Claim::figure("p", "w", "s", 4.0, 5.0, Tolerance::Factor(1.3), Split::Fitted);
-        assert_eq!(claim.distance, Some(Distance::Ratio(1.25)));
-        let claim = Claim::figure("p", "w", "s", 4.0, 5.0, Tolerance::Difference(2.0), Split::Fitted);
-        assert_eq!(claim.distance, Some(Distance::Difference(1.0)));
     }
 
     #[test]

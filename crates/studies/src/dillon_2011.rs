@@ -5,15 +5,14 @@ use pagelab_experiment::{Experiment, Run};
 use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Build, Machine, Outcome, Token};
 
-use crate::claim::{
-    Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict, log_rms,
-};
+use crate::book::{At, Said};
+use crate::claim::{Axis, Column, Parameter, Plot, Role, Series, Standing, Table, log_rms};
 use crate::here::{self, Live, at};
 use crate::published::{Sheet, sheet};
-use crate::{Options, StudyError};
+use crate::{Answers, Options, Shown, StudyError};
 
 const NAME: &str = "dillon-2011";
-const PUBLISHED: Sheet = sheet!("dillon-2011.csv");
+pub(crate) const PUBLISHED: Sheet = sheet!("dillon-2011.csv");
 /// The rows that the three lock parameters are fitted on unless others are asked for: the kernel builds
 /// with few and many jobs, and one build of the world in four.
 const FIT: [usize; 5] = [4, 6, 12, 15, 16];
@@ -42,19 +41,7 @@ struct Row {
 }
 
 impl Row {
-    fn label(&self) -> String {
-        format!(
-            "{}: {} {} -j{}{} {}",
-            self.number,
-            if self.big { "monster" } else { "test29" },
-            if self.world { "buildworld" } else { "buildkernel" },
-            self.jobs,
-            if self.copies > 1 { format!(" × {}", self.copies) } else { String::new() },
-            if self.before { "before" } else { "after" },
-        )
-    }
-
-    /// The same in the room of a table's first column; what is not said to be test29's is monster's.
+    /// The row's name in a table's first column; what is not said to be test29's is monster's.
     fn short(&self) -> String {
         format!(
             "row {}: {}{} -j{}{} {}",
@@ -172,35 +159,6 @@ fn counted(rows: &[Row], outcomes: &[Outcome], asked: &[usize]) -> f64 {
     (1..=100).map(|n| f64::from(n) / 100.0).min_by(|&a, &b| error(a).total_cmp(&error(b))).unwrap_or(1.0)
 }
 
-/// What the system times come to, as one claim: no bound was asked of them.
-fn system_claim(rows: &[Row], outcomes: &[Outcome], counted: f64, asked: &[usize]) -> Claim {
-    let ratios: Vec<(usize, f64)> = rows
-        .iter()
-        .zip(outcomes)
-        .map(|(row, outcome)| (row.number, system(row, outcome, rows, counted) / row.system))
-        .collect();
-    let within = ratios.iter().filter(|(_, ratio)| (0.5..=2.0).contains(ratio)).count();
-    let far = ratios.iter().copied().max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
-    let (row, ratio) = far.unwrap_or((0, f64::NAN));
-    let held = rows.iter().zip(outcomes).filter(|(row, _)| !asked.contains(&row.number));
-    let error = log_rms(held.map(|(row, o)| (row.system, system(row, o, rows, counted))));
-    Claim::words(
-        NAME,
-        "system times, with one share of the waits counted",
-        "",
-        Some("17 rows"),
-        format!(
-            "{within} within a factor of 2, row {row} at × {ratio:.2}; root mean square log error held out {error:.2}"
-        ),
-        match within {
-            n if n == rows.len() => Verdict::Reproduced,
-            n if 3 * n >= 2 * rows.len() => Verdict::Partly,
-            _ => Verdict::Not,
-        },
-        Split::HeldOut,
-    )
-}
-
 fn rows_to_fit(options: &Options, rows: &[Row]) -> Result<Vec<usize>, StudyError> {
     let asked = options.fit.clone().unwrap_or_else(|| FIT.to_vec());
     let last = rows.len();
@@ -221,90 +179,144 @@ fn rows_to_fit(options: &Options, rows: &[Row]) -> Result<Vec<usize>, StudyError
     Ok(asked)
 }
 
-/// The study.
-///
-/// # Errors
-/// When the published figures cannot be read, or the rows to fit are none or too few.
-pub fn study(options: &Options) -> Result<Study, StudyError> {
+/// Rows that the work of the builds is computed from: they are identities whatever is fitted.
+const GIVEN: [usize; 3] = [10, 11, 14];
+
+/// What the claims are answered from.
+struct Model {
+    rows: Vec<Row>,
+    /// Numbers of the rows of the fit.
+    asked: Vec<usize>,
+    parameters: Parameters,
+    /// The share of the waits counted as system time.
+    counted: f64,
+    outcomes: Vec<Outcome>,
+    /// Seconds of buildkernel -j4 and -j48 before the patch, and -j48 later.
+    few: f64,
+    many: f64,
+    later: f64,
+}
+
+fn model(options: &Options) -> Result<Model, StudyError> {
     let rows = published()?;
     let asked = rows_to_fit(options, &rows)?;
-    let fitted: Vec<&Row> = rows.iter().filter(|row| asked.contains(&row.number)).collect();
-    let parameters = fit(&fitted);
-    let split = |row: &Row| if asked.contains(&row.number) { Split::Fitted } else { Split::HeldOut };
-    let outcomes: Vec<Outcome> = rows.iter().map(|row| perform(row, parameters.token(row.before))).collect();
-    let mut claims: Vec<Claim> = rows
-        .iter()
-        .zip(&outcomes)
-        .map(|(row, outcome)| {
-            let what = format!("{}: real", row.label());
-            Claim::figure(NAME, what, "s", row.real, outcome.real, Tolerance::Share(0.1), split(row))
-        })
-        .collect();
-    let counted = counted(&rows, &outcomes, &asked);
-    claims.push(system_claim(&rows, &outcomes, counted, &asked));
+    let parameters = fit(&rows.iter().filter(|row| asked.contains(&row.number)).collect::<Vec<_>>());
+    let token = |before: bool| {
+        if options.without("no-lock") {
+            Token::NONE
+        } else {
+            parameters.token(before || options.without("no-patch"))
+        }
+    };
+    let outcomes: Vec<Outcome> = rows.iter().map(|row| perform(row, token(row.before))).collect();
+    let counted = if options.without("waits-not-counted") { 0.0 } else { counted(&rows, &outcomes, &asked) };
     let kernel = |jobs, token| {
         let row = Row { jobs, copies: 1, world: false, big: true, ..rows[0].clone() };
         perform(&row, token).real
     };
-    claims.push(Claim::figure(
-        NAME,
-        "monster buildkernel -j48 later, queues fanned out: no lock of all left",
-        "s",
-        55.0,
-        kernel(48, Token::NONE),
-        Tolerance::Share(0.1),
-        Split::HeldOut,
-    ));
-    let (few, many) = (kernel(4, parameters.token(true)), kernel(48, parameters.token(true)));
-    claims.push(Claim::words(
-        NAME,
-        "before the patch 48 jobs are slower than 4",
-        "",
-        Some("137.95 s with 4, 167.62 s with 48"),
-        format!("{few:.1} s with 4, {many:.1} s with 48"),
-        if many > few { Verdict::Reproduced } else { Verdict::Not },
-        if asked.contains(&12) && asked.contains(&15) { Split::Fitted } else { Split::HeldOut },
-    ));
-    let out: Vec<(f64, f64)> = rows
+    let later = if options.without("token-stays") { token(true) } else { Token::NONE };
+    let (few, many, later) = (kernel(4, token(true)), kernel(48, token(true)), kernel(48, later));
+    Ok(Model { asked, parameters, counted, outcomes, few, many, later, rows })
+}
+
+impl Model {
+    fn role(&self, row: usize) -> Role {
+        match row {
+            given if GIVEN.contains(&given) => Role::Identity,
+            fitted if self.asked.contains(&fitted) => Role::Fitted,
+            _ => Role::HeldOut,
+        }
+    }
+
+    /// By how many percent the row after the patch is faster than the one before.
+    fn gain(&self, before: usize, after: usize) -> Said {
+        let real = |row: usize| self.outcomes[row - 1].real;
+        let fitted = [before, after].iter().all(|row| self.asked.contains(row));
+        let role = if fitted { Role::Fitted } else { Role::HeldOut };
+        Said { role: Some(role), ..Said::from(100.0 * (1.0 - real(after) / real(before))) }
+    }
+}
+
+fn answering(model: Model) -> Answers {
+    Box::new(move |At { id, row }| {
+        let at = || {
+            let index = row.checked_sub(1)?;
+            Some((model.rows.get(index)?, model.outcomes.get(index)?))
+        };
+        let of = |figure: f64| Said { role: Some(model.role(row)), ..Said::from(figure) };
+        Some(match id {
+            "real" => {
+                let real = at()?.1.real;
+                // Row 14's system time is given, its real time is not.
+                if row == 14 { real.into() } else { of(real) }
+            }
+            "system" => {
+                let (row, outcome) = at()?;
+                of(system(row, outcome, &model.rows, model.counted))
+            }
+            "later" => model.later.into(),
+            "retrograde" => {
+                let both = model.asked.contains(&12) && model.asked.contains(&15);
+                let role = if both { Role::Fitted } else { Role::HeldOut };
+                let words = format!("{:.1} s with 4, {:.1} s with 48", model.few, model.many);
+                Said { role: Some(role), ..Said::of(model.many / model.few, words) }
+            }
+            "gain-world" => model.gain(2, 3),
+            "gain-worlds" => model.gain(4, 6),
+            "gain-small" => model.gain(8, 10),
+            "gain-kernel" => model.gain(15, 16),
+            _ => return None,
+        })
+    })
+}
+
+pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
+    Ok(answering(model(options)?))
+}
+
+pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
+    let model = model(options)?;
+    let Model { rows, asked, parameters, counted, outcomes, .. } = &model;
+    let (finer, scaling) = finer(parameters, options.seed, rows);
+    let held: Vec<(f64, f64)> = rows
         .iter()
-        .zip(&outcomes)
-        .filter(|(row, _)| split(row) == Split::HeldOut)
+        .zip(outcomes)
+        .filter(|(row, _)| model.role(row.number) == Role::HeldOut)
         .map(|(row, outcome)| (row.real, outcome.real))
         .collect();
-    if !out.is_empty() {
-        let what = "rows held out: root mean square log error";
-        claims.push(Claim::at_most(NAME, what, "", 0.1, log_rms(out), Split::HeldOut));
+    let mut notes = vec![
+        format!(
+            "Rows fitted: {}. All others are predicted. The length of the world's phases comes from \
+             rows 10 and 11, so those two check arithmetic, not the locks.",
+            asked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        ),
+        "System time is the work's own and a share of the time that jobs wait at the lock. Until 2013 the \
+         kernel counted the rest of it as idle; that rest differs between the rows (last column) for no \
+         reason that the model has, so one share does not meet them all."
+            .into(),
+        "User time grows from 277 to 360 s between 4 and 48 jobs (caches, distant memory). The model's \
+         work does not grow."
+            .into(),
+    ];
+    if !held.is_empty() {
+        notes.insert(
+            0,
+            format!("Rows held out: root mean square log error of real time {:.3}.", log_rms(held)),
+        );
     }
-    let (finer, scaling) = finer(&parameters, options.seed, &rows);
-    Ok(Study {
-        name: NAME,
-        title: "DragonFly builds under one VM token, and under locks of objects and pages",
-        source: "Matthew Dillon, DragonFly users list, 7 October 2011; commit messages of October 2011",
-        claims,
-        parameters: parameter_list(&parameters, counted, &asked),
-        here: here(&options.here, &parameters, &rows),
+    let shown = Shown {
+        parameters: parameter_list(parameters, *counted, asked),
+        here: here(&options.here, parameters, rows),
         tables: vec![
-            rows_table(&rows, &outcomes, counted, &asked),
-            events_table(&parameters, options.seed),
+            rows_table(rows, outcomes, *counted, asked),
+            events_table(parameters, options.seed),
             finer,
             paths(),
         ],
-        plots: vec![scaling, jobs_plot(&parameters, &rows)],
-        notes: vec![
-            format!(
-                "Rows fitted: {}. All others are predicted. The length of the world's phases comes from \
-                 rows 10 and 11, so those two check arithmetic, not the locks.",
-                asked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-            ),
-            "System time is the work's own and a share of the time that jobs wait at the lock. Until 2013 the \
-             kernel counted the rest of it as idle; that rest differs between the rows (last column) for no \
-             reason that the model has, so one share does not meet them all."
-                .into(),
-            "User time grows from 277 to 360 s between 4 and 48 jobs (caches, distant memory). The model's \
-             work does not grow."
-                .into(),
-        ],
-    })
+        plots: vec![scaling, jobs_plot(parameters, rows)],
+        notes,
+    };
+    Ok((answering(model), shown))
 }
 
 const WORKERS: [u32; 4] = [1, 2, 4, 8];

@@ -5,21 +5,20 @@
 //! reference. References dirty their pages, as in the version used (a read of untouched anonymous
 //! memory would have consumed none, and the tests did exhaust memory).
 
+use std::cell::OnceCell;
+
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::{Experiment, Run, Size};
-use pagelab_model::paging::Machine;
+use pagelab_model::paging::{Costs, Machine};
 use pagelab_model::systems::SystemKind;
 use pagelab_reference::Pattern;
 
-use crate::claim::{
-    Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Table, Tolerance, Value, Verdict,
-};
+use crate::book::{At, Said};
+use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
 use crate::here::{self, Live};
-use crate::published::{Sheet, sheet};
-use crate::{Options, Study, StudyError};
+use crate::{Answers, Options, Shown, StudyError};
 
 const PAPER: &str = "gorman-2002";
-const PUBLISHED: Sheet = sheet!("gorman-2002.csv");
 const REFERENCES: u64 = 2_000_000;
 /// Frames of the machine: «about 25,000 pages», and the smaller test fits into it.
 const FRAMES: u32 = 26_000;
@@ -56,17 +55,6 @@ impl Seen {
         self.worst.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The largest run of neighbouring pages present, as a share of all pages present.
-    fn largest_block(&self) -> f64 {
-        let (mut best, mut run, mut all) = (0usize, 0, 0);
-        for &present in &self.present {
-            run = if present { run + 1 } else { 0 };
-            all += usize::from(present);
-            best = best.max(run);
-        }
-        best as f64 / all.max(1) as f64
-    }
-
     /// The share of the first tenth of the pages that is not in memory at the end.
     fn beginning_lost(&self) -> f64 {
         let tenth = &self.present[..self.present.len() / 10];
@@ -83,11 +71,12 @@ impl Seen {
     }
 }
 
-fn play(system: &str, pattern: &Pattern, pages: u64, seed: u64) -> Seen {
+fn play(system: &str, test: &Test, frames: u32, seek: u64) -> Seen {
     let kind = SystemKind::named(system).expect("one of the model's systems");
-    let stream = pattern.stream(pages, REFERENCES, seed).expect("a pattern that reads no file");
-    let mut machine = Machine::new(stream.pages(), FRAMES, kind.costs, kind.read_ahead);
-    let mut model = kind.build(stream.pages(), FRAMES);
+    let stream =
+        test.pattern.stream(test.pages, REFERENCES, test.seed).expect("a pattern that reads no file");
+    let mut machine = Machine::new(stream.pages(), frames, Costs { seek, ..kind.costs }, kind.read_ahead);
+    let mut model = kind.build(stream.pages(), frames);
     let mut seen = Seen {
         mean: Vec::new(),
         worst: Vec::new(),
@@ -116,38 +105,65 @@ fn play(system: &str, pattern: &Pattern, pages: u64, seed: u64) -> Seen {
     seen
 }
 
+/// A stream of references.
+struct Test {
+    pattern: Pattern,
+    pages: u64,
+    seed: u64,
+}
+
 /// Both systems on one test.
 struct Pair {
     stock: Seen,
     rmap: Seen,
 }
 
-/// Makes the study.
-///
-/// # Errors
-/// When the published outcomes cannot be read.
-pub fn study(options: &Options) -> Result<Study, StudyError> {
-    let published = outcomes()?;
-    let sweep = Pattern::SmoothSinTail;
-    let test = |pattern: &Pattern, pages| {
-        std::thread::scope(|scope| {
-            let stock = scope.spawn(|| play(STOCK, pattern, pages, options.seed));
-            let rmap = play(RMAP, pattern, pages, options.seed);
-            Pair { stock: stock.join().expect("the model does not panic"), rmap }
-        })
-    };
-    let tests = [
-        test(&sweep, 25_000),
-        test(&Pattern::SmoothSinRandom, 25_000),
-        test(&sweep, 50_000),
-        test(&Pattern::SmoothSinRandom, 50_000),
-    ];
-    let names = [
-        "smooth_sin, 25,000 pages",
-        "smooth_sin-random, 25,000 pages",
-        "smooth_sin, 50,000 pages",
-        "smooth_sin-random, 50,000 pages",
-    ];
+const NAMES: [&str; 4] = [
+    "smooth_sin, 25,000 pages",
+    "smooth_sin-random, 25,000 pages",
+    "smooth_sin, 50,000 pages",
+    "smooth_sin-random, 50,000 pages",
+];
+
+/// The four tests on both systems, with the options' change; each is performed when it is first looked at.
+struct Model {
+    options: Options,
+    pairs: [OnceCell<Pair>; 4],
+}
+
+impl Model {
+    fn new(options: &Options) -> Self {
+        Self { options: options.clone(), pairs: Default::default() }
+    }
+
+    fn pair(&self, test: usize) -> &Pair {
+        self.pairs[test].get_or_init(|| perform(&self.options, test))
+    }
+}
+
+/// One of the four tests on both systems.
+fn perform(options: &Options, test: usize) -> Pair {
+    let frames = options.assumed("frames", f64::from(FRAMES)) as u32;
+    let seek = (options.assumed("seek", Costs::PC_2002.seek as f64 / 1e6) * 1e6) as u64;
+    let halved = |yes: bool| if yes { frames / 2 } else { frames };
+    let half = options.without("half-memory");
+    let rmap = if options.without("rmap-is-stock") { STOCK } else { RMAP };
+    let pattern = if test.is_multiple_of(2) { Pattern::SmoothSinTail } else { Pattern::SmoothSinRandom };
+    let test = Test { pattern, pages: if test < 2 { 25_000 } else { 50_000 }, seed: options.seed };
+    std::thread::scope(|scope| {
+        let stock = scope.spawn(|| play(STOCK, &test, halved(half), seek));
+        let rmap = play(rmap, &test, halved(half || options.without("rmap-half-memory")), seek);
+        Pair { stock: stock.join().expect("the model does not panic"), rmap }
+    })
+}
+
+pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
+    Ok(answering(Model::new(options)))
+}
+
+pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
+    let model = Model::new(options);
+    let tests = [0, 1, 2, 3].map(|test| model.pair(test));
     let mut table = Table::new(
         "The four tests on the models",
         "test",
@@ -160,7 +176,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
         ],
     );
     let mut plots = Vec::new();
-    for (name, pair) in names.into_iter().zip(&tests) {
+    for (name, pair) in NAMES.into_iter().zip(tests) {
         table.row(
             name,
             [
@@ -173,17 +189,67 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
         );
         plots.push(plot(name, pair));
     }
-    plots.extend([presence(names[2], &tests[2]), presence(names[3], &tests[3])]);
-    Ok(Study {
-        name: PAPER,
-        title: "Page replacement of Linux 2.4.19 against 2.4.19-rmap14a (VM Regress)",
-        source: "M. Gorman, VM Regress 0.6 and its results, linux-mm, 25 August 2002",
-        claims: claims(&tests, &published),
+    plots.extend([presence(NAMES[2], tests[2]), presence(NAMES[3], tests[3])]);
+    let shown = Shown {
         parameters: parameters(),
-        here: here(&options.here, &names, &tests),
+        here: here(&options.here, &NAMES, &tests),
         tables: vec![table],
         plots,
         notes: notes(&tests),
+    };
+    Ok((answering(model), shown))
+}
+
+/// The claims' figures.
+fn answering(model: Model) -> Answers {
+    Box::new(move |At { id, .. }| {
+        let [small, small_random, large, large_random] = [0, 1, 2, 3];
+        let ratio = |test: usize| {
+            let pair = model.pair(test);
+            let both = format!("{:.1} s and {:.1} s", pair.rmap.total, pair.stock.total);
+            Said::of(pair.rmap.total / pair.stock.total, both)
+        };
+        let both = |test: usize, of: fn(&Seen) -> f64, unit: &str| {
+            let pair = model.pair(test);
+            let (rmap, stock) = (of(&pair.rmap), of(&pair.stock));
+            Said::of(rmap / stock, format!("{rmap:.2}{unit} and {stock:.2}{unit}"))
+        };
+        Some(match id {
+            "small-alike" => ratio(small),
+            "small-random-alike" => ratio(small_random),
+            "small-random-slow" => Said::of(
+                model.pair(small_random).rmap.longest() * 1e3,
+                format!("2.4.19: {:.2} ms", model.pair(small_random).stock.longest() * 1e3),
+            ),
+            "exhausted" => model.pair(large).stock.exhausted.map_or(f64::NAN, |at| at as f64).into(),
+            "large-alike" => ratio(large),
+            "large-better" => {
+                let after = model
+                    .pair(large)
+                    .stock
+                    .exhausted
+                    .map_or(0, |at| (at * WINDOWS as u64 / REFERENCES) as usize);
+                let windows =
+                    model.pair(large).rmap.mean[after..].iter().zip(&model.pair(large).stock.mean[after..]);
+                let better = windows.filter(|(rmap, stock)| rmap < stock).count();
+                (100.0 * better as f64 / (WINDOWS - after) as f64).into()
+            }
+            "large-spikes" => both(large, Seen::longest, " s"),
+            "large-end" => {
+                ((model.pair(large).stock.late(0.02) - model.pair(large).rmap.late(0.02)) * 1e6).into()
+            }
+            "large-beginning" => (100.0 * model.pair(large).rmap.beginning_lost()).into(),
+            "large-random-sooner" => Said::of(
+                model.pair(large_random).stock.total - model.pair(large_random).rmap.total,
+                format!(
+                    "{:.0} s and {:.0} s",
+                    model.pair(large_random).rmap.total,
+                    model.pair(large_random).stock.total
+                ),
+            ),
+            "large-random-unsteady" => both(large_random, Seen::unsteadiness, ""),
+            _ => return None,
+        })
     })
 }
 
@@ -208,7 +274,7 @@ pub(crate) fn live() -> Vec<Live> {
     ]
 }
 
-fn here(runs: &[Run], names: &[&str; 4], tests: &[Pair; 4]) -> Table {
+fn here(runs: &[Run], names: &[&str; 4], tests: &[&Pair; 4]) -> Table {
     let live = live();
     let group = |name: &str, unit, decimals| {
         [format!("{name} 2.4.19"), "rmap14a".to_owned(), "here".to_owned()]
@@ -243,144 +309,6 @@ fn here(runs: &[Run], names: &[&str; 4], tests: &[Pair; 4]) -> Table {
     table
 }
 
-/// The published words for each test, in the order of the file.
-fn outcomes() -> Result<Vec<String>, StudyError> {
-    let rows: Vec<(String, u64, String)> = PUBLISHED.rows()?;
-    if rows.len() != 4 {
-        return Err(PUBLISHED.wrong(format!("{} tests where 4 are due", rows.len())));
-    }
-    Ok(rows.into_iter().map(|(_, _, outcome)| outcome).collect())
-}
-
-fn said(what: &str, published: &str, model: String, verdict: Verdict) -> Claim {
-    Claim::words(PAPER, what, "", Some(published), Value::Words(model), verdict, Split::HeldOut)
-}
-
-/// Shown when `yes`, partly when only `nearly`.
-fn shown(yes: bool, nearly: bool) -> Verdict {
-    match (yes, nearly) {
-        (true, _) => Verdict::Reproduced,
-        (false, true) => Verdict::Partly,
-        (false, false) => Verdict::Not,
-    }
-}
-
-fn claims(tests: &[Pair; 4], published: &[String]) -> Vec<Claim> {
-    let [small, small_random, large, large_random] = tests;
-    let ratio = |pair: &Pair| pair.rmap.total / pair.stock.total;
-    let both = |pair: &Pair| format!("{:.1} s and {:.1} s", pair.stock.total, pair.rmap.total);
-    let alike = |pair: &Pair, within: f64| (ratio(pair) - 1.0).abs() <= within;
-    let spikes = |seen: &Seen| seen.longest() / (seen.total / REFERENCES as f64);
-    let after = large.stock.exhausted.map_or(0, |at| (at * WINDOWS as u64 / REFERENCES) as usize);
-    let quieter = large.rmap.mean[after..]
-        .iter()
-        .zip(&large.stock.mean[after..])
-        .filter(|(rmap, stock)| rmap < stock)
-        .count() as f64
-        / (WINDOWS - after) as f64;
-    let late = (large.stock.late(0.02) - large.rmap.late(0.02)) * 1e6;
-    let block = large.stock.largest_block();
-    let lost = large.rmap.beginning_lost();
-    let sooner = large_random.stock.total - large_random.rmap.total;
-    let (steady, unsteady) = (large_random.stock.unsteadiness(), large_random.rmap.unsteadiness());
-    vec![
-        said(
-            "smooth_sin, 25,000: alike",
-            &published[0],
-            both(small),
-            shown(alike(small, 0.05), alike(small, 0.1)),
-        ),
-        said(
-            "smooth_sin-random, 25,000: alike, rmap with periodic slow accesses",
-            &published[1],
-            format!(
-                "{}; longest accesses {:.1} ms and {:.1} ms",
-                both(small_random),
-                small_random.stock.longest() * 1e3,
-                small_random.rmap.longest() * 1e3
-            ),
-            shown(
-                alike(small_random, 0.05)
-                    && small_random.rmap.longest() > 10.0 * small_random.stock.longest(),
-                alike(small_random, 0.1),
-            ),
-        ),
-        Claim::figure(
-            PAPER,
-            "smooth_sin, 50,000: memory is exhausted near reference",
-            "",
-            1_000_000.0,
-            large.stock.exhausted.map_or(f64::NAN, |at| at as f64),
-            Tolerance::Share(0.15),
-            Split::HeldOut,
-        ),
-        said(
-            "smooth_sin, 50,000: same completion time",
-            "the same",
-            both(large),
-            shown(alike(large, 0.1), alike(large, 0.2)),
-        ),
-        said(
-            "smooth_sin, 50,000: rmap's average is better for most of the test",
-            "much better for most of the test",
-            format!("in {:.0} % of the windows after memory is exhausted", quieter * 100.0),
-            shown(quieter > 0.6, quieter > 0.4),
-        ),
-        said(
-            "smooth_sin, 50,000: rmap has occasional large spikes",
-            "occasional large spikes",
-            format!(
-                "longest access {:.0} times the mean (2.4.19: {:.0} times)",
-                spikes(&large.rmap),
-                spikes(&large.stock)
-            ),
-            shown(
-                large.rmap.longest() > 3.0 * large.stock.longest(),
-                large.rmap.longest() > large.stock.longest(),
-            ),
-        ),
-        said(
-            "smooth_sin, 50,000: at the end rmap is still ahead by about 300,000 µs an access",
-            "about 300,000 µs an access",
-            format!("2.4.19 less rmap14a over the last fiftieth: {late:.0} µs an access"),
-            shown((100_000.0..900_000.0).contains(&late), late > 0.0),
-        ),
-        said(
-            "smooth_sin, 50,000: at the end stock holds one large block",
-            "one large block of pages",
-            format!("the largest block has {:.0} % of the pages present", block * 100.0),
-            shown(block > 0.75, block > 0.4),
-        ),
-        said(
-            "smooth_sin, 50,000: at the end rmap has swapped out some from the beginning",
-            "has swapped out some from the beginning",
-            format!("{:.0} % of the first tenth of the pages are out", lost * 100.0),
-            shown(lost > 0.05, lost > 0.0),
-        ),
-        Claim::figure(
-            PAPER,
-            "smooth_sin-random, 50,000: rmap completes almost 10 minutes sooner",
-            "s",
-            600.0,
-            sooner,
-            Tolerance::Factor(2.0),
-            Split::HeldOut,
-        ),
-        said(
-            "smooth_sin-random, 50,000: stock is consistently bad, rmap alternates quick periods and spikes",
-            &published[3],
-            format!(
-                "deviation of the windows' means: {:.0} % (2.4.19), {:.0} % (rmap14a); longest accesses {:.1} s and {:.1} s",
-                steady * 100.0,
-                unsteady * 100.0,
-                large_random.stock.longest(),
-                large_random.rmap.longest(),
-            ),
-            shown(unsteady > 2.0 * steady, large_random.rmap.longest() > 3.0 * large_random.stock.longest()),
-        ),
-    ]
-}
-
 fn parameters() -> Vec<Parameter> {
     let costs = SystemKind::named(STOCK).expect("one of the model's systems").costs;
     let assumed = |name, value: u64, why| Parameter {
@@ -407,7 +335,7 @@ fn parameters() -> Vec<Parameter> {
     ]
 }
 
-fn notes(tests: &[Pair; 4]) -> Vec<String> {
+fn notes(tests: &[&Pair; 4]) -> Vec<String> {
     let mut notes = vec![
         "Nothing was fitted: the two systems have the parameters of their sources, the machine those of its time. The box's disk, processor and swap were not published, so absolute times cannot be held against it.".to_owned(),
     ];
@@ -469,13 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_outcomes_are_read() {
-        let list = outcomes().unwrap();
-        assert!(list[3].contains("10 minutes"));
-    }
-
-    #[test]
-    fn blocks_and_beginnings() {
+    fn beginnings_and_unsteadiness() {
         let seen = |present: &[bool]| Seen {
             mean: vec![1.0, 1.0],
             worst: vec![1.0],
@@ -485,7 +407,6 @@ mod tests {
             present: present.to_vec(),
         };
         let some = seen(&[false, true, true, false, true, true, true, false, true, true]);
-        assert!((some.largest_block() - 3.0 / 7.0).abs() < 1e-12);
         assert!((some.beginning_lost() - 1.0).abs() < 1e-12);
         assert!(some.unsteadiness().abs() < 1e-12);
     }

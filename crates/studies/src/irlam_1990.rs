@@ -5,23 +5,26 @@ mod sweeps;
 
 use std::thread;
 
-use pagelab_model::sun4::{Outcome, SPARCSTATION_1, Sun4, VmTest};
+use pagelab_model::sun4::{Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Sun4, VmTest};
 use serde::Deserialize;
 
-use crate::claim::{
-    Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict, log_rms,
-};
+use crate::book::{At, Said};
+use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table, log_rms};
 use crate::published::{Sheet, sheet};
-use crate::{Options, StudyError};
+use crate::{Answers, Change, Options, Shown, StudyError};
 
 const NAME: &str = "irlam-1990";
-const PUBLISHED: Sheet = sheet!("irlam-1990.csv");
-/// Runs whose mean is the model's figure: heavily loaded rows vary by a tenth.
-const SEEDS: u64 = 36;
+pub(crate) const PUBLISHED: Sheet = sheet!("irlam-1990.csv");
+/// Runs of which the smallest elapsed time counts, as the author gives it; how many he made is not said.
+const OF: f64 = 5.0;
+/// So many times over, and the mean of that: heavily loaded rows vary by a tenth.
+const GROUPS: u64 = 7;
+/// The same under an ablation, which only has to fail.
+const FEW: u64 = 2;
 /// The knee is the last size at which the speed is above this share of the best.
 const KNEE: f64 = 1.0 / 1.5;
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Row {
     #[serde(rename = "virtual_mb")]
     megabytes: u32,
@@ -44,7 +47,6 @@ struct Mean {
     user: f64,
     system: f64,
     faults: f64,
-    smallest: f64,
     swap_ins: f64,
     allocations: f64,
     steals: f64,
@@ -60,7 +62,6 @@ fn mean(outcomes: &[Outcome]) -> Mean {
         user: average(|o| o.user),
         system: average(|o| o.system),
         faults: average(|o| o.faults as f64),
-        smallest: outcomes.iter().map(|o| o.elapsed).fold(f64::INFINITY, f64::min),
         swap_ins: average(|o| o.swap_ins as f64),
         allocations: average(|o| o.pool.allocations as f64),
         steals: average(|o| o.pool.steals as f64),
@@ -68,8 +69,9 @@ fn mean(outcomes: &[Outcome]) -> Mean {
     }
 }
 
-/// Runs every (system, test) with `seeds` seeds, on all cores.
-fn run_all(cases: &[(Sun4, VmTest)], seeds: std::ops::Range<u64>) -> Vec<Mean> {
+/// Runs every (system, test) with each seed, on all cores; of each `of` runs the one with the smallest elapsed
+/// time counts.
+fn run_all(cases: &[(Sun4, VmTest)], seeds: std::ops::Range<u64>, of: usize) -> Vec<Mean> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
     let next = std::sync::atomic::AtomicUsize::new(0);
     let found = std::sync::Mutex::new(vec![None; cases.len()]);
@@ -82,7 +84,11 @@ fn run_all(cases: &[(Sun4, VmTest)], seeds: std::ops::Range<u64>) -> Vec<Mean> {
                     let Some(index) = cases.len().checked_sub(turn + 1) else { return };
                     let (system, test) = &cases[index];
                     let outcomes: Vec<Outcome> = seeds.clone().map(|seed| system.run(test, seed)).collect();
-                    found.lock().unwrap()[index] = Some(mean(&outcomes));
+                    let smallest = |runs: &[Outcome]| {
+                        runs.iter().copied().min_by(|a, b| a.elapsed.total_cmp(&b.elapsed))
+                    };
+                    let counted: Vec<Outcome> = outcomes.chunks(of).filter_map(smallest).collect();
+                    found.lock().unwrap()[index] = Some(mean(&counted));
                 }
             });
         }
@@ -102,44 +108,102 @@ fn drop_below(share: f64, speeds: &[(u32, f64)]) -> Option<(u32, u32)> {
     after.windows(2).find(|pair| pair[1].1 < share * after[0].1).map(|pair| (pair[0].0, pair[1].0))
 }
 
-/// The study.
-///
-/// # Errors
-/// When the published figures cannot be read.
-pub fn study(options: &Options) -> Result<Study, StudyError> {
-    let published: Vec<Row> = PUBLISHED.rows()?;
-    let system = Sun4::sunos403(SPARCSTATION_1);
-    let seeds = options.seed..options.seed + SEEDS;
+/// The machine under its system, with the options' change.
+fn system(options: &Options) -> Sun4 {
+    let mut system = Sun4::sunos403(SPARCSTATION_1);
+    let costs = &mut system.costs;
+    if options.without("more-pmegs") {
+        system.locked -= 20;
+    } else if options.without("free-reads") {
+        costs.read = 1;
+    } else if options.without("free-start") {
+        (costs.test, costs.test_faults, costs.child, costs.child_faults) = (0, 0, 0, 0);
+    } else if options.without("free-user-faults") {
+        costs.fault_user = 0;
+    } else if options.without("no-eager-swapping") {
+        system.eager_swapping = false;
+    } else if options.without("copies") {
+        system.copies = Copies::All;
+    }
+    system
+}
+
+/// What the claims are answered from.
+#[derive(Clone)]
+struct Model {
+    cases: Vec<(Sun4, VmTest)>,
+    rows: Vec<Mean>,
+    speeds: Vec<(u32, f64)>,
+}
+
+fn model(options: &Options, published: &[Row]) -> Model {
+    let system = system(options);
+    let of = options.assumed("runs", OF) as u64;
+    let groups = if options.change == Change::None { GROUPS } else { FEW };
     let cases: Vec<(Sun4, VmTest)> =
         published.iter().map(|row| (system, VmTest::published(row.megabytes))).collect();
-    let model = run_all(&cases, seeds);
-    let mut claims = Vec::new();
-    let mut tables = vec![rows_table(&published, &model), hatcnt_table(&published, &model)];
-    let speeds: Vec<(u32, f64)> = speeds(&cases, &model);
-    rows_claims(&mut claims, &published, &model, &speeds);
-    let mut plots = rows_plots(&published, &model, &speeds);
-    let (here, line) = here::beside(&options.here, &published, &model, &speeds);
+    let rows = run_all(&cases, options.seed..options.seed + groups * of, of as usize);
+    let speeds = speeds(&cases, &rows);
+    Model { cases, rows, speeds }
+}
+
+/// The claims' figures. The drop of 4 MB processes and the sleeper without eager swapping are runs of their own.
+fn answering(options: &Options, model: Model) -> Answers {
+    let system = model.cases[0].0;
+    let few = options.seed..options.seed + 2;
+    let last = *model.cases.last().expect("sixteen rows");
+    let calm = Sun4 { eager_swapping: false, ..last.0 };
+    let calm = (calm, last.1);
+    Box::new(move |At { id, row }| {
+        let at = || model.rows.get(row.checked_sub(1)?);
+        let reach = |machine: &Machine| (machine.reach() >> 20) as f64;
+        let last = model.rows.last()?;
+        Some(match id {
+            "elapsed" => at()?.elapsed.into(),
+            "faults" => at()?.faults.into(),
+            "user" => at()?.user.into(),
+            "system" => at()?.system.into(),
+            "swap-ins" => at()?.swap_ins.into(),
+            "knee" => knee(&model.speeds).map_or(f64::NAN, |(last, _)| f64::from(last)).into(),
+            "four-mb-processes" => {
+                let drop = sweeps::drop_of_large(system, &few);
+                let text = |(last, next)| format!("between {last} and {next} MB");
+                Said::of(drop.map_or(f64::NAN, |(_, next)| f64::from(next)), drop.map_or("none".into(), text))
+            }
+            "faults-a-steal" => (last.faults / last.steals).into(),
+            "answer-without-eager-swapping" => {
+                let calm = run_all(&[calm], few.clone(), 1)[0].response_ms;
+                last.response_ms.zip(calm).map_or(f64::NAN, |(with, without)| with / without).into()
+            }
+            "reach-sparcstation-1" => reach(&SPARCSTATION_1).into(),
+            "reach-sparcstation-2" => {
+                reach(FAMILY.iter().find(|machine| machine.name.contains("SPARCstation 2"))?).into()
+            }
+            _ => return None,
+        })
+    })
+}
+
+pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
+    let model = model(options, &PUBLISHED.rows::<Row>()?);
+    Ok(answering(options, model))
+}
+
+pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
+    let published: Vec<Row> = PUBLISHED.rows()?;
+    let model = model(options, &published);
+    let system = model.cases[0].0;
+    let (rows, speeds) = (&model.rows, &model.speeds);
+    let mut tables = vec![rows_table(&published, rows), hatcnt_table(&published, rows)];
+    let mut plots = rows_plots(&published, rows, speeds);
+    let (here, line) = here::beside(&options.here, &published, rows, speeds);
     plots[0].series.extend(line);
     let few = options.seed..options.seed + 2;
     let one = options.seed..options.seed + 1;
     let (table, plot) = sweeps::family(&few);
     tables.push(table);
     plots.push(plot);
-    let (table, drop) = sweeps::sizes(&few);
-    tables.push(table);
-    claims.push(Claim::words(
-        NAME,
-        "4 MB processes: where the speed drops",
-        "MB",
-        Some("around 20"),
-        drop.map_or_else(|| "no drop".to_owned(), |(last, next)| format!("between {last} and {next}")),
-        match drop {
-            Some((last, next)) if last <= 20 && next >= 20 => Verdict::Reproduced,
-            Some((last, next)) if last <= 24 && next >= 16 => Verdict::Partly,
-            _ => Verdict::Not,
-        },
-        Split::HeldOut,
-    ));
+    tables.push(sweeps::sizes(&few));
     tables.push(sweeps::rates(&few));
     let (table, plot) = sweeps::remedies(&one);
     tables.push(table);
@@ -148,24 +212,33 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
     let (table, plot) = sweeps::today(options.seed);
     tables.push(table);
     plots.push(plot);
-    Ok(Study {
-        name: NAME,
-        title: "A SPARCstation 1 under vmtest: translations live in 128 pmegs and nowhere else",
-        source: "Gordon Irlam, A Guide to Sun-4 Virtual Memory Performance, comp.sys.sun, 9 July 1990",
-        claims,
+    let error = |of: fn(&Row) -> f64, by: fn(&Mean) -> f64| {
+        log_rms(published.iter().zip(rows).map(|(row, mean)| (of(row), by(mean))))
+    };
+    let shown = Shown {
         parameters: parameters(&system),
         here,
         tables,
         plots,
         notes: vec![
+            format!(
+                "Root mean square log error over all rows: elapsed {:.2}, faults {:.2}.",
+                error(|row| row.elapsed, |mean| mean.elapsed),
+                error(|row| row.faults, |mean| mean.faults)
+            ),
             "The published 24 MB row is slower than the 26 MB row, and the author reports a spread of 30 % \
-             under heavy load. A smooth curve has to pass below the one and above the other; the model \
-             does, and both are just inside the factor asked for."
+             under heavy load. A smooth curve has to pass below the one and above the other."
                 .into(),
             "The victim rule, the pmegs that users can get, the cost of a switch and the layout of a child \
              were chosen with the \
              table in view; the costs were read off it. Only swap-ins, the process size remark and the \
              faults for each steal are predictions."
+                .into(),
+            "The relative speed is 3.5 s times the children through the elapsed time, in the table and here: no \
+             claim of its own."
+                .into(),
+            "That 85 % of the allocations of pmegs were steals is of two days on the author's site, a load that \
+             is not published; vmtest has no such figure."
                 .into(),
             "Swap-ins come from one daemon that sleeps 30 s and finds its pmegs gone. Between 18 and 28 MB \
              the published counts are higher by 4 to 12: other sleepers of that machine, which the model \
@@ -175,7 +248,8 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
              translation alone, not processors."
                 .into(),
         ],
-    })
+    };
+    Ok((answering(options, model), shown))
 }
 
 fn speeds(cases: &[(Sun4, VmTest)], model: &[Mean]) -> Vec<(u32, f64)> {
@@ -190,93 +264,6 @@ fn speeds(cases: &[(Sun4, VmTest)], model: &[Mean]) -> Vec<(u32, f64)> {
         .collect()
 }
 
-fn rows_claims(claims: &mut Vec<Claim>, published: &[Row], model: &[Mean], speeds: &[(u32, f64)]) {
-    let mut figure = |what: String, unit, published, model, tolerance| {
-        let split =
-            if what.contains("swap-ins") || what.contains("taken") { Split::HeldOut } else { Split::Fitted };
-        claims.push(Claim::figure(NAME, what, unit, published, model, tolerance, split));
-    };
-    for (row, mean) in published.iter().zip(model) {
-        figure(
-            format!("{} MB: elapsed", row.megabytes),
-            "s",
-            row.elapsed,
-            mean.elapsed,
-            Tolerance::Factor(1.35),
-        );
-    }
-    for (row, mean) in published.iter().zip(model) {
-        figure(
-            format!("{} MB: translation faults", row.megabytes),
-            "",
-            row.faults,
-            mean.faults,
-            Tolerance::Factor(1.35),
-        );
-    }
-    for (row, &(_, speed)) in published.iter().zip(speeds) {
-        figure(
-            format!("{} MB: relative speed", row.megabytes),
-            "",
-            row.speed,
-            speed,
-            Tolerance::Difference(0.08),
-        );
-    }
-    for (row, mean) in published.iter().zip(model).filter(|(row, _)| row.megabytes >= 24) {
-        figure(
-            format!("{} MB: swap-ins", row.megabytes),
-            "",
-            row.swap_ins,
-            mean.swap_ins,
-            Tolerance::Factor(1.35),
-        );
-    }
-    if let Some(last) = model.last() {
-        figure(
-            "32 MB: faults for each pmeg taken".into(),
-            "",
-            32.0,
-            last.faults / last.steals,
-            Tolerance::Share(0.1),
-        );
-    }
-    let pairs = |of: fn(&Row) -> f64, by: fn(&Mean) -> f64| {
-        log_rms(published.iter().zip(model).map(|(row, mean)| (of(row), by(mean))))
-    };
-    claims.push(Claim::at_most(
-        NAME,
-        "elapsed: root mean square log error of all rows",
-        "",
-        0.12,
-        pairs(|row| row.elapsed, |mean| mean.elapsed),
-        Split::Fitted,
-    ));
-    claims.push(Claim::at_most(
-        NAME,
-        "faults: root mean square log error of all rows",
-        "",
-        0.16,
-        pairs(|row| row.faults, |mean| mean.faults),
-        Split::Fitted,
-    ));
-    let text = |knee: Option<(u32, u32)>| {
-        knee.map_or_else(|| "none".to_owned(), |(last, next)| format!("between {last} and {next}"))
-    };
-    let printed = knee(&published.iter().map(|row| (row.megabytes, row.speed)).collect::<Vec<_>>());
-    let found = knee(speeds);
-    let verdict = if found == printed { Verdict::Reproduced } else { Verdict::Not };
-    claims.push(Claim::words(
-        NAME,
-        "the knee",
-        "MB",
-        Some(&text(printed)),
-        text(found),
-        verdict,
-        Split::Fitted,
-    ));
-}
-
 fn rows_table(published: &[Row], model: &[Mean]) -> Table {
     let columns = ["elapsed", "user", "system"]
         .into_iter()
@@ -284,14 +271,17 @@ fn rows_table(published: &[Row], model: &[Mean]) -> Table {
             [Column::new(format!("{name} published"), "s", 1), Column::new(format!("{name} model"), "s", 1)]
         })
         .chain([
-            Column::new("smallest of the runs", "s", 1),
             Column::new("faults published", "", 0),
             Column::new("faults model", "", 0),
             Column::new("swap-ins published", "", 0),
             Column::new("swap-ins model", "", 1),
         ])
         .collect();
-    let mut table = Table::new("vmtest on a SPARCstation 1 with SunOS 4.0.3", "active memory", columns);
+    let mut table = Table::new(
+        "vmtest on a SPARCstation 1 with SunOS 4.0.3, the smallest of five runs",
+        "active memory",
+        columns,
+    );
     for (row, mean) in published.iter().zip(model) {
         table.row(
             format!("{} MB", row.megabytes),
@@ -302,7 +292,6 @@ fn rows_table(published: &[Row], model: &[Mean]) -> Table {
                 mean.user,
                 row.system,
                 mean.system,
-                mean.smallest,
                 row.faults,
                 mean.faults,
                 row.swap_ins,

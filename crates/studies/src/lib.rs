@@ -1,24 +1,28 @@
 //! The published studies, each held against its model: `pagelab reproduce`.
 //!
-//! A study is one file here and one line in [`STUDIES`]. It reads the published figures (embedded from
-//! `published/`), runs its model and returns a [`Study`]: claims with their distances and verdicts,
-//! parameters with their standing, tables and plots. Runs of the same experiment on a kernel that runs are
+//! A study is one file here, one line in [`STUDIES`], its published figures in `published/` and its claims in
+//! `published/claims/` ([`book`]). Its code runs the model and gives a figure for each claim; the verdicts
+//! follow from the file. Parameters with their standing, tables and plots come with it. Runs of the same experiment on a kernel that runs are
 //! handed in ([`here`]), and laid beside.
 
+pub mod book;
 pub mod claim;
-pub mod dillon_2011;
-pub mod gorman_2002;
+mod dillon_2011;
+mod gorman_2002;
 pub mod here;
-pub mod irlam_1990;
-pub mod mcdougall_2005;
-pub mod mcdougall_2007;
-pub mod morton_2002;
+mod irlam_1990;
+mod mcdougall_2005;
+mod mcdougall_2007;
+mod morton_2002;
 pub mod published;
 
 use pagelab_experiment::Run;
 
+use book::{At, Book, Said};
 pub use claim::{Claim, Study};
+use claim::{Parameter, Plot, Table, scores};
 pub use here::Live;
+use published::Sheet;
 
 /// What can be asked of a study.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,11 +34,39 @@ pub struct Options {
     pub fit: Option<Vec<usize>>,
     /// Runs on a kernel that runs, the oldest first: a study takes the newest of each of its experiments.
     pub here: Vec<Run>,
+    /// The model as it is, or with something changed.
+    pub change: Change,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, fit: None, here: Vec::new() }
+        Self { seed: 1, fit: None, here: Vec::new(), change: Change::None }
+    }
+}
+
+/// A change of a study's model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The model as it is.
+    None,
+    /// An ablation of the study's file of claims.
+    Without(String),
+    /// Another value of one of its assumptions.
+    With(String, f64),
+}
+
+impl Options {
+    /// Whether this ablation is asked for.
+    fn without(&self, ablation: &str) -> bool {
+        matches!(&self.change, Change::Without(name) if name == ablation)
+    }
+
+    /// The value of an assumption: the one asked for, else `usual`.
+    fn assumed(&self, assumption: &str, usual: f64) -> f64 {
+        match &self.change {
+            Change::With(name, value) if name == assumption => *value,
+            _ => usual,
+        }
     }
 }
 
@@ -49,9 +81,27 @@ pub enum StudyError {
         /// What is wrong with it.
         what: String,
     },
+    /// The claims cannot be read, or the model does not answer them.
+    #[error("published/claims/{study}.toml: {what}")]
+    Claims {
+        /// The study.
+        study: &'static str,
+        /// What is wrong.
+        what: String,
+    },
     /// The rows to fit cannot be used.
     #[error("--fit: {0}")]
     Fit(String),
+    /// There is no such change of the model.
+    #[error("{study} has no ablation '{name}'; it has {known}")]
+    Ablation {
+        /// The study.
+        study: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
 }
 
 /// A study by its name.
@@ -61,10 +111,95 @@ pub struct StudyKind {
     pub name: &'static str,
     /// One line for `pagelab reproduce`.
     pub title: &'static str,
-    /// Makes the study.
-    pub make: fn(&Options) -> Result<Study, StudyError>,
+    /// Its file of claims.
+    claims: &'static str,
+    /// Its published tables.
+    sheets: &'static [Sheet],
+    /// The model's figures for the claims, under the options' change.
+    answers: fn(&Options) -> Result<Answers, StudyError>,
+    /// The same, and what is shown besides.
+    make: fn(&Options) -> Result<(Answers, Shown), StudyError>,
     /// The same experiments for a kernel that runs; a few seconds in all.
     pub live: fn() -> Vec<Live>,
+}
+
+/// What a model says to each claim.
+type Answers = Box<dyn Fn(At) -> Option<Said>>;
+
+/// What a study shows besides its claims.
+struct Shown {
+    parameters: Vec<Parameter>,
+    here: Table,
+    tables: Vec<Table>,
+    plots: Vec<Plot>,
+    notes: Vec<String>,
+}
+
+impl StudyKind {
+    /// The file of claims.
+    ///
+    /// # Errors
+    /// When it is not as it must be.
+    pub fn book(&self) -> Result<Book, StudyError> {
+        Book::read(self.name, self.claims)
+    }
+
+    /// The claims with the model's figures under the options' change.
+    ///
+    /// # Errors
+    /// When published figures or claims cannot be read, or the options ask for what there is not.
+    pub fn claims(&self, options: &Options) -> Result<Vec<Claim>, StudyError> {
+        self.claims_that(options, |_, _| true)
+    }
+
+    /// The same of those claims alone that are to be kept, by their name and their ablation.
+    ///
+    /// # Errors
+    /// As [`Self::claims`].
+    pub fn claims_that(
+        &self,
+        options: &Options,
+        keep: impl Fn(&str, Option<&str>) -> bool,
+    ) -> Result<Vec<Claim>, StudyError> {
+        let book = self.checked(options)?;
+        book.judge(self.name, self.sheets, (self.answers)(options)?, keep)
+    }
+
+    /// The file of claims, which has the ablation asked for.
+    fn checked(&self, options: &Options) -> Result<Book, StudyError> {
+        let book = self.book()?;
+        if let Change::Without(name) = &options.change
+            && !book.ablations.contains_key(name)
+        {
+            let known = book.ablations.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(StudyError::Ablation { study: self.name, name: name.clone(), known });
+        }
+        Ok(book)
+    }
+
+    /// The whole study.
+    ///
+    /// # Errors
+    /// As [`Self::claims`].
+    pub fn study(&self, options: &Options) -> Result<Study, StudyError> {
+        let book = self.checked(options)?;
+        let (answers, shown) = (self.make)(options)?;
+        let claims = book.judge(self.name, self.sheets, answers, |_, _| true)?;
+        Ok(Study {
+            name: self.name,
+            title: self.title,
+            source: book.source,
+            scores: scores(&claims),
+            claims,
+            ablations: book.ablations,
+            assumptions: book.assumptions,
+            parameters: shown.parameters,
+            here: shown.here,
+            tables: shown.tables,
+            plots: shown.plots,
+            notes: shown.notes,
+        })
+    }
 }
 
 /// Every study, oldest first.
@@ -72,36 +207,54 @@ pub const STUDIES: &[StudyKind] = &[
     StudyKind {
         name: "irlam-1990",
         title: "Sun-4 pmegs: a SPARCstation 1 under vmtest, and what would have helped",
+        claims: include_str!("../../../published/claims/irlam-1990.toml"),
+        sheets: &[irlam_1990::PUBLISHED],
+        answers: irlam_1990::answers,
         make: irlam_1990::study,
         live: irlam_1990::here::live,
     },
     StudyKind {
         name: "morton-2002",
         title: "reverse maps: the cost of pte_chain at fork, exec and exit, against four others",
+        claims: include_str!("../../../published/claims/morton-2002.toml"),
+        sheets: &[morton_2002::CALLS, morton_2002::RUN, morton_2002::PROFILE],
+        answers: morton_2002::answers,
         make: morton_2002::study,
         live: morton_2002::live,
     },
     StudyKind {
         name: "gorman-2002",
         title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
+        claims: include_str!("../../../published/claims/gorman-2002.toml"),
+        sheets: &[],
+        answers: gorman_2002::answers,
         make: gorman_2002::study,
         live: gorman_2002::live,
     },
     StudyKind {
         name: "mcdougall-2005",
         title: "the Solaris page cache: segmap, segkpm, and who pays when files fill memory",
+        claims: include_str!("../../../published/claims/mcdougall-2005.toml"),
+        sheets: &[mcdougall_2005::PUBLISHED],
+        answers: mcdougall_2005::answers,
         make: mcdougall_2005::study,
         live: mcdougall_2005::live,
     },
     StudyKind {
         name: "mcdougall-2007",
         title: "time in a guest whose virtual processors move between cores",
+        claims: include_str!("../../../published/claims/mcdougall-2007.toml"),
+        sheets: &[],
+        answers: mcdougall_2007::answers,
         make: mcdougall_2007::study,
         live: mcdougall_2007::live,
     },
     StudyKind {
         name: "dillon-2011",
         title: "VM locks: DragonFly builds on 48 processors before and after finer locking",
+        claims: include_str!("../../../published/claims/dillon-2011.toml"),
+        sheets: &[dillon_2011::PUBLISHED],
+        answers: dillon_2011::answers,
         make: dillon_2011::study,
         live: dillon_2011::live,
     },

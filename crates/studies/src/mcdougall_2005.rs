@@ -8,15 +8,14 @@ use pagelab_model::pagecache::segment::{Full, by_scanner, from_cache_list};
 use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory, memstat};
 use pagelab_model::systems::two_handed::Tunables;
 
-use crate::claim::{
-    Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict,
-};
+use crate::book::{At, Said};
+use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
 use crate::here::{self, Live, at};
 use crate::published::{Sheet, sheet};
-use crate::{Options, StudyError};
+use crate::{Answers, Options, Shown, StudyError};
 
 const NAME: &str = "mcdougall-2005";
-const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");
+pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");
 
 /// The machine of the read test, in pages of 8 KiB and a sixteenth of its size: 4 GB with windows of 64 MB.
 const MEMORY: u32 = 32_768;
@@ -60,22 +59,89 @@ fn costs(cells: &[(String, [f64; 2])], release: usize) -> Costs {
     }
 }
 
-/// The study.
-///
-/// # Errors
-/// When the published figures cannot be read.
-pub fn study(options: &Options) -> Result<Study, StudyError> {
+const CASES: [&str; 3] = ["small-in-memory", "large-in-memory", "large-non-cached"];
+
+/// What the claims are answered from.
+struct Model {
+    cells: Vec<(String, [f64; 2])>,
+    /// Where the reads of each case find their page.
+    shares: [Shares; 3],
+    /// By release: µs of a read of each case.
+    reads: [[f64; 3]; 2],
+    /// Seconds to start with 50 GB, before and after.
+    start: [f64; 2],
+    /// The file server before, with priority paging and after, and a shortage after.
+    servers: [Rates; 4],
+}
+
+fn model(options: &Options) -> Result<Model, StudyError> {
     let cells = published()?;
-    let seed = options.seed;
-    let mut claims = Vec::new();
-    let shares: Vec<(&str, Shares)> = [
-        ("small-in-memory", WINDOWS / 2),
-        ("large-in-memory", MEMORY / 4 * 3),
-        ("large-non-cached", MEMORY * 10),
-    ]
-    .map(|(case, file)| (case, random_reads(file, WINDOWS, MEMORY, READS, seed)))
-    .to_vec();
-    let releases = [("Solaris 8", Path::Segmap), ("Solaris 10", Path::Kpm)];
+    let shares = [WINDOWS / 2, MEMORY / 4 * 3, MEMORY * 10]
+        .map(|file| random_reads(file, WINDOWS, MEMORY, READS, options.seed));
+    let reads = [(0, Path::Segmap), (1, Path::Kpm)].map(|(release, path)| {
+        let mut costs = costs(&cells, release);
+        if options.without("free-calls") {
+            costs.call = 0.0;
+        } else if options.without("free-windows") {
+            (costs.map, costs.cross_call) = (0.0, 0.0);
+        } else if options.without("free-reclaim") {
+            costs.reclaim = 0.0;
+        } else if options.without("free-input") {
+            costs.input = 0.0;
+        }
+        shares.each_ref().map(|found| costs.read(path, found, PROCESSORS).own)
+    });
+    let before = if options.without("cyclic-before") { Release::Cyclic } else { Release::Scanner };
+    let priority = if options.without("no-priority") { Release::Scanner } else { Release::Priority };
+    let after = if options.without("no-cyclic") { Release::Scanner } else { Release::Cyclic };
+    let short = if options.without("applications-fit") { LOAD } else { SHORT };
+    let servers = [(before, LOAD), (priority, LOAD), (after, LOAD), (after, short)];
+    let servers = std::thread::scope(|scope| {
+        let start = |(release, load): (Release, Load)| {
+            scope.spawn(move || memory::run(release, &load, 240, options.seed))
+        };
+        servers.map(start).map(|thread| thread.join().unwrap())
+    });
+    let full = full(options);
+    let by = |release, wanted| start_with(&full, release, wanted, options);
+    let wanted = 50 * GB / PAGE;
+    Ok(Model { cells, shares, reads, start: [by(before, wanted), by(after, wanted)], servers })
+}
+
+fn answering(model: Model) -> Answers {
+    Box::new(move |At { id, row }| {
+        let [before, priority, after, short] = &model.servers;
+        let read_in = |rates: &Rates| rates.epi + rates.api;
+        let tunables = memstat::sampled(512_136, 4096, u32::MAX);
+        Some(match id {
+            "read-s8" => (*model.reads[0].get(row.checked_sub(1)?)?).into(),
+            "read-s10" => (*model.reads[1].get(row.checked_sub(1)?)?).into(),
+            "lotsfree" => f64::from(tunables.lotsfree).into(),
+            "fastscan" => f64::from(tunables.fastscan).into(),
+            "start-before" => (model.start[0] / 60.0).into(),
+            "start-after" => model.start[1].into(),
+            "before-loses" => Said::of(read_in(before), format!("sr {:.0}/s", before.sr)),
+            "priority-spares" => Said::of(
+                read_in(priority) / read_in(before),
+                format!("{:.1}/s and {:.1}/s", read_in(priority), read_in(before)),
+            ),
+            "after-scans-not" => after.sr.into(),
+            "after-free" => (100.0 * after.free / f64::from(LOAD.frames)).into(),
+            "short-scans" => short.sr.into(),
+            "short-free" => (8.0 * short.free).into(),
+            "short-pages-out" => (8.0 * short.apo).into(),
+            _ => return None,
+        })
+    })
+}
+
+pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
+    Ok(answering(model(options)?))
+}
+
+pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
+    let model = model(options)?;
+    let cells = &model.cells;
     let mut reads = Table::new(
         "A random read of 8 KiB",
         "case",
@@ -88,42 +154,32 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
             Column::new("Solaris 10 model", "µs", 1),
         ],
     );
-    for (case, found) in &shares {
+    for (n, case) in CASES.into_iter().enumerate() {
+        let found = &model.shares[n];
         let mut figures = vec![Some(100.0 * found.window), Some(100.0 * found.cached)];
-        for (release, (name, path)) in releases.iter().enumerate() {
-            let printed = cell(&cells, case, release);
-            let model = costs(&cells, release).read(*path, found, PROCESSORS).own;
-            let held = *case == "large-non-cached" && release == 1;
-            let split = if held { Split::HeldOut } else { Split::Fitted };
-            let what = format!("{case}, {name}: processor time of a read");
-            claims.push(Claim::figure(NAME, what, "µs", printed, model, Tolerance::Share(0.1), split));
-            figures.extend([Some(printed), Some(model)]);
+        for release in 0..2 {
+            figures.extend([Some(cell(cells, case, release)), Some(model.reads[release][n])]);
         }
-        reads.row(*case, figures);
+        reads.row(case, figures);
     }
-    kstat(&mut claims);
-    divided(&mut claims);
-    let (start, start_plot) = start(&mut claims);
-    let (columns, apps) = server(&mut claims, seed);
-    let (calls, calls_plot) = processors(&cells, &shares[1].1);
-    Ok(Study {
-        name: NAME,
-        title: "The Solaris page cache: segmap and segkpm, the scanner and the cyclic page cache",
-        source: "Richard McDougall, weblog, 12 July 2005 and the entries on memstat and kstat",
-        claims,
-        parameters: parameters(&cells),
+    let (start, start_plot) = start(options);
+    let (columns, apps) = server(&model.servers);
+    let (calls, calls_plot) = processors(cells, &model.shares[1]);
+    let shown = Shown {
+        parameters: parameters(cells),
         here: here(&options.here, &reads),
         tables: vec![reads, calls, columns, apps, start],
         plots: vec![calls_plot, start_plot],
         notes: vec![
             "Five of the six cells give the five costs; the sixth (not cached, Solaris 10) is predicted. \
-             That it meets to within 3 % says that the parts add up, not more."
+             That it meets to within 4 % says that the parts add up, not more."
                 .into(),
             "Neither the processors of the test nor the costs of a cross-call were published: their growth \
              with the number of processors is a prediction from assumed costs."
                 .into(),
         ],
-    })
+    };
+    Ok((answering(model), shown))
 }
 
 /// The sizes that stand for the three cases under the limit.
@@ -155,55 +211,29 @@ fn here(runs: &[Run], reads: &Table) -> Table {
     table
 }
 
-/// `kstat -n system_pages` of a machine with 512,136 pages of 4 KiB.
-fn kstat(claims: &mut Vec<Claim>) {
-    let tunables = memstat::sampled(512_136, 4096, u32::MAX);
-    for (name, printed, model) in [
-        ("lotsfree", 8002, tunables.lotsfree),
-        ("desfree", 4001, tunables.desfree),
-        ("minfree", 2000, tunables.minfree),
-        ("fastscan", 256_068, tunables.fastscan),
-        ("slowscan", 100, tunables.slowscan),
-        ("desscan", 25, tunables.desscan(tunables.lotsfree)),
-    ] {
-        let what = format!("kstat system_pages: {name}");
-        let (printed, model) = (f64::from(printed), f64::from(model));
-        claims.push(Claim::figure(NAME, what, "pages", printed, model, Tolerance::Exact, Split::HeldOut));
-    }
+/// Pages of a GB.
+const OF_GB: f64 = (GB / PAGE) as f64;
+
+/// 64 GB, of which files fill most and lotsfree is free.
+fn full(options: &Options) -> Full {
+    let pages = 64 * GB / PAGE;
+    let free = u64::from(Tunables::solaris(pages as u32, PAGE as u32).lotsfree);
+    Full { pages, files: (options.assumed("files", 54.0) * OF_GB) as u64, free }
 }
 
-/// `::memstat` of the same machine: pages, MB and percent as printed.
-fn divided(claims: &mut Vec<Claim>) {
-    let (total, physmem) = (512_136, 522_272);
-    for (name, pages, megabytes, percent) in [
-        ("Kernel", 53_444, 208, 10),
-        ("Anon", 119_088, 465, 23),
-        ("Exec and libs", 2299, 8, 0),
-        ("Page cache", 29_185, 114, 6),
-        ("Free (cachelist)", 347, 1, 0),
-        ("Free (freelist)", 317_909, 1241, 61),
-    ] {
-        for (unit, printed, model) in [
-            ("MB", megabytes, memstat::megabytes(pages, 4096)),
-            ("%", percent, memstat::percent(pages, total, physmem)),
-        ] {
-            let what = format!("memstat: {name}");
-            let (printed, model) = (printed as f64, model as f64);
-            claims.push(Claim::figure(NAME, what, unit, printed, model, Tolerance::Exact, Split::HeldOut));
+/// Seconds to start with so many pages under a release.
+fn start_with(full: &Full, release: Release, wanted: u64, options: &Options) -> f64 {
+    let zeroed = options.assumed("zeroed", 1.0) * OF_GB;
+    match release {
+        Release::Cyclic => from_cache_list(full, wanted, zeroed),
+        Release::Scanner | Release::Priority => {
+            by_scanner(full, wanted, &Tunables::solaris(full.pages as u32, PAGE as u32), zeroed)
         }
     }
-    let model = memstat::megabytes(physmem, 4096) as f64;
-    let what = "memstat: total";
-    claims.push(Claim::figure(NAME, what, "MB", 2040.0, model, Tolerance::Exact, Split::HeldOut));
 }
 
-/// Pages zeroed a second: 1 GB.
-const ZEROED: f64 = (GB / PAGE) as f64;
-
-fn start(claims: &mut Vec<Claim>) -> (Table, Plot) {
-    let pages = 64 * GB / PAGE;
-    let tunables = Tunables::solaris(pages as u32, PAGE as u32);
-    let full = Full { pages, files: 54 * GB / PAGE, free: u64::from(tunables.lotsfree) };
+fn start(options: &Options) -> (Table, Plot) {
+    let full = full(options);
     let mut table = Table::new(
         "Starting a program with a large segment on 64 GB, of which files fill 54 GB",
         "segment",
@@ -215,38 +245,11 @@ fn start(claims: &mut Vec<Claim>) -> (Table, Plot) {
     let mut before = Vec::new();
     let mut after = Vec::new();
     for gigabytes in [1u64, 2, 5, 10, 20, 30, 40, 50] {
-        let wanted = gigabytes * GB / PAGE;
-        let scanner = by_scanner(&full, wanted, &tunables, ZEROED);
-        let cache = from_cache_list(&full, wanted, ZEROED);
+        let by = |release| start_with(&full, release, gigabytes * GB / PAGE, options);
+        let (scanner, cache) = (by(Release::Scanner), by(Release::Cyclic));
         before.push((gigabytes as f64, scanner));
         after.push((gigabytes as f64, cache));
         table.row(format!("{gigabytes} GB"), [Some(scanner / 60.0), Some(cache)]);
-        if gigabytes == 50 {
-            let minutes = scanner / 60.0;
-            let verdict = match minutes {
-                m if (20.0..=30.0).contains(&m) => Verdict::Reproduced,
-                m if (15.0..=40.0).contains(&m) => Verdict::Partly,
-                _ => Verdict::Not,
-            };
-            claims.push(Claim::words(
-                NAME,
-                "starting with 50 GB, before the cyclic page cache",
-                "min",
-                Some("20 to 30"),
-                minutes,
-                verdict,
-                Split::HeldOut,
-            ));
-            claims.push(Claim::words(
-                NAME,
-                "starting with 50 GB, after",
-                "s",
-                Some("under 60"),
-                cache,
-                if cache < 60.0 { Verdict::Reproduced } else { Verdict::Not },
-                Split::HeldOut,
-            ));
-        }
     }
     let series = |name: &str, points| Series { name: name.into(), published: false, points };
     let printed = |name: &str, points| Series { name: format!("published, {name}"), published: true, points };
@@ -265,31 +268,27 @@ fn start(claims: &mut Vec<Claim>) -> (Table, Plot) {
     (table, plot)
 }
 
-fn server(claims: &mut Vec<Claim>, seed: u64) -> (Table, Table) {
-    let load = Load {
-        frames: 65_536,
-        files: 262_144,
-        reads: 2000,
-        anonymous: 20_000,
-        programs: 2000,
-        hot: 0.5,
-        idle: 120.0,
-        fastscan: 8192,
-    };
-    let short = Load { anonymous: 80_000, hot: 0.3, idle: 60.0, fastscan: u32::MAX, ..load };
+/// 512 MB: a server of files beside applications of 172 MB.
+const LOAD: Load = Load {
+    frames: 65_536,
+    files: 262_144,
+    reads: 2000,
+    anonymous: 20_000,
+    programs: 2000,
+    hot: 0.5,
+    idle: 120.0,
+    fastscan: 8192,
+};
+/// The same with applications that exceed memory.
+const SHORT: Load = Load { anonymous: 80_000, hot: 0.3, idle: 60.0, fastscan: u32::MAX, ..LOAD };
+
+fn server(found: &[Rates; 4]) -> (Table, Table) {
     let cases = [
-        ("2.6 and 7, file server", Release::Scanner, load),
-        ("7 with priority paging, file server", Release::Priority, load),
-        ("8 and later, file server", Release::Cyclic, load),
-        ("8 and later, applications larger than memory", Release::Cyclic, short),
+        "2.6 and 7, file server",
+        "7 with priority paging, file server",
+        "8 and later, file server",
+        "8 and later, applications larger than memory",
     ];
-    let found: Vec<Rates> = std::thread::scope(|scope| {
-        let running: Vec<_> = cases
-            .iter()
-            .map(|(_, release, load)| scope.spawn(move || memory::run(*release, load, 240, seed)))
-            .collect();
-        running.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
     let pages = |name: &'static str| Column::new(name, "/s", 0);
     let kb = |name: &'static str| Column::new(name, "KB/s", 0);
     let mut columns = Table::new(
@@ -323,50 +322,13 @@ fn server(claims: &mut Vec<Claim>, seed: u64) -> (Table, Table) {
             Column::new("the server's hits", "%", 1),
         ],
     );
-    for ((name, ..), r) in cases.iter().zip(&found) {
+    for (name, r) in cases.into_iter().zip(found) {
         let figures = [8.0 * r.free, r.re, r.mf, 8.0 * r.fr, 0.0, r.sr]
             .into_iter()
             .chain([r.epi, r.epo, r.epf, r.api, r.apo, r.apf, r.fpi, r.fpo, r.fpf].map(|pages| 8.0 * pages));
-        columns.row(*name, figures.map(Some));
-        apps.row(*name, [r.epf + r.apf, r.epi + r.api, r.waits, 100.0 * r.hits].map(Some));
+        columns.row(name, figures.map(Some));
+        apps.row(name, [r.epf + r.apf, r.epi + r.api, r.waits, 100.0 * r.hits].map(Some));
     }
-    let [before, priority, after, shortage] = [found[0], found[1], found[2], found[3]];
-    let mut words = |what: &str, published: &str, model: String, shown: bool| {
-        let verdict = if shown { Verdict::Reproduced } else { Verdict::Not };
-        claims.push(Claim::words(NAME, what, "", Some(published), model, verdict, Split::HeldOut));
-    };
-    words(
-        "file server before: the scanner runs always and applications lose pages",
-        "in words",
-        format!("sr {:.0}/s, {:.0} pages of applications a second", before.sr, before.epi + before.api),
-        before.sr > 0.0 && before.epi + before.api > 1.0,
-    );
-    words(
-        "with priority paging: the scanner runs, applications keep their pages",
-        "in words",
-        format!("sr {:.0}/s, {:.1} pages of applications a second", priority.sr, priority.epi + priority.api),
-        priority.sr > 0.0 && priority.epi + priority.api < 0.1 * (before.epi + before.api),
-    );
-    words(
-        "file server after: no scanning, memory free",
-        "sr 0, free about 985,000 KB",
-        format!("sr {:.0}/s, free {:.0} KB of 524,288", after.sr, 8.0 * after.free),
-        after.sr == 0.0 && after.free > 0.3 * f64::from(load.frames),
-    );
-    words(
-        "shortage after: sr above 0, little free, anonymous pages in and out",
-        "sr 65,871 to 238,522, free down to 8,000 KB",
-        format!(
-            "sr {:.0}/s, free {:.0} KB, api {:.0} KB/s",
-            shortage.sr,
-            8.0 * shortage.free,
-            8.0 * shortage.api
-        ),
-        shortage.sr > 0.0
-            && shortage.free < f64::from(load.frames) / 64.0
-            && shortage.api > 0.0
-            && shortage.apo > 0.0,
-    );
     (columns, apps)
 }
 

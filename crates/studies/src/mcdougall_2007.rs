@@ -5,12 +5,11 @@ use pagelab_experiment::experiments::{Clock, Suspicion};
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::clocks::{Binding, Guest, Step};
 
-use crate::claim::{
-    Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance, Verdict,
-};
+use crate::book::{At, Said};
+use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
 use crate::here::{self, Live};
 use crate::published::{Sheet, sheet};
-use crate::{Options, StudyError};
+use crate::{Answers, Options, StudyError};
 
 const NAME: &str = "mcdougall-2007";
 const PUBLISHED: Sheet = sheet!("mcdougall-clock.csv");
@@ -92,30 +91,82 @@ fn show(guest: &Guest, seed: u64) -> Shown {
     shown
 }
 
-/// The study.
-///
-/// # Errors
-/// When the published figures cannot be read.
-pub fn study(options: &Options) -> Result<Study, StudyError> {
+/// The four machines of the rows.
+const MACHINES: [&str; 4] = ["reference", "guest", "guest-numanode", "guest-fixed"];
+
+/// What the claims are answered from: the guests under each binding, and what many runs of them show.
+struct Model {
+    rows: Vec<Row>,
+    cases: [(&'static str, Guest); 7],
+    shown: Vec<Shown>,
+}
+
+fn model(options: &Options) -> Result<Model, StudyError> {
     let rows = published()?;
-    let mut claims = Vec::new();
-    let flags = flags(&rows, &mut claims);
-    let free = guest(&rows);
+    let mut free = guest(&rows);
+    if options.without("one-core") {
+        (free.nodes, free.cores) = (1, 1);
+    } else if options.without("no-tick") {
+        free.tick = 1e-4;
+    }
+    let node = Guest { binding: Binding::Node, ..free };
+    let core = Guest { binding: Binding::Core, ..free };
+    let timer = |guest: Guest| Guest { trusts_counters: options.without("counters-used"), ..guest };
     let cases = [
         ("not bound", free),
-        ("bound to a node", Guest { binding: Binding::Node, ..free }),
-        ("bound to a core", Guest { binding: Binding::Core, ..free }),
-        ("not bound, counters not trusted", Guest { trusts_counters: false, ..free }),
-        (
-            "bound to a node, counters not trusted",
-            Guest { binding: Binding::Node, trusts_counters: false, ..free },
-        ),
-        (
-            "bound to a core, counters not trusted",
-            Guest { binding: Binding::Core, trusts_counters: false, ..free },
-        ),
+        ("bound to a node", node),
+        ("bound to a core", core),
+        ("not bound, counters not trusted", timer(free)),
+        ("bound to a node, counters not trusted", timer(node)),
+        ("bound to a core, counters not trusted", timer(core)),
         ("not bound, counters in step", Guest { between_nodes: 0.0, within_node: 0.0, ..free }),
     ];
+    let shown = cases.iter().map(|(_, guest)| show(guest, options.seed)).collect();
+    Ok(Model { rows, cases, shown })
+}
+
+impl Model {
+    fn wrong(&self, machine: &str) -> Said {
+        let rows = self.rows.iter().filter(|row| row.machine == machine);
+        let wrong: Vec<String> = rows
+            .filter(|row| !row.step.suspicions(SLACK).is_empty())
+            .map(|row| row.second.to_string())
+            .collect();
+        let seconds =
+            if wrong.is_empty() { "none".to_owned() } else { format!("seconds {}", wrong.join(", ")) };
+        Said::of(wrong.len() as f64, seconds)
+    }
+}
+
+fn answering(model: Model) -> Answers {
+    Box::new(move |At { id, .. }| {
+        let [free, node, core, timer] = [0, 1, 2, 3].map(|case: usize| &model.shown[case]);
+        Some(match id {
+            "wrong-reference" => model.wrong(MACHINES[0]),
+            "wrong-guest" => model.wrong(MACHINES[1]),
+            "wrong-numanode" => model.wrong(MACHINES[2]),
+            "wrong-fixed" => model.wrong(MACHINES[3]),
+            "second-and-tick" => core.mean_true.into(),
+            "jump" => {
+                Said::of(free.longest, format!("{:.0} % of runs have a jump", 100.0 * free.runs_with_jump))
+            }
+            "early" => Said::of(node.shortest, format!("{:.1} % of steps end early", 100.0 * node.early)),
+            "part" => node.longest.into(),
+            "true-without-counters" => {
+                ((timer.longest - 1.01).abs().max((timer.shortest - 1.01).abs()) * 1e3).into()
+            }
+            _ => return None,
+        })
+    })
+}
+
+pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
+    Ok(answering(model(options)?))
+}
+
+pub(crate) fn study(options: &Options) -> Result<(Answers, crate::Shown), StudyError> {
+    let model = model(options)?;
+    let (rows, cases) = (&model.rows, &model.cases);
     let mut table = Table::new(
         format!("{RUNS} runs of {STEPS} sleeps of a second"),
         "guest",
@@ -128,8 +179,7 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
             Column::new("mean of the others", "s", 4),
         ],
     );
-    let shown: Vec<Shown> = cases.iter().map(|(_, guest)| show(guest, options.seed)).collect();
-    for ((name, _), s) in cases.iter().zip(&shown) {
+    for ((name, _), s) in cases.iter().zip(&model.shown) {
         let figures = [
             100.0 * s.suspect,
             100.0 * s.early,
@@ -140,26 +190,21 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
         ];
         table.row(*name, figures.map(Some));
     }
-    shapes(&mut claims, &rows, &shown);
-    Ok(Study {
-        name: NAME,
-        title: "Time in a guest on cores whose time stamp counters are not in step",
-        source: "Richard McDougall, weblog, 28 March 2007",
-        claims,
-        parameters: parameters(&free),
-        here: here(&options.here, &rows, &cases, &shown),
-        tables: vec![flags, table],
-        plots: vec![plot(&rows, &cases[..3], options.seed)],
+    let shown = crate::Shown {
+        parameters: parameters(&cases[0].1),
+        here: here(&options.here, rows, cases, &model.shown),
+        tables: vec![flags(rows), table],
+        plots: vec![plot(rows, &cases[..3], options.seed)],
         notes: vec![
-            "One published step is not explained: bound to a node, gettimeofday passed 4.97 s while \
-             gethrtime passed 0.94 s. In the model both clocks rest on the same base. Something else set \
-             the wall clock there, such as a time daemon."
+            "Three published steps are not explained: bound to a node, gettimeofday passed 4.97 s while \
+             gethrtime passed 0.94 s. In the model both clocks rest on the same base."
                 .into(),
             "The size of the jumps is taken from the published rows; that they go forward only, that bound \
              to a node steps end early, and that a core or another timer cures all, is the model's."
                 .into(),
         ],
-    })
+    };
+    Ok((answering(model), shown))
 }
 
 pub(crate) fn live() -> Vec<Live> {
@@ -176,7 +221,7 @@ fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[Shown]) ->
         Column::new("steps called suspect", "%", 1),
     ];
     let mut table = here::table(NAME, &live, runs, "a sleep of a second", columns);
-    for machine in ["reference", "guest", "guest-numanode", "guest-fixed"] {
+    for machine in MACHINES {
         let steps: Vec<&Step> =
             rows.iter().filter(|row| row.machine == machine).map(|row| &row.step).collect();
         let of = |pick: fn(f64, f64) -> f64, value: fn(&Step) -> f64| {
@@ -211,7 +256,7 @@ fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[Shown]) ->
 }
 
 /// The rules tried on every published row.
-fn flags(rows: &[Row], claims: &mut Vec<Claim>) -> Table {
+fn flags(rows: &[Row]) -> Table {
     let mut table = Table::new(
         "The rules of the clock experiment on the published rows (1: holds)",
         "machine and second",
@@ -237,84 +282,7 @@ fn flags(rows: &[Row], claims: &mut Vec<Claim>) -> Table {
             ],
         );
     }
-    for (machine, printed) in
-        [("reference", ""), ("guest", "2"), ("guest-numanode", "1, 2, 7, 8, 14"), ("guest-fixed", "")]
-    {
-        let seconds: Vec<String> = rows
-            .iter()
-            .filter(|row| row.machine == machine && !row.step.suspicions(SLACK).is_empty())
-            .map(|row| row.second.to_string())
-            .collect();
-        let found = seconds.join(", ");
-        let say = |seconds: &str| if seconds.is_empty() { "none".to_owned() } else { seconds.to_owned() };
-        claims.push(Claim::words(
-            NAME,
-            format!("{machine}: seconds whose time is wrong"),
-            "",
-            Some(&say(printed)),
-            say(&found),
-            if found == printed { Verdict::Reproduced } else { Verdict::Not },
-            Split::HeldOut,
-        ));
-    }
     table
-}
-
-fn shapes(claims: &mut Vec<Claim>, rows: &[Row], shown: &[Shown]) {
-    let [free, node, core] = [&shown[0], &shown[1], &shown[2]];
-    let fine = |machine: &str| {
-        let steps: Vec<f64> = rows
-            .iter()
-            .filter(|row| row.machine == machine && row.step.suspicions(SLACK).is_empty())
-            .map(|row| row.step.counter)
-            .collect();
-        steps.iter().sum::<f64>() / steps.len() as f64
-    };
-    claims.push(Claim::figure(
-        NAME,
-        "one core: a sleep of a second and a tick",
-        "s",
-        fine("guest-fixed"),
-        core.mean_true,
-        Tolerance::Share(0.005),
-        Split::HeldOut,
-    ));
-    let mut words = |what: &str, published: &str, model: String, verdict: bool, split| {
-        let verdict = if verdict { Verdict::Reproduced } else { Verdict::Not };
-        claims.push(Claim::words(NAME, what, "", Some(published), model, verdict, split));
-    };
-    words(
-        "not bound: both clocks jump forward together",
-        "177 s in one step of 18",
-        format!(
-            "up to {:.0} s; {:.0} % of runs of 18 steps have a jump",
-            free.longest,
-            100.0 * free.runs_with_jump
-        ),
-        free.longest > 100.0 && free.runs_with_jump > 0.5,
-        Split::Fitted,
-    );
-    words(
-        "bound to a node: steps end early, no jump of minutes",
-        "0.939 s and 0.989 s",
-        format!("down to {:.3} s, {:.1} % of steps early", node.shortest, 100.0 * node.early),
-        node.early > 0.0 && node.longest < 2.0,
-        Split::Fitted,
-    );
-    words(
-        "bound to a node: gettimeofday and gethrtime part",
-        "4.97 s against 0.94 s",
-        "never".into(),
-        false,
-        Split::HeldOut,
-    );
-    words(
-        "one core, counters not used: time is true",
-        "1.005 to 1.010 s",
-        format!("{:.3} to {:.3} s", shown[5].shortest, shown[5].longest),
-        shown[5].suspect == 0.0,
-        Split::HeldOut,
-    );
 }
 
 fn plot(rows: &[Row], cases: &[(&str, Guest)], seed: u64) -> Plot {

@@ -3,20 +3,21 @@
 use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
-use pagelab_model::rmap::mechanism::KINDS;
+use pagelab_model::rmap::mechanism::{KINDS, Work};
 use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
 use pagelab_model::rmap::space::Memory;
 use pagelab_model::rmap::{Costs, Kind, Script, run};
 
-use crate::claim::{Axis, Claim, Column, Parameter, Plot, Series, Split, Standing, Study, Table, Tolerance};
+use crate::book::At;
+use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
 use crate::here::{self, Live};
 use crate::published::{Sheet, sheet};
-use crate::{Options, StudyError};
+use crate::{Answers, Options, Shown, StudyError};
 
 const NAME: &str = "morton-2002";
-const CALLS: Sheet = sheet!("morton-2002-calls.csv");
-const RUN: Sheet = sheet!("morton-2002-run.csv");
-const PROFILE: Sheet = sheet!("morton-2002-profile.csv");
+pub(crate) const CALLS: Sheet = sheet!("morton-2002-calls.csv");
+pub(crate) const RUN: Sheet = sheet!("morton-2002-run.csv");
+pub(crate) const PROFILE: Sheet = sheet!("morton-2002-profile.csv");
 const WITH: &str = "2.5.27-rmap";
 const WITHOUT: &str = "2.5.27-no-rmap";
 const PROCESSORS: f64 = 4.0;
@@ -48,77 +49,154 @@ impl Published {
     }
 }
 
-/// The model's count for a published counter, and whether the layouts were set with it.
-fn count(memory: &Memory, name: &str) -> Option<(f64, Split)> {
+/// The model's count for a published counter.
+fn count(memory: &Memory, name: &str) -> Option<f64> {
     let counts = &memory.counts;
     let chain = memory.chains.counts();
-    let (fitted, held) = (Split::Fitted, Split::HeldOut);
-    let (count, split) = match name {
-        "forks" => (counts.forks, held),
-        "copy_page_range_calls" => (counts.copy_page_range, fitted),
-        "page_add_rmap" => (counts.adds(), held),
-        "page_add_rmap_nope" => (counts.add_nope, fitted),
-        "page_add_rmap_1st" => (chain.add_first, fitted),
-        "page_add_rmap_2nd" => (chain.add_second, fitted),
-        "page_add_rmap_3rd" => (chain.add_more, held),
-        "page_remove_rmap" => (counts.removes(), held),
-        "page_remove_rmap_1st" => (chain.remove_first, held),
-        "page_remove_rmap_nope" => (counts.remove_nope, held),
-        "add_put_dirty_page" => (counts.add_put_dirty_page, fitted),
-        "add_copy_page_range" => (counts.add_copy_page_range, fitted),
-        "add_do_wp_page" => (counts.add_do_wp_page, fitted),
-        "add_do_anonymous_page" => (counts.add_do_anonymous_page, fitted),
-        "add_do_no_page" => (counts.add_do_no_page, fitted),
-        "remove_zap_pte_range" => (counts.remove_zap_pte_range, held),
-        "remove_do_wp_page" => (counts.remove_do_wp_page, held),
-        "do_no_page" => (counts.do_no_page, held),
-        "do_wp_page" => (counts.do_wp_page, fitted),
-        "pte_chain_locks" => (counts.adds() + counts.removes() - counts.add_nope - counts.remove_nope, held),
+    let count = match name {
+        "forks" => counts.forks,
+        "copy_page_range_calls" => counts.copy_page_range,
+        "page_add_rmap" => counts.adds(),
+        "page_add_rmap_nope" => counts.add_nope,
+        "page_add_rmap_1st" => chain.add_first,
+        "page_add_rmap_2nd" => chain.add_second,
+        "page_add_rmap_3rd" => chain.add_more,
+        "page_remove_rmap" => counts.removes(),
+        "page_remove_rmap_1st" => chain.remove_first,
+        "page_remove_rmap_nope" => counts.remove_nope,
+        "add_put_dirty_page" => counts.add_put_dirty_page,
+        "add_copy_page_range" => counts.add_copy_page_range,
+        "add_do_wp_page" => counts.add_do_wp_page,
+        "add_do_anonymous_page" => counts.add_do_anonymous_page,
+        "add_do_no_page" => counts.add_do_no_page,
+        "remove_zap_pte_range" => counts.remove_zap_pte_range,
+        "remove_do_wp_page" => counts.remove_do_wp_page,
+        "do_no_page" => counts.do_no_page,
+        "do_wp_page" => counts.do_wp_page,
+        "pte_chain_locks" => counts.adds() + counts.removes() - counts.add_nope - counts.remove_nope,
         _ => return None,
     };
-    Some((count as f64, split))
+    Some(count as f64)
 }
 
-/// The study.
-///
-/// # Errors
-/// When the published figures cannot be read.
-pub fn study(options: &Options) -> Result<Study, StudyError> {
-    let published = published()?;
-    let costs = Costs::QUAD_PENTIUM_III;
-    let script = Script::published(5);
+/// What the claims are answered from.
+struct Model {
+    five: Memory,
+    ten: Memory,
+    costs: Costs,
+    /// The reverse map whose work counts.
+    kind: Kind,
+}
+
+fn model(options: &Options) -> Model {
+    let script = |instances| {
+        let mut script = Script::published(instances);
+        if options.without("no-exec") {
+            script.execs = false;
+        } else if options.without("no-fork-copy") {
+            script.copies = false;
+        } else if options.without("no-writes") {
+            (script.child_writes, script.parent_writes) = (0, 0);
+        }
+        script
+    };
     let (five, ten) = std::thread::scope(|scope| {
-        let five = scope.spawn(|| run(&script, options.seed));
-        let ten = run(&Script::published(10), options.seed);
+        let five = scope.spawn(|| run(&script(5), options.seed));
+        let ten = run(&script(10), options.seed);
         (five.join().unwrap(), ten)
     });
-    let mut claims = Vec::new();
-    for (name, printed) in &published.calls {
-        if let Some((model, split)) = count(&five, name) {
-            claims.push(Claim::figure(
-                NAME,
-                name.as_str(),
-                "",
-                *printed,
-                model,
-                Tolerance::Share(0.05),
-                split,
-            ));
+    let usual = Costs::QUAD_PENTIUM_III;
+    let mut costs = Costs { miss: options.assumed("miss", usual.miss), ..usual };
+    if options.without("free-chains") {
+        costs = Costs { atomic: 0.0, miss: 0.0, slab: 0.0, call: 0.0 };
+    }
+    let kind = if options.without("lazy-chains") { Kind::Lazy } else { Kind::Chain };
+    Model { five, ten, costs, kind }
+}
+
+impl Model {
+    /// Seconds of adding and of removing in ten copies.
+    fn halves(&self) -> (f64, f64) {
+        let time = |work: &Work| self.costs.time(work) / 1e9;
+        if self.kind == Kind::Chain {
+            let (adding, removing) = self.ten.chains.work();
+            (time(&adding), time(&removing))
+        } else {
+            // Counts go up and down in the same way.
+            let all = time(&self.ten.work(self.kind));
+            (all / 2.0, all / 2.0)
         }
     }
-    identities(&mut claims, &five);
-    times(&mut claims, &published, &ten, &costs)?;
-    contention(&mut claims, &published, &five, &costs)?;
+
+    /// The chance that a lock is found taken: another processor is at that moment in an operation, and that
+    /// is on the same page. The kinds that count take no lock.
+    fn contention(&self, without: [f64; 4]) -> f64 {
+        if self.kind != Kind::Chain {
+            return 0.0;
+        }
+        let held = self.costs.time(&self.five.work(Kind::Chain)) / 1e9;
+        // Half of the ten copies' processor time is that of five.
+        let busy = (without[0] + without[1]) / 2.0 + held;
+        (PROCESSORS - 1.0) * held / busy * self.five.chains.concentration()
+    }
+}
+
+pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
+    answering(model(options), published()?)
+}
+
+fn answering(model: Model, published: Published) -> Result<Answers, StudyError> {
+    let without = published.run(WITHOUT)?;
+    let (add, remove) = model.halves();
+    let system = without[1] + add + remove;
+    let share = without[2] / 100.0 / PROCESSORS;
+    let elapsed = (without[0] + system) / PROCESSORS / share;
+    let slab = {
+        let (adding, removing) = model.ten.chains.work();
+        let work = if model.kind == Kind::Chain {
+            (adding + removing).slab
+        } else {
+            model.ten.work(model.kind).slab
+        };
+        model.costs.slab * work as f64 / 1e9
+    };
+    Ok(Box::new(move |At { id, row }| {
+        Some(match id {
+            "forks" | "counter" => count(&model.five, &published.calls.get(row.checked_sub(1)?)?.0)?.into(),
+            "system-without" => without[1].into(),
+            "system-of-map" => (add + remove).into(),
+            "elapsed-with" => elapsed.into(),
+            "share" => {
+                let seconds = match published.profile.get(row.checked_sub(1)?)?.1.as_str() {
+                    "page_add_rmap" => add,
+                    "page_remove_rmap" => remove,
+                    // What has nothing to do with the reverse map takes as long as without.
+                    function => published.share(WITHOUT, function)? * without[1],
+                };
+                (100.0 * seconds / system).into()
+            }
+            "slab-share" => (100.0 * slab / system).into(),
+            "contention" => (100.0 * model.contention(without)).into(),
+            _ => return None,
+        })
+    }))
+}
+
+pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
+    let published = published()?;
+    let model = model(options);
+    let costs = model.costs;
     let (reclaim, reclaim_plot) = reclaim(&costs);
     let (even, trade_plot) = trade(&costs);
-    Ok(Study {
-        name: NAME,
-        title: "What a reverse map costs fork, exec and exit, and what reclaim gets for it",
-        source: "Andrew Morton, page_add/remove_rmap costs, linux-mm, 24 July 2002",
-        claims,
-        parameters: parameters(&script, &costs),
-        here: here(&options.here, &published, &ten, &costs)?,
-        tables: vec![counts_table(&published, &five), kinds_table(&published, &ten, &costs)?, reclaim, even],
+    let shown = Shown {
+        parameters: parameters(&Script::published(5), &costs),
+        here: here(&options.here, &published, &model.ten, &costs)?,
+        tables: vec![
+            counts_table(&published, &model.five),
+            kinds_table(&published, &model.ten, &costs)?,
+            reclaim,
+            even,
+        ],
         plots: vec![reclaim_plot, trade_plot],
         notes: vec![
             "The kernel's counters are not atomic on four processors: the sums of the published callers \
@@ -133,8 +211,12 @@ pub fn study(options: &Options) -> Result<Study, StudyError> {
             "page_add_rmap comes out cheaper and page_remove_rmap dearer than in the profile: an element's \
              first line is charged to whoever walks it, and interrupts' samples fall where locks are dropped."
                 .into(),
+            "Functions that have nothing to do with the reverse map are taken to cost what they cost without it. \
+             The profile says that some cost more: the chains take their lines out of the cache."
+                .into(),
         ],
-    })
+    };
+    Ok((answering(model, published)?, shown))
 }
 
 /// The script, fifty times in each of as many copies as the machine of the study had processors.
@@ -176,115 +258,6 @@ fn here(runs: &[Run], published: &Published, ten: &Memory, costs: &Costs) -> Res
     Ok(table)
 }
 
-fn identities(claims: &mut Vec<Claim>, memory: &Memory) {
-    let counts = &memory.counts;
-    let chain = memory.chains.counts();
-    let mut exact = |what: &str, left: u64, right: u64| {
-        claims.push(Claim::figure(
-            NAME,
-            format!("identity: {what}"),
-            "",
-            left as f64,
-            right as f64,
-            Tolerance::Exact,
-            Split::HeldOut,
-        ));
-    };
-    exact("1st + 3rd + nope = all adds", counts.adds(), chain.add_first + chain.add_more + counts.add_nope);
-    exact(
-        "file and anonymous adds = do_no_page",
-        counts.do_no_page,
-        counts.add_do_no_page + counts.add_do_anonymous_page,
-    );
-    exact("copies of do_wp_page = removes of do_wp_page", counts.add_do_wp_page, counts.remove_do_wp_page);
-}
-
-fn times(
-    claims: &mut Vec<Claim>,
-    published: &Published,
-    ten: &Memory,
-    costs: &Costs,
-) -> Result<(), StudyError> {
-    let (with, without) = (published.run(WITH)?, published.run(WITHOUT)?);
-    let (adding, removing) = ten.chains.work();
-    let (add, remove) = (costs.time(&adding) / 1e9, costs.time(&removing) / 1e9);
-    let system = without[1] + add + remove;
-    let tenth = Tolerance::Share(0.1);
-    let mut claim = |what: &str, unit, printed, model, tolerance, split| {
-        claims.push(Claim::figure(NAME, what, unit, printed, model, tolerance, split));
-    };
-    claim("ten copies: system time without reverse map", "s", without[1], without[1], tenth, Split::Fitted);
-    claim("ten copies: system time with chains", "s", with[1], system, tenth, Split::HeldOut);
-    let extra = Tolerance::Share(0.2);
-    claim(
-        "ten copies: system time of the reverse map",
-        "s",
-        with[1] - without[1],
-        add + remove,
-        extra,
-        Split::HeldOut,
-    );
-    let share = without[2] / 100.0 / PROCESSORS;
-    let elapsed = |system: f64| (without[0] + system) / PROCESSORS / share;
-    claim(
-        "ten copies: elapsed without reverse map",
-        "s",
-        without[3],
-        elapsed(without[1]),
-        tenth,
-        Split::Fitted,
-    );
-    claim("ten copies: elapsed with chains", "s", with[3], elapsed(system), tenth, Split::HeldOut);
-    for (function, model) in [
-        ("page_add_rmap", add / system),
-        ("page_remove_rmap", remove / system),
-        ("do_wp_page", published.share(WITHOUT, "do_wp_page").unwrap_or(f64::NAN) * without[1] / system),
-        ("do_no_page", published.share(WITHOUT, "do_no_page").unwrap_or(f64::NAN) * without[1] / system),
-        (
-            "copy_page_range",
-            published.share(WITHOUT, "copy_page_range").unwrap_or(f64::NAN) * without[1] / system,
-        ),
-        (
-            "zap_pte_range",
-            published.share(WITHOUT, "zap_pte_range").unwrap_or(f64::NAN) * without[1] / system,
-        ),
-    ] {
-        let Some(printed) = published.share(WITH, function) else { continue };
-        let what = format!("ten copies: {function}'s share of the kernel with chains");
-        claim(&what, "%", printed * 100.0, model * 100.0, Tolerance::Share(0.2), Split::HeldOut);
-    }
-    Ok(())
-}
-
-/// The chance that a lock is found taken: another processor is at that moment in an operation, and that
-/// is on the same page.
-fn contention(
-    claims: &mut Vec<Claim>,
-    published: &Published,
-    five: &Memory,
-    costs: &Costs,
-) -> Result<(), StudyError> {
-    let find = |name: &str| published.calls.iter().find(|(n, _)| n == name).map(|&(_, count)| count);
-    let (Some(contended), Some(locks)) = (find("pte_chain_lock_contended"), find("pte_chain_locks")) else {
-        return Ok(());
-    };
-    let without = published.run(WITHOUT)?;
-    let held = costs.time(&five.work(Kind::Chain)) / 1e9;
-    // Half of the ten copies' processor time is that of five.
-    let busy = (without[0] + without[1]) / 2.0 + held;
-    let model = (PROCESSORS - 1.0) * held / busy * five.chains.concentration();
-    claims.push(Claim::figure(
-        NAME,
-        "five copies: locks found taken",
-        "%",
-        100.0 * contended / locks,
-        100.0 * model,
-        Tolerance::Factor(2.0),
-        Split::HeldOut,
-    ));
-    Ok(())
-}
-
 fn counts_table(published: &Published, five: &Memory) -> Table {
     let mut table = Table::new(
         "Five copies of the script: calls",
@@ -297,7 +270,7 @@ fn counts_table(published: &Published, five: &Memory) -> Table {
         ],
     );
     for (name, printed) in &published.calls {
-        let model = count(five, name).map(|(count, _)| count);
+        let model = count(five, name);
         table.row(
             name.as_str(),
             [

@@ -1,5 +1,7 @@
 //! The published figures: the CSV files of `published/`, embedded, each row read by its columns' names.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 
 use crate::StudyError;
@@ -25,6 +27,14 @@ macro_rules! sheet {
 pub(crate) use sheet;
 
 impl Sheet {
+    /// Every row as texts by the columns' names.
+    ///
+    /// # Errors
+    /// When the file is torn.
+    pub fn records(&self) -> Result<Vec<BTreeMap<String, String>>, StudyError> {
+        self.rows()
+    }
+
     /// Every row; lines that begin with `#` are comments.
     ///
     /// # Errors

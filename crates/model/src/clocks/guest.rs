@@ -37,6 +37,8 @@ pub struct Guest {
     pub binding: Binding,
     /// Whether the guest takes time from the counters; otherwise from a timer that all cores share.
     pub trusts_counters: bool,
+    /// Seconds between two ticks of its clock: sleeps end at one.
+    pub tick: f64,
 }
 
 /// What passed between two readings, in seconds.
@@ -57,8 +59,6 @@ impl Step {
     }
 }
 
-/// A tick of the guest's clock.
-const TICK: f64 = 0.01;
 /// Between the two readings of one step.
 const BETWEEN: f64 = 17e-6;
 
@@ -82,6 +82,7 @@ impl Guest {
         moves: 1.0 / 9.0,
         binding: Binding::None,
         trusts_counters: true,
+        tick: 0.01,
     };
 
     /// Sleeps a second `steps` times and reads both clocks.
@@ -99,12 +100,12 @@ impl Guest {
         for _ in 0..steps {
             // A sleep ends at the first tick after its second is over.
             let start = ticks;
-            while (ticks - start) as f64 * TICK < 1.0 + TICK * 0.5 {
+            while (ticks - start) as f64 * self.tick < 1.0 + self.tick * 0.5 {
                 ticks += 1;
-                state.tick(&mut rng, ticks as f64 * TICK);
+                state.tick(&mut rng, ticks as f64 * self.tick);
             }
             let late = rng.unit() * 0.5e-3;
-            let after = state.read(&mut rng, ticks as f64 * TICK + late);
+            let after = state.read(&mut rng, ticks as f64 * self.tick + late);
             found.push(Step { wall: after.wall - before.wall, counter: after.counter - before.counter });
             before = after;
         }
@@ -127,7 +128,7 @@ impl State<'_> {
 
     fn tick(&mut self, rng: &mut Rng, now: f64) {
         for processor in 0..self.on.len() {
-            if rng.unit() < self.guest.moves * TICK {
+            if rng.unit() < self.guest.moves * self.guest.tick {
                 self.on[processor] = rng.below(u64::from(self.guest.allowed())) as usize;
             }
         }
@@ -163,6 +164,7 @@ mod tests {
             moves: 0.2,
             binding: Binding::None,
             trusts_counters: true,
+            tick: 0.01,
         }
     }
 

@@ -29,9 +29,6 @@ pub fn by_scanner(full: &Full, wanted: u64, tunables: &Tunables, zeroed: f64) ->
     // The front hand goes ahead before the back hand can free anything.
     let mut ahead = f64::from(tunables.handspread);
     while got < wanted {
-        if free + files < 1.0 {
-            return f64::INFINITY;
-        }
         // The program takes what is above throttlefree as fast as it can zero it.
         let taken = (free - f64::from(tunables.minfree)).clamp(0.0, zeroed / WAKEUPS).min(wanted - got);
         got += taken;
@@ -44,7 +41,8 @@ pub fn by_scanner(full: &Full, wanted: u64, tunables: &Tunables, zeroed: f64) ->
         files -= freed;
         free += freed;
         seconds += 1.0 / WAKEUPS;
-        if taken == 0.0 && freed == 0.0 && scanned == 0.0 {
+        // Either nothing is scanned, or nothing is left that scanning could free.
+        if taken == 0.0 && freed == 0.0 && (scanned == 0.0 || files <= 0.0) {
             return f64::INFINITY;
         }
     }
@@ -70,5 +68,6 @@ mod tests {
         assert!(scanner > 780_000.0 / f64::from(tunables.fastscan), "{scanner}");
         assert!((from_cache_list(&full, 800_000, 131_072.0) - 6.1).abs() < 0.1);
         assert!(from_cache_list(&full, 1 << 20, 1e5).is_infinite());
+        assert!(by_scanner(&full, 1 << 20, &tunables, 131_072.0).is_infinite());
     }
 }

@@ -19,12 +19,16 @@ pub struct Script {
     pub child_writes: u32,
     /// Pages that the parent writes after a fork.
     pub parent_writes: u32,
+    /// Whether fork copies the parent's entries; otherwise a child begins with none.
+    pub copies: bool,
+    /// Whether the programs are executed; otherwise the shell's children only exit.
+    pub execs: bool,
 }
 
 impl Script {
     /// As published, with this many copies.
     pub fn published(instances: u32) -> Self {
-        Self { instances, iterations: 500, child_writes: 20, parent_writes: 12 }
+        Self { instances, iterations: 500, child_writes: 20, parent_writes: 12, copies: true, execs: true }
     }
 }
 
@@ -65,12 +69,15 @@ pub fn run(script: &Script, seed: u64) -> Memory {
 
 fn step(memory: &mut Memory, script: &Script, it: &mut Instance) {
     let fork = |memory: &mut Memory, parent: Mapper| {
-        let child = memory.fork(parent);
+        let child = if script.copies { memory.fork(parent) } else { memory.fork_empty() };
         memory.write_own(child, script.child_writes);
         memory.write_own(parent, script.parent_writes);
         child
     };
     let exec = |memory: &mut Memory, process: Mapper, program: &Program| {
+        if !script.execs {
+            return;
+        }
         let pages = 1 + u32::from(memory.counts.execs.is_multiple_of(SECOND_ARGUMENT_PAGE));
         memory.exec(process, program, pages);
     };

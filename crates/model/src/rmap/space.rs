@@ -128,6 +128,12 @@ impl Memory {
         child
     }
 
+    /// A fork that copies nothing: the child has no mapping.
+    pub fn fork_empty(&mut self) -> Mapper {
+        self.counts.forks += 1;
+        self.process()
+    }
+
     /// `exec`: the old entries go; `arguments` pages of the new stack are there; then the program
     /// touches its pages.
     pub fn exec(&mut self, process: Mapper, program: &Program, arguments: u32) {

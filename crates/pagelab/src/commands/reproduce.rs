@@ -12,8 +12,8 @@ use pagelab_notebook::{Notebook, Problem};
 use pagelab_report::plot::{self, Numbers};
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
-use pagelab_studies::claim::{self, Claim, Distance, Standing, Study, Table, Tolerance, Value, Verdict};
-use pagelab_studies::{Live, Options, STUDIES, StudyKind, here, named};
+use pagelab_studies::claim::{self, Claim, Distance, Role, Score, Standing, Study, Table, Tolerance, scores};
+use pagelab_studies::{Change, Live, Options, STUDIES, StudyError, StudyKind, here, named};
 
 use crate::context::Context;
 use crate::failure::usage;
@@ -25,7 +25,7 @@ use crate::progress::Work;
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab reproduce                       every claim of every paper\n  pagelab reproduce gorman-2002           one paper in full\n  pagelab reproduce mcdougall-2005 --on host   and run the same experiment on this machine, in seconds\n  pagelab reproduce --html studies.html   the same with plots\n"
+    before_help = "Examples:\n  pagelab reproduce                       every claim of every paper\n  pagelab reproduce gorman-2002           one paper in full\n  pagelab reproduce mcdougall-2005 --on host   and run the same experiment on this machine, in seconds\n  pagelab reproduce --html studies.html   the same with plots\n  pagelab reproduce irlam-1990 --without more-pmegs   what fails with 20 pmegs more\n"
 )]
 pub struct Arguments {
     /// The paper; none: all of them, as one table of claims
@@ -41,6 +41,9 @@ pub struct Arguments {
     /// The rows to fit parameters with, where a study fits any; the others are predicted
     #[arg(long, value_name = "ROWS", value_delimiter = ',')]
     fit: Option<Vec<usize>>,
+    /// Make the model without one of its mechanisms: an ablation that the paper's page lists
+    #[arg(long, value_name = "ABLATION", requires = "paper")]
+    without: Option<String>,
     /// The seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -66,12 +69,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         None => None,
     };
     let here = newest(&kinds, context)?;
-    let options = Options { seed: arguments.seed, fit: arguments.fit.clone(), here };
+    let change = arguments.without.clone().map_or(Change::None, Change::Without);
+    let options = Options { seed: arguments.seed, fit: arguments.fit.clone(), here, change };
     let work = Work::new("reproducing", context.quiet);
     let mut studies = Vec::new();
     for (n, kind) in kinds.iter().enumerate() {
         work.at(n as f64 / kinds.len() as f64);
-        studies.push((kind.make)(&options)?);
+        studies.push(kind.study(&options).map_err(|error| match error {
+            StudyError::Ablation { .. } | StudyError::Fit(_) => usage(error.to_string()),
+            other => other.into(),
+        })?);
     }
     drop(work);
     if arguments.json {
@@ -81,7 +88,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     } else {
         let claims: Vec<&Claim> = studies.iter().flat_map(|s| &s.claims).collect();
         say!("{}", claims_table(&claims, true, context));
-        summary(&claims);
+        sentences(&score(&claims), "", "  ", &context.style);
         // What has not been measured here is said of one paper, not six times of all.
         for (study, kind) in studies.iter().zip(&kinds) {
             if here::measured(&(kind.live)(), &options.here) {
@@ -140,16 +147,13 @@ fn newest(kinds: &[&StudyKind], context: &Context) -> Result<Vec<Run>> {
     loaded.collect()
 }
 
-/// A value in its unit.
-pub fn value(value: &Value, unit: &str) -> String {
-    match value {
-        Value::Words(words) => words.clone(),
-        Value::Number(number) => format!("{} {unit}", text::count(*number)).trim_end().to_owned(),
-    }
+/// A figure in its unit.
+fn figure(number: f64, unit: &str) -> String {
+    format!("{} {unit}", text::count(number)).trim_end().to_owned()
 }
 
 /// How far model and published are apart.
-pub fn distance(claim: &Claim) -> String {
+fn distance(claim: &Claim) -> String {
     match claim.distance {
         None => DASH.to_owned(),
         Some(Distance::Ratio(ratio)) => format!("× {ratio:.2}"),
@@ -157,37 +161,41 @@ pub fn distance(claim: &Claim) -> String {
     }
 }
 
-/// How close the model was asked to come; a dash where the published side is words.
-pub fn asked(claim: &Claim) -> String {
-    let words = |value: &Value| matches!(value, Value::Words(_));
-    if words(&claim.model) || claim.published.as_ref().is_some_and(words) {
-        return DASH.to_owned();
-    }
+/// How close the model was asked to come.
+fn asked(claim: &Claim) -> String {
+    let count = text::count;
     match claim.tolerance {
         Tolerance::Factor(factor) => format!("× {factor}"),
-        Tolerance::Share(share) => format!("{} %", text::count(100.0 * share)),
+        Tolerance::Share(share) => format!("{} %", count(100.0 * share)),
         Tolerance::Difference(most) => format!("± {most}"),
-        Tolerance::AtMost(limit) => format!("≤ {limit}"),
-        Tolerance::AtLeastPublished => "≥".to_owned(),
+        Tolerance::Range(from, to) => format!("{} to {}", count(from), count(to)),
+        Tolerance::AtMost(limit) => format!("≤ {}", count(limit)),
+        Tolerance::AtLeast(limit) => format!("≥ {}", count(limit)),
         Tolerance::Exact => "exact".to_owned(),
     }
 }
 
 /// The cells of a claim.
-pub fn row(claim: &Claim) -> Vec<String> {
-    let published = claim.published.as_ref().map_or_else(|| DASH.to_owned(), |v| value(v, claim.unit));
+fn row(claim: &Claim) -> Vec<String> {
+    let published = match (&claim.words, claim.published) {
+        (Some(words), _) => words.clone(),
+        (None, Some(number)) => figure(number, &claim.unit),
+        (None, None) => DASH.to_owned(),
+    };
+    let detail = claim.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
     vec![
         claim.what.clone(),
         published,
-        value(&claim.model, claim.unit),
+        figure(claim.model, &claim.unit) + &detail,
         distance(claim),
         asked(claim),
+        claim.role.name().to_owned(),
         claim.verdict.name().to_owned(),
     ]
 }
 
 /// The columns of a table of claims.
-pub const HEADINGS: [&str; 6] = ["claim", "published", "model", "distance", "asked", "verdict"];
+const HEADINGS: [&str; 7] = ["claim", "published", "model", "distance", "asked", "role", "verdict"];
 
 fn claims_table(claims: &[&Claim], papers: bool, context: &Context) -> String {
     let rows: Vec<Vec<String>> = claims
@@ -204,24 +212,31 @@ fn claims_table(claims: &[&Claim], papers: bool, context: &Context) -> String {
     text::table(&headings, &rows, &context.style)
 }
 
-fn summary(claims: &[&Claim]) {
-    let count = |verdict| claims.iter().filter(|c| c.verdict == verdict).count();
-    say!(
-        "{} claims: {} reproduced, {} partly, {} not.",
-        claims.len(),
-        count(Verdict::Reproduced),
-        count(Verdict::Partly),
-        count(Verdict::Not)
-    );
+/// How many claims of each role were reproduced; identities are said, not counted.
+fn score(claims: &[&Claim]) -> String {
+    let scores = scores(claims.iter().copied());
+    let (given, counted): (Vec<&Score>, Vec<&Score>) =
+        scores.iter().partition(|score| score.role == Role::Identity);
+    let said: Vec<String> = counted
+        .iter()
+        .map(|score| {
+            let partly =
+                if score.partly > 0 { format!(" ({} more partly)", score.partly) } else { String::new() };
+            format!("{} {} of {}{partly}", score.role.name(), score.reproduced, score.claims)
+        })
+        .collect();
+    let given =
+        given.first().map_or_else(String::new, |score| format!("; {} identities not counted", score.claims));
+    format!("Reproduced: {}{given}.", said.join(", "))
 }
 
 fn in_full(study: &Study, context: &Context) {
     sentences(&format!("{}: {}", study.name, study.title), "", "  ", &context.style);
-    sentences(study.source, "", "  ", &context.style);
+    sentences(&study.source, "", "  ", &context.style);
     say!();
     let claims: Vec<&Claim> = study.claims.iter().collect();
     say!("{}", claims_table(&claims, false, context));
-    summary(&claims);
+    sentences(&score(&claims), "", "  ", &context.style);
     for table in std::iter::once(&study.here).chain(&study.tables) {
         say!();
         sentences(&table.title, "", "  ", &context.style);
@@ -237,10 +252,48 @@ fn in_full(study: &Study, context: &Context) {
         })
         .collect();
     say!("{}", text::table(&["parameter", "value", "from"], &rows, &context.style));
+    for (title, headings, rows) in [assumptions(study), ablations(study)].into_iter().flatten() {
+        say!("\n{title}");
+        say!("{}", text::table(&headings, &rows, &context.style));
+    }
     for note in &study.notes {
         say!();
         sentences(&format!("Note: {note}"), "", "  ", &context.style);
     }
+}
+
+/// A table of words: its title, headings and rows.
+type Words = (&'static str, Vec<&'static str>, Vec<Vec<String>>);
+
+/// The assumed values that decide a verdict; none where there are none.
+fn assumptions(study: &Study) -> Option<Words> {
+    let row = |assumption: &claim::Assumption| {
+        let count = text::count;
+        let (from, to) = assumption.holds;
+        let decided = study.claims.iter().find(|claim| claim.id == assumption.decides);
+        let others: Vec<String> = assumption.otherwise.iter().map(|&value| count(value)).collect();
+        vec![
+            assumption.what.clone(),
+            figure(assumption.value, &assumption.unit),
+            decided.map_or_else(|| DASH.to_owned(), |claim| claim.what.clone()),
+            format!("{} to {}", count(from), count(to)),
+            others.join(", "),
+        ]
+    };
+    let headings = vec!["assumed", "value", "decides", "same verdict", "another at"];
+    let rows: Vec<Vec<String>> = study.assumptions.iter().map(row).collect();
+    (!rows.is_empty()).then_some(("Assumed values that decide a verdict", headings, rows))
+}
+
+/// The changes of the model under which claims fail.
+fn ablations(study: &Study) -> Option<Words> {
+    let row = |(name, what): (&String, &String)| {
+        let own = |claim: &&Claim| claim.ablation.as_ref() == Some(name);
+        let count = study.claims.iter().filter(own).count();
+        vec![name.clone(), what.clone(), count.to_string()]
+    };
+    let headings = vec!["ablation", "what it takes away", "claims that must fail"];
+    Some(("Ablations (--without)", headings, study.ablations.iter().map(row).collect()))
 }
 
 /// A table's headings, with units.
@@ -254,7 +307,7 @@ pub fn headings(table: &Table) -> Vec<String> {
 
 /// A table's cells.
 pub fn rows(table: &Table) -> Vec<Vec<String>> {
-    let cell = |(figure, column): (&Option<f64>, &pagelab_studies::claim::Column)| {
+    let cell = |(figure, column): (&Option<f64>, &claim::Column)| {
         figure.map_or_else(|| DASH.to_owned(), |v| format!("{v:.*}", usize::from(column.decimals)))
     };
     table
@@ -300,7 +353,11 @@ fn section(study: &Study) -> Section {
         ["parameter", "value", "from"].map(str::to_owned).to_vec(),
         parameters.collect(),
     ));
-    let mut paragraphs = vec![format!("{}. {}", study.title, study.source)];
+    for (title, headings, rows) in [assumptions(study), ablations(study)].into_iter().flatten() {
+        tables.push(texts(title, headings.into_iter().map(str::to_owned).collect(), rows));
+    }
+    let claims: Vec<&Claim> = study.claims.iter().collect();
+    let mut paragraphs = vec![score(&claims), format!("{}. {}", study.title, study.source)];
     paragraphs.extend(study.notes.iter().cloned());
     Section {
         heading: study.name.to_owned(),

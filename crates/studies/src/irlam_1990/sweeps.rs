@@ -93,8 +93,15 @@ pub(super) fn family(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
     (table, plot)
 }
 
-/// Processes of other sizes; also where 4 MB processes lose a third of their speed.
-pub(super) fn sizes(seeds: &std::ops::Range<u64>) -> (Table, Option<(u32, u32)>) {
+/// Where 4 MB processes lose a third of their speed: the last size before, and the next.
+pub(super) fn drop_of_large(system: Sun4, seeds: &std::ops::Range<u64>) -> Option<(u32, u32)> {
+    let cases: Vec<(Sun4, VmTest)> = (1..=8).map(|children| (system, short(children, 4 << 20))).collect();
+    let model = run_all(&cases, seeds.clone(), 1);
+    knee(&speeds(&cases, &model))
+}
+
+/// Processes of other sizes.
+pub(super) fn sizes(seeds: &std::ops::Range<u64>) -> Table {
     let mut table = Table::new(
         "Processes of other sizes on a SPARCstation 1: speed relative to the best",
         "size of a process",
@@ -104,17 +111,13 @@ pub(super) fn sizes(seeds: &std::ops::Range<u64>) -> (Table, Option<(u32, u32)>)
             .chain([Column::new("lost a third at", "MB", 0)])
             .collect(),
     );
-    let mut drop = None;
     for megabytes in [1u64, 2, 4] {
         let speeds = sweep(Sun4::sunos403(SPARCSTATION_1), megabytes << 20, 1, seeds);
         let at = |size: u32| speeds.iter().find(|&&(mb, _)| mb == size).map(|&(_, speed)| speed);
-        if megabytes == 4 {
-            drop = knee(&speeds);
-        }
         let lost = knee(&speeds).map(|(_, next)| f64::from(next));
         table.row(format!("{megabytes} MB"), [8, 12, 16, 20, 24, 28].into_iter().map(at).chain([lost]));
     }
-    (table, drop)
+    table
 }
 
 /// Other switching rates.
@@ -129,7 +132,7 @@ pub(super) fn rates(seeds: &std::ops::Range<u64>) -> Table {
     for poll in polls {
         let cases: Vec<(Sun4, VmTest)> =
             [1, 8, 9, 12, 16].map(|children| (system, VmTest { poll, ..short(children, 2 << 20) })).to_vec();
-        let model = run_all(&cases, seeds.clone());
+        let model = run_all(&cases, seeds.clone(), 1);
         let speeds = speeds(&cases, &model);
         table.row(format!("{} ms", poll * 10), speeds[1..].iter().map(|&(_, speed)| Some(speed)));
     }
@@ -172,7 +175,7 @@ pub(super) fn remedies(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
             [2].into_iter().chain(sizes).map(move |mb| (system, VmTest { poll, ..VmTest::published(mb) }))
         })
         .collect();
-    let model = run_all(&cases, seeds.clone());
+    let model = run_all(&cases, seeds.clone(), 1);
     let each = sizes.len() + 1;
     let last = model[each - 1].elapsed;
     let mut series = Vec::new();
@@ -223,7 +226,7 @@ pub(super) fn rules(published: &[Row], seeds: &std::ops::Range<u64>) -> Table {
         .iter()
         .flat_map(|&(_, system)| published.iter().map(move |row| (system, VmTest::published(row.megabytes))))
         .collect();
-    let model = run_all(&cases, seeds.clone());
+    let model = run_all(&cases, seeds.clone(), 1);
     for (index, (name, _)) in variants.iter().enumerate() {
         let of = &model[index * published.len()..(index + 1) * published.len()];
         table.row(

@@ -1,0 +1,222 @@
+//! The claims of a study as data: `published/claims/STUDY.toml`.
+//!
+//! Each claim says what was published and where, what the figure was to the model (its role), how close the
+//! model must come and why, and the ablation: the change of the model under which the claim must fail. A
+//! claim about a published table stands for one claim a row. The study's code gives the model's figure by
+//! the claim's name; it knows nothing of verdicts.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::StudyError;
+use crate::claim::{Assumption, Claim, Distance, Role, Tolerance};
+use crate::published::Sheet;
+
+/// A study's file of claims.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Book {
+    /// The citation.
+    pub source: String,
+    /// Changes of the model, by name, and what each takes away.
+    pub ablations: BTreeMap<String, String>,
+    /// Assumed values on which a verdict depends.
+    #[serde(default, rename = "assumption")]
+    pub assumptions: Vec<Assumption>,
+    #[serde(rename = "claim")]
+    entries: Vec<Entry>,
+}
+
+/// A claim, or one for each row of a published table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    /// With `{column}` for what a row has there, `{row}` for its number from 1.
+    what: String,
+    #[serde(default)]
+    unit: String,
+    published: Option<f64>,
+    /// The file of `published/` and its column, where the figures stand in a table.
+    table: Option<(String, String)>,
+    /// Which rows, by number from 1.
+    #[serde(default)]
+    rows: Vec<usize>,
+    words: Option<String>,
+    printed: String,
+    role: Role,
+    tolerance: Tolerance,
+    why: String,
+    ablation: Option<String>,
+}
+
+/// What the model says to a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// The figure.
+    pub figure: f64,
+    /// What it comes from, in words.
+    pub detail: Option<String>,
+    /// What the published figure was to the model, if not what the file says.
+    pub role: Option<Role>,
+}
+
+impl From<f64> for Said {
+    fn from(figure: f64) -> Self {
+        Self { figure, detail: None, role: None }
+    }
+}
+
+impl Said {
+    /// A figure, and what it comes from.
+    pub fn of(figure: f64, detail: impl Into<String>) -> Self {
+        Self { figure, detail: Some(detail.into()), role: None }
+    }
+}
+
+/// Where a claim stands: its name, and the number of its row from 1 if it is about one of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At<'a> {
+    /// The claim's name.
+    pub id: &'a str,
+    /// The row; 0 where there is none.
+    pub row: usize,
+}
+
+impl Book {
+    /// Reads a study's file of claims.
+    ///
+    /// # Errors
+    /// When it is not as it must be.
+    pub fn read(study: &'static str, text: &str) -> Result<Self, StudyError> {
+        let wrong = |what: String| StudyError::Claims { study, what };
+        let book: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        for entry in &book.entries {
+            match &entry.ablation {
+                Some(name) if book.ablations.contains_key(name) => {}
+                Some(name) => return Err(wrong(format!("claim {}: no ablation {name}", entry.id))),
+                None if entry.role == Role::Identity => {}
+                None => return Err(wrong(format!("claim {}: names no ablation that fails it", entry.id))),
+            }
+        }
+        Ok(book)
+    }
+
+    /// Every claim to keep, by its name and its ablation, with what the model says to it.
+    ///
+    /// # Errors
+    /// When a table or a row is missing, or the model has no figure for a claim.
+    pub fn judge(
+        &self,
+        study: &'static str,
+        sheets: &[Sheet],
+        model: impl Fn(At) -> Option<Said>,
+        keep: impl Fn(&str, Option<&str>) -> bool,
+    ) -> Result<Vec<Claim>, StudyError> {
+        let mut claims = Vec::new();
+        for entry in self.entries.iter().filter(|entry| keep(&entry.id, entry.ablation.as_deref())) {
+            let wrong =
+                |what: String| StudyError::Claims { study, what: format!("claim {}: {what}", entry.id) };
+            let mut add = |row: usize, what: String, published: Option<f64>| {
+                let said = model(At { id: &entry.id, row });
+                let said = said.ok_or_else(|| wrong(format!("the model has no figure for row {row}")))?;
+                claims.push(entry.claim(study, row, what, published, said));
+                Ok(())
+            };
+            let Some((file, column)) = &entry.table else {
+                add(0, entry.what.clone(), entry.published)?;
+                continue;
+            };
+            let sheet = sheets.iter().find(|sheet| sheet.file == file);
+            let rows = sheet.ok_or_else(|| wrong(format!("no file {file}")))?.records()?;
+            for &row in &entry.rows {
+                let fields = row.checked_sub(1).and_then(|index| rows.get(index));
+                let fields = fields.ok_or_else(|| wrong(format!("{file} has no row {row}")))?;
+                let figure = fields.get(column).and_then(|text| text.parse().ok());
+                let figure: f64 =
+                    figure.ok_or_else(|| wrong(format!("{file}, row {row}: no figure in {column}")))?;
+                let what = fields
+                    .iter()
+                    .fold(entry.what.replace("{row}", &row.to_string()), |what, (name, text)| {
+                        what.replace(&format!("{{{name}}}"), text)
+                    });
+                add(row, what, Some(figure))?;
+            }
+        }
+        Ok(claims)
+    }
+}
+
+impl Entry {
+    fn claim(&self, study: &str, row: usize, what: String, published: Option<f64>, said: Said) -> Claim {
+        let model = said.figure;
+        let distance = published.map(|published| match self.tolerance {
+            Tolerance::Difference(_) | Tolerance::Exact => Distance::Difference(model - published),
+            _ if published == 0.0 => Distance::Difference(model - published),
+            _ => Distance::Ratio(model / published),
+        });
+        Claim {
+            paper: study.to_owned(),
+            id: if row == 0 { self.id.clone() } else { format!("{}/{row}", self.id) },
+            what,
+            unit: self.unit.clone(),
+            published,
+            words: self.words.clone(),
+            printed: self.printed.clone(),
+            model,
+            detail: said.detail,
+            distance,
+            tolerance: self.tolerance,
+            why: self.why.clone(),
+            verdict: self.tolerance.judge(published.unwrap_or(f64::NAN), model),
+            role: said.role.unwrap_or(self.role),
+            ablation: self.ablation.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::Verdict;
+
+    const TEXT: &str = r#"
+        source = "someone"
+        [ablations]
+        off = "nothing happens"
+        [[claim]]
+        id = "rows"
+        what = "{name} of row {row}"
+        unit = "s"
+        table = ["t.csv", "time"]
+        rows = [2]
+        printed = "table 1"
+        role = "held_out"
+        tolerance = { share = 0.1 }
+        why = "a tenth"
+        ablation = "off"
+    "#;
+    const SHEET: Sheet = Sheet { file: "t.csv", text: "# rows\nname,time\na,1\nb,2\n" };
+
+    #[test]
+    fn a_table_gives_a_claim_for_each_row_asked_for() {
+        let book = Book::read("t", TEXT).unwrap();
+        let claims =
+            book.judge("t", &[SHEET], |at| (at.row == 2).then(|| Said::from(2.1)), |_, _| true).unwrap();
+        assert_eq!((claims[0].what.as_str(), claims[0].published), ("b of row 2", Some(2.0)));
+        assert_eq!((claims[0].verdict, claims[0].id.as_str()), (Verdict::Reproduced, "rows/2"));
+        assert_eq!(claims[0].distance, Some(Distance::Ratio(1.05)));
+    }
+
+    #[test]
+    fn a_claim_that_nothing_fails_or_nobody_answers_is_refused() {
+        let error = |text: &str| Book::read("t", text).unwrap_err().to_string();
+        assert!(error(&TEXT.replace("ablation = \"off\"", "")).contains("names no ablation"));
+        assert!(error(&TEXT.replace("= \"off\"", "= \"on\"")).contains("no ablation on"));
+        assert!(error(&TEXT.replace("why", "because")).contains("because"));
+        let book = Book::read("t", TEXT).unwrap();
+        assert!(book.judge("t", &[SHEET], |_| None, |_, _| true).is_err());
+        assert!(book.judge("t", &[], |_| Some(1.0.into()), |_, _| true).is_err());
+    }
+}
