@@ -85,11 +85,11 @@ impl<'a> Replays<'a> {
     }
 
     /// The runs in batches for this many workers. The runs of a batch share one pass over the stream. Their tables
-    /// take up to 16 bytes a page and run; when all workers together would need more than half a GiB, there are
+    /// take up to 40 bytes a page and run; when all workers together would need more than half a GiB, there are
     /// more batches.
     pub fn batches(&self, workers: usize) -> Vec<Range<usize>> {
         let (runs, workers) = (self.runs.len(), workers.clamp(1, self.runs.len().max(1)));
-        let alive = usize::try_from(BUDGET / (16 * u64::from(self.stream.pages()) + 1)).unwrap_or(usize::MAX);
+        let alive = usize::try_from(BUDGET / (40 * u64::from(self.stream.pages()) + 1)).unwrap_or(usize::MAX);
         // As few passes as the budget allows, and no worker with less to do than another by more than a run.
         let size = (alive / workers).clamp(1, runs.div_ceil(workers).max(1));
         (0..runs).step_by(size).map(|first| first..runs.min(first + size)).collect()

@@ -1,7 +1,7 @@
 //! Page replacement policies from the literature, each in a file with its source.
 //!
 //! They answer one question: with this many frames, which references of a stream miss? Pages are
-//! dense numbers, so a policy indexes arrays and needs no hash; 16 bytes a page at most. Systems
+//! dense numbers, so a policy indexes arrays and needs no hash; 16 bytes a page for most, 40 for CLOCK-Pro. Systems
 //! with reserves, dirty pages and time are composed elsewhere; nothing here has a clock.
 
 pub mod arc;
