@@ -1,11 +1,13 @@
 //! The same trace, policy and size on libCacheSim and here, in turns, one thread each.
 //!
 //! ```text
-//! cargo bench -p pagelab-model --bench against_libcachesim -- zipf FILE OBJECTS REQUESTS EXPONENT
+//! cargo bench -p pagelab-model --bench against_libcachesim -- write PATTERN PAGES REFERENCES FILE
+//! cargo bench -p pagelab-model --bench against_libcachesim -- misses CACHESIM
 //! cargo bench -p pagelab-model --bench against_libcachesim -- CACHESIM TRACE ROUNDS FRAMES...
 //! ```
 //!
-//! The first form writes a trace in the format of both (oracleGeneral). The second, for each policy and
+//! The first form writes a trace in the format of both (oracleGeneral). The second prints the misses that libCacheSim
+//! counts on the generated patterns, which tests/patterns.csv holds. The third, for each policy and
 //! size, runs in turns: libCacheSim's `cachesim` (a program the reader builds), the same work here from
 //! the file on (reading, numbering the pages, replaying), and the replay alone from dense page numbers.
 //! It prints medians of the rounds in nanoseconds a request with the least and the greatest, the
@@ -33,6 +35,21 @@ const POLICIES: [(&str, &str); 7] = [
     ("s3-fifo", "s3fifo"),
     ("2q", "2q"),
     ("arc", "arc"),
+];
+
+/// Name here and there of the policies whose misses are compared; the parameters are those of libCacheSim's
+/// definitions.
+const COUNTED: [(&str, &str); 10] = [
+    ("fifo", "fifo"),
+    ("lru", "lru"),
+    ("clock", "clock"),
+    ("sieve", "sieve"),
+    ("s3-fifo:fill=small", "s3fifo"),
+    ("2q", "2q"),
+    ("arc", "arc"),
+    ("lfu", "lfu"),
+    ("slru", "slru"),
+    ("opt", "belady"),
 ];
 
 /// Times of one kind of run, in nanoseconds a request.
@@ -137,8 +154,7 @@ fn compare(program: &str, trace: &Path, rounds: usize, sizes: &[u32]) {
 }
 
 /// Writes a stream as oracleGeneral, requests counted from 1.
-fn write_zipf(path: &str, objects: u64, requests: u64, exponent: f64) {
-    let stream = Pattern::Zipf(exponent).stream(objects, requests, 1).unwrap_or_else(|e| panic!("{e}"));
+fn write(stream: &Stream, path: &Path) {
     let mut upcoming = vec![-1i64; stream.pages() as usize];
     let mut bytes = vec![0u8; stream.len() * 24];
     for (i, (&page, record)) in stream.references().iter().zip(bytes.chunks_exact_mut(24)).enumerate().rev() {
@@ -148,7 +164,63 @@ fn write_zipf(path: &str, objects: u64, requests: u64, exponent: f64) {
         record[12..16].copy_from_slice(&4096u32.to_le_bytes());
         record[16..].copy_from_slice(&next.to_le_bytes());
     }
-    std::fs::write(path, bytes).unwrap_or_else(|e| panic!("cannot write {path}: {e}"));
+    std::fs::write(path, bytes).unwrap_or_else(|e| panic!("cannot write {}: {e}", path.display()));
+}
+
+/// Prints what libCacheSim counts on the generated patterns. It prints four digits of the miss ratio, which is the
+/// exact count for 10,000 references.
+fn misses(program: &str) {
+    const REFERENCES: u32 = 10_000;
+    const FRAMES: [u32; 13] = [20, 33, 50, 77, 100, 144, 200, 301, 400, 500, 640, 801, 960];
+    // The simulator makes small tables for a trace of this name, else of 128 MiB for each policy and size.
+    let folder = std::env::temp_dir().join(format!("pagelab-{}", std::process::id()));
+    let file = folder.join("data/trace.oracleGeneral.bin");
+    std::fs::create_dir_all(folder.join("data")).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    println!("# pattern,pages,references,seed,policy,frames,misses");
+    for pattern in [
+        "smooth-sin",
+        "smooth-sin-0.6",
+        "smooth-sin-random",
+        "uniform",
+        "zipf:0.6",
+        "zipf:0.8",
+        "zipf:1",
+        "drift",
+    ] {
+        let parsed: Pattern = pattern.parse().expect("a pattern");
+        let stream = parsed.stream(1000, REFERENCES.into(), 1).expect("the pattern fits");
+        write(&stream, &file);
+        // All at once: a run takes seconds, however short the trace.
+        let output = Command::new(program)
+            .arg(&file)
+            .args([
+                "oracleGeneral",
+                &COUNTED.map(|(_, theirs)| theirs).join(","),
+                &FRAMES.map(|f| f.to_string()).join(","),
+            ])
+            .args(["--ignore-obj-size", "1", "--num-thread", "1"])
+            .current_dir(&folder)
+            .output()
+            .unwrap_or_else(|e| panic!("cannot run {program}: {e}"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // In the order of the policies, then of the sizes.
+        let mut found = text.lines().filter_map(|line| {
+            let size = line.split_once("cache size")?.1.trim_start().split_once(',')?.0.to_owned();
+            let ratio: f64 = line.split_once(" miss ratio ")?.1.split(',').next()?.parse().ok()?;
+            Some((size, ratio))
+        });
+        for (ours, _) in COUNTED {
+            for frames in FRAMES {
+                let (size, ratio) = found.next().unwrap_or_else(|| panic!("too few results: {text}"));
+                assert_eq!(size, frames.to_string(), "{text}");
+                println!(
+                    "{pattern},1000,{REFERENCES},1,{ours},{frames},{}",
+                    (ratio * f64::from(REFERENCES)).round()
+                );
+            }
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
 }
 
 fn main() {
@@ -156,10 +228,12 @@ fn main() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let number = |word: &str| word.parse::<u64>().unwrap_or_else(|e| panic!("'{word}': {e}"));
     match words[..] {
-        ["zipf", file, objects, requests, exponent] => {
-            let exponent = exponent.parse().expect("an exponent such as 1.0");
-            write_zipf(file, number(objects), number(requests), exponent);
+        ["write", pattern, pages, references, file] => {
+            let pattern: Pattern = pattern.parse().unwrap_or_else(|e| panic!("{e}"));
+            let stream = pattern.stream(number(pages), number(references), 1);
+            write(&stream.unwrap_or_else(|e| panic!("{e}")), Path::new(file));
         }
+        ["misses", program] => misses(program),
         [program, trace, rounds, ref sizes @ ..] if !sizes.is_empty() => {
             let sizes: Vec<u32> = sizes.iter().map(|word| number(word) as u32).collect();
             compare(program, Path::new(trace), number(rounds).max(1) as usize, &sizes);
