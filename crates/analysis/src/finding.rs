@@ -211,6 +211,16 @@ pub enum What {
     },
     /// Counters recorded over time.
     Recording,
+    /// Misses of a stream at several memory sizes.
+    Curve {
+        /// The stream.
+        stream: String,
+    },
+    /// The working set over time.
+    WorkingSet {
+        /// The stream or the process.
+        of: String,
+    },
     /// A note of a run that spoils it.
     Warning {
         /// The note.

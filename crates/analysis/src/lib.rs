@@ -35,6 +35,8 @@ pub fn primary_metric(experiment: &Experiment) -> Option<&'static str> {
         Experiment::Seqread(_) => Some("bandwidth.buffered"),
         Experiment::Clock(_) => Some("clock.step.worst"),
         Experiment::Command(_) => Some("time.elapsed"),
+        Experiment::Replay(_) | Experiment::Mrc(_) => Some("miss.ratio.mean"),
+        Experiment::Wss(_) => Some("working-set.mean"),
         Experiment::Record(_) => None,
     }
 }

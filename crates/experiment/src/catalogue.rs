@@ -97,6 +97,10 @@ definitions! {
     READ_CPU_BEYOND = "read.cpu.beyond", Nanoseconds, Lower, "fileread: processor time of a read from a file larger than the limit";
     BANDWIDTH_BUFFERED = "bandwidth.buffered", BytesPerSecond, Higher, "seqread: bytes a second through the page cache, at the best transfer size";
     BANDWIDTH_DIRECT = "bandwidth.direct", BytesPerSecond, Higher, "seqread: bytes a second around the page cache, at the best transfer size";
+    MISSES = "misses", Count, Lower, "replay, mrc: misses at the largest memory size";
+    MISS_RATIO_MEAN = "miss.ratio.mean", Share, Lower, "replay, mrc: mean miss ratio over the memory sizes";
+    WORKING_SET_MEAN = "working-set.mean", Pages, Neither, "wss: mean pages of the working set";
+    WORKING_SET_PEAK = "working-set.peak", Pages, Neither, "wss: most pages of the working set";
     PAGES_PRESENT = "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
 }
 
@@ -140,6 +144,7 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("disk.read-ahead", "bytes that the device of the scratch files reads ahead at most"),
     ("cgroup.version", "1, 2, or none"),
     ("memory.limit", "bytes of the limit in force"),
+    ("set FILE", "a file of the kernel's that was set for the run: its value, read back"),
     ("guest.image", "the kernel image that a guest booted"),
     ("guest.accel", "how the guest's processor is made: kvm, tcg or icount"),
     ("guest.cpus", "processors of the guest"),

@@ -159,6 +159,12 @@ impl Refusal {
     }
 }
 
+impl From<String> for Refusal {
+    fn from(sentence: String) -> Self {
+        Self(sentence)
+    }
+}
+
 /// Gives the declared argument `key` the `value`; `Ok(false)` where the type declares no such argument.
 ///
 /// # Errors

@@ -120,6 +120,7 @@ impl fmt::Display for Unsupported {
         let Self { what, target, why, remedy, honoured_by } = self;
         match what {
             What::Experiment => write!(f, "{target} does not perform this experiment: it {why}")?,
+            What::Parameter(name) if name == "program" => write!(f, "{target} {why}")?,
             What::Parameter(name) => write!(f, "{target} does not honour --{name}: it {why}")?,
             What::Condition(name) => write!(f, "{target} does not honour {name}: it {why}")?,
             What::Machine => write!(f, "{target} {why}")?,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::{Origin, Size};
 use strum::VariantNames;
 
@@ -88,7 +89,7 @@ impl Options {
     ///
     /// # Errors
     /// A sentence that says what is wrong.
-    pub fn parse(pairs: &[(String, String)]) -> Result<Self, String> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<Self, Refusal> {
         let mut options = Self::default();
         for (key, value) in pairs {
             match key.as_str() {
@@ -100,10 +101,12 @@ impl Options {
                 "ram" => {
                     options.ram = match value.parse().map_err(|e| format!("ram: {e}"))? {
                         Size::Bytes(bytes) => bytes,
-                        Size::Pages(_) => return Err(format!("ram={value}: write bytes, such as 512M")),
+                        Size::Pages(_) => {
+                            return Err(format!("ram={value}: write bytes, such as 512M").into());
+                        }
                     };
                     if options.ram < 128 << 20 {
-                        return Err(format!("ram={value}: a guest needs at least 128M"));
+                        return Err(format!("ram={value}: a guest needs at least 128M").into());
                     }
                 }
                 "append" => options.append.clone_from(value),
@@ -115,7 +118,7 @@ impl Options {
                 "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
                     options.machine = Some(value.clone());
                 }
-                "machine" => return Err(format!("'{value}' is no machine of QEMU's")),
+                "machine" => return Err(format!("'{value}' is no machine of QEMU's").into()),
                 "init" => options.init = Some(value.into()),
                 "modules" => options.modules = Some(value.into()),
                 "timeout" => {
@@ -126,7 +129,9 @@ impl Options {
                 }
                 _ => {
                     let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
-                    return Err(format!("a kernel has no option '{key}': it is one of {}", known.join(", ")));
+                    return Err(
+                        format!("a kernel has no option '{key}': it is one of {}", known.join(", ")).into()
+                    );
                 }
             }
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Work;
 use pagelab_experiment::observation::{Level, Note, Unit};
 use pagelab_experiment::plan::Settled;
@@ -52,7 +53,7 @@ impl Guest {
     ///
     /// # Errors
     /// A sentence: no image, or impossible options.
-    pub fn new(path: &Path, pairs: &[(String, String)]) -> Result<Self, String> {
+    pub fn new(path: &Path, pairs: &[(String, String)]) -> Result<Self, Refusal> {
         let options = Options::parse(pairs)?;
         let image = Image::open(path).map_err(|e| e.to_string())?;
         Ok(Self { image, options, without_kvm: false })
@@ -279,7 +280,9 @@ pub fn honours(target: &str, experiment: &Experiment) -> Result<(), Unsupported>
     let parameter = |name: &str| What::Parameter(name.to_owned());
     match experiment {
         Experiment::Command(_) => no(What::Experiment, "has no programs but pagelab's own"),
-        Experiment::Record(_) => no(What::Experiment, "has no load to perform for a recording"),
+        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
+            no(What::Experiment, "has no load to perform for it")
+        }
         Experiment::Faultscale(scale) if scale.work == Work::Build => {
             no(parameter("work"), "has no compiler")
         }

@@ -29,8 +29,8 @@ pub fn perform(
         Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
         Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
         Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),
-        Experiment::Record(_) => {
-            Err(Failure::unsupported("a recording has no load to perform", "use 'pagelab record'"))
+        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
+            Err(Failure::unsupported("this has no load to perform", "use pagelab record, replay, mrc or wss"))
         }
     }
 }

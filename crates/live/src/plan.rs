@@ -81,7 +81,7 @@ fn machine(failure: Failure) -> Unsupported {
         FailureKind::Refused { remedy } | FailureKind::Unsupported { remedy } => remedy.clone(),
         _ => String::new(),
     };
-    let why = format!("cannot perform this: {}", failure.what);
+    let why = format!("refused: {}", failure.what);
     Unsupported::new(HOST, What::Machine, why, remedy)
 }
 
@@ -96,12 +96,14 @@ fn possible(experiment: &Experiment) -> Result<(), Unsupported> {
         Err(Unsupported::new(HOST, What::Parameter(name.to_owned()), why, remedy))
     };
     match experiment {
-        Experiment::Record(_) => Err(Unsupported::new(
-            HOST,
-            What::Experiment,
-            "has no load to perform for a recording",
-            "use 'pagelab record'",
-        )),
+        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
+            Err(Unsupported::new(
+                HOST,
+                What::Experiment,
+                "has no load to perform for it",
+                "use pagelab record, replay, mrc or wss",
+            ))
+        }
         Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
             for (name, value) in [("pages", paging.pages), ("references", paging.references)] {
                 if value > u64::from(u32::MAX) {
@@ -291,7 +293,12 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
             pagelab_experiment::experiments::Work::Build => None,
             _ => Some(scale.workers.len() as f64 * scale.seconds),
         },
-        Experiment::Forkstorm(_) | Experiment::Command(_) | Experiment::Record(_) => None,
+        Experiment::Forkstorm(_)
+        | Experiment::Command(_)
+        | Experiment::Record(_)
+        | Experiment::Replay(_)
+        | Experiment::Mrc(_)
+        | Experiment::Wss(_) => None,
     }
 }
 

@@ -72,7 +72,9 @@ impl Model {
     /// When there is no such model, option or value.
     pub fn new(name: &str, options: &[(String, String)]) -> Result<Self, ModelError> {
         match Published::named(name) {
-            Some(system) => system.with(options).map(Kind::Published).map(Self).map_err(ModelError),
+            Some(system) => {
+                system.with(options).map(Kind::Published).map(Self).map_err(|e| ModelError(e.to_string()))
+            }
             None => PagingModel::new(name, options).map(Kind::Paging).map(Self),
         }
     }
@@ -135,7 +137,7 @@ impl Model {
     fn honours(&self, key: &str, value: &str) -> Result<(), Dishonoured> {
         let no = |why: &str, remedy: &str| Err((why.to_owned(), remedy.to_owned()));
         match (key, &self.0) {
-            ("memory", Kind::Paging(PagingModel { frames: Some(_), .. })) => {
+            ("memory", Kind::Paging(PagingModel { frames: Some(_), .. })) if value != "none" => {
                 no("has frames=N, which stands for the memory limit", "give one of the two")
             }
             ("memory", Kind::Published(system)) if value != "none" && !system.honours_memory() => {

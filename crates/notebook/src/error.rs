@@ -61,8 +61,13 @@ pub enum Problem {
     #[error("the notebook cannot be opened; check that its folder is there and may be written")]
     CannotOpen,
     /// A name or number that no run has.
-    #[error("no run '{0}' in this notebook (see: pagelab list)")]
-    NoRun(String),
+    #[error("no run '{name}' in this notebook{} (see: pagelab list)", meant.as_ref().map(|run| format!("; did you mean {run}?")).unwrap_or_default())]
+    NoRun {
+        /// What was asked for.
+        name: String,
+        /// The run that was probably meant.
+        meant: Option<String>,
+    },
     /// A name that another run has.
     #[error("there is a run '{0}' already; choose another --name")]
     NameTaken(String),

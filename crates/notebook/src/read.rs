@@ -1,5 +1,6 @@
 //! Reads runs back.
 
+use pagelab_experiment::declaration::closest;
 use pagelab_experiment::observation::{
     Better, Column, Counter, Histogram, Level, Metric, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
@@ -163,7 +164,14 @@ pub(crate) fn resolve(c: &Connection, text: &str) -> Result<RunId, Problem> {
     {
         found = find("SELECT id FROM run WHERE id = ?1", &id)?;
     }
-    found.ok_or_else(|| Problem::NoRun(text.to_owned()))
+    match found {
+        Some(run) => Ok(run),
+        None => {
+            let names: Vec<String> = rows(c, "SELECT name FROM run", [], |row| row.get(0))?;
+            let meant = closest(text, names.iter().map(String::as_str)).map(str::to_owned);
+            Err(Problem::NoRun { name: text.to_owned(), meant })
+        }
+    }
 }
 
 /// A run, whose arrays may take what `budget` has left.
@@ -173,7 +181,7 @@ pub(crate) fn run(c: &Connection, id: RunId, budget: &Budget) -> Result<Run, Pro
             Ok((plain(row, 0), plain(row, 1)))
         })
         .optional()?;
-    let (name, pagelab) = named.ok_or_else(|| Problem::NoRun(id.to_string()))?;
+    let (name, pagelab) = named.ok_or_else(|| Problem::NoRun { name: id.to_string(), meant: None })?;
     let part = budget.for_run();
     let run = whole_run(c, id, &part).map_err(|error| match why(&error, &pagelab) {
         Some(why) => Problem::Unreadable { run: name, why },

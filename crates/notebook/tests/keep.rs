@@ -168,7 +168,7 @@ fn names_numbers_and_the_newest() {
         assert_eq!(notebook.resolve(text).unwrap(), id, "{text}");
     }
     for text in ["@0", "@4", "@", "@x", "99", "", "mapanon", "@-1"] {
-        assert!(matches!(notebook.resolve(text).unwrap_err().problem, Problem::NoRun(_)), "{text}");
+        assert!(matches!(notebook.resolve(text).unwrap_err().problem, Problem::NoRun { .. }), "{text}");
     }
     assert!(matches!(notebook.begin_run(&header("before")).unwrap_err().problem, Problem::NameTaken(_)));
     for name in ["@1", "17"] {

@@ -99,7 +99,7 @@ pub enum Command {
     /// This machine's clock for another's 'run clock --reference'
     Clock(clock::Arguments),
     /// The experiments and every parameter
-    Experiments(catalogue::Arguments),
+    Experiments(catalogue::ExperimentArguments),
     /// The targets
     Targets(catalogue::TargetArguments),
     /// The reference patterns

@@ -6,6 +6,7 @@
 mod bug;
 mod cli;
 mod commands;
+mod computed;
 mod context;
 mod dry_run;
 mod failure;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     bug::install();
     // Where the size of files is limited, a write gives an error and does not end the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    commands::completions::answer();
     match commands::dispatch(cli::Cli::parse()) {
         Ok(code) => code,
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,

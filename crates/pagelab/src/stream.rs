@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
 use pagelab_experiment::Size;
+use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::size::SizeError;
 use pagelab_reference::trace::{self, Format, Options, Reading};
 use pagelab_reference::{Pattern, Stream};
@@ -147,19 +148,19 @@ pub enum Memory {
 }
 
 impl FromStr for Memory {
-    type Err = String;
+    type Err = Refusal;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Refusal> {
         match text.trim().strip_suffix('%') {
             None => text
                 .parse()
                 .map(Self::Size)
-                .map_err(|e: SizeError| format!("{e}, or a percentage of the pages")),
+                .map_err(|e: SizeError| Refusal::new(format!("{e}, or a percentage of the pages"))),
             Some(number) => {
                 let percent = number.parse().ok().filter(|p: &f64| *p > 0.0 && *p <= 100.0);
-                percent
-                    .map(Self::Percent)
-                    .ok_or_else(|| format!("'{text}': write a percentage of the pages above 0 and up to 100"))
+                percent.map(Self::Percent).ok_or_else(|| {
+                    Refusal::new(format!("'{text}': write a percentage of the pages above 0 and up to 100"))
+                })
             }
         }
     }

@@ -25,7 +25,9 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
         (TargetKind::Host, None) => Box::new(Host::new()),
         (TargetKind::Host, Some((key, _))) => return Err(wrong(format!("the host has no option '{key}'"))),
         (TargetKind::Model(name), _) => Box::new(Model::new(name, own).map_err(|e| wrong(e.to_string()))?),
-        (TargetKind::Kernel(path), _) => Box::new(Guest::new(Path::new(path), own).map_err(wrong)?),
+        (TargetKind::Kernel(path), _) => {
+            Box::new(Guest::new(Path::new(path), own).map_err(|e| wrong(e.to_string()))?)
+        }
     })
 }
 

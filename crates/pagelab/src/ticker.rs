@@ -5,6 +5,8 @@ use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::declaration::Refusal;
+
 use pagelab_counters::{Root, Tree};
 
 use crate::interrupt::Interrupt;
@@ -17,12 +19,12 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Interval(pub Duration);
 
 impl FromStr for Interval {
-    type Err = String;
+    type Err = Refusal;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let seconds: f64 = text.parse().map_err(|_| "an interval is a number of seconds".to_owned())?;
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let seconds: f64 = text.parse().map_err(|_| Refusal::new("an interval is a number of seconds"))?;
         if !(0.01..=86_400.0).contains(&seconds) {
-            return Err("an interval is from 0.01 to 86400 seconds".to_owned());
+            return Err(Refusal::new("an interval is from 0.01 to 86400 seconds"));
         }
         Ok(Self(Duration::from_secs_f64(seconds)))
     }

@@ -32,7 +32,7 @@ fn wrong_usage_is_status_2_and_says_what_to_do() {
         ("run mapanon --memory 64X", "powers of 1024"),
         ("run mapanon --on hots", "kernel:PATH"),
         ("run mapanon --on host,colour=red", "no option 'colour'"),
-        ("run mapanon --on host,swappiness=300", "0 to 200"),
+        ("run mapanon --on host,swappiness=300", "0..=200"),
         ("run mapanon --on model:nonsense", "pagelab targets"),
         ("run mapanon --on model:lru,colour=red", "colour"),
         ("run mapanon --set /etc/passwd=x", "/sys/FILE=VALUE"),
@@ -66,13 +66,47 @@ fn the_experiments_have_the_parameters_that_the_catalogue_names() {
 }
 
 #[test]
-fn completions_and_manual_pages_come_from_the_grammar() {
+fn a_shell_completes_words_targets_patterns_and_runs() {
     let lab = Lab::new();
     for shell in ["bash", "zsh", "fish"] {
-        assert!(lab.ok(&format!("completions {shell}")).contains("mapanon"), "{shell}");
+        assert!(lab.ok(&format!("completions {shell}")).contains("PAGELAB_COMPLETE"), "{shell}");
     }
+    lab.ok("run --report none --quiet --name first-of-all mapanon --pages 10 --references 10 --on model:lru --memory none");
+    let completed = |line: &str| {
+        let mut command = lab.command("");
+        command.env("PAGELAB_COMPLETE", "fish").arg("--").args(line.split(' '));
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    for (line, wanted) in [
+        ("pagelab ru", "run"),
+        ("pagelab run mapano", "mapanon"),
+        ("pagelab run mapanon --touch ", "write"),
+        ("pagelab run mapanon --pattern smo", "smooth-sin"),
+        ("pagelab run mapanon --on model:linux-m", "model:linux-mglru"),
+        ("pagelab run --swap z", "zram"),
+        ("pagelab run vmtest --pages-of ", "hugetlb"),
+        ("pagelab show fir", "first-of-all"),
+        ("pagelab compare fir", "first-of-all"),
+        ("pagelab mrc --policy lir", "lirs"),
+    ] {
+        let offered = completed(line);
+        assert!(offered.contains(wanted), "{line}: {offered}");
+    }
+}
+
+#[test]
+fn manual_pages_come_from_the_grammar() {
+    let lab = Lab::new();
     lab.ok("man pages");
     assert!(std::fs::read_to_string(lab.path("pages/pagelab-run-mapanon.1")).unwrap().contains("pattern"));
+}
+
+#[test]
+fn the_documented_parameters_are_the_declared_ones() {
+    let lab = Lab::new();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiments/parameters.md");
+    let documented = std::fs::read_to_string(file).unwrap();
+    assert_eq!(documented, lab.ok("experiments --markdown"), "pagelab experiments --markdown > {file}");
 }
 
 #[test]

@@ -174,3 +174,30 @@ fn an_interrupted_replay_names_no_notebook() {
     assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.contains("interrupted") && !error.contains("notebook"), "{error}");
 }
+
+#[test]
+fn curves_and_working_sets_are_runs_like_any_other() {
+    let lab = Lab::new();
+    let stream = "zipf:0.8 --pages 300 --references 3000";
+    lab.ok(&format!("replay {stream} --on lru --on opt --memory 10p,100p --name r"));
+    lab.ok(&format!("mrc {stream} --policy lru --memory 10p,100p --name m --json"));
+    lab.ok(&format!("wss {stream} --window 500 --name w"));
+    let list = lab.ok("list");
+    for name in ["r-1", "r-2", "m", "w"] {
+        assert!(list.contains(name), "{list}");
+    }
+    assert!(lab.ok("show r-1").contains("miss ratio"), "{}", lab.ok("show r-1"));
+    // The same figures, whichever command computed them; differences of what is computed are exact.
+    let curve = |run: &str| {
+        let json = lab.json(&format!("export {run} --format json"));
+        json["runs"][0]["repetitions"][0]["observations"]["tables"].clone()
+    };
+    assert_eq!(curve("r-1"), curve("m"));
+    let compared = lab.ok("compare r-1 r-2");
+    assert!(compared.contains("miss.ratio.mean") || compared.contains("miss ratio"), "{compared}");
+    assert!(!compared.contains("--repeat"), "{compared}");
+    lab.ok("report r-1 r-2 m w -o page.html");
+    lab.ok("export w --format csv");
+    lab.ok(&format!("mrc {stream} --policy lru --memory 10p --no-keep --name never"));
+    assert!(!lab.ok("list").contains("never"));
+}

@@ -25,6 +25,8 @@ pub fn text(finding: &Finding) -> String {
         What::Program { program, limit } => program_time(finding, program, *limit),
         What::LeastMemory { program, limits } => least_memory(finding, program, limits),
         What::Recording => recording(finding),
+        What::Curve { stream } => curve(finding, stream),
+        What::WorkingSet { of } => working_set(finding, of),
         What::Warning { text } => format!("Warning: {text}"),
         What::NotPerformed { repetition, outcome } => not_performed(*repetition, outcome),
     }
@@ -334,6 +336,25 @@ fn recording(finding: &Finding) -> String {
         shown(finding, "counters"),
         shown(finding, "samples"),
         shown(finding, "time.elapsed")
+    )
+}
+
+fn curve(finding: &Finding, stream: &str) -> String {
+    format!(
+        "miss ratio {} at {}, {} at {}; mean over the sizes {}; {stream}",
+        shown(finding, "miss.ratio.first"),
+        shown(finding, "size.min"),
+        shown(finding, "miss.ratio.last"),
+        shown(finding, "size.max"),
+        shown(finding, "miss.ratio.mean"),
+    )
+}
+
+fn working_set(finding: &Finding, of: &str) -> String {
+    format!(
+        "working set of {of}: mean {} pages, peak {} pages",
+        shown(finding, "working-set.mean"),
+        shown(finding, "working-set.peak")
     )
 }
 

@@ -5,6 +5,7 @@ mod clock;
 mod mapping;
 mod processes;
 mod reads;
+mod streams;
 
 use pagelab_experiment::observation::{Level, Table, Values};
 use pagelab_experiment::{Experiment, Outcome, Run};
@@ -52,6 +53,8 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Clock(_) => clock::agreement(run),
         Experiment::Command(parameters) => processes::program(run, parameters),
         Experiment::Record(_) => processes::recording(run),
+        Experiment::Replay(curve) | Experiment::Mrc(curve) => streams::misses(run, curve),
+        Experiment::Wss(of) => streams::working_set(run, of),
     }
 }
 

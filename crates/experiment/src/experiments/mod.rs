@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod command;
+pub mod curve;
 pub mod faultscale;
 pub mod fileread;
 pub mod forkstorm;
@@ -17,6 +18,7 @@ use crate::declaration::{self, Declared};
 
 pub use clock::{Clock, Suspicion};
 pub use command::Command;
+pub use curve::{Curve, WorkingSet};
 pub use faultscale::{Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
 pub use forkstorm::{Child, Forkstorm};
@@ -50,6 +52,15 @@ pub enum Experiment {
     /// The kernel's counters over time (`pagelab record`); no target performs it.
     #[command(skip)]
     Record(Recording),
+    /// Misses of a stream at chosen memory sizes (`pagelab replay`).
+    #[command(skip)]
+    Replay(Curve),
+    /// Misses of a stream against memory (`pagelab mrc`).
+    #[command(skip)]
+    Mrc(Curve),
+    /// The working set over time (`pagelab wss`).
+    #[command(skip)]
+    Wss(WorkingSet),
 }
 
 /// The most that an experiment holds at once, in bytes.
@@ -81,7 +92,7 @@ impl Experiment {
             Self::Seqread(seqread) => seqread.footprint(page_size),
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
-            Self::Record(_) => Footprint::default(),
+            Self::Record(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => Footprint::default(),
         }
     }
 
@@ -125,6 +136,8 @@ impl fmt::Display for Experiment {
             Self::Clock(parameters) => parameters.fmt(f),
             Self::Command(parameters) => parameters.fmt(f),
             Self::Record(parameters) => parameters.fmt(f),
+            Self::Replay(parameters) | Self::Mrc(parameters) => parameters.fmt(f),
+            Self::Wss(parameters) => parameters.fmt(f),
         }
     }
 }

@@ -163,6 +163,11 @@ impl Confinement {
             ("cgroup.version", self.cgroup.as_ref().map(|c| c.version().to_string())),
             ("vm.swappiness", in_cgroup.map(|v| v.to_string())),
         ]);
+        for file in &setting.set {
+            // As the kernel has it now, which need not be as it was written.
+            let now = settings::read(Path::new(&file.path)).ok();
+            self.place.environment.extend(now.map(|value| (format!("set {}", file.path), value)));
+        }
         if let Some(cgroup) = &self.cgroup {
             self.place.cgroup = Some(cgroup.path().to_owned());
             self.place.memory_stat = Some(cgroup.path().join("memory.stat"));

@@ -11,6 +11,7 @@ mod vmtest;
 
 use std::process::ExitCode;
 
+use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::{
@@ -71,7 +72,7 @@ fn perform(experiment: Experiment, setting: &Setting) -> Result<Observations, Fa
         .map_err(Failure::from)?
         .perform(&mut memory)?;
     for entry in memory.seen.environment.keys() {
-        let known = pagelab_experiment::catalogue::ENVIRONMENT.iter().any(|(name, _)| name == entry);
+        let known = entry.starts_with("set /") || ENVIRONMENT.iter().any(|(name, _)| name == entry);
         assert!(known, "{entry} is not in the catalogue");
     }
     for table in &memory.seen.tables {

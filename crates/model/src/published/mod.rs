@@ -19,6 +19,7 @@ mod vmtest;
 
 use std::collections::BTreeMap;
 
+use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Experiment;
 use pagelab_experiment::{Failure, Observation, Recorder, Setting, Unsupported, What};
 
@@ -140,13 +141,13 @@ impl Published {
     ///
     /// # Errors
     /// A sentence when it has no such option, or the value is impossible.
-    pub fn with(&self, options: &[(String, String)]) -> Result<Self, String> {
+    pub fn with(&self, options: &[(String, String)]) -> Result<Self, Refusal> {
         match (self.system, options.first()) {
             (_, None) => Ok(*self),
             (System::Tlb(tlb), _) => {
                 tlb::with(&tlb, options).map(|tlb| Self { system: System::Tlb(tlb), ..*self })
             }
-            (_, Some((key, _))) => Err(format!("model:{} has no option '{key}'", self.name)),
+            (_, Some((key, _))) => Err(Refusal::new(format!("model:{} has no option '{key}'", self.name))),
         }
     }
 

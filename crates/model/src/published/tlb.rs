@@ -6,6 +6,7 @@
 
 use pagelab_experiment::build::{Sheet, metrics, note, speeds};
 use pagelab_experiment::catalogue::name;
+use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::{Level, Unit};
@@ -23,10 +24,10 @@ const PASSES: u64 = 4;
 ///
 /// # Errors
 /// A sentence when an option is unknown or its value impossible.
-pub(super) fn with(tlb: &Tlb, options: &[(String, String)]) -> Result<Tlb, String> {
+pub(super) fn with(tlb: &Tlb, options: &[(String, String)]) -> Result<Tlb, Refusal> {
     let mut tlb = *tlb;
     for (key, value) in options {
-        let wrong = |form: &str| format!("{key}={value}: write {key}={form}");
+        let wrong = |form: &str| Refusal::new(format!("{key}={value}: write {key}={form}"));
         let number = |form: &str| {
             value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(|| wrong(form))
         };
@@ -61,10 +62,10 @@ pub(super) fn with(tlb: &Tlb, options: &[(String, String)]) -> Result<Tlb, Strin
             "miss" => tlb.memory = number("200")?,
             "ghz" => tlb.gigahertz = number("2.5").ok().filter(|&n| n > 0.0).ok_or_else(|| wrong("2.5"))?,
             _ => {
-                return Err(format!(
+                return Err(Refusal::new(format!(
                     "model:tlb has no option '{key}'; it has l1, l1-large, l2 (ENTRIESxWAYS), walk-cache, levels, \
                      cache1 to cache3 (SIZE), and in cycles l2-hit, walk, cache1-hit to cache3-hit, miss; and ghz"
-                ));
+                )));
             }
         }
     }
@@ -235,7 +236,7 @@ mod tests {
         let with = |key: &str, value: &str| with(&Tlb::SKYLAKE, &[(key.to_owned(), value.to_owned())]);
         assert_eq!(with("l2", "1024x8").unwrap().reach(false), 4 << 20);
         assert_eq!(with("cache3", "8M").unwrap().caches[2].bytes, 8 << 20);
-        assert!(with("l2", "0x4").unwrap_err().contains("l2=64x4"));
-        assert!(with("colour", "1").unwrap_err().contains("walk-cache"));
+        assert!(with("l2", "0x4").unwrap_err().to_string().contains("l2=64x4"));
+        assert!(with("colour", "1").unwrap_err().to_string().contains("walk-cache"));
     }
 }

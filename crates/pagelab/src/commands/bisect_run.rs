@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
@@ -72,12 +73,12 @@ enum Bound {
     Percent(f64),
 }
 
-fn bound(text: &str) -> Result<Bound, String> {
+fn bound(text: &str) -> Result<Bound, Refusal> {
     match text.strip_suffix('%') {
         None => Ok(Bound::Run(text.to_owned())),
         Some(number) => match number.trim().parse::<f64>() {
             Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(Bound::Percent(percent)),
-            _ => Err("write a run's name, or per cent as in 1%".to_owned()),
+            _ => Err(Refusal::new("write a run's name, or per cent as in 1%")),
         },
     }
 }

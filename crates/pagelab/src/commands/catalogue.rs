@@ -41,8 +41,44 @@ const TARGETS: &[(&str, &str)] = &[
     ),
 ];
 
+/// The arguments of `experiments`.
+#[derive(clap::Args, Debug)]
+pub struct ExperimentArguments {
+    /// Print the tables of docs/experiments/parameters.md
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    #[command(flatten)]
+    common: Arguments,
+}
+
+/// The parameters of every experiment and the conditions of all, as the documentation has them.
+fn markdown() {
+    say!("# Parameters of every experiment\n");
+    say!("Made by `pagelab experiments --markdown`; a test keeps it equal to the program.");
+    let of_all = Declared {
+        name: "conditions".to_owned(),
+        help: "Under which every experiment is performed, where the target honours them (`pagelab targets --honours`)"
+            .to_owned(),
+        parameters: Setting::keys(),
+    };
+    for Declared { name, help, parameters } in Experiment::catalogue().into_iter().chain([of_all]) {
+        say!("\n## {name}\n\n{help}.\n");
+        say!("| parameter | default | meaning |\n|---|---|---|");
+        for p in parameters {
+            let words = if p.words.is_empty() { String::new() } else { format!(": {}", p.words.join(", ")) };
+            let default = p.default.map_or_else(|| text::DASH.to_owned(), |default| format!("`{default}`"));
+            say!("| `--{}` | {default} | {}{words} |", p.name, p.help.replace('|', "\\|"));
+        }
+    }
+}
+
 /// Prints the experiments with their parameters.
-pub fn experiments(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+pub fn experiments(arguments: &ExperimentArguments, context: &Context) -> Result<ExitCode> {
+    if arguments.markdown {
+        markdown();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let arguments = &arguments.common;
     if arguments.json {
         let list: Vec<_> = Experiment::catalogue()
             .into_iter()

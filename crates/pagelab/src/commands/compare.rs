@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_analysis::comparison::against_first;
 use pagelab_experiment::Run;
+use pagelab_experiment::declaration::Refusal;
 use pagelab_notebook::Notebook;
 use pagelab_report::comparisons::{self, Options};
 
@@ -40,11 +41,11 @@ pub struct Arguments {
 }
 
 /// A percentage with or without its sign: `5`, `5%`.
-fn percent(text: &str) -> Result<f64, String> {
+fn percent(text: &str) -> Result<f64, Refusal> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("write a percentage from 0 up, such as 5 or 5%".to_owned()),
+        _ => Err(Refusal::new("write a percentage from 0 up, such as 5 or 5%")),
     }
 }
 

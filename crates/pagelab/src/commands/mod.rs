@@ -73,7 +73,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Targets(arguments) => catalogue::targets(&arguments, &context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, &context),
         Command::Explain(arguments) => explain::run(&arguments, &context),
-        Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_experiment::Experiment;
+use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::lru::LruCurve;
 use pagelab_model::mrc::shards::{self, Sampling, Shards};
 use pagelab_model::mrc::sizes;
@@ -12,6 +14,7 @@ use pagelab_model::policy::PolicyKind;
 use pagelab_report::{Section, text};
 use serde_json::json;
 
+use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say};
@@ -46,6 +49,8 @@ pub struct Arguments {
     /// Print one JSON object a line for each policy and size
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keeping: Keeping,
 }
 
 /// A point of a curve.
@@ -66,6 +71,8 @@ struct Curves {
     points: Vec<Point>,
     references: u64,
     pages: String,
+    /// The same as a number.
+    page_count: u64,
     described: Option<String>,
 }
 
@@ -78,7 +85,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     // Wrong sizes are refused before a long trace is read.
     frames(&arguments.memory, arguments.stream.page_size(), 1)?;
-    let Curves { points, references, pages, described } = match arguments.sample {
+    let Curves { points, references, pages, page_count, described } = match arguments.sample {
         Some(share) => sampled(arguments, share, context)?,
         None => exact(arguments, context)?,
     };
@@ -105,13 +112,41 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             });
             writeln!(out, "{object}")?;
         }
-        return Ok(ExitCode::SUCCESS);
+        drop(out);
+        return keep(arguments, &points, references, page_count, context);
     }
     let table: Vec<Vec<String>> = points.iter().map(row).collect();
     say!("{}", text::table(&["policy", "frames", "misses", "miss ratio", ""], &table, &context.style));
     if points.iter().any(|point| point.ratio.is_none()) {
         say!("{}: fewer than {} sampled pages would stand behind the figure", text::DASH, shards::TRUSTED);
     }
+    keep(arguments, &points, references, page_count, context)
+}
+
+/// Keeps a run for each policy.
+fn keep(
+    arguments: &Arguments,
+    points: &[Point],
+    references: u64,
+    pages: u64,
+    context: &Context,
+) -> Result<ExitCode> {
+    let page_size = arguments.stream.page_size();
+    let mut policies: Vec<&str> = points.iter().map(|point| point.policy.as_str()).collect();
+    policies.dedup();
+    let computed = |policy: &str| -> Result<Computed> {
+        let of_it: Vec<computed::Point> = points
+            .iter()
+            .filter(|point| point.policy == policy)
+            .map(|p| computed::Point { frames: p.frames, misses: p.misses, ratio: p.ratio, error: p.error })
+            .collect();
+        let stream = arguments.stream.stream.clone();
+        let curve = Curve { stream, page_size, references, pages, sample: arguments.sample };
+        let target = computed::model(policy)?;
+        Ok(Computed::curve(Experiment::Mrc(curve), target, page_size, &of_it))
+    };
+    let list = policies.into_iter().map(computed).collect::<Result<Vec<_>>>()?;
+    arguments.keeping.keep(list, arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -135,6 +170,7 @@ fn sampled(arguments: &Arguments, share: f64, context: &Context) -> Result<Curve
         points: chosen(arguments, pages as u32)?.into_iter().map(point).collect(),
         references: curve.references,
         pages: format!("about {}", text::count(pages)),
+        page_count: pages as u64,
         described,
     })
 }
@@ -177,6 +213,7 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
         points,
         references,
         pages: text::count(f64::from(stream.pages())),
+        page_count: u64::from(stream.pages()),
         described: loaded.described(),
     })
 }

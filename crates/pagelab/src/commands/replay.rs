@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_experiment::TargetSpec;
+use pagelab_experiment::declaration::Refusal;
+use pagelab_experiment::experiments::Curve;
 use pagelab_experiment::target::TargetKind;
+use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::systems::{ReadAhead, SystemKind};
 use pagelab_reference::Stream;
 use pagelab_report::{Section, text};
 use serde_json::json;
 
+use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say};
@@ -41,6 +44,8 @@ pub struct Arguments {
     /// Print one JSON object a line for each model and size
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keeping: Keeping,
 }
 
 /// A model that can be replayed to.
@@ -60,14 +65,14 @@ struct Row {
 }
 
 /// `lru` is `model:lru`.
-fn model_target(text: &str) -> Result<TargetSpec, String> {
+fn model_target(text: &str) -> Result<TargetSpec, Refusal> {
     let kinds = ["host", "kernel:", "model:"];
     let text = if kinds.iter().any(|kind| text.starts_with(kind)) {
         text.to_owned()
     } else {
         format!("model:{text}")
     };
-    text.parse().map_err(|e| format!("{e}"))
+    text.parse().map_err(|e| Refusal::new(format!("{e}")))
 }
 
 /// Replays and prints.
@@ -119,7 +124,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             });
             writeln!(out, "{object}")?;
         }
-        return Ok(ExitCode::SUCCESS);
+        drop(out);
+        return keep(arguments, &rows, references, u64::from(stream.pages()), context);
     }
     let mut head = vec!["model", "frames", "misses", "miss ratio"];
     let reads_ahead = rows.iter().any(|row| row.read_ahead.is_some());
@@ -150,6 +156,37 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             "misses: pages read on demand only, comparable with opt; with read-ahead fewer references wait, and more pages are read"
         );
     }
+    keep(arguments, &rows, references, u64::from(stream.pages()), context)
+}
+
+/// Keeps a run for each model.
+fn keep(
+    arguments: &Arguments,
+    rows: &[Row],
+    references: u64,
+    pages: u64,
+    context: &Context,
+) -> Result<ExitCode> {
+    let page_size = arguments.stream.page_size();
+    let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
+    models.dedup();
+    let computed = |model: &str| -> Result<Computed> {
+        let points: Vec<computed::Point> = rows
+            .iter()
+            .filter(|row| row.model == model)
+            .map(|row| computed::Point {
+                frames: row.frames,
+                misses: Some(row.misses),
+                ratio: Some(row.misses as f64 / references as f64),
+                error: None,
+            })
+            .collect();
+        let stream = arguments.stream.stream.clone();
+        let curve = Curve { stream, page_size, references, pages, sample: None };
+        Ok(Computed::curve(Experiment::Replay(curve), computed::model(model)?, page_size, &points))
+    };
+    let list = models.into_iter().map(computed).collect::<Result<Vec<_>>>()?;
+    arguments.keeping.keep(list, arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,11 +5,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use pagelab_experiment::experiments::WorkingSet;
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_live::working_set::Process;
 use pagelab_model::mrc::wss::working_set;
 use pagelab_report::text;
 use serde_json::json;
 
+use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
@@ -43,6 +47,8 @@ pub struct Arguments {
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keeping: Keeping,
 }
 
 /// Points printed of a stream.
@@ -51,12 +57,12 @@ const POINTS: usize = 50;
 /// Measures and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match arguments.stream.stream.parse::<u32>() {
-        Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments),
+        Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments, context),
         _ => stream(arguments, context),
     }
 }
 
-fn process(pid: u32, arguments: &Arguments) -> Result<ExitCode> {
+fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let interval = Duration::try_from_secs_f64(arguments.interval)
         .ok()
         .filter(|i| !i.is_zero())
@@ -70,12 +76,15 @@ fn process(pid: u32, arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.json {
         row(["second", "working set", "resident", "cost"]);
     }
+    let page = pagelab_live::region::page_size() as f64;
+    let mut sizes = Vec::new();
     for number in 1..=arguments.count {
         let seen = process.watch(interval).with_context(|| format!("the process {pid} ended"))?;
         if interrupt.requested() {
             return Err(CommandError::Stopped.into());
         }
         let time = arguments.interval * f64::from(number);
+        sizes.push((time * 1e9, seen.referenced as f64 / page));
         if arguments.json {
             say!(
                 "{}",
@@ -93,6 +102,10 @@ fn process(pid: u32, arguments: &Arguments) -> Result<ExitCode> {
             &text::duration(seen.cost.as_nanos() as f64),
         ]);
     }
+    let of =
+        WorkingSet { of: pid.to_string(), window: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX) };
+    let run = Computed::working_set(Experiment::Wss(of), TargetSpec::host(), Unit::Nanoseconds, &sizes);
+    arguments.keeping.keep(vec![run], arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,7 +126,7 @@ fn stream(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 json!({ "schema_version": SCHEMA_VERSION, "reference": reference, "window": tau, "pages": size })
             );
         }
-        return Ok(ExitCode::SUCCESS);
+        return keep(arguments, tau, &sizes.sizes, context);
     }
     let rows: Vec<Vec<String>> = sizes
         .sizes
@@ -125,5 +138,15 @@ fn stream(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         .collect();
     say!("Pages referenced within the last {} references", text::count(tau as f64));
     say!("{}", text::table(&["reference", "pages", ""], &rows, &context.style));
+    keep(arguments, tau, &sizes.sizes, context)
+}
+
+/// Keeps the working set of a stream.
+fn keep(arguments: &Arguments, window: usize, sizes: &[(u64, u32)], context: &Context) -> Result<ExitCode> {
+    let of = WorkingSet { of: arguments.stream.stream.clone(), window: window as u64 };
+    let sizes: Vec<(f64, f64)> = sizes.iter().map(|&(at, pages)| (at as f64, f64::from(pages))).collect();
+    let target = computed::model(&format!("ws:{window}"))?;
+    let run = Computed::working_set(Experiment::Wss(of), target, Unit::Count, &sizes);
+    arguments.keeping.keep(vec![run], arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }

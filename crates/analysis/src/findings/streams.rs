@@ -1,0 +1,35 @@
+//! Findings on what was computed of a stream: misses against memory, the working set over time.
+
+use pagelab_experiment::Run;
+use pagelab_experiment::experiments::{Curve, WorkingSet};
+use pagelab_experiment::observation::Unit;
+
+use super::{figures, table};
+use crate::finding::{Evidence, Figure, Finding, Statistic, What};
+
+/// The miss ratios at the smallest and the largest memory, and the mean over the sizes.
+pub fn misses(run: &Run, curve: &Curve) -> Option<Finding> {
+    let seen = table(run, "curve")?;
+    let (sizes, ratios) = (seen.numbers("size")?, seen.numbers("miss.ratio")?);
+    let mut list = figures(run, &["miss.ratio.mean", "misses"]);
+    for (name, value) in
+        [("size.min", sizes.first().copied().flatten()), ("size.max", sizes.last().copied().flatten())]
+    {
+        list.extend(value.map(|v| Figure::derived(name, Unit::Bytes, Statistic::Value, v, 1)));
+    }
+    for (name, value) in [
+        ("miss.ratio.first", ratios.first().copied().flatten()),
+        ("miss.ratio.last", ratios.last().copied().flatten()),
+    ] {
+        list.extend(value.map(|v| Figure::derived(name, Unit::Share, Statistic::Value, v, 1)));
+    }
+    let what = What::Curve { stream: curve.stream.clone() };
+    Some(Finding::new(run, what, list, vec![Evidence::Table("curve".into())]))
+}
+
+/// The mean and the greatest working set.
+pub fn working_set(run: &Run, of: &WorkingSet) -> Option<Finding> {
+    let list = figures(run, &["working-set.mean", "working-set.peak"]);
+    let what = What::WorkingSet { of: of.of.clone() };
+    (!list.is_empty()).then(|| Finding::new(run, what, list, vec![Evidence::Table("working-set".into())]))
+}

@@ -1,0 +1,149 @@
+//! Keeps what was computed of a stream (`replay`, `mrc`, `wss`) as runs in the notebook, like what was performed.
+
+use anyhow::Result;
+use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::observation::{Column, Table, Unit, Values};
+use pagelab_experiment::{Experiment, Observation, Outcome, RunHeader, Setting, TargetSpec};
+use pagelab_notebook::Notebook;
+
+use crate::context::Context;
+use crate::output::sentences;
+
+/// Where the results are kept.
+#[derive(clap::Args, Debug)]
+pub struct Keeping {
+    /// The run's name [default: one made from the command's]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Print the results alone, and keep no run in the notebook
+    #[arg(long)]
+    no_keep: bool,
+}
+
+/// One point of a curve.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    /// The memory in frames.
+    pub frames: u32,
+    /// The misses; `None` where only a share of the pages was looked at.
+    pub misses: Option<u64>,
+    /// Misses divided by references.
+    pub ratio: Option<f64>,
+    /// The standard error of a sampled ratio.
+    pub error: Option<f64>,
+}
+
+/// What was computed: a run of its own.
+pub struct Computed {
+    experiment: Experiment,
+    target: TargetSpec,
+    deterministic: bool,
+    seen: Vec<Observation>,
+}
+
+impl Computed {
+    /// The curve of `target` on the stream of `experiment`.
+    pub fn curve(experiment: Experiment, target: TargetSpec, page_size: u64, points: &[Point]) -> Self {
+        let column = |name: &str, unit, value: &dyn Fn(&Point) -> Option<f64>| Column {
+            name: name.to_owned(),
+            unit: Some(unit),
+            values: Values::Number(points.iter().map(value).collect()),
+        };
+        let table = Table {
+            name: "curve".to_owned(),
+            columns: vec![
+                column("size", Unit::Bytes, &|p| Some(f64::from(p.frames) * page_size as f64)),
+                column("frames", Unit::Pages, &|p| Some(f64::from(p.frames))),
+                column("misses", Unit::Count, &|p| p.misses.map(|misses| misses as f64)),
+                column("miss.ratio", Unit::Share, &|p| p.ratio),
+                column("miss.ratio.error", Unit::Share, &|p| p.error),
+            ],
+        };
+        let largest = points.iter().max_by_key(|point| point.frames);
+        let ratios: Vec<f64> = points.iter().filter_map(|point| point.ratio).collect();
+        let mean = (ratios.len() == points.len() && !ratios.is_empty())
+            .then(|| ratios.iter().sum::<f64>() / ratios.len() as f64);
+        let seen = vec![
+            Observation::Table(table),
+            Observation::Metric(metric("misses", largest.and_then(|p| p.misses).map(|misses| misses as f64))),
+            Observation::Metric(metric("miss.ratio.mean", mean)),
+        ];
+        Self { experiment, target, deterministic: true, seen }
+    }
+
+    /// The working set over time: (reference or nanosecond, pages).
+    pub fn working_set(experiment: Experiment, target: TargetSpec, at: Unit, sizes: &[(f64, f64)]) -> Self {
+        let column = |name: &str, unit, values: Vec<Option<f64>>| Column {
+            name: name.to_owned(),
+            unit: Some(unit),
+            values: Values::Number(values),
+        };
+        let abscissa = if at == Unit::Nanoseconds { "time" } else { "reference" };
+        let table = Table {
+            name: "working-set".to_owned(),
+            columns: vec![
+                column(abscissa, at, sizes.iter().map(|(at, _)| Some(*at)).collect()),
+                column("pages", Unit::Pages, sizes.iter().map(|(_, pages)| Some(*pages)).collect()),
+            ],
+        };
+        let pages = || sizes.iter().map(|(_, pages)| *pages);
+        let mean = (!sizes.is_empty()).then(|| pages().sum::<f64>() / sizes.len() as f64);
+        let seen = vec![
+            Observation::Table(table),
+            Observation::Metric(metric("working-set.mean", mean)),
+            Observation::Metric(metric("working-set.peak", pages().reduce(f64::max))),
+        ];
+        Self { experiment, target, deterministic: at != Unit::Nanoseconds, seen }
+    }
+}
+
+/// The target of a policy or a system, as `replay` and `mrc` print it.
+///
+/// # Errors
+/// When it cannot be named.
+pub fn model(name: &str) -> Result<TargetSpec> {
+    Ok(format!("model:{name}").parse()?)
+}
+
+impl Keeping {
+    /// Keeps what was computed, in one batch, and says so: on standard output, or on standard error where that
+    /// is JSON.
+    ///
+    /// # Errors
+    /// When the notebook cannot be written.
+    pub fn keep(&self, list: Vec<Computed>, json: bool, context: &Context) -> Result<()> {
+        if self.no_keep {
+            return Ok(());
+        }
+        let mut notebook = Notebook::open(&context.notebook)?;
+        let started = jiff::Timestamp::now().to_string();
+        let several = list.len() > 1;
+        let mut names = Vec::new();
+        for (n, computed) in list.into_iter().enumerate() {
+            let name = self.name.as_deref();
+            let name = name.map(|name| if several { format!("{name}-{}", n + 1) } else { name.to_owned() });
+            let run = notebook.begin_run(&RunHeader {
+                name: name.unwrap_or_default(),
+                batch: started.clone(),
+                experiment: computed.experiment,
+                target: computed.target,
+                setting: Setting::default(),
+                conditions: Vec::new(),
+                deterministic: computed.deterministic,
+                started: started.clone(),
+                pagelab: env!("CARGO_PKG_VERSION").to_owned(),
+            })?;
+            let repetition = notebook.begin_repetition(run, 1, &started)?;
+            for observation in &computed.seen {
+                notebook.record(repetition, observation)?;
+            }
+            notebook.finish_repetition(repetition, &Outcome::Done)?;
+            names.push(notebook.load(run)?.header.name);
+        }
+        if !context.quiet {
+            let kept = format!("Kept in {} as {}.", context.notebook.display(), names.join(", "));
+            if json { eprintln!("pagelab: {kept}") } else { sentences(&kept, "", "  ", &context.style) }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! The contract, cell by cell: every target either performs an experiment under a condition, and its record shows
+//! the condition in force, or refuses before anything is set up and leaves no run. There is no third outcome.
+
+mod common;
+
+use std::process::ExitCode;
+
+use common::Lab;
+use pagelab_testing::{KERNELS, LIMITS, QEMU, THP, kernels, tests};
+use serde_json::Value;
+
+fn main() -> ExitCode {
+    pagelab_testing::run(tests! {
+        the_table_has_a_cell_for_everything;
+        a_refusal_leaves_nothing;
+        a_dry_run_does_nothing;
+        every_model_keeps_its_word;
+        the_host_keeps_its_word: LIMITS, THP;
+        a_guest_keeps_its_word: QEMU, KERNELS;
+    })
+}
+
+/// Each experiment in a form that takes a moment.
+const SHORT: [(&str, &str); 9] = [
+    ("mapanon", "mapanon --pages 10000 --references 2000"),
+    ("mapfile", "mapfile --pages 500 --references 500"),
+    ("vmtest", "vmtest --sizes 64K,1M --seconds 0.02 --mapping shared"),
+    ("forkstorm", "forkstorm --copies 1 --forks 30"),
+    ("faultscale", "faultscale --workers 1 --seconds 0.02"),
+    ("fileread", "fileread --sizes 256K,512K,1M --reads 100 --seconds 0.1 --access pread"),
+    ("seqread", "seqread --size 512K --transfers 64K --seconds 0.1"),
+    ("clock", "clock --steps 2 --step 1000"),
+    ("command", "command"),
+];
+
+/// The words that ask for a condition, with what it needs beside it.
+const ASKED: [(&str, &str); 8] = [
+    ("memory", "--memory 32M"),
+    ("swap", "--memory 32M --swap file"),
+    ("swap-size", "--memory 32M --swap file --swap-size 96M"),
+    ("thp", "--thp always"),
+    ("swappiness", "--swappiness 37"),
+    ("functions", "--functions"),
+    ("profile", "--profile 99"),
+    ("set", "--set /proc/sys/vm/page-cluster=2"),
+];
+
+fn of<'a>(list: &[(&str, &'a str)], name: &str) -> &'a str {
+    list.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no case for {name}")).1
+}
+
+fn line(experiment: &str, target: &str, condition: &str, name: &str) -> String {
+    let short = of(&SHORT, experiment)
+        .replace("--step 1000", if target == "host" { "--step 20" } else { "--step 1000" });
+    let program = if experiment == "command" { " -- true" } else { "" };
+    format!("run --report none --quiet --on {target} --name {name} {condition} {short}{program}")
+}
+
+struct Cell {
+    target: String,
+    experiment: String,
+    condition: String,
+    honoured: bool,
+}
+
+fn table(lab: &Lab) -> Vec<Cell> {
+    let json = lab.json("targets --honours --json");
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let rows = json["honours"].as_array().unwrap().iter().map(|row| Cell {
+        target: text(row, "target"),
+        experiment: text(row, "experiment"),
+        condition: text(row, "condition"),
+        honoured: row["honoured"].as_bool().unwrap(),
+    });
+    rows.collect()
+}
+
+fn the_table_has_a_cell_for_everything() {
+    let lab = Lab::new();
+    let cells = table(&lab);
+    let targets: std::collections::BTreeSet<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
+    assert!(targets.len() > 20 && targets.contains("host") && targets.contains("kernel:PATH"), "{targets:?}");
+    assert_eq!(cells.len(), targets.len() * SHORT.len() * ASKED.len());
+    for cell in &cells {
+        let row = (of(&SHORT, &cell.experiment), of(&ASKED, &cell.condition));
+        assert!(!row.0.is_empty() && !row.1.is_empty());
+    }
+}
+
+/// The cell is refused, says by whom and why, and leaves no run.
+fn refused(lab: &Lab, cell: &Cell, target: &str) {
+    let arguments = line(&cell.experiment, target, of(&ASKED, &cell.condition), "refused");
+    let error = lab.fails(&arguments, 2);
+    assert!(error.contains("does not"), "{arguments}: {error}");
+    assert!(!lab.path("pagelab.db").exists() || !lab.ok("list").contains("refused"), "{arguments}");
+}
+
+/// The run's record names the condition as asked for, and something that was seen shows it in force.
+fn in_force(lab: &Lab, run: &str, condition: &str, arguments: &str) {
+    let json = lab.json(&format!("export {run} --format json"));
+    let run = &json["runs"][0];
+    let conditions = run["conditions"].as_array().unwrap_or_else(|| panic!("{arguments}: {json}"));
+    let name = if condition == "set" { "set /proc/sys/vm/page-cluster" } else { condition };
+    let found = conditions.iter().find(|c| c["name"] == name);
+    let found = found.unwrap_or_else(|| panic!("{arguments}: no {name} in {conditions:?}"));
+    assert_eq!(found["origin"], "asked", "{arguments}");
+    let seen = &run["repetitions"][0]["observations"];
+    let environment = |name: &str| seen["environment"][name].as_str().map(str::to_owned);
+    let model = environment("model.name").is_some();
+    let shown = match condition {
+        // A model's frames are the limit; where it has none, its hit ratio follows from it.
+        "memory" if model => environment("model.frames").is_none_or(|frames| frames == "8192"),
+        "memory" => environment("memory.limit") == Some((32 << 20).to_string()),
+        "swap" => environment("swap.kind").as_deref() == Some("file"),
+        "swap-size" => environment("swap.size") == Some((96 << 20).to_string()),
+        "thp" => environment("thp.enabled").as_deref() == Some("always"),
+        "swappiness" => environment("vm.swappiness").as_deref() == Some("37"),
+        "functions" => rows(seen, "operations").iter().any(|(_, function)| !function.is_empty()),
+        "profile" => seen["metrics"].as_array().unwrap().iter().any(|m| m["name"] == "profile.samples"),
+        "set" => environment("set /proc/sys/vm/page-cluster").as_deref() == Some("2"),
+        other => panic!("no proof of {other}"),
+    };
+    assert!(shown, "{arguments}: nothing that was seen shows {condition}: {}", seen["environment"]);
+}
+
+/// The two first columns of texts of a table.
+fn rows(seen: &Value, table: &str) -> Vec<(String, String)> {
+    let tables = seen["tables"].as_array().cloned().unwrap_or_default();
+    let Some(table) = tables.iter().find(|t| t["name"] == table) else { return Vec::new() };
+    let texts = |name: &str| -> Vec<String> {
+        let columns = table["columns"].as_array().unwrap();
+        let column = columns.iter().find(|c| c["name"] == name);
+        let values = column.and_then(|c| c["values"]["text"].as_array()).cloned().unwrap_or_default();
+        values.iter().map(|v| v.as_str().unwrap_or_default().to_owned()).collect()
+    };
+    texts("operation").into_iter().zip(texts("function")).collect()
+}
+
+fn a_refusal_leaves_nothing() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("report.html"), "an older page").unwrap();
+    for (arguments, wanted) in [
+        (
+            "run mapanon --on model:lru,swap=none,thp=always,swappiness=3 --profile 99 --functions",
+            "does not honour",
+        ),
+        ("run vmtest --on model:lru", "model:sun4c"),
+        ("run mapanon --on model:lru,frames=100 --memory 1M", "stands for the memory limit"),
+        ("run mapanon --on hots", "did you mean 'host'?"),
+        ("run mapanon --touch wrote", "similar value exists: 'write'"),
+        ("run mapanon --pattern trace:/no/such/file", "/no/such/file"),
+        ("run command -- no-such-program-as-this", "no-such-program-as-this"),
+        ("run forkstorm --script /no/such/file", "/no/such/file"),
+        ("run mapanon --memory none --swap none", "inside a memory limit"),
+        ("run mapanon --memory none --swap-size 1M", "swap-size"),
+        ("run vmtest --profile 99", "without looking into the kernel"),
+        ("run mapanon --set /proc/sys/vm/no-such-file=1", "no-such-file"),
+    ] {
+        let error = lab.fails(arguments, 2);
+        assert!(common::joined(&error).contains(wanted), "{arguments}: {error}");
+    }
+    assert!(!lab.path("pagelab.db").exists(), "a refusal makes no notebook");
+    assert_eq!(std::fs::read_to_string(lab.path("report.html")).unwrap(), "an older page");
+}
+
+fn a_dry_run_does_nothing() {
+    let lab = Lab::new();
+    let json = lab.json("run mapanon --dry-run --json --memory none --on host --on model:lru,frames=100");
+    let plans = json["plans"].as_array().unwrap();
+    assert_eq!(plans.len(), 2);
+    assert_eq!(plans[0]["deterministic"], false);
+    assert_eq!(plans[1]["deterministic"], true);
+    assert_eq!(plans[1]["frames"], 100);
+    let text = lab.ok("run --dry-run");
+    for word in ["origin", "default", "memory at once", "Nothing was done"] {
+        assert!(text.contains(word), "{text}");
+    }
+    assert!(!lab.path("pagelab.db").exists() && !lab.path("report.html").exists());
+}
+
+fn every_model_keeps_its_word() {
+    let lab = Lab::new();
+    let mut performed = 0;
+    for (n, cell) in table(&lab).iter().filter(|cell| cell.target.starts_with("model:")).enumerate() {
+        if !cell.honoured {
+            refused(&lab, cell, &cell.target);
+            continue;
+        }
+        let arguments = line(&cell.experiment, &cell.target, of(&ASKED, &cell.condition), &format!("m{n}"));
+        lab.ok(&arguments);
+        in_force(&lab, &format!("m{n}"), &cell.condition, &arguments);
+        performed += 1;
+    }
+    assert!(performed > 20, "{performed}");
+}
+
+fn the_host_keeps_its_word() {
+    let lab = Lab::new();
+    for (n, cell) in table(&lab).iter().filter(|cell| cell.target == "host").enumerate() {
+        if !cell.honoured {
+            refused(&lab, cell, "host");
+            continue;
+        }
+        let arguments = line(&cell.experiment, "host", of(&ASKED, &cell.condition), &format!("h{n}"));
+        lab.ok(&arguments);
+        in_force(&lab, &format!("h{n}"), &cell.condition, &arguments);
+    }
+}
+
+/// Each experiment boots once, under all the conditions that the guest honours for it.
+fn a_guest_keeps_its_word() {
+    let lab = Lab::new();
+    let kernel = format!("kernel:{}", kernels()[0].display());
+    let cells: Vec<Cell> = table(&lab).into_iter().filter(|cell| cell.target == "kernel:PATH").collect();
+    for (experiment, _) in SHORT {
+        let of_it = || cells.iter().filter(|cell| cell.experiment == experiment);
+        of_it().filter(|cell| !cell.honoured).for_each(|cell| refused(&lab, cell, &kernel));
+        let honoured: Vec<&str> =
+            of_it().filter(|cell| cell.honoured).map(|cell| cell.condition.as_str()).collect();
+        if honoured.is_empty() {
+            continue;
+        }
+        let asked: Vec<&str> =
+            honoured.iter().map(|name| of(&ASKED, name).rsplit("--").next().unwrap().trim()).collect();
+        let asked: Vec<String> = asked.iter().map(|words| format!("--{words}")).collect();
+        let arguments = line(experiment, &kernel, &asked.join(" "), experiment);
+        lab.ok(&arguments);
+        for condition in honoured {
+            in_force(&lab, experiment, condition, &arguments);
+        }
+    }
+}
