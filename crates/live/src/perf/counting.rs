@@ -25,26 +25,33 @@ pub enum Counted {
 
 /// Counters that are on.
 #[derive(Debug)]
-pub struct Counting(Vec<io::Result<File>>);
+pub struct Counting {
+    counters: Vec<io::Result<File>>,
+    /// The names of the functions. At each fork the kernel makes the child's counters from the attributes of the
+    /// parent's, and reads the names from this process's memory again: without them the fork fails (ENOENT).
+    _names: Vec<CString>,
+}
 
 impl Counting {
     /// Begins to count these. Descendants are counted when they end.
     pub fn start(events: &[Counted]) -> Self {
-        let opened: Vec<io::Result<Event>> = events.iter().map(open).collect();
+        let mut names = Vec::new();
+        let opened: Vec<io::Result<Event>> = events.iter().map(|event| open(event, &mut names)).collect();
         // All are there before the first counts: opening them is not in the counts.
         opened.iter().flatten().for_each(|event| event.control(IOCTL_ENABLE));
-        Self(opened.into_iter().map(|event| event.map(|event| File::from(event.0))).collect())
+        let counters = opened.into_iter().map(|event| event.map(|event| File::from(event.0))).collect();
+        Self { counters, _names: names }
     }
 
     /// Whether anything is counted.
     pub fn works(&self) -> bool {
-        self.0.iter().any(Result::is_ok)
+        self.counters.iter().any(Result::is_ok)
     }
 
     /// Ends, and gives the counts in the order asked for: an error is the kernel's refusal.
     pub fn finish(self) -> Vec<io::Result<u64>> {
         let events: Vec<io::Result<Event>> =
-            self.0.into_iter().map(|event| event.map(|file| Event(file.into()))).collect();
+            self.counters.into_iter().map(|event| event.map(|file| Event(file.into()))).collect();
         events.iter().flatten().for_each(|event| event.control(IOCTL_DISABLE));
         let read = |event: io::Result<Event>| {
             let mut bytes = [0; 8];
@@ -55,7 +62,7 @@ impl Counting {
     }
 }
 
-fn open(counted: &Counted) -> io::Result<Event> {
+fn open(counted: &Counted, names: &mut Vec<CString>) -> io::Result<Event> {
     let counting = Attributes { flags: FLAG_DISABLED | FLAG_INHERIT, ..Attributes::default() };
     match counted {
         Counted::PageFaults => {
@@ -69,8 +76,10 @@ fn open(counted: &Counted) -> io::Result<Event> {
             let kind = fs::read_to_string("/sys/bus/event_source/devices/kprobe/type")?;
             let kind = kind.trim().parse().map_err(io::Error::other)?;
             let name = CString::new(name.as_str())?;
-            // The kernel copies the name before the call returns.
-            Event::open(Attributes { kind, address: name.as_ptr() as u64, ..counting }, 0, -1)
+            // A CString's bytes stay where they are when it is moved.
+            let event = Event::open(Attributes { kind, address: name.as_ptr() as u64, ..counting }, 0, -1)?;
+            names.push(name);
+            Ok(event)
         }
     }
 }
