@@ -435,6 +435,13 @@ const READING: &[(&str, &str)] = &[
     ("read.cpu.beyond", "Reclaim and the device's requests are in it; the wait for the device is not."),
     ("bandwidth.buffered", "Read-ahead and copying included."),
     ("bandwidth.direct", "With O_DIRECT; a dash where the file system has none."),
+    ("misses", "The first reference to a page is one; a dash where only a share of the pages was looked at."),
+    (
+        "miss.ratio.mean",
+        "Every size counts alike, whatever lies between two; the figure that two curves are compared by.",
+    ),
+    ("working-set.mean", "Over the points that were taken."),
+    ("working-set.peak", "Over the points that were taken."),
     (
         "pages.present",
         "The models of the verdict get as many frames; page tables and the rest of the charge are not among them.",

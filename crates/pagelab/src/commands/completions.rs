@@ -23,6 +23,9 @@ use crate::targets;
 /// The variable by which a shell asks for completions.
 const VARIABLE: &str = "PAGELAB_COMPLETE";
 
+/// Values that an argument can have, each with a line of help.
+type Values = fn() -> Vec<(String, String)>;
+
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -58,7 +61,7 @@ fn with_values(command: Command) -> Command {
 }
 
 /// What the argument's values are, by their name.
-fn candidates(arg: &Arg) -> Option<fn() -> Vec<(String, String)>> {
+fn candidates(arg: &Arg) -> Option<Values> {
     match arg.get_value_names()?.first()?.as_str() {
         "TARGET" => Some(all_targets),
         "PATTERN" => Some(|| owned(Pattern::catalogue())),
@@ -90,7 +93,7 @@ fn runs() -> Vec<(String, String)> {
     entries.iter().rev().map(|entry| (entry.name().to_owned(), String::new())).collect()
 }
 
-fn offered(list: fn() -> Vec<(String, String)>, current: &OsStr) -> Vec<CompletionCandidate> {
+fn offered(list: Values, current: &OsStr) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     let fitting = list().into_iter().filter(|(name, _)| name.starts_with(&*current));
     fitting
