@@ -8,7 +8,7 @@ use pagelab_experiment::{
     Unsupported,
 };
 
-use crate::confine::Confinement;
+use crate::confine::{Confinement, Turn};
 use crate::plan;
 use crate::worker::{self, Job, RunError};
 
@@ -44,6 +44,7 @@ impl Performer for Host {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
+        let _turn = Turn::wait(setting, recorder)?;
         let mut attempt = 1;
         loop {
             let confinement = Confinement::set_up(experiment, setting, self.swap_device.as_deref())?;

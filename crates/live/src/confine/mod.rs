@@ -11,6 +11,7 @@ pub(crate) mod guard;
 pub(crate) mod journal;
 pub(crate) mod settings;
 pub(crate) mod swap;
+mod turns;
 pub(crate) mod undo;
 pub(crate) mod zram;
 
@@ -21,6 +22,7 @@ use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 
 pub use self::journal::recover;
+pub use self::turns::Turn;
 
 use self::cgroup::{Cgroup, Limits};
 use self::folder::scratch_folder;
