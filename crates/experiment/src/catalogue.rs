@@ -81,6 +81,7 @@ definitions! {
     MEMORY_WORKING_SET_PEAK = "memory.working-set.peak", Bytes, Lower, "most memory of the first process referenced between two looks";
     COMMAND_STATUS = "command.status", Count, Neither, "the program's exit status";
     FORKS_RATE = "forks.rate", PerSecond, Higher, "forkstorm: forks a second, all copies together";
+    FORK_RESIDUAL = "fork.residual", Pages, Lower, "forkstorm: pages that a fork copies beyond the experiment's own: its stack, and what the kernel writes in every thread";
     FORK_COST = "fork.cost", Nanoseconds, Lower, "forkstorm: time of a fork as its caller saw it";
     FORK_SYSTEM = "fork.system", Nanoseconds, Lower, "forkstorm: processor time in the kernel for each fork, with all that follows it";
     EXIT_COST = "exit.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exit and the wait for it";

@@ -193,11 +193,6 @@ impl Measured {
         self.states.take().map_or(Ok(()), |states| states.report(whose, lock, recorder))
     }
 
-    /// Processor time of the tasks that ended; see [`Microstates::processor_time`].
-    pub fn processor_time(&mut self) -> Option<(f64, f64)> {
-        self.states.as_mut().and_then(Microstates::processor_time)
-    }
-
     /// Refaults over the run whose counter's name begins with `name`: the cgroup's where its `memory.stat`
     /// counts them, else the machine's.
     pub fn refaults(&self, name: &str) -> Option<f64> {

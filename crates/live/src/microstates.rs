@@ -8,7 +8,7 @@
 //!
 //! | share | from | what it is |
 //! |---|---|---|
-//! | `state.user`, `state.system` | exact processor time, parted as the ticks sampled it | on a processor |
+//! | `state.user`, `state.system` | processor time, parted as the ticks sampled it | on a processor |
 //! | `state.run-queue` | cpu delay | runnable, waiting for a processor |
 //! | `state.fault` | the greater of block I/O and swap-in delay, which overlap | waiting for input: major faults, swap-in, reads |
 //! | `state.swap-in` | swap-in delay | of that, swap-in |
@@ -16,6 +16,10 @@
 //! | `state.reclaim`, `state.compaction` | delays of both | inside direct reclaim and compaction, processor time included |
 //! | `state.sleep` | what is left | sleeping of its own accord, locks of user mode included |
 //! | `state.lock` | not accounted per task by any Linux; `faultscale` has it from tracepoints | waiting for locks of the kernel |
+//!
+//! A task's statistics are made when its exit begins; what it consumes then, giving its memory back above all, is
+//! not in them. For children that were waited for the kernel's account of children (getrusage(2)) has it: what that
+//! has beyond the statistics is time in the kernel, and counts as such.
 //!
 //! Block I/O, swap-in, thrashing, reclaim and compaction need `kernel.task_delayacct` = 1 before the
 //! tasks start; everything here needs CAP_NET_ADMIN.
@@ -28,12 +32,15 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
 
+use crate::rusage::{self, Usage};
 use crate::taskstats::{Exits, Stats, Taskstats, TaskstatsError};
 
 /// Watches the calling process and its descendants from its start on.
 #[derive(Debug)]
 pub struct Microstates {
     listening: Result<Listening, String>,
+    /// What children had consumed at the start.
+    before: Usage,
 }
 
 #[derive(Debug)]
@@ -64,7 +71,7 @@ impl Microstates {
             let own = asking.task(thread_id());
             Ok(Listening { exits, ended: Vec::new(), asking, own })
         };
-        Self { listening: listening().map_err(|e: TaskstatsError| e.to_string()) }
+        Self { listening: listening().map_err(|e: TaskstatsError| e.to_string()), before: rusage::children() }
     }
 
     /// Takes what the kernel has queued; to be called now and then while many tasks end.
@@ -74,16 +81,19 @@ impl Microstates {
         }
     }
 
-    /// Processor time in user mode and in the kernel of the descendants that ended, ns: exact in sum,
-    /// and parted as the ticks sampled all of them together. (getrusage(2) parts each process by
-    /// itself, and gives one too short for a tick to user mode whole.) `None` where not known.
-    pub fn processor_time(&mut self) -> Option<(f64, f64)> {
+    /// Whether the kernel tells of tasks that end.
+    pub fn listens(&self) -> bool {
+        self.listening.is_ok()
+    }
+
+    /// The share of user mode in the processor time of the descendants that ended, as the ticks sampled all of
+    /// them together; `None` where not known.
+    pub fn user_share(&mut self) -> Option<f64> {
         self.poll();
-        let (total, _, _) = self.total(Whose::Descendants);
-        let total = total?;
-        let sampled = (total.user + total.system) as f64;
-        let part = |ticks: u64| total.on_cpu as f64 * ticks as f64 / sampled;
-        (sampled > 0.0).then(|| (part(total.user), part(total.system)))
+        let total = self.total(Whose::Descendants).0?;
+        let (sampled, on_cpu) = (total.user + total.system, total.on_cpu + total.exits);
+        (sampled > 0 && on_cpu > 0)
+            .then(|| total.on_cpu as f64 * total.user as f64 / sampled as f64 / on_cpu as f64)
     }
 
     /// Records the shares. Whoever still runs is not counted. `lock` is the share waiting for locks
@@ -131,12 +141,18 @@ impl Microstates {
             return (None, true, Some("more tasks ended than the kernel could report; use fewer".into()));
         }
         let mut all = descendants(&listening.ended, std::process::id());
+        let ended: u64 = all.iter().map(|task| task.on_cpu).sum();
         if whose == Whose::Everybody {
             let now = listening.asking.task(thread_id());
             all.extend(now.zip(listening.own).map(|(now, before)| now.since(&before)));
         }
         let whole = all.iter().all(Stats::plausible);
-        let total = all.into_iter().reduce(|a, b| a.plus(&b));
+        let total = all.into_iter().reduce(|a, b| a.plus(&b)).map(|mut total| {
+            let used = rusage::children() - self.before;
+            total.exits = (used.user + used.system).saturating_sub(ended);
+            total.elapsed += total.exits;
+            total
+        });
         let why = total.is_none().then(|| "no thread of the experiment has ended".to_owned());
         (total, whole, why)
     }
@@ -180,18 +196,19 @@ fn shares(total: Option<&Stats>, delays: bool) -> [(&'static str, Option<f64>); 
     let delay = |part: fn(&Stats) -> Option<u64>| share(total.and_then(part).filter(|_| delays));
     // The ticks part the exact time; a task too short for a tick is not parted.
     let sampled = total.map(|t| t.user + t.system).filter(|&sum| sum > 0);
-    let part = |ticks: fn(&Stats) -> u64| {
+    let part = |ticks: fn(&Stats) -> u64, exits: u64| {
         let (total, sampled) = (total?, sampled?);
-        share(Some((total.on_cpu as f64 * ticks(total) as f64 / sampled as f64) as u64))
+        share(Some((total.on_cpu as f64 * ticks(total) as f64 / sampled as f64) as u64 + exits))
     };
+    let exits = total.map_or(0, |t| t.exits);
     let fault = delay(|t| Some(t.block_io.max(t.swap_in).max(t.thrashing.unwrap_or(0))));
     let sleep = total.and_then(|_| {
-        let awake = of(|t| t.on_cpu)? + of(|t| t.runnable)? + fault?;
+        let awake = of(|t| t.on_cpu + t.exits)? + of(|t| t.runnable)? + fault?;
         Some((1.0 - awake).max(0.0))
     });
     [
-        (name::STATE_USER, part(|t| t.user)),
-        (name::STATE_SYSTEM, part(|t| t.system)),
+        (name::STATE_USER, part(|t| t.user, 0)),
+        (name::STATE_SYSTEM, part(|t| t.system, exits)),
         (name::STATE_RUN_QUEUE, of(|t| t.runnable)),
         (name::STATE_FAULT, fault),
         (name::STATE_SWAP_IN, delay(|t| Some(t.swap_in))),

@@ -1,5 +1,6 @@
 //! The storm itself, built in or as the published script.
 
+use std::ffi::CString;
 use std::io;
 use std::path::Path;
 use std::process::{Child as Process, Command, Stdio};
@@ -9,13 +10,14 @@ use std::time::{Duration, Instant};
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::{Failure, Recorder};
 
+use super::bare::{self, Arguments};
 use super::{LOOK, NOTHING};
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Board, Family};
 use crate::lifetime::die_with_parent;
 use crate::observe::failed;
 use crate::place::Place;
-use crate::region::{HugePages, Region, page_size};
+use crate::region::{HugePages, Region};
 use crate::rusage::{self, Usage};
 
 /// Forks of one iteration of the script: a subshell, `cat`, `wc`, the command substitution, `expr`.
@@ -34,14 +36,19 @@ pub(super) struct Seen {
     pub(super) end_time: Option<f64>,
     /// Most page-table memory of the machine beyond what it had before, bytes.
     pub(super) page_tables: Option<f64>,
+    /// Pages that a fork copied beyond the experiment's own; `None` of a script, or where not known.
+    pub(super) residual: Option<f64>,
 }
 
-/// Cells of the board: how many copies are ready; whether to go; then for each copy the nanoseconds
-/// in fork and from there to the child's end, and forks made.
+/// Cells of the board: how many copies are ready; whether to go; when the first went. Then for each copy: the
+/// nanoseconds in fork, and from there to the child's end; forks made; when it ended; what it had consumed
+/// before it went (minor and major faults, user and system time); pages left to its children, and one.
 const READY: usize = 0;
 const GO: usize = 1;
 const COMMON: usize = 8;
-const EACH: usize = 8;
+const EACH: usize = 16;
+const BEFORE: usize = 4;
+const RESIDUAL: usize = 8;
 
 /// Makes a storm of `forks` forks of each copy, and calls `look` many times a second.
 pub(super) fn storm(
@@ -90,6 +97,13 @@ pub(super) fn storm(
     let cell = |n: usize| {
         (0..copies).map(|index| board[COMMON + index * EACH + n].load(Relaxed)).sum::<u64>() as f64
     };
+    let mut used = rusage::children() - used;
+    for index in 0..copies {
+        let before = |n: usize| board[COMMON + index * EACH + BEFORE + n].load(Relaxed);
+        let [minor, major, user, system] = [0, 1, 2, 3].map(before);
+        used = used - Usage { minor, major, user, system, ..Usage::default() };
+    }
+    let residual = (0..copies).map(|index| board[COMMON + index * EACH + RESIDUAL].load(Relaxed)).max();
     let started = board[GO + 1].load(Relaxed);
     let elapsed = match ended.checked_sub(started).filter(|_| started > 0) {
         Some(ns) => Duration::from_nanos(ns),
@@ -98,10 +112,11 @@ pub(super) fn storm(
     Ok(Seen {
         elapsed,
         forks: cell(2),
-        used: rusage::children() - used,
+        used,
         fork_time: Some(cell(0)),
         end_time: Some(cell(1)),
         page_tables: peak,
+        residual: residual.and_then(|pages| pages.checked_sub(1)).map(|pages| pages as f64),
     })
 }
 
@@ -111,33 +126,33 @@ fn copy(forkstorm: &Forkstorm, forks: u32, board: &Board, index: usize) -> i32 {
     let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return 2 };
     let _ = region.advise(HugePages::Forbidden);
     region.populate(|_, _| {});
-    let touch = forkstorm.touch.min(forkstorm.pages) as usize;
+    let mut arguments = Arguments::new();
+    let nothing = CString::new(NOTHING).expect("no zero within");
+    arguments.fill(c"/proc/self/exe", c"pagelab", &nothing);
+    let child = bare::Child {
+        region: &region,
+        touch: forkstorm.touch.min(forkstorm.pages) as usize,
+        execute: (forkstorm.child == Child::Exec).then_some(&arguments),
+    };
+    let Ok(left) = bare::keep_the_rest_from_children(&region) else { return 2 };
+    if let Some(pages) = bare::residual(&left) {
+        cell(RESIDUAL).store(pages + 1, Relaxed);
+    }
     board[READY].fetch_add(1, Release);
     while board[GO].load(Acquire) == 0 {
         std::thread::sleep(Duration::from_micros(100));
+    }
+    let before = rusage::thread_up_to_date();
+    for (n, value) in [before.minor, before.major, before.user, before.system].into_iter().enumerate() {
+        cell(BEFORE + n).store(value, Relaxed);
     }
     let started = Monotonic.now();
     // The first to start says when.
     let _ = board[GO + 1].compare_exchange(0, started, Release, Relaxed);
     for _ in 0..forks {
         let before = Monotonic.now();
-        // SAFETY: this process has one thread.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            for page in 0..touch {
-                // SAFETY: a page of the region, private to this process.
-                unsafe { region.base().add(page * page_size()).write_volatile(1) };
-            }
-            if forkstorm.child == Child::Exec {
-                execute();
-            }
-            // SAFETY: ends the child without running the parent's destructors.
-            unsafe { libc::_exit(i32::from(forkstorm.child == Child::Exec)) };
-        }
+        let Ok(child) = bare::fork(child) else { return 3 };
         let forked = Monotonic.now();
-        if child < 0 {
-            return 3;
-        }
         let mut status = 0;
         // SAFETY: `status` is writable, the child is ours.
         if unsafe { libc::waitpid(child, &mut status, 0) } != child || status != 0 {
@@ -150,16 +165,6 @@ fn copy(forkstorm: &Forkstorm, forks: u32, board: &Board, index: usize) -> i32 {
         cell(3).store(ended, Relaxed);
     }
     0
-}
-
-/// Becomes this program again, which then exits at once; returns only when refused.
-fn execute() {
-    let path = c"/proc/self/exe";
-    let name = c"pagelab";
-    let nothing = std::ffi::CString::new(NOTHING).expect("no zero within");
-    let arguments = [name.as_ptr(), nothing.as_ptr(), std::ptr::null()];
-    // SAFETY: a list of strings that ends with a null pointer, alive until the call returns or not.
-    unsafe { libc::execv(path.as_ptr(), arguments.as_ptr()) };
 }
 
 /// Bytes of page tables in the whole machine.
@@ -246,5 +251,6 @@ fn script(
         fork_time: None,
         end_time: None,
         page_tables: peak,
+        residual: None,
     })
 }

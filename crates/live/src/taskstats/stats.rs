@@ -15,8 +15,10 @@ pub(crate) struct Stats {
     /// Processor time as the ticks sampled it: good for the proportion of the two.
     pub(crate) user: u64,
     pub(crate) system: u64,
-    /// Processor time, exact.
+    /// Processor time, exact, up to the end of this account.
     pub(crate) on_cpu: u64,
+    /// Of a sum: processor time of the exits themselves, which no task's account has.
+    pub(crate) exits: u64,
     /// Runnable, waiting for a processor.
     pub(crate) runnable: u64,
     pub(crate) block_io: u64,
@@ -60,6 +62,7 @@ impl Stats {
             block_io: block_io.1,
             swap_in: swap_in.1,
             on_cpu: word64(72 + after)?,
+            exits: 0,
             pid: word32(128 + after)?,
             parent: word32(132 + after)?,
             elapsed: word64(144 + after)?.saturating_mul(1000),
@@ -104,6 +107,7 @@ impl Stats {
             user: less(self.user, before.user),
             system: less(self.system, before.system),
             on_cpu: less(self.on_cpu, before.on_cpu),
+            exits: less(self.exits, before.exits),
             runnable: less(self.runnable, before.runnable),
             block_io: less(self.block_io, before.block_io),
             swap_in: less(self.swap_in, before.swap_in),
@@ -125,6 +129,7 @@ impl Stats {
             user: self.user + other.user,
             system: self.system + other.system,
             on_cpu: self.on_cpu + other.on_cpu,
+            exits: self.exits + other.exits,
             runnable: self.runnable + other.runnable,
             block_io: self.block_io + other.block_io,
             swap_in: self.swap_in + other.swap_in,

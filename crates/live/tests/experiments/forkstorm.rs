@@ -1,11 +1,12 @@
 //! `forkstorm`: the counts are those of what was done.
 
 use std::io::Write;
+use std::process::Command;
 
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::observation::Values;
 use pagelab_experiment::{Experiment, Observations, Setting};
-use pagelab_testing::{LIMITS, Test, tests};
+use pagelab_testing::{CC, LIMITS, Test, tests};
 
 use crate::{figure, limit, perform};
 
@@ -15,6 +16,9 @@ pub fn tests() -> Vec<Test> {
         forkstorm_executes;
         forkstorm_runs_the_published_script;
         forkstorm_under_a_limit: LIMITS;
+        forkstorm_has_nothing_of_ours;
+        forkstorm_counts_its_processor_time;
+        forkstorm_costs_what_its_twin_costs: CC;
     }
 }
 
@@ -93,4 +97,64 @@ fn forkstorm_runs_the_published_script() {
 fn forkstorm_under_a_limit() {
     let storm = Forkstorm { forks: 100, ..small() };
     perform(Experiment::Forkstorm(storm), &Setting { profile: Some(0), ..limit(32 << 20) }).unwrap();
+}
+
+/// A fault for each page that a child writes, and a few for its code and the stacks.
+fn forkstorm_has_nothing_of_ours() {
+    let storm = Forkstorm { copies: 1, forks: 500, pages: 64, touch: 16, ..Forkstorm::default() };
+    let seen = perform(Experiment::Forkstorm(storm), &without_profile()).unwrap();
+    let each = figure(&seen, "faults.minor") / 500.0;
+    assert!((16.0..24.0).contains(&each), "{each} faults for 16 pages");
+    let residual = figure(&seen, "fork.residual");
+    assert!((1.0..16.0).contains(&residual), "{residual} pages beyond the experiment's");
+}
+
+/// What the storm consumed is nearly all that the worker and its descendants did: the kernel's account of this
+/// process's own children says how much.
+fn forkstorm_counts_its_processor_time() {
+    let consumed = || {
+        let used = pagelab_live::rusage::children();
+        (used.user + used.system) as f64
+    };
+    let before = consumed();
+    let storm = Forkstorm { copies: 1, forks: 3000, pages: 512, touch: 64, ..Forkstorm::default() };
+    let seen = perform(Experiment::Forkstorm(storm), &without_profile()).unwrap();
+    let all = consumed() - before;
+    let counted = figure(&seen, "time.user") + figure(&seen, "time.system");
+    // Beside the timed storm there are two of a fifth.
+    assert!(counted < all && counted > 0.55 * all, "{counted} of {all} ns");
+    assert!(figure(&seen, "time.system") > 0.8 * counted, "a fork is the kernel's work");
+}
+
+/// The same storm in C, one after the other with ours.
+fn forkstorm_costs_what_its_twin_costs() {
+    let folder = tempfile::tempdir().unwrap();
+    let twin = folder.path().join("twin");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/twins/forkstorm.c");
+    let cc = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let built = Command::new(cc).args(["-O2", "-static", "-o"]).arg(&twin).arg(source).status().unwrap();
+    assert!(built.success());
+    let storm = Forkstorm { copies: 1, forks: 1500, pages: 512, touch: 64, ..Forkstorm::default() };
+    // Fork, exit, faults, processor time; of the times the least disturbed of several.
+    let (mut ours, mut twins) = ([f64::INFINITY; 4], [f64::INFINITY; 4]);
+    for _ in 0..5 {
+        let output = Command::new(&twin).args(["512", "64", "1500"]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let figures = text.split_whitespace().map(|word| word.parse::<f64>().unwrap());
+        twins.iter_mut().zip(figures).for_each(|(least, figure)| *least = least.min(figure));
+        let seen = perform(Experiment::Forkstorm(storm.clone()), &without_profile()).unwrap();
+        let each = |name| figure(&seen, name) / 1500.0;
+        let figures = [
+            figure(&seen, "fork.cost"),
+            figure(&seen, "exit.cost"),
+            each("faults.minor"),
+            each("time.user") + each("time.system"),
+        ];
+        ours.iter_mut().zip(figures).for_each(|(least, figure)| *least = least.min(figure));
+    }
+    println!("fork, exit, faults, processor time: ours {ours:.0?}, the twin's {twins:.0?}");
+    let [fork, exit, faults, processor] = [0, 1, 2, 3].map(|n| ours[n] / twins[n]);
+    assert!((0.5..1.4).contains(&fork) && (0.5..1.4).contains(&exit), "fork {fork}, exit {exit}");
+    assert!((0.85..1.02).contains(&faults), "faults {faults}");
+    assert!((0.7..1.15).contains(&processor), "processor time {processor}");
 }
