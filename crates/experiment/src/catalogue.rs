@@ -78,7 +78,7 @@ definitions! {
     REFAULTS = "refaults", Pages, Lower, "pages read again that had been in memory a short while ago";
     MEMORY_PEAK = "memory.peak", Bytes, Lower, "most resident memory of all processes at any look, or of one process ever";
     MEMORY_CHARGED_PEAK = "memory.charged.peak", Bytes, Lower, "most memory charged to the limit, page cache included";
-    MEMORY_WORKING_SET_PEAK = "memory.working-set.peak", Bytes, Lower, "most memory of the first process referenced between two looks";
+    MEMORY_WORKING_SET_PEAK = "memory.working-set.peak", Bytes, Lower, "most memory of all processes referenced between two looks; what several share counts for each";
     COMMAND_STATUS = "command.status", Count, Neither, "the program's exit status";
     FORKS_RATE = "forks.rate", PerSecond, Higher, "forkstorm: forks a second, all copies together";
     FORK_RESIDUAL = "fork.residual", Pages, Lower, "forkstorm: pages that a fork copies beyond the experiment's own: its stack, and what the kernel writes in every thread";

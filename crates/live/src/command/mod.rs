@@ -2,7 +2,7 @@
 //!
 //! The worker joins the limit, starts the program, and looks at it every `sample` ms: the resident
 //! memory and swap of it and its descendants from `/proc/PID/statm` and `status`, the memory charged
-//! to the limit from the cgroup, and every tenth time the working set of the first process, by
+//! to the limit from the cgroup, and every tenth time the working set of all of them, by
 //! clearing the accessed bits of its pages (which costs the program a little: see [`working_set`]).
 //! Its input is empty and its output goes nowhere; what it writes to standard error is passed on.
 //!
@@ -19,6 +19,7 @@ use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Recorder};
 
+use self::tree::WorkingSets;
 use crate::cgroup::Group;
 use crate::harness::Harness;
 use crate::lifetime::die_with_parent;
@@ -26,7 +27,6 @@ use crate::microstates::Whose;
 use crate::observe::failed;
 use crate::place::Place;
 use crate::rusage;
-use crate::working_set::Process;
 
 /// Looks between two at the working set.
 const WORKING_SET_EVERY: u32 = 10;
@@ -121,7 +121,8 @@ fn watch(
     recorder: &mut dyn Recorder,
 ) -> Result<Watched, Failure> {
     let pid = running.0.id();
-    let first = Process::open(pid).ok().filter(|process| process.clear().is_ok());
+    let mut working_sets = WorkingSets::default();
+    working_sets.look(&[pid]);
     let group = place.group();
     let kills = || group.map_or(0, Group::kills);
     let killed = kills();
@@ -146,15 +147,14 @@ fn watch(
         let now = Instant::now();
         if now >= next {
             number += 1;
-            let working_set =
-                first.as_ref().filter(|_| number % WORKING_SET_EVERY == 0).and_then(|process| {
-                    let seen = process.look().ok()?;
-                    process.clear().ok()?;
-                    Some(seen.referenced as f64)
-                });
+            let (memory, processes) = tree::memory(pid);
+            let working_set = match number % WORKING_SET_EVERY {
+                0 => working_sets.look(&processes),
+                _ => None,
+            };
             looks.push(Look {
                 time: begun.elapsed().as_nanos() as f64,
-                memory: tree::memory(pid),
+                memory,
                 charged: group.and_then(Group::charged).map(|bytes| bytes as f64),
                 working_set,
             });

@@ -13,6 +13,7 @@ pub fn tests() -> Vec<Test> {
         command_is_watched;
         command_under_a_limit_swaps: LIMITS;
         command_failing_is_said;
+        command_has_the_working_set_of_all_its_processes;
         command_killed_inside_its_limit: LIMITS;
     }
 }
@@ -85,4 +86,13 @@ fn command_killed_inside_its_limit() {
         matches!(result, Err(ref failure) if failure.kind == FailureKind::OutOfMemory { limit: 16 << 20 }),
         "{result:?}"
     );
+}
+
+/// The first process only waits for the one that works.
+fn command_has_the_working_set_of_all_its_processes() {
+    let works = "x=$(head -c 24M /dev/zero | tr '\\0' x); for i in $(seq 30); do y=${#x}; sleep 0.02; done";
+    let seen = perform(shell(&format!("sh -c \"{}\"; true", works.replace('$', "\\$"))), &Setting::default());
+    let seen = seen.unwrap();
+    let peak = figure(&seen, "memory.working-set.peak");
+    assert!(peak > 20e6, "{peak} of 24 MiB");
 }
