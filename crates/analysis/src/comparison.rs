@@ -72,7 +72,7 @@ pub struct Line {
     /// The p value, corrected but for the primary metric; `None` of exact differences and between sides
     /// that repeat themselves.
     pub p: Option<f64>,
-    /// The minimum detectable change: the smallest, as a share either way, that the test would find four
+    /// The minimum detectable change: the smallest factor above 1, up or down, that the test would find four
     /// times in five.
     pub detectable: Option<f64>,
     /// The verdict.
@@ -150,6 +150,12 @@ impl Comparison {
                 && line.change.is_none_or(|change| change.abs() * 100.0 > percent)
         };
         self.lines.iter().filter(beyond).collect()
+    }
+
+    /// Whether a side that is not deterministic has but one repetition, so that nothing can be tested.
+    pub fn untested(&self) -> bool {
+        let single = self.lines.iter().all(|line| line.interval.is_none());
+        !self.exact && single && self.repetitions_needed().is_some()
     }
 
     /// How many repetitions on each side could tell, where there are too few.
@@ -314,28 +320,30 @@ fn metrics_of_both(baseline: &Run, other: &Run) -> Vec<(String, Unit, Better)> {
 
 /// The smallest change that the test would find with a power of 80 %: the normal approximation for the
 /// logarithm of the ratio of two medians, with the efficiency of the test (3/π of a rank test, 2/π of the
-/// sign test), at Holm's strictest level. The same whichever side is the baseline.
+/// sign test), at Holm's strictest level. The same whichever side is the baseline. As a factor above 1.
 fn detectable(line: &Line, test: Test, tests: usize) -> Option<f64> {
     use std::f64::consts::PI;
 
     use statrs::distribution::{ContinuousCDF, Normal};
     line.p?;
-    // The variance of a median relative to it; nothing of an exact side.
-    let variance = |values: &[f64], middle: f64, exact: bool| match (exact, values.len()) {
-        (true, _) => Some(0.0),
-        (false, n) if n >= 3 && middle != 0.0 => Some((deviation(values)? / middle).powi(2) / n as f64),
-        _ => None,
+    // The variance of a side's median on a logarithmic scale; nothing of an exact side.
+    let variance = |values: &[f64], exact: bool| match exact {
+        true => Some(0.0),
+        false if values.len() < 3 || values.iter().any(|&v| v <= 0.0) => None,
+        false => {
+            let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+            Some(deviation(&logs)?.powi(2) / values.len() as f64)
+        }
     };
     let (exact, efficiency) = match test {
         Test::Exact => return None,
         Test::Ranks => ((false, false), PI / 3.0),
         Test::Sign { baseline_exact } => ((baseline_exact, !baseline_exact), PI / 2.0),
     };
-    let both =
-        variance(&line.baseline, line.medians.0, exact.0)? + variance(&line.other, line.medians.1, exact.1)?;
+    let both = variance(&line.baseline, exact.0)? + variance(&line.other, exact.1)?;
     let normal = Normal::standard();
     let reach = normal.inverse_cdf(1.0 - ALPHA / tests as f64 / 2.0) + normal.inverse_cdf(0.8);
-    Some(reach * (efficiency * both).sqrt())
+    Some((reach * (efficiency * both).sqrt()).exp())
 }
 
 fn verdict(line: &Line, better: Better, test: Test, tests: usize) -> Verdict {
@@ -634,12 +642,12 @@ mod tests {
         let (a, b) = (noisy(1, 8, 100.0), noisy(2, 12, 300.0));
         let there = one(Better::Lower, a.clone(), b.clone()).detectable.unwrap();
         let back = one(Better::Lower, b.clone(), a.clone()).detectable.unwrap();
-        assert!((there - back).abs() < 1e-12 && there > 0.0, "{there} {back}");
+        assert!((there - back).abs() < 1e-12 && there > 1.0, "{there} {back}");
         // Noise of either side counts, and a side of which half is alike is not without noise.
         let loud: Vec<f64> = b.iter().map(|v| 300.0 + 3.0 * (v - 300.0)).collect();
         assert!(one(Better::Lower, a.clone(), loud).detectable.unwrap() > there);
         let tied = vec![100.0, 100.0, 100.0, 100.0, 100.0, 150.0, 50.0];
-        assert!(one(Better::Lower, tied.clone(), tied).detectable.unwrap() > 0.1);
+        assert!(one(Better::Lower, tied.clone(), tied).detectable.unwrap() > 1.1);
     }
 
     #[test]

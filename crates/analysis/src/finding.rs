@@ -145,6 +145,17 @@ pub enum Evidence {
     Outcome,
 }
 
+/// What a program did under a memory limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasuredLimit {
+    /// The limit in bytes.
+    pub memory: u64,
+    /// The fastest time in ns; `None`: the kernel killed it.
+    pub time: Option<f64>,
+    /// The fewest pages that it waited for to be fetched, where that is known.
+    pub fetched: Option<f64>,
+}
+
 /// What a finding is about, with what is no figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "kebab-case")]
@@ -206,8 +217,8 @@ pub enum What {
     LeastMemory {
         /// The program's name.
         program: String,
-        /// Every limit, ascending, and the fastest time under it in ns; none where the kernel killed it.
-        limits: Vec<(u64, Option<f64>)>,
+        /// Every limit, ascending.
+        limits: Vec<MeasuredLimit>,
     },
     /// Counters recorded over time.
     Recording,
@@ -225,6 +236,8 @@ pub enum What {
     Warning {
         /// The note.
         text: String,
+        /// Every run that has it.
+        runs: Vec<String>,
     },
     /// A repetition that does not count.
     NotPerformed {

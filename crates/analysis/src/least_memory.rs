@@ -17,7 +17,7 @@
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Repetition, Run};
 
-use crate::finding::{Evidence, Figure, Finding, Severity, Statistic, What};
+use crate::finding::{Evidence, Figure, Finding, MeasuredLimit, Severity, Statistic, What};
 
 /// The ratio of the interval's ends at which the search ends.
 pub const PRECISION: f64 = 1.06;
@@ -211,12 +211,13 @@ impl Search {
             time("time.allowed", Statistic::Value, knee.allowed),
         ];
         figures.extend(knee.too_little.map(|memory| bytes("memory.too-little", memory)));
-        let mut limits: Vec<(u64, Option<f64>)> = self
-            .points
-            .iter()
-            .map(|point| (point.memory, Some(point.time()).filter(|time| time.is_finite())))
-            .collect();
-        limits.sort_by_key(|limit| limit.0);
+        let limit = |point: &Point| MeasuredLimit {
+            memory: point.memory,
+            time: Some(point.time()).filter(|time| time.is_finite()),
+            fetched: point.fetched.iter().copied().reduce(f64::min),
+        };
+        let mut limits: Vec<MeasuredLimit> = self.points.iter().map(limit).collect();
+        limits.sort_by_key(|limit| limit.memory);
         Finding {
             what: What::LeastMemory { program: program.to_owned(), limits },
             run: name.to_owned(),
@@ -279,8 +280,8 @@ mod tests {
         assert!(found.figure("memory.enough").unwrap().value >= f64::from(50 << 20));
         assert!(found.figure("memory.too-little").unwrap().value < f64::from(50 << 20));
         let What::LeastMemory { limits, .. } = &found.what else { panic!("{found:?}") };
-        assert_eq!(limits[0], (1 << 20, None), "killed");
-        assert_eq!(limits.last(), Some(&(256 << 20, Some(1e9))));
+        assert_eq!((limits[0].memory, limits[0].time), (1 << 20, None), "killed");
+        assert_eq!(limits.last().unwrap().time, Some(1e9));
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod costs;
 pub mod finding;
 pub mod findings;
 pub mod knee;
+pub mod ladder;
 pub mod least_memory;
 mod linear;
 pub mod rank;

@@ -34,16 +34,16 @@ pub fn robust_deviation(values: &[f64]) -> Option<f64> {
     Some(1.4826 * median(&deviations)?)
 }
 
-/// The robust deviation, or where more than half of the values are alike the standard deviation, which then
-/// sees the others. `None` when empty.
+/// The greater of the robust deviation and the standard deviation: neither ties nor stragglers hide noise.
+/// `None` with fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
-    let robust = robust_deviation(values)?;
-    if robust > 0.0 || values.len() < 2 {
-        return Some(robust);
+    if values.len() < 2 {
+        return None;
     }
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
+    let standard = (squares / (values.len() - 1) as f64).sqrt();
+    Some(robust_deviation(values)?.max(standard))
 }
 
 /// The 95 % percentile-bootstrap interval of median(b) / median(a) − 1, resampling both sides. `None`

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_analysis::findings::Assessment;
 use pagelab_analysis::groups;
-use pagelab_report::{comparisons, runs};
+use pagelab_report::{comparisons, ladder, runs};
 
 use crate::context::Context;
 use crate::output::{say, sentences, text};
@@ -23,16 +23,17 @@ pub enum Detail {
 
 /// Prints what `pagelab run` ends with: the figures, the comparisons, the verdict, and where everything is.
 pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, context: &Context) {
-    let Assessment { runs: list, findings, comparisons: compared } = assessment;
+    let Assessment { runs: list, findings, comparisons: compared, .. } = assessment;
     if detail == Detail::Full {
-        // Of several experiments on several targets there are too many figures to print them all.
-        let many = !compared.is_empty() && groups(list).len() > 1;
+        // Of several experiments there are too many figures to print them all.
+        let many = groups(list).len() > 1;
         if many {
             say!("Of each run: pagelab show NAME; of any two: pagelab compare NAME NAME.\n");
         } else {
             list.iter().for_each(|run| text(&(runs::terminal(run, false, &context.style) + "\n")));
         }
         text(&comparisons::terminal_all(compared, many, &context.style));
+        text(&ladder::terminal(&assessment.ladder, &context.style));
     }
     text(&runs::verdict(findings, &context.style));
     let names: Vec<&str> = list.iter().map(|run| run.header.name.as_str()).collect();

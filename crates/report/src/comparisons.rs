@@ -52,7 +52,7 @@ pub fn caveat(caveat: &Caveat) -> String {
 }
 
 /// How many repetitions could tell, as a sentence.
-fn repetitions(needed: usize) -> String {
+pub(crate) fn repetitions(needed: usize) -> String {
     format!("Inconclusive metrics need {needed} repetitions on each side (--repeat {needed}).")
 }
 
@@ -136,16 +136,19 @@ pub fn headline(comparison: &Comparison) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:+.1} %", share * 100.0)
 }
 
 /// The minimum detectable change: both directions.
-fn either_way(share: f64) -> String {
-    format!("±{:.0} %", (share * 100.0).max(1.0))
+pub(crate) fn either_way(factor: f64) -> String {
+    match factor {
+        _ if factor < 2.0 => format!("±{:.0} %", ((factor - 1.0) * 100.0).max(1.0)),
+        _ => format!("a factor of {}", text::digits(factor)),
+    }
 }
 
-fn p_value(p: f64) -> String {
+pub(crate) fn p_value(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
 }
 
@@ -174,10 +177,13 @@ fn row(line: &Line) -> Vec<String> {
     ]
 }
 
-/// The columns that an exact comparison has no use for are left out.
+/// The columns that the comparison has figures for: an exact one has no interval and no p value, and one of
+/// single repetitions no verdict either.
 fn columns(comparison: &Comparison, mut cells: Vec<String>) -> Vec<String> {
     if comparison.exact {
         cells.drain(4..6);
+    } else if comparison.untested() {
+        cells.truncate(4);
     }
     cells
 }
@@ -188,17 +194,6 @@ fn no_difference(line: &Line) -> String {
     match line.detectable {
         Some(share) => format!("{}{change} (minimum detectable change {})", line.name, either_way(share)),
         None => format!("{}{change}", line.name),
-    }
-}
-
-/// The comparison as a table of all its metrics.
-pub fn table(comparison: &Comparison) -> TextTable {
-    TextTable {
-        title: title(comparison),
-        headings: columns(comparison, headings(comparison)),
-        rows: comparison.lines.iter().map(|line| columns(comparison, row(line))).collect(),
-        remarks: comparison.repetitions_needed().map(repetitions).into_iter().collect(),
-        warnings: comparison.caveats.iter().map(caveat).collect(),
     }
 }
 
@@ -286,7 +281,7 @@ pub fn json(comparison: &Comparison) -> Value {
                 "change": line.change,
                 "interval": line.interval.map(|(low, high)| [low, high]),
                 "p": line.p,
-                "minimum_detectable_change": line.detectable,
+                "minimum_detectable_factor": line.detectable,
                 "verdict": verdict(line.verdict),
             })
         })

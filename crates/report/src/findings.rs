@@ -1,7 +1,7 @@
 //! Findings as sentences: the main figure first, with its unit, statistic and spread, then what explains
 //! it.
 
-use pagelab_analysis::finding::{Figure, Finding, Interval, IntervalKind, What};
+use pagelab_analysis::finding::{Figure, Finding, Interval, IntervalKind, MeasuredLimit, What};
 use pagelab_analysis::vmtest::{Cause, Knee};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Outcome, Size};
@@ -27,7 +27,7 @@ pub fn text(finding: &Finding) -> String {
         What::Recording => recording(finding),
         What::Curve { stream } => curve(finding, stream),
         What::WorkingSet { of } => working_set(finding, of),
-        What::Warning { text } => format!("Warning: {text}"),
+        What::Warning { text, .. } => text.clone(),
         What::NotPerformed { repetition, outcome } => not_performed(*repetition, outcome),
     }
 }
@@ -35,9 +35,47 @@ pub fn text(finding: &Finding) -> String {
 /// The finding as a line: the run's name and the sentence.
 pub fn line(finding: &Finding) -> String {
     match &finding.what {
-        What::Warning { .. } => text(finding),
+        What::Warning { text, runs } => match runs.as_slice() {
+            [one] => format!("Warning: {one}: {text}"),
+            _ => format!("Warning: {text}"),
+        },
         _ => format!("{}: {}.", finding.run, text(finding)),
     }
+}
+
+/// A finding's main figure.
+pub(crate) struct Main {
+    /// What it is, with its statistic.
+    pub what: &'static str,
+    /// The figure with its unit.
+    pub value: String,
+    /// The range of its repetitions, or empty.
+    pub spread: String,
+}
+
+/// The main figure of a finding; `None` of those without figures.
+pub(crate) fn main(finding: &Finding) -> Option<Main> {
+    let what = match &finding.what {
+        What::AccessTime { .. } => "mean access time",
+        What::ReadTime { .. } => "mean read time at the smallest size",
+        What::ForkRate { .. } => "fork rate",
+        What::Scaling { .. } => "best throughput",
+        What::FileReads => "mean processor time of a cached read",
+        What::SequentialReads => "best sequential bandwidth",
+        What::ClockAgreement { .. } => "max difference of two clocks over a step",
+        What::Program { .. } => "elapsed time",
+        What::LeastMemory { .. } => "memory for full speed",
+        What::Recording => "counters recorded",
+        _ => return None,
+    };
+    let figure = finding.figures.first()?;
+    let interval = figure.interval.filter(|interval| interval.kind == IntervalKind::Range);
+    let spread = interval.and_then(|Interval { low, high, .. }| {
+        let high = high?;
+        (low < high)
+            .then(|| format!("{} … {}", value(Some(low), figure.unit), value(Some(high), figure.unit)))
+    });
+    Some(Main { what, value: value(Some(figure.value), figure.unit), spread: spread.unwrap_or_default() })
 }
 
 /// A figure in its unit; a dash where there is none.
@@ -306,7 +344,7 @@ fn program_time(finding: &Finding, program: &str, limit: Option<Size>) -> String
     parts.join("; ")
 }
 
-fn least_memory(finding: &Finding, program: &str, limits: &[(u64, Option<f64>)]) -> String {
+fn least_memory(finding: &Finding, program: &str, limits: &[MeasuredLimit]) -> String {
     let time = |ns: Option<f64>| ns.map_or_else(|| "OOM-killed".to_owned(), duration);
     let enough = shown(finding, "memory.enough");
     let full = shown(finding, "time.full");
@@ -315,8 +353,8 @@ fn least_memory(finding: &Finding, program: &str, limits: &[(u64, Option<f64>)])
             "{program} runs at full speed ({full}) even at {enough}: sweep from less to find the knee"
         ),
         Some(too_little) => {
-            let below = limits.iter().find(|(memory, _)| *memory as f64 == too_little.value);
-            let below = below.map_or_else(String::new, |(_, ns)| format!(" ({})", time(*ns)));
+            let below = limits.iter().find(|limit| limit.memory as f64 == too_little.value);
+            let below = below.map_or_else(String::new, |limit| format!(" ({})", time(limit.time)));
             format!(
                 "{program} needs {enough} for full speed (fastest {full}, and up to {} counts as that); the knee is between {}{below} and {enough}",
                 shown(finding, "time.allowed"),
@@ -325,7 +363,7 @@ fn least_memory(finding: &Finding, program: &str, limits: &[(u64, Option<f64>)])
         }
     };
     let each: Vec<String> =
-        limits.iter().map(|(memory, ns)| format!("{} {}", bytes(*memory as f64), time(*ns))).collect();
+        limits.iter().map(|l| format!("{} {}", bytes(l.memory as f64), time(l.time))).collect();
     text += &format!("; fastest time under each limit: {}", each.join(", "));
     text
 }

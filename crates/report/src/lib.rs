@@ -5,6 +5,7 @@
 
 pub mod comparisons;
 pub mod findings;
+pub mod ladder;
 pub mod page;
 pub mod runs;
 pub mod text;

@@ -205,6 +205,7 @@ pub fn json(assessment: &Assessment, page: Option<&str>) -> Value {
     json!({
         "runs": runs,
         "findings": assessment.findings.iter().map(finding_json).collect::<Vec<_>>(),
+        "ladder": assessment.ladder,
         "comparisons": assessment.comparisons.iter().map(crate::comparisons::json).collect::<Vec<_>>(),
         "verdict": assessment.findings.iter().map(findings::line).collect::<Vec<_>>(),
         "report": page,

@@ -212,7 +212,7 @@ fn grouped(text: &str) -> String {
 }
 
 /// Three significant digits, never in powers of ten down to a thousandth.
-fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     let size = value.abs();
     match size {
         0.0 => "0".to_owned(),

@@ -11,7 +11,7 @@ use pagelab_experiment::observation::{Column, Level, Note, Observations, Table, 
 use pagelab_experiment::{Experiment, Failure, Outcome, Repetition, Run, RunHeader, Setting};
 use pagelab_report::comparisons::{self, Options};
 use pagelab_report::text::Style;
-use pagelab_report::{findings, runs};
+use pagelab_report::{findings, ladder, runs};
 
 const STYLE: Style = Style { color: false, width: 100 };
 
@@ -243,6 +243,18 @@ fn findings_as_json() {
         assert_eq!(json["text"], findings::text(finding));
         assert_eq!(json["figures"].as_array().unwrap().len(), finding.figures.len());
     }
+}
+
+#[test]
+fn the_ladder_in_words() {
+    let mut exceeds = exceeds();
+    let seen = &mut exceeds.repetitions[0].observations;
+    seen.metrics.push(metric("fault.anonymous", Some(1800.0)));
+    seen.environment.insert("swap.kind".into(), "zram".into());
+    let file = Experiment::Mapfile(Paging::default());
+    let file = run("file", file, "host", &[("access.major.p50", &[6.8e6, 5e6, 9e6])], &[]);
+    insta::assert_snapshot!(ladder::terminal(&assess(&[&exceeds, &file]).ladder, &STYLE));
+    assert_eq!(ladder::terminal(&assess(&[&file]).ladder, &STYLE), "");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::process::{Command, ExitCode};
 
 use pagelab_analysis::findings::assess;
+use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{Paging, Vmtest};
 use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
@@ -20,6 +21,8 @@ use proptest::prelude::*;
 fn main() -> ExitCode {
     pagelab_testing::run(tests! {
         a_full_run_stays_below_400_kilobytes;
+        many_experiments_are_one_small_page_with_a_ladder_first;
+        many_experiments_are_not_tall: CHROMIUM;
         every_plot_has_its_data_and_a_table;
         runs_without_figures_are_drawn_all_the_same;
         nothing_from_outside_gets_out_of_its_place;
@@ -106,6 +109,44 @@ fn a_full_run_stays_below_400_kilobytes() {
         println!("{} runs: {size} bytes", runs.len());
         assert!(size < 400_000, "{} runs: {size} bytes", runs.len());
     }
+}
+
+/// As many experiments as the standard suite has, as much seen in each.
+fn many() -> Vec<Run> {
+    let mut runs: Vec<Run> = (1..=10)
+        .map(|seed| {
+            let paging = Paging { seed, pattern: "smooth-sin-random".parse().unwrap(), ..Paging::default() };
+            run(&format!("part-{seed}"), "linux-lru", Paging { references: 100_000, ..paging })
+        })
+        .collect();
+    runs.push(swept());
+    runs
+}
+
+fn many_experiments_are_one_small_page_with_a_ladder_first() {
+    let mut runs = many();
+    let level = |name: &str, value: f64| metric(name, Some(value));
+    runs[0].repetitions[0].observations.metrics.push(level("fault.anonymous", 1e3));
+    runs[0].repetitions[0].observations.notes.push(Note { level: Level::Warning, text: "steal".into() });
+    let page = html(&runs.iter().collect::<Vec<_>>());
+    assert!(page.len() < 400_000, "{} bytes", page.len());
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("Where memory stops being cheap") < at("<h2>Experiments</h2>"));
+    assert!(at("<h2>Experiments</h2>") < at("<figure"));
+    assert!(page.contains("minor fault, first touch") && page.contains("major fault, swap file"));
+    for n in 1..=11 {
+        assert!(page.contains(&format!("href=\"#e{n}\"")) && page.contains(&format!("id=\"e{n}\"")));
+    }
+    assert_eq!(page.matches("<strong class=\"warning\">").count(), 1, "one row");
+}
+
+fn many_experiments_are_not_tall() {
+    let tell = "<script>document.body.append(Object.assign(document.createElement(\"pre\"), { textContent: document.documentElement.scrollHeight }));</script></body>";
+    let page = html(&many().iter().collect::<Vec<_>>());
+    let page = page.replace("Content-Security-Policy", "x-none").replace("</body>", tell);
+    let (dom, log) = browse(&page);
+    let height = dom.split("<pre>").nth(1).unwrap_or_else(|| panic!("{log}")).split('<').next().unwrap();
+    assert!(height.parse::<u32>().unwrap() < 8000, "{height} pixels");
 }
 
 fn every_plot_has_its_data_and_a_table() {
@@ -224,7 +265,7 @@ fn browse(html: &str) -> (String, String) {
     std::fs::write(&file, html).unwrap();
     let output = Command::new(pagelab_testing::chromium().unwrap())
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
-        .args(["--virtual-time-budget=4000", "--dump-dom"])
+        .args(["--virtual-time-budget=4000", "--window-size=1300,2000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg(format!("file://{}", file.display()))
         .output()
@@ -264,6 +305,7 @@ fn the_script_runs_in_a_browser_on_every_kind_of_page() {
         ("a sweep", html(&[&swept])),
         ("a comparison", html(&[&small, &profiled])),
         ("a failed run", html(&[&failed])),
+        ("many experiments", html(&many().iter().collect::<Vec<_>>())),
         ("no runs", html(&[])),
         ("a study", studied("claims")),
     ] {

@@ -7,13 +7,14 @@ mod processes;
 mod reads;
 mod streams;
 
-use pagelab_experiment::observation::{Level, Table, Values};
+use pagelab_experiment::observation::{Level as NoteLevel, Table, Values};
 use pagelab_experiment::{Experiment, Outcome, Run};
 
 pub use self::clock::verdict as clock_verdict;
 use crate::comparison::{Comparison, against_first};
 use crate::finding::{Evidence, Figure, Finding, Severity, What};
 use crate::groups;
+use crate::ladder::{self, Level};
 
 /// Runs and everything that they say.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Assessment<'a> {
     pub findings: Vec<Finding>,
     /// Every run of an experiment against the first one of it.
     pub comparisons: Vec<Comparison>,
+    /// What an access costs at each level of the memory hierarchy, where several experiments say it.
+    pub ladder: Vec<Level>,
 }
 
 /// Everything that `runs` say.
@@ -32,13 +35,14 @@ pub fn assess<'a>(runs: &[&'a Run]) -> Assessment<'a> {
     findings.extend(mapping::past_the_limit(runs));
     findings.extend(runs.iter().filter_map(|run| mapping::regret(run)));
     findings.extend(spoiling(runs));
-    Assessment { runs: runs.to_vec(), findings, comparisons: compared(runs) }
+    let ladder = if groups(runs).len() > 1 { ladder::of_runs(runs) } else { Vec::new() };
+    Assessment { runs: runs.to_vec(), findings, comparisons: compared(runs), ladder }
 }
 
 /// What a sweep over memory found, and what spoils its runs; they are not compared pair by pair.
 pub fn assess_sweep<'a>(runs: &[&'a Run], found: Option<Finding>) -> Assessment<'a> {
     let findings = found.into_iter().chain(spoiling(runs)).collect();
-    Assessment { runs: runs.to_vec(), findings, comparisons: Vec::new() }
+    Assessment { runs: runs.to_vec(), findings, comparisons: Vec::new(), ladder: Vec::new() }
 }
 
 /// The main finding of one run; `None` when no repetition was wholly performed.
@@ -55,6 +59,18 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Record(_) => processes::recording(run),
         Experiment::Replay(curve) | Experiment::Mrc(curve) => streams::misses(run, curve),
         Experiment::Wss(of) => streams::working_set(run, of),
+    }
+}
+
+/// How much what spoils a run matters at most.
+pub fn severity(run: &Run) -> Severity {
+    let failed = run.repetitions.iter().any(|r| r.outcome != Outcome::Done);
+    let warned =
+        run.repetitions.iter().flat_map(|r| &r.observations.notes).any(|n| n.level == NoteLevel::Warning);
+    match (failed, warned) {
+        (true, _) => Severity::Failure,
+        (_, true) => Severity::Warning,
+        _ => Severity::Info,
     }
 }
 
@@ -75,15 +91,25 @@ fn spoiling(runs: &[&Run]) -> Vec<Finding> {
             list.push(Finding { severity: Severity::Failure, ..found });
         }
     }
-    for run in runs {
+    let mut warnings: Vec<(&Run, &str, Vec<String>)> = Vec::new();
+    for &run in runs {
         for note in run.repetitions.iter().flat_map(|r| &r.observations.notes) {
-            let what = What::Warning { text: note.text.clone() };
-            if note.level == Level::Warning && !list.iter().any(|known| known.what == what) {
-                let found = Finding::new(run, what, Vec::new(), vec![Evidence::Note]);
-                list.push(Finding { severity: Severity::Warning, ..found });
+            if note.level != NoteLevel::Warning {
+                continue;
+            }
+            let name = &run.header.name;
+            match warnings.iter_mut().find(|(_, text, _)| *text == note.text) {
+                Some((_, _, names)) if names.contains(name) => {}
+                Some((_, _, names)) => names.push(name.clone()),
+                None => warnings.push((run, &note.text, vec![name.clone()])),
             }
         }
     }
+    list.extend(warnings.into_iter().map(|(run, text, runs)| {
+        let what = What::Warning { text: text.to_owned(), runs };
+        let found = Finding::new(run, what, Vec::new(), vec![Evidence::Note]);
+        Finding { severity: Severity::Warning, ..found }
+    }));
     list
 }
 

@@ -5,8 +5,10 @@
 
 mod figures;
 mod flame;
+mod forest;
 mod knee;
 mod latency;
+mod overview;
 pub mod plot;
 mod presence;
 mod scale;
@@ -18,7 +20,8 @@ mod windows;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pagelab_analysis::findings::Assessment;
+use pagelab_analysis::finding::Finding;
+use pagelab_analysis::findings::{Assessment, of_run};
 use pagelab_analysis::{groups, vmtest};
 use pagelab_experiment::{Experiment, Observations, Repetition, Run};
 use sha2::{Digest, Sha256};
@@ -116,16 +119,33 @@ pub struct Section {
     pub plots: Vec<Plot>,
 }
 
+/// More experiments than these on one page are each shown by their main pictures alone.
+const MANY: usize = 3;
+
 /// The page of runs and what they say as HTML.
 pub fn page(assessment: &Assessment) -> String {
     let mut number = 0;
     let runs = &assessment.runs;
     let groups = groups(runs);
+    let many = groups.len() > MANY;
+    // Of many experiments each section begins with its own finding.
+    let own = |finding: &&Finding| !many || findings::main(finding).is_none();
+    let told: Vec<&Finding> = assessment.findings.iter().filter(own).collect();
+    let sweep = assessment.findings.iter().find_map(overview::least_memory);
     let body = html! {
         (tables::byline(runs))
-        (tables::verdict(&assessment.findings))
-        @for group in &groups {
-            (section(group, groups.len() > 1, &mut number))
+        (overview::ladder(&assessment.ladder))
+        @if many { (overview::experiments(&groups)) }
+        (tables::verdict(&told))
+        @if let Some((plots, table)) = &sweep {
+            div.plots { @for plot in plots { ({ number += 1; plot.figure(number) }) } }
+            (tables::text(table))
+            @for group in &groups { details { summary { "Figures of each run" } (tables::metrics(group)) } }
+        } @else if many {
+            @for (n, group) in groups.iter().enumerate() { (brief(group, n + 1, &mut number)) }
+            p.soft { "All pictures of a run: " code { "pagelab report NAME" } "." }
+        } @else {
+            @for group in &groups { (section(group, groups.len() > 1, &mut number)) }
         }
         @for comparison in &assessment.comparisons {
             (tables::comparison(comparison))
@@ -192,16 +212,25 @@ fn shell(title: &str, body: &Markup) -> String {
     .into_string()
 }
 
-/// The runs of one experiment: their plots have the same axes.
-fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
+/// The runs with the repetitions that are drawn, and what tells them apart.
+fn shown<'a>(runs: &[&'a Run]) -> Vec<Shown<'a>> {
     let targets: Vec<String> = runs.iter().map(|run| run.header.target.to_string()).collect();
     let distinct = runs.len() > 1 && (1..targets.len()).all(|n| !targets[..n].contains(&targets[n]));
     let label = |n: usize| match distinct {
         true => short(&runs[n].header.name, &targets[n]),
         false => runs[n].header.name.clone(),
     };
-    let shown: Vec<Shown> =
-        runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect();
+    runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, label(n))).collect()
+}
+
+/// Whether the experiment is references to a mapping.
+fn is_mapping(run: &Run) -> bool {
+    matches!(run.header.experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_))
+}
+
+/// The runs of one experiment: their plots have the same axes.
+fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
+    let shown = shown(runs);
     let plots = knee::plot(&shown).into_iter().chain(sweep::plots(&shown));
     let mut panels: Vec<Panel> = plots.map(|plot| Panel::Plot(Box::new(plot))).collect();
     panels.extend(windows::panels(&shown));
@@ -210,7 +239,7 @@ fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
     panels.extend(sweep::recorded(&shown).into_iter().map(|plot| Panel::Plot(Box::new(plot))));
     let drawn = panels.iter().any(|panel| matches!(panel, Panel::Plot(_)));
     // Only the references to a mapping have all of these; of other experiments none is missed.
-    if !drawn || !matches!(runs[0].header.experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_)) {
+    if !drawn || !is_mapping(runs[0]) {
         panels.retain(|panel| matches!(panel, Panel::Plot(_)));
     }
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
@@ -235,6 +264,46 @@ fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
             @for s in &shown { (tables::named_rows(s, shown.len() > 1)) }
             (tables::metrics(runs))
             (tables::counters(&shown))
+        }
+    }
+}
+
+/// Pictures of a section among many.
+const PICTURES: usize = 2;
+
+/// The same in brief: the finding of each run, the main pictures, and the rest folded.
+fn brief(runs: &[&Run], place: usize, number: &mut usize) -> Markup {
+    let shown = shown(runs);
+    let plots: Vec<Plot> = if is_mapping(runs[0]) {
+        let main = [windows::panels(&shown), latency::panels(&shown)].map(|panels| {
+            panels.into_iter().find_map(|panel| match panel {
+                Panel::Plot(plot) => Some(*plot),
+                Panel::Absent(..) => None,
+            })
+        });
+        main.into_iter().flatten().collect()
+    } else {
+        match knee::plot(&shown) {
+            Some(knee) => vec![knee],
+            None => sweep::plots(&shown).into_iter().filter(|plot| !plot.is_flat()).take(PICTURES).collect(),
+        }
+    };
+    let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
+    html! {
+        section id={"e" (place)} {
+            h2 { (names.join(", ")) }
+            @for finding in runs.iter().filter_map(|run| of_run(run)) {
+                p { @if runs.len() > 1 { b { (finding.run) } ": " } (findings::text(&finding)) "." }
+            }
+            (tables::drawn(runs, &[]))
+            div.plots { @for plot in &plots { ({ *number += 1; plot.figure(*number) }) } }
+            details {
+                summary { "Figures, and where the time went" }
+                p.soft { code { "pagelab run " (runs[0].header.experiment) } }
+                (tables::time(&shown))
+                @for s in &shown { (tables::named_rows(s, shown.len() > 1)) }
+                (tables::metrics(runs))
+            }
         }
     }
 }

@@ -225,6 +225,16 @@ impl Plot {
         }
     }
 
+    /// Whether every line of it is level, so that there is nothing to see.
+    pub fn is_flat(&self) -> bool {
+        let level = |series: &Series| {
+            let mut values = series.y.0.iter().flatten();
+            let first = values.next();
+            values.all(|value| Some(value) == first)
+        };
+        self.heat.is_none() && self.series.iter().all(level)
+    }
+
     /// The plot as a figure numbered `number` on its page.
     pub fn figure(&self, number: usize) -> Markup {
         let curves = self.curves();

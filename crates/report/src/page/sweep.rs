@@ -15,7 +15,7 @@ const SWEPT: &str = "vmtest";
 
 /// The plots of the counters recorded over time. So many lines can be read for one run alone.
 pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
-    if shown.len() == 1 { of_table(RECORDED, shown) } else { Vec::new() }
+    if shown.len() == 1 { drawn(RECORDED, shown) } else { Vec::new() }
 }
 
 /// The plots of every other table whose first column is numbers.
@@ -26,7 +26,12 @@ pub fn plots(shown: &[Shown]) -> Vec<Plot> {
             names.push(&table.name);
         }
     }
-    names.into_iter().flat_map(|name| of_table(name, shown)).collect()
+    names.into_iter().flat_map(|name| drawn(name, shown)).collect()
+}
+
+/// The plots of a table in which there is something to see.
+fn drawn(name: &str, shown: &[Shown]) -> Vec<Plot> {
+    of_table(name, shown).into_iter().filter(|plot| !plot.is_flat()).collect()
 }
 
 fn numbers(column: &Column) -> Option<&[Option<f64>]> {

@@ -10,7 +10,7 @@ use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit, Values};
 use pagelab_experiment::{Outcome, Run};
 
-use super::{Shown, TextTable};
+use super::{Shown, TextTable, forest};
 use crate::runs::{self, range};
 use crate::{comparisons, findings, text};
 
@@ -30,7 +30,7 @@ pub fn byline(runs: &[&Run]) -> Markup {
 }
 
 /// The findings, a line each.
-pub fn verdict(list: &[Finding]) -> Markup {
+pub fn verdict(list: &[&Finding]) -> Markup {
     html! {
         @if !list.is_empty() {
             section.verdict aria-label="Verdict" { ul {
@@ -42,24 +42,25 @@ pub fn verdict(list: &[Finding]) -> Markup {
     }
 }
 
-/// A comparison: the answer, the metrics, the rows that differ.
+/// A comparison: the answer, the changes with their intervals, the rows that differ.
 pub fn comparison(comparison: &Comparison) -> Markup {
     html! {
-        (text_with(&comparisons::table(comparison), Some(&comparisons::headline(comparison))))
+        section {
+            h2 { (comparisons::title(comparison)) }
+            p.answer { (comparisons::headline(comparison)) }
+            @for caveat in &comparison.caveats { p.verdict.warning { "Warning: " (comparisons::caveat(caveat)) } }
+            (forest::plot(comparison))
+            @if let Some(needed) = comparison.repetitions_needed() { p.soft { (comparisons::repetitions(needed)) } }
+        }
         @for table in &comparisons::row_tables(comparison) { (text(table)) }
     }
 }
 
 /// A table of texts.
 pub fn text(table: &TextTable) -> Markup {
-    text_with(table, None)
-}
-
-fn text_with(table: &TextTable, headline: Option<&str>) -> Markup {
     html! {
         section {
             h2 { (table.title) }
-            @if let Some(headline) = headline { p { b { (headline) } } }
             @for warning in &table.warnings { p.verdict.warning { "Warning: " (warning) } }
             div.scroll { table {
                 thead { tr { @for heading in &table.headings { th { (heading) } } } }
@@ -260,6 +261,9 @@ fn measured(run: &Run) -> Markup {
     }
 }
 
+/// So many runs have their conditions folded.
+const MANY: usize = 5;
+
 /// An entry with the unit that the catalogue gives it.
 fn with_unit(key: &str, value: &str) -> String {
     let help = ENVIRONMENT.iter().find(|(name, _)| *name == key).map_or("", |(_, help)| help);
@@ -290,33 +294,39 @@ pub fn conditions(runs: &[&Run]) -> Markup {
             }
         }
     }
-    html! {
-        section {
-            h2 { "Conditions" }
-            @for run in runs { (measured(run)) }
-            div.scroll tabindex="0" { table.conditions {
-                thead { tr { th { "" } @for run in runs { th { (run.header.name) } } } }
-                tbody {
-                    tr { td { "target" } @for run in runs { td.text { code { (run.header.target) } } } }
-                    tr { td { "setting" } @for run in runs { td.text { code { (run.header.setting) } } } }
-                    tr { td { "started" } @for run in runs { td.text { (run.header.started) } } }
-                    @for key in &keys {
-                        @let values: Vec<Option<String>> = runs.iter().map(|run| of(run, key)).collect();
-                        tr class=[values.windows(2).any(|w| w[0] != w[1]).then_some("differs")] {
-                            td { (key) }
-                            @if values.len() > 1 && values.windows(2).all(|w| w[0] == w[1]) {
-                                td.text colspan=(values.len()) { (values[0].as_deref().unwrap_or(text::DASH)) }
-                            } @else {
-                                @for value in &values { td.text { (value.as_deref().unwrap_or(text::DASH)) } }
-                            }
+    let table = html! {
+        div.scroll tabindex="0" { table.conditions {
+            thead { tr { th { "" } @for run in runs { th { (run.header.name) } } } }
+            tbody {
+                tr { td { "target" } @for run in runs { td.text { code { (run.header.target) } } } }
+                tr { td { "setting" } @for run in runs { td.text { code { (run.header.setting) } } } }
+                tr { td { "started" } @for run in runs { td.text { (run.header.started) } } }
+                @for key in &keys {
+                    @let values: Vec<Option<String>> = runs.iter().map(|run| of(run, key)).collect();
+                    tr class=[values.windows(2).any(|w| w[0] != w[1]).then_some("differs")] {
+                        td { (key) }
+                        @if values.len() > 1 && values.windows(2).all(|w| w[0] == w[1]) {
+                            td.text colspan=(values.len()) { (values[0].as_deref().unwrap_or(text::DASH)) }
+                        } @else {
+                            @for value in &values { td.text { (value.as_deref().unwrap_or(text::DASH)) } }
                         }
                     }
                 }
-            } }
-            @if !notes.is_empty() {
-                h3 { "Remarks" }
-                ul { @for (level, run, note) in &notes { li { @if *level == Level::Warning { strong { "Warning: " } } (run) ": " (note) } } }
             }
+        } }
+    };
+    let all = html! {
+        @for run in runs { (measured(run)) }
+        (table)
+        @if !notes.is_empty() {
+            h3 { "Remarks" }
+            ul { @for (level, run, note) in &notes { li { @if *level == Level::Warning { strong { "Warning: " } } (run) ": " (note) } } }
+        }
+    };
+    html! {
+        section {
+            h2 { "Conditions" }
+            @if runs.len() < MANY { (all) } @else { details { summary { "Machine, settings and remarks of each run" } (all) } }
         }
     }
 }

@@ -1,0 +1,69 @@
+//! The memory ladder in words and bars: what one access costs at each level, on a logarithmic scale.
+
+use pagelab_analysis::ladder::{Level, LevelKind};
+use pagelab_experiment::observation::Unit;
+
+use crate::text::{self, Style, bytes};
+
+/// Columns of the longest bar on a terminal.
+const BAR: f64 = 30.0;
+
+/// A level's name, with the size where it belongs to it.
+pub(crate) fn name(level: &Level) -> String {
+    let name = match &level.kind {
+        LevelKind::Cache { number } => format!("L{number} cache"),
+        LevelKind::TlbMiss => "TLB miss".to_owned(),
+        LevelKind::Resident => "resident page, hit".to_owned(),
+        LevelKind::MinorFault => "minor fault, first touch".to_owned(),
+        LevelKind::CachedRead => "read from page cache".to_owned(),
+        LevelKind::SwapFault { swap } if swap == "zram" => "major fault, zram".to_owned(),
+        LevelKind::SwapFault { swap } if swap == "file" => "major fault, swap file".to_owned(),
+        LevelKind::SwapFault { swap } => format!("major fault, swap: {swap}"),
+        LevelKind::DirectRead => "direct read".to_owned(),
+        LevelKind::FileFault => "major fault, file".to_owned(),
+    };
+    level.size.map_or_else(|| name.clone(), |size| format!("{name}, {}", bytes(size)))
+}
+
+/// The range of the repetitions, where there is one.
+pub(crate) fn range(level: &Level) -> Option<(f64, f64)> {
+    let interval = level.time.interval?;
+    Some((interval.low, interval.high?))
+}
+
+/// The decades that the levels span, as powers of ten.
+pub(crate) fn decades(levels: &[Level]) -> (i32, i32) {
+    let values = levels.iter().flat_map(|level| {
+        let (low, high) = range(level).unwrap_or((level.time.value, level.time.value));
+        [low, high]
+    });
+    let logs: Vec<f64> = values.filter(|&v| v > 0.0).map(f64::log10).collect();
+    let low = logs.iter().copied().fold(f64::INFINITY, f64::min).floor();
+    let high = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max).ceil();
+    if low.is_finite() { (low as i32, (high as i32).max(low as i32 + 1)) } else { (0, 1) }
+}
+
+/// Where a time is between the ends of the scale, from 0 to 1.
+pub(crate) fn share(time: f64, (low, high): (i32, i32)) -> f64 {
+    ((time.max(f64::MIN_POSITIVE).log10() - f64::from(low)) / f64::from(high - low)).clamp(0.0, 1.0)
+}
+
+/// The ladder for the terminal; empty where there is none.
+pub fn terminal(levels: &[Level], style: &Style) -> String {
+    if levels.is_empty() {
+        return String::new();
+    }
+    let ends = decades(levels);
+    let rows: Vec<Vec<String>> = levels
+        .iter()
+        .map(|level| {
+            let value = |v| text::value(Some(v), Unit::Nanoseconds);
+            let spread = range(level)
+                .map_or_else(String::new, |(low, high)| format!("{} … {}", value(low), value(high)));
+            let bar = "█".repeat((share(level.time.value, ends) * BAR).round().max(1.0) as usize);
+            vec![name(level), value(level.time.value), spread, bar]
+        })
+        .collect();
+    let table = text::table(&["level", "median", "min … max", "logarithmic"], &rows, style);
+    format!("Memory ladder: the time of one access\n{table}\n\n")
+}

@@ -1,0 +1,76 @@
+//! A comparison as a forest plot: each metric's change with its interval on one logarithmic scale, beside
+//! the figures.
+
+use maud::{Markup, html};
+use pagelab_analysis::comparison::{Comparison, Line, Verdict};
+
+use crate::{comparisons, text};
+
+/// The widest scale: changes beyond this factor end at its edge.
+const WIDEST: f64 = 10.0;
+/// The narrowest.
+const NARROWEST: f64 = 1.05;
+
+/// The plot as a table: what differs first.
+pub fn plot(comparison: &Comparison) -> Markup {
+    let mut lines: Vec<&Line> = comparison.lines.iter().collect();
+    let primary = |line: &Line| comparison.primary.as_deref() == Some(line.name.as_str());
+    lines.sort_by_key(|line| (!primary(line), !line.verdict.differs()));
+    let changes = lines
+        .iter()
+        .filter_map(|line| line.change)
+        .chain(lines.iter().filter_map(|line| line.interval).flat_map(|(low, high)| [low, high]));
+    let factor = |change: f64| (1.0 + change).max(1e-9);
+    let widest = changes.map(|change| factor(change).max(1.0 / factor(change))).fold(NARROWEST, f64::max);
+    let reach = widest.min(WIDEST);
+    // 0 at the left edge, 1 at the right one, no change in the middle.
+    let at = |change: f64| {
+        let share = 0.5 + 0.5 * factor(change).ln() / reach.ln();
+        format!("{:.2}%", 2.0 + 96.0 * share.clamp(0.0, 1.0))
+    };
+    let value = |line: &Line, v: f64| text::value(Some(v), line.unit);
+    let whole = !comparison.exact && !comparison.untested();
+    html! {
+        div.scroll tabindex="0" { table.forest {
+            thead { tr {
+                th { "metric" } th { (comparison.baseline.run) } th { (comparison.other.run) } th { "change" }
+                th.track { span { "÷ " (text::digits(reach)) } span { "no change" } span { "× " (text::digits(reach)) } }
+                @if whole { th { "95 % interval" } th { "p" } }
+                @if !comparison.untested() { th { "verdict" } }
+            } }
+            tbody { @for line in lines {
+                @let class = match line.verdict {
+                    Verdict::Better => "better",
+                    Verdict::Worse => "worse",
+                    Verdict::Changed => "changed",
+                    _ => "same",
+                };
+                @let change = line.change.map_or_else(|| text::DASH.to_owned(), comparisons::percent);
+                tr {
+                    th { (line.name) @if primary(line) { " " span.soft { "(primary)" } } }
+                    td { (value(line, line.medians.0)) }
+                    td { (value(line, line.medians.1)) }
+                    td { (change) }
+                    td.track { svg class=(class) role="img" aria-label={(line.name) ": " (change)} {
+                        line.zero x1="50%" x2="50%" y1="0" y2="100%" {}
+                        @if let Some((low, high)) = line.interval {
+                            line.range x1=(at(low)) x2=(at(high)) y1="50%" y2="50%" {}
+                        }
+                        @if let Some(change) = line.change { circle cx=(at(change)) cy="50%" r="4" {} }
+                    } }
+                    @if whole {
+                        td.soft { @if let Some((low, high)) = line.interval { (comparisons::percent(low)) " … " (comparisons::percent(high)) } }
+                        td.soft { @if let Some(p) = line.p { (comparisons::p_value(p)) } }
+                    }
+                    @if !comparison.untested() {
+                        td.text { (comparisons::verdict(line.verdict))
+                            @if let (Verdict::NoDifference, Some(factor)) = (line.verdict, line.detectable) {
+                                span.soft { "; detectable: " (comparisons::either_way(factor)) }
+                            }
+                        }
+                    }
+                }
+            } }
+        } }
+    }
+}

@@ -1,0 +1,139 @@
+//! The first screen of a page of many experiments: the memory ladder, then one row an experiment. And of a
+//! sweep over memory: the time and the pages fetched against the limit.
+
+use maud::{Markup, html};
+use pagelab_analysis::finding::{Finding, MeasuredLimit, Severity, What};
+use pagelab_analysis::findings::{of_run, severity};
+use pagelab_analysis::ladder::Level;
+use pagelab_experiment::Run;
+use pagelab_experiment::observation::Unit;
+
+use super::TextTable;
+use super::plot::{Axis, Mark, Numbers, Plot, Series};
+use crate::{findings, ladder, text};
+
+/// The ladder; nothing where there is none.
+pub fn ladder(levels: &[Level]) -> Markup {
+    let ends = ladder::decades(levels);
+    let percent = |time: f64| format!("{:.2}%", ladder::share(time, ends) * 100.0);
+    let value = |v: f64| text::value(Some(v), Unit::Nanoseconds);
+    html! {
+        @if !levels.is_empty() {
+            section.ladder {
+                h2 { "Where memory stops being cheap" }
+                p.soft { "Median time of one access at each level that was measured; the line is the range of the repetitions. Each step to the right is ten times slower." }
+                @for level in levels {
+                    @let spread = ladder::range(level).filter(|(low, high)| low < high);
+                    @let words = spread.map_or_else(String::new, |(low, high)| format!("{} … {}", value(low), value(high)));
+                    div.bar {
+                        span.name { (ladder::name(level)) }
+                        svg.track role="img" aria-label={(ladder::name(level)) ": " (value(level.time.value)) " " (words)} {
+                            @for decade in ends.0..=ends.1 {
+                                @let at = percent(10f64.powi(decade));
+                                line.decade x1=(at) x2=(at) y1="0" y2="100%" {}
+                            }
+                            rect.user x="0" y="15%" height="70%" width=(percent(level.time.value)) {}
+                            @if let Some((low, high)) = spread {
+                                line.range x1=(percent(low)) x2=(percent(high)) y1="50%" y2="50%" {}
+                            }
+                        }
+                        span.total { b { (value(level.time.value)) } " " span.soft { (words) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One row for each run: its main figure with the spread, whether something spoils it, and the way to its
+/// section.
+pub fn experiments(groups: &[Vec<&Run>]) -> Markup {
+    html! {
+        section {
+            h2 { "Experiments" }
+            div.scroll tabindex="0" { table.experiments {
+                thead { tr { th { "run" } th { "main figure" } th { "" } th { "min … max" } th { "remarks" } } }
+                tbody {
+                    @for (n, group) in groups.iter().enumerate() {
+                        @for run in group {
+                            @let main = of_run(run).and_then(|finding| findings::main(&finding));
+                            tr {
+                                th { a href={"#e" (n + 1)} { (run.header.name) } }
+                                @match &main {
+                                    Some(main) => { td.text { (main.what) } td { b { (main.value) } } td.soft { (main.spread) } },
+                                    None => { td.text { "—" } td {} td {} },
+                                }
+                                td { @match severity(run) {
+                                    Severity::Info => "ok",
+                                    Severity::Warning => strong.warning { "warning" },
+                                    Severity::Failure => strong.warning { "failed repetition" },
+                                } }
+                            }
+                        }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+/// The plots of a sweep over memory, and its table; nothing of other findings.
+pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
+    let What::LeastMemory { program, limits } = &finding.what else { return None };
+    let bytes = |name: &str| finding.figure(name).map(|figure| figure.value);
+    let mark = bytes("memory.enough").map(|enough| {
+        let low = bytes("memory.too-little");
+        Mark {
+            x: enough,
+            low,
+            high: Some(enough),
+            label: format!("{} is enough", text::bytes(enough)),
+            color: None,
+        }
+    });
+    let plot = |title: &str, caption: &str, y: Axis, of: fn(&MeasuredLimit) -> Option<f64>| {
+        let mut plot = Plot::new(title, caption, Axis::log("memory limit", "bytes"), y);
+        plot.series.push(Series {
+            name: String::new(),
+            color: 0,
+            dash: 0,
+            step: false,
+            dots: true,
+            x: Numbers(limits.iter().map(|limit| Some(limit.memory as f64)).collect()),
+            y: Numbers(limits.iter().map(of).collect()),
+        });
+        plot.marks.extend(mark.clone());
+        plot
+    };
+    let mut time = plot(
+        "Time against the memory limit",
+        "The fastest repetition under each limit; a limit without a point killed the program. The knee lies in the band.",
+        Axis::log(format!("time of {program}"), "ns").switchable(),
+        |limit| limit.time,
+    );
+    time.wide = true;
+    let mut plots = vec![time];
+    if limits.iter().any(|limit| limit.fetched.is_some_and(|pages| pages > 0.0)) {
+        plots.push(plot(
+            "Pages fetched against the memory limit",
+            "Major faults and pages read from the disk for the program: the fewest of the repetitions.",
+            Axis::linear("pages", ""),
+            |limit| limit.fetched,
+        ));
+    }
+    let cells = |limit: &MeasuredLimit| {
+        vec![
+            text::bytes(limit.memory as f64),
+            limit.time.map_or_else(|| "OOM-killed".to_owned(), text::duration),
+            text::value(limit.fetched, Unit::Pages),
+        ]
+    };
+    let table = TextTable {
+        title: "Limits".to_owned(),
+        headings: ["memory limit", "fastest time", "pages fetched"].map(str::to_owned).to_vec(),
+        rows: limits.iter().map(cells).collect(),
+        remarks: Vec::new(),
+        warnings: Vec::new(),
+    };
+    Some((plots, table))
+}
