@@ -37,12 +37,6 @@ impl<'a> Sink<'a> {
         self.selectors.iter().any(|s| s.name.matches(&name))
     }
 
-    /// Whether one of these statistics may be wanted: asked before a file is opened that only they
-    /// need.
-    pub fn wants_statistic(&self, statistics: &[&str]) -> bool {
-        self.selectors.iter().any(|s| statistics.iter().any(|wanted| s.statistic.matches(wanted)))
-    }
-
     /// The instances where every selector names one, so that none needs to be searched for.
     pub fn named_instances(&self) -> Option<Vec<u64>> {
         self.selectors

@@ -13,7 +13,7 @@ use crate::declaration;
 use crate::experiments::Experiment;
 use crate::failure::{Failure, RecorderError};
 use crate::observation::{Level, Note, Observation};
-use crate::setting::Setting;
+use crate::setting::{Limit, Setting};
 use crate::target::Recorder;
 
 /// What is to be performed, and under which conditions.
@@ -264,6 +264,14 @@ impl Settled {
         let usual = request.usual.assignments();
         let usual = usual.iter().filter(|(key, _)| !is_asked(key)).map(|pair| (pair, Origin::Default));
         for ((key, value), origin) in asked.iter().map(|pair| (pair, Origin::Asked)).chain(usual) {
+            if key == "memory"
+                && let Ok(Limit::Of(size)) = value.parse()
+                && size.bytes(page_size) < page_size
+            {
+                let why = format!("has pages of {page_size} bytes, and {value} is less than one");
+                let what = What::Condition(format!("{key}={value}"));
+                return Err(Unsupported::new(target, what, why, format!("did you mean {value}M?")));
+            }
             if let Err((why, remedy)) = honours(key, value) {
                 if origin == Origin::Asked {
                     let what = What::Condition(format!("{key}={value}"));

@@ -26,7 +26,7 @@ fn compare() -> BTreeMap<String, (usize, Vec<String>)> {
         let kind: PolicyKind = policy.parse().unwrap();
         let frames = number(frames) as u32;
         // Where the segments are not of one size, libCacheSim drops pages from the remainder on a hit.
-        if matches!(kind, PolicyKind::Slru { segments } if frames % u32::from(segments) != 0) {
+        if matches!(kind, PolicyKind::Slru { segments } if !frames.is_multiple_of(u32::from(segments))) {
             continue;
         }
         let ours = replay(stream, &kind, frames).misses;

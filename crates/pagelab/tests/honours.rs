@@ -151,6 +151,8 @@ fn a_refusal_leaves_nothing() {
         ("run mapanon --pattern trace:/no/such/file", "/no/such/file"),
         ("run command -- no-such-program-as-this", "no-such-program-as-this"),
         ("run forkstorm --script /no/such/file", "/no/such/file"),
+        ("run mapanon --memory 64", "did you mean 64M?"),
+        ("run mapanon --on model:lru --memory 64", "did you mean 64M?"),
         ("run mapanon --memory none --swap none", "inside a memory limit"),
         ("run mapanon --memory none --swap-size 1M", "swap-size"),
         ("run vmtest --profile 99", "without looking into the kernel"),
