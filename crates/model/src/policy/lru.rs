@@ -36,7 +36,7 @@ impl Policy for Lru {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_touching(self, references, |policy| &policy.table)
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

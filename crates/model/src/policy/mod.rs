@@ -63,6 +63,23 @@ fn count(policy: &mut impl Policy, references: &[u32]) -> u64 {
     references.iter().map(|&page| u64::from(!policy.reference(page))).sum()
 }
 
+/// As [`count`] for a policy whose first look at a page is at its entry in a table: the entries of a group of
+/// references are touched together, so that their cache misses overlap.
+#[inline(always)]
+fn count_touching<P: Policy>(policy: &mut P, references: &[u32], table: impl Fn(&P) -> &queue::Table) -> u64 {
+    let touched = |policy: &P, group: &[u32]| {
+        let table = table(policy);
+        std::hint::black_box(group.iter().fold(0, |sum, &page| sum ^ table[page as usize].list));
+    };
+    references
+        .chunks(queue::GROUP)
+        .map(|group| {
+            touched(policy, group);
+            count(policy, group)
+        })
+        .sum()
+}
+
 /// Misses of exact LRU on this stream with `frames` frames (at least 1), the first references to each
 /// page included.
 pub fn lru_misses(stream: &Stream, frames: u32) -> u64 {

@@ -18,6 +18,9 @@ pub(super) struct Entry {
     pub note: u8,
 }
 
+/// Entries of the table that are touched together before they are used.
+pub(super) const GROUP: usize = 64;
+
 /// The `list` of a page that is in no queue.
 pub(super) const NOWHERE: u8 = 0;
 
@@ -128,16 +131,23 @@ impl Queue {
         let size = self.ring.len().max(2 * self.live).max(64);
         let mut fresh = vec![0; size];
         let mut kept = 0;
-        let mut at = self.oldest;
-        for _ in 0..self.used {
-            let page = self.ring[at];
-            let entry = &mut table[page as usize];
-            let live = entry.list == self.list && entry.at as usize == at;
-            // Without a branch, which would be mispredicted as often as not.
-            fresh[kept] = page;
-            entry.at = if live { kept as u32 } else { entry.at };
-            kept += usize::from(live);
-            at = if at + 1 == self.ring.len() { 0 } else { at + 1 };
+        let (tail, head) = self.ring.split_at(self.oldest);
+        let first = self.used.min(head.len());
+        let parts = [(self.oldest, &head[..first]), (0, &tail[..self.used - first])];
+        for (begin, part) in parts {
+            for (n, group) in part.chunks(GROUP).enumerate() {
+                // Touched together: these loads do not wait for each other.
+                std::hint::black_box(group.iter().fold(0, |sum, &page| sum ^ table[page as usize].at));
+                for (i, &page) in group.iter().enumerate() {
+                    let at = begin + n * GROUP + i;
+                    let entry = &mut table[page as usize];
+                    let live = entry.list == self.list && entry.at as usize == at;
+                    // Without a branch, which would be mispredicted as often as not.
+                    fresh[kept] = page;
+                    entry.at = if live { kept as u32 } else { entry.at };
+                    kept += usize::from(live);
+                }
+            }
         }
         self.used = kept;
         self.oldest = 0;
