@@ -471,6 +471,9 @@ fn runs_on_different_targets_are_told_apart_by_them() {
     let paging = Paging { pages: 64, references: 300, ..Paging::default() };
     let (a, mut b) = (run("a", "lru", paging.clone()), run("b", "opt", paging));
     let page = html(&[&a, &b]);
+    let answer = page.find("class=\"answer\"").unwrap();
+    assert!(answer < page.find("<figure").unwrap(), "the answer comes first");
+    assert!(page[answer..].contains("class=\"forest\""));
     assert!(page.contains("\"model:lru mean\"") && page.contains("\"model:opt mean\""));
     b.header.target = "model:lru".parse::<TargetSpec>().unwrap();
     assert!(html(&[&a, &b]).contains("\"b mean\""));

@@ -132,10 +132,14 @@ pub fn page(assessment: &Assessment) -> String {
     let own = |finding: &&Finding| !many || findings::main(finding).is_none();
     let told: Vec<&Finding> = assessment.findings.iter().filter(own).collect();
     let sweep = assessment.findings.iter().find_map(overview::least_memory);
+    // The answer comes first where the page is about it.
+    let compared = html! {
+        @for comparison in &assessment.comparisons { (tables::comparison(comparison)) }
+    };
     let body = html! {
         (tables::byline(runs))
         (overview::ladder(&assessment.ladder))
-        @if many { (overview::experiments(&groups)) }
+        @if many { (overview::experiments(&groups)) } @else { (compared) }
         (tables::verdict(&told))
         @if let Some((plots, table)) = &sweep {
             div.plots { @for plot in plots { ({ number += 1; plot.figure(number) }) } }
@@ -147,9 +151,7 @@ pub fn page(assessment: &Assessment) -> String {
         } @else {
             @for group in &groups { (section(group, groups.len() > 1, &mut number)) }
         }
-        @for comparison in &assessment.comparisons {
-            (tables::comparison(comparison))
-        }
+        @if many { (compared) }
         (tables::conditions(runs))
     };
     shell(&title(runs), &body)
