@@ -417,6 +417,10 @@ const READING: &[(&str, &str)] = &[
     ("command.status", "0 is success. A dash for a program that a signal ended."),
     ("forks.rate", "The copies compete for the same locks, so that it grows less than their number."),
     (
+        "fork.residual",
+        "They are in the figures of each fork; the fewer they are, the less of pagelab is in them.",
+    ),
+    (
         "fork.cost",
         "The copying of the page tables is most of it; it grows with the memory that the parent has mapped.",
     ),

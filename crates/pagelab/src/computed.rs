@@ -64,6 +64,7 @@ impl Computed {
         let mean = (ratios.len() == points.len() && !ratios.is_empty())
             .then(|| ratios.iter().sum::<f64>() / ratios.len() as f64);
         let seen = vec![
+            page_size_of(page_size),
             Observation::Table(table),
             Observation::Metric(metric("misses", largest.and_then(|p| p.misses).map(|misses| misses as f64))),
             Observation::Metric(metric("miss.ratio.mean", mean)),
@@ -72,7 +73,13 @@ impl Computed {
     }
 
     /// The working set over time: (reference or nanosecond, pages).
-    pub fn working_set(experiment: Experiment, target: TargetSpec, at: Unit, sizes: &[(f64, f64)]) -> Self {
+    pub fn working_set(
+        experiment: Experiment,
+        target: TargetSpec,
+        page_size: u64,
+        at: Unit,
+        sizes: &[(f64, f64)],
+    ) -> Self {
         let column = |name: &str, unit, values: Vec<Option<f64>>| Column {
             name: name.to_owned(),
             unit: Some(unit),
@@ -88,13 +95,23 @@ impl Computed {
         };
         let pages = || sizes.iter().map(|(_, pages)| *pages);
         let mean = (!sizes.is_empty()).then(|| pages().sum::<f64>() / sizes.len() as f64);
+        let environment = match at {
+            Unit::Nanoseconds => Observation::Environment(pagelab_live::environment::machine()),
+            _ => page_size_of(page_size),
+        };
         let seen = vec![
+            environment,
             Observation::Table(table),
             Observation::Metric(metric("working-set.mean", mean)),
             Observation::Metric(metric("working-set.peak", pages().reduce(f64::max))),
         ];
         Self { experiment, target, deterministic: at != Unit::Nanoseconds, seen }
     }
+}
+
+/// The only fact about the machine behind a stream.
+fn page_size_of(bytes: u64) -> Observation {
+    Observation::Environment([("page.size".to_owned(), bytes.to_string())].into())
 }
 
 /// The target of a policy or a system, as `replay` and `mrc` print it.

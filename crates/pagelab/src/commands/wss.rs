@@ -104,7 +104,13 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     }
     let of =
         WorkingSet { of: pid.to_string(), window: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX) };
-    let run = Computed::working_set(Experiment::Wss(of), TargetSpec::host(), Unit::Nanoseconds, &sizes);
+    let run = Computed::working_set(
+        Experiment::Wss(of),
+        TargetSpec::host(),
+        page as u64,
+        Unit::Nanoseconds,
+        &sizes,
+    );
     arguments.keeping.keep(vec![run], arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -146,7 +152,8 @@ fn keep(arguments: &Arguments, window: usize, sizes: &[(u64, u32)], context: &Co
     let of = WorkingSet { of: arguments.stream.stream.clone(), window: window as u64 };
     let sizes: Vec<(f64, f64)> = sizes.iter().map(|&(at, pages)| (at as f64, f64::from(pages))).collect();
     let target = computed::model(&format!("ws:{window}"))?;
-    let run = Computed::working_set(Experiment::Wss(of), target, Unit::Count, &sizes);
+    let run =
+        Computed::working_set(Experiment::Wss(of), target, arguments.stream.page_size(), Unit::Count, &sizes);
     arguments.keeping.keep(vec![run], arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }
