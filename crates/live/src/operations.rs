@@ -42,7 +42,7 @@ fn wanted(with_functions: bool) -> Vec<(&'static str, Option<Counted>)> {
 /// of a fault. What cannot be counted is a dash, and a remark says why.
 ///
 /// # Errors
-/// Those of the load, and when the table cannot be kept.
+/// Those of the load, when the table cannot be kept, and when functions were asked for and nothing can be counted.
 pub fn count(
     with_functions: bool,
     recorder: &mut dyn Recorder,
@@ -52,6 +52,9 @@ pub fn count(
     let events: Vec<Counted> = wanted.iter().filter_map(|(_, event)| event.clone()).collect();
     let counting = Counting::start(&events);
     if !counting.works() {
+        if with_functions {
+            return Err(Failure::unsupported("the kernel's functions cannot be counted", perf::REMEDY));
+        }
         return note(recorder, Level::Info, format!("operations were not counted: {}", perf::REMEDY));
     }
     load(recorder)?;

@@ -15,8 +15,7 @@ use rustix::fs::{Access, access};
 
 use crate::confine::{self, cgroup, guard, settings, swap, zram};
 use crate::host::Host;
-use crate::perf::REMEDY;
-use crate::perf::profile::Sampling;
+use crate::perf;
 use crate::region::page_size;
 
 /// The target's name.
@@ -191,8 +190,7 @@ fn here(key: &str, value: &str) -> Result<(), Dishonoured> {
         ("thp", _) => writable(settings::THP),
         ("swappiness", _) => writable(settings::SWAPPINESS),
         ("set", file) => writable(file.split_once('=').map_or(file, |(path, _)| path)),
-        ("functions", _) => sampling(99),
-        ("profile", hertz) => sampling(hertz.parse().unwrap_or(99)),
+        ("functions" | "profile", _) => looking(),
         _ => Ok(()),
     }
 }
@@ -207,11 +205,9 @@ fn writable(path: &str) -> Result<(), Dishonoured> {
     }
 }
 
-fn sampling(hertz: u32) -> Result<(), Dishonoured> {
-    match Sampling::clock(hertz) {
-        Ok(_) => Ok(()),
-        Err(error) => Err((format!("cannot look into the kernel here ({error})"), REMEDY.to_owned())),
-    }
+fn looking() -> Result<(), Dishonoured> {
+    perf::permitted()
+        .map_err(|why| (format!("cannot look into the kernel here ({why})"), perf::REMEDY.to_owned()))
 }
 
 /// Refuses conditions that mean nothing beside each other.

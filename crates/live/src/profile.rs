@@ -22,26 +22,39 @@ const STACKS: usize = 4 << 20;
 /// take what was sampled so far ([`Sampling::poll`]), else there is room for the last 4 MiB.
 ///
 /// # Errors
-/// Those of the load, and when the profile cannot be kept.
+/// Those of the load, when the profile cannot be kept, and when it was `asked` for and cannot be taken.
 pub fn take(
     frequency: u32,
+    asked: bool,
     recorder: &mut dyn Recorder,
     load: impl FnOnce(&mut Sampling, &mut dyn Recorder) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut sampling = match Sampling::clock(frequency) {
         Ok(sampling) => sampling,
+        Err(error) if asked => {
+            return Err(Failure::unsupported("no profile can be taken", perf::REMEDY).because(&error));
+        }
         Err(error) => {
             return note(recorder, Level::Info, format!("no profile ({error}): {}", perf::REMEDY));
         }
     };
     load(&mut sampling, recorder)?;
-    report(&sampling.finish(&[]), frequency, recorder)
+    report(&sampling.finish(&[]), frequency, asked, recorder)
 }
 
 /// The table `profile` (functions by samples, as Morton's) and the log `folded` (stacks, outermost
 /// first, as flame graphs are drawn from).
-fn report(profile: &Profile, frequency: u32, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn report(
+    profile: &Profile,
+    frequency: u32,
+    asked: bool,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
     let Some(symbols) = Symbols::read() else {
+        if asked {
+            let remedy = "show them to root with --set /proc/sys/kernel/kptr_restrict=0";
+            return Err(Failure::unsupported("no profile can be told: the kernel hides its symbols", remedy));
+        }
         return note(
             recorder,
             Level::Info,

@@ -64,7 +64,7 @@ pub fn perform(
     })?;
     match setting.profile.unwrap_or(PROFILE) {
         0 => Ok(()),
-        frequency => profile::take(frequency, recorder, |sampling, recorder| {
+        frequency => profile::take(frequency, setting.profile.is_some(), recorder, |sampling, recorder| {
             let forks = fewer.max(forkstorm.forks.min(1000));
             storm(forkstorm, forks, place, "profile", recorder, |_| sampling.poll()).map(drop)
         }),

@@ -146,7 +146,7 @@ impl Task<'_> {
         }
         match self.setting.profile.unwrap_or(0) {
             0 => Ok(()),
-            frequency => profile::take(frequency, recorder, |_, recorder| {
+            frequency => profile::take(frequency, true, recorder, |_, recorder| {
                 self.bare::<T>(file.as_ref(), &stream, &warming, recorder)
             }),
         }
