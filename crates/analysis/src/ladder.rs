@@ -131,7 +131,7 @@ fn reads(run: &Run) -> Option<Vec<Level>> {
 /// The smallest direct transfer: its size divided by its bandwidth.
 fn direct(run: &Run) -> Option<Level> {
     let tables: Vec<&Table> = run.done().filter_map(|r| r.observations.table("seqread")).collect();
-    let names = crate::findings::row_names(tables.first()?);
+    let names = crate::rows::row_names(tables.first()?);
     let row = names.iter().position(|mode| mode == "direct")?;
     let number = |table: &&Table, name: &str| table.numbers(name)?.get(row).copied().flatten();
     let size = number(tables.first()?, "transfer")?;

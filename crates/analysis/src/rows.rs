@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use pagelab_experiment::Run;
-use pagelab_experiment::observation::{Table, Unit};
-
-use crate::findings::row_names;
+use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the column by which they are compared.
 pub const TABLES: [(&str, &str); 2] = [("operations", "count"), ("profile", "time")];
@@ -56,6 +54,14 @@ pub struct TableComparison {
     pub unit: Unit,
     /// The rows that differ, the greatest difference first.
     pub rows: Vec<Row>,
+}
+
+/// The names of a table's rows.
+pub(crate) fn row_names(table: &Table) -> &[String] {
+    match table.columns.first().map(|column| &column.values) {
+        Some(Values::Text(names)) => names,
+        _ => &[],
+    }
 }
 
 /// The table of the first repetition that was wholly performed.

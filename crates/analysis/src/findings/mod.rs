@@ -7,7 +7,7 @@ mod processes;
 mod reads;
 mod streams;
 
-use pagelab_experiment::observation::{Level as NoteLevel, Table, Values};
+use pagelab_experiment::observation::{Level as NoteLevel, Table};
 use pagelab_experiment::{Experiment, Outcome, Run};
 
 pub use self::clock::verdict as clock_verdict;
@@ -121,12 +121,4 @@ fn figures(run: &Run, names: &[&str]) -> Vec<Figure> {
 /// The first table of this name.
 fn table<'a>(run: &'a Run, name: &str) -> Option<&'a Table> {
     run.done().find_map(|r| r.observations.table(name))
-}
-
-/// The names of a table's rows.
-pub(crate) fn row_names(table: &Table) -> &[String] {
-    match table.columns.first().map(|column| &column.values) {
-        Some(Values::Text(names)) => names,
-        _ => &[],
-    }
 }

@@ -4,8 +4,9 @@ use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Child, Command, Faultscale, Forkstorm};
 use pagelab_experiment::observation::Unit;
 
-use super::{figures, row_names, table};
+use super::{figures, table};
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
+use crate::rows::row_names;
 use crate::scaling;
 
 /// The share of its threads' time from which on a state is worth a figure.

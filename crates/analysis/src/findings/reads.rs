@@ -3,8 +3,9 @@
 use pagelab_experiment::Run;
 use pagelab_experiment::observation::Unit;
 
-use super::{figures, row_names, table};
+use super::{figures, table};
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
+use crate::rows::row_names;
 
 /// The time of a read at the smallest and the greatest size, and the knees between them.
 pub fn read_time(run: &Run) -> Option<Finding> {
