@@ -37,7 +37,7 @@ const ROOM: f64 = 0.8;
 pub struct Point {
     /// Bytes.
     pub memory: u64,
-    /// Times in ns; empty: the program was killed for want of memory.
+    /// Times in ns; empty: the program was OOM-killed.
     pub times: Vec<f64>,
     /// Pages that the program waited for to be fetched (major faults and reads from a disk), of each time
     /// for which it is known.

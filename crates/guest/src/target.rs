@@ -28,7 +28,7 @@ use crate::options::{Accel, Options};
 /// How often the recorder is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
-const KVM_PATIENCE: Duration = Duration::from_secs(20);
+const KVM_TIMEOUT: Duration = Duration::from_secs(20);
 /// QEMU's own memory beside the guest's.
 const QEMU: u64 = 128 << 20;
 
@@ -192,12 +192,12 @@ impl Guest {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let patience = if accel == Accel::Kvm && !booted {
-                KVM_PATIENCE.min(self.options.timeout)
+            let timeout = if accel == Accel::Kvm && !booted {
+                KVM_TIMEOUT.min(self.options.timeout)
             } else {
                 self.options.timeout
             };
-            if heard.elapsed() > patience {
+            if heard.elapsed() > timeout {
                 return Forwarded::Silent { booted };
             }
         }

@@ -16,13 +16,13 @@ use crate::region::{Region, page_size};
 
 /// Cells that the parent and all its children share; all 0 at first.
 #[derive(Debug)]
-pub struct Board {
+pub struct Barrier {
     region: Region,
     cells: usize,
 }
 
-impl Board {
-    /// A board of `cells` cells. To be made before the children.
+impl Barrier {
+    /// A barrier of `cells` cells. To be made before the children.
     ///
     /// # Errors
     /// When the kernel refuses memory.
@@ -32,7 +32,7 @@ impl Board {
     }
 }
 
-impl Deref for Board {
+impl Deref for Barrier {
     type Target = [AtomicU64];
 
     fn deref(&self) -> &[AtomicU64] {

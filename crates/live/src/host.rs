@@ -61,7 +61,8 @@ impl Performer for Host {
                 && attempt < ATTEMPTS
             {
                 warn(
-                    "the kernel killed the load for want of memory although swap was left; it was performed again".into(),
+                    "OOM kill inside the limit although swap was left; the repetition was performed again"
+                        .into(),
                     recorder,
                 )?;
                 attempt += 1;

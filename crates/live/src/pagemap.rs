@@ -23,12 +23,12 @@ const SWAPPED: u64 = 1 << 62;
 
 /// One look at a region: a bit for each page.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Snapshot {
     present: Bits,
     swapped: Bits,
 }
 
-impl Look {
+impl Snapshot {
     /// Room for a region of `pages` pages.
     pub fn new(pages: usize) -> Self {
         Self { present: Bits::new(pages), swapped: Bits::new(pages) }
@@ -47,7 +47,7 @@ impl Look {
 
 /// Looks at regions of one backing.
 #[derive(Debug)]
-pub struct Looker {
+pub struct SnapshotReader {
     source: Source,
     buffer: Vec<u8>,
 }
@@ -58,7 +58,7 @@ enum Source {
     Mincore,
 }
 
-impl Looker {
+impl SnapshotReader {
     /// Opens what is needed.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Looker {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn look(&mut self, region: &Region, look: &mut Look) -> io::Result<()> {
+    pub fn look(&mut self, region: &Region, look: &mut Snapshot) -> io::Result<()> {
         look.present.clear();
         look.swapped.clear();
         let first = region.base() as usize / region.page_size();
@@ -147,16 +147,16 @@ mod tests {
     fn pages_are_present_once_written() {
         let region = Region::anonymous(200).unwrap();
         let _ = region.advise(crate::region::HugePages::Forbidden);
-        let mut looker = Looker::new(Backing::Anonymous).unwrap();
-        let mut look = Look::new(200);
-        looker.look(&region, &mut look).unwrap();
+        let mut reader = SnapshotReader::new(Backing::Anonymous).unwrap();
+        let mut look = Snapshot::new(200);
+        reader.look(&region, &mut look).unwrap();
         assert!(look.present().is_empty() && look.swapped().is_empty());
         // SAFETY: page 77 of the region.
         unsafe { region.base().add(77 * region.page_size()).write_volatile(1) };
-        looker.look(&region, &mut look).unwrap();
+        reader.look(&region, &mut look).unwrap();
         assert_eq!(look.present().runs(), [77, 1]);
         region.populate(|_, _| {});
-        looker.look(&region, &mut look).unwrap();
+        reader.look(&region, &mut look).unwrap();
         assert_eq!(look.present().len(), 200);
     }
 
@@ -165,11 +165,11 @@ mod tests {
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let file = write_file(&folder.path().join("x"), 100, |_, _| {}).unwrap();
         let region = Region::file(&file, 100).unwrap();
-        let mut looker = Looker::new(Backing::File).unwrap();
-        let mut look = Look::new(100);
+        let mut reader = SnapshotReader::new(Backing::File).unwrap();
+        let mut look = Snapshot::new(100);
         let mut bytes = vec![0; 100 * region.page_size()];
         file.read_exact_at(&mut bytes, 0).unwrap();
-        looker.look(&region, &mut look).unwrap();
+        reader.look(&region, &mut look).unwrap();
         assert_eq!(look.present().len(), 100);
     }
 }

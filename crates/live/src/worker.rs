@@ -30,7 +30,7 @@ pub const ARGUMENT: &str = "__worker";
 /// How often the parent asks whether the user wants to end.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a worker that has closed its end may take to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How much of the worker's standard error is kept, in bytes.
 const STDERR: u64 = 4096;
 
@@ -128,7 +128,7 @@ pub fn run(job: &Job, recorder: &mut dyn Recorder) -> Result<(), RunError> {
     let result = worker.forward(recorder);
     // One that still has work to do is ended at once; one that closed its end is ending by itself,
     // and its own status is wanted.
-    let death = worker.end(if result.is_err() { Duration::ZERO } else { PATIENCE });
+    let death = worker.end(if result.is_err() { Duration::ZERO } else { TIMEOUT });
     match result {
         Ok(Some(Ok(()))) => Ok(()),
         Ok(Some(Err(error))) => Err(RunError::Target(error)),
@@ -194,9 +194,9 @@ impl Worker {
         }
     }
 
-    /// Waits for the worker, `patience` at most, then ends it; collects what is left of it.
-    fn end(&mut self, patience: Duration) -> Death {
-        let deadline = Instant::now() + patience;
+    /// Waits for the worker, `timeout` at most, then ends it; collects what is left of it.
+    fn end(&mut self, timeout: Duration) -> Death {
+        let deadline = Instant::now() + timeout;
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(1));
         }

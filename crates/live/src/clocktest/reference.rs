@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Questions in a comparison.
 const QUESTIONS: u64 = 32;
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a question may take to come, and how long one client is served.
 const SILENCE: Duration = Duration::from_secs(5);
 const LIFE: Duration = Duration::from_secs(60);
@@ -94,7 +94,7 @@ impl Reference {
             let asked = now(ClockId::MonotonicRaw);
             stream.write_all(&words([MARK, number]))?;
             let mut answer = [0; 32];
-            read_before(&mut stream, &mut answer, Instant::now() + PATIENCE).map_err(unanswered)?;
+            read_before(&mut stream, &mut answer, Instant::now() + TIMEOUT).map_err(unanswered)?;
             let answered = now(ClockId::MonotonicRaw);
             let word = |n: usize| u64::from_le_bytes(*answer[n * 8..].first_chunk().expect("eight bytes"));
             if (word(0), word(1)) != (MARK, number) {
@@ -117,10 +117,10 @@ impl Reference {
     fn connect(&self) -> io::Result<TcpStream> {
         let mut last = None;
         for address in &self.0 {
-            match TcpStream::connect_timeout(address, PATIENCE) {
+            match TcpStream::connect_timeout(address, TIMEOUT) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    stream.set_write_timeout(Some(PATIENCE))?;
+                    stream.set_write_timeout(Some(TIMEOUT))?;
                     return Ok(stream);
                 }
                 Err(error) => last = Some(error),
@@ -134,7 +134,7 @@ impl Reference {
 fn unanswered(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", PATIENCE.as_secs()))
+            io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", TIMEOUT.as_secs()))
         }
         io::ErrorKind::UnexpectedEof => wrong(
             "what listens there ended the connection: it is no clock of pagelab's, or has too many clients",
@@ -261,13 +261,13 @@ mod tests {
         });
         let started = Instant::now();
         assert!(compare(&drip).is_err());
-        assert!(started.elapsed() < PATIENCE * 2, "{:?}", started.elapsed());
+        assert!(started.elapsed() < TIMEOUT * 2, "{:?}", started.elapsed());
     }
 
     #[test]
     fn silence_is_an_error_that_says_so() {
         let silent =
-            server(|s| thread::sleep(PATIENCE * 3 + Duration::from_secs(u64::from(s.ttl().is_err()))));
+            server(|s| thread::sleep(TIMEOUT * 3 + Duration::from_secs(u64::from(s.ttl().is_err()))));
         let error = compare(&silent).unwrap_err();
         assert!(error.to_string().contains("no answer within 5 s"), "{error}");
     }

@@ -18,7 +18,7 @@ use super::sources::tsc;
 
 /// Rounds for each pair, and the time after which fewer must do (another program has a processor).
 const ROUNDS: u64 = 4000;
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 /// Rounds below which nothing is said.
 const LEAST: u64 = 100;
 
@@ -84,7 +84,7 @@ fn keep_to(cpu: usize) -> bool {
 /// (at least, at most) ticks that `second` is ahead of `first`.
 fn ping_pong(first: usize, second: usize) -> Option<(i64, i64)> {
     let (ping, pong) = (Line::default(), Line::default());
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     std::thread::scope(|scope| {
         let answering = scope.spawn(|| keep_to(second) && answer(&ping.0, &pong.0, deadline));
         let asking = scope.spawn(|| keep_to(first).then(|| ask(&ping.0, &pong.0, deadline)).flatten());

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 /// How long a cgroup may take to become empty, and a device to become free.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ fn members(path: &Path) -> Vec<Pid> {
 }
 
 fn remove_cgroup(path: &Path) -> io::Result<bool> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         Undo::RemoveCgroup { path: path.to_owned() }.end_processes();
         // Version 1 keeps page cache charged to a cgroup that nobody is in; this gives it back.
@@ -137,7 +137,7 @@ fn remove_zram(device: u32, bytes: u64) -> io::Result<bool> {
     if !matches!(size.trim().parse::<u64>(), Ok(size) if size == 0 || size == bytes) {
         return Ok(false);
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match fs::write("/sys/class/zram-control/hot_remove", device.to_string()) {
             Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {

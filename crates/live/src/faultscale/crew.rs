@@ -11,7 +11,7 @@ use pagelab_experiment::{Failure, FailureKind, Recorder};
 use super::Point;
 use super::work::Worker;
 use crate::clock::{Clock, Monotonic};
-use crate::family::{Board, Family};
+use crate::family::{Barrier, Family};
 use crate::observe::failed;
 use crate::place::Place;
 use crate::rusage::{self, Usage};
@@ -39,14 +39,14 @@ pub(super) fn crew(
     mut look: impl FnMut(),
 ) -> Result<Point, Failure> {
     let count = workers as usize;
-    let board = Board::new(COMMON + 2 * EACH * count).map_err(failed("making shared memory"))?;
+    let barrier = Barrier::new(COMMON + 2 * EACH * count).map_err(failed("making shared memory"))?;
     let mut family = Family::default();
     let (processes, threads) = match faultscale.as_ {
         Workers::Threads => (1, count),
         Workers::Processes => (count, 1),
     };
     for process in 0..processes {
-        let work = || host(faultscale, file, &board, process, threads, count);
+        let work = || host(faultscale, file, &barrier, process, threads, count);
         family.fork(work).map_err(failed(&format!("forking process {} of {processes}", process + 1)))?;
     }
     let refused = || {
@@ -59,7 +59,7 @@ pub(super) fn crew(
         while !done() {
             std::thread::sleep(LOOK);
             look();
-            if board[REFUSED].load(Relaxed) > 0 {
+            if barrier[REFUSED].load(Relaxed) > 0 {
                 return Err(refused());
             }
             family.poll().map_err(|lost| lost.error(place))?;
@@ -69,19 +69,19 @@ pub(super) fn crew(
         }
         Ok(())
     };
-    wait(&mut family, &mut look, &|| board[READY].load(Acquire) == count as u64)?;
+    wait(&mut family, &mut look, &|| barrier[READY].load(Acquire) == count as u64)?;
     let (start, deadline) = (Monotonic.now(), Instant::now() + time);
-    board[GO].store(1, Release);
+    barrier[GO].store(1, Release);
     wait(&mut family, &mut look, &|| Instant::now() >= deadline)?;
-    board[STOP].store(1, Release);
+    barrier[STOP].store(1, Release);
     while family.poll().map_err(|lost| lost.error(place))? > 0 {
         std::thread::sleep(LOOK);
         look();
-        if board[REFUSED].load(Relaxed) > 0 {
+        if barrier[REFUSED].load(Relaxed) > 0 {
             return Err(refused());
         }
     }
-    let cell = |index: usize, n: usize| board[COMMON + index * EACH + n].load(Relaxed);
+    let cell = |index: usize, n: usize| barrier[COMMON + index * EACH + n].load(Relaxed);
     let operations = (0..count).map(|worker| cell(worker, 0)).sum::<u64>() as f64;
     let ended = (0..count).map(|worker| cell(worker, 1)).max().unwrap_or(start);
     let mut used = Usage::default();
@@ -102,24 +102,24 @@ pub(super) fn crew(
 fn host(
     faultscale: &Faultscale,
     file: Option<&File>,
-    board: &[AtomicU64],
+    barrier: &[AtomicU64],
     process: usize,
     threads: usize,
     count: usize,
 ) -> i32 {
     let refused = || {
-        board[REFUSED].fetch_add(1, AcqRel);
+        barrier[REFUSED].fetch_add(1, AcqRel);
         false
     };
     let work = |index: usize| -> bool {
         let Some(worker) = Worker::new(faultscale.work, faultscale.pages.max(1) as usize, file) else {
             return refused();
         };
-        board[READY].fetch_add(1, AcqRel);
-        while board[GO].load(Acquire) == 0 {
+        barrier[READY].fetch_add(1, AcqRel);
+        while barrier[GO].load(Acquire) == 0 {
             std::thread::sleep(Duration::from_micros(100));
         }
-        let stop = || board[STOP].load(Relaxed) != 0;
+        let stop = || barrier[STOP].load(Relaxed) != 0;
         let mut operations = 0;
         while !stop() {
             match worker.turn(stop) {
@@ -127,8 +127,8 @@ fn host(
                 None => return refused(),
             }
         }
-        board[COMMON + index * EACH].store(operations, Relaxed);
-        board[COMMON + index * EACH + 1].store(Monotonic.now(), Relaxed);
+        barrier[COMMON + index * EACH].store(operations, Relaxed);
+        barrier[COMMON + index * EACH + 1].store(Monotonic.now(), Relaxed);
         true
     };
     // The threads' stacks and the preparation are not counted: their faults are few beside the work's.
@@ -156,7 +156,7 @@ fn host(
     let mut used = rusage::process() - before.0;
     used += rusage::children() - before.1;
     for (n, value) in [used.minor, used.major, used.user, used.system].into_iter().enumerate() {
-        board[COMMON + (count + process) * EACH + n].store(value, Relaxed);
+        barrier[COMMON + (count + process) * EACH + n].store(value, Relaxed);
     }
     0
 }

@@ -13,7 +13,7 @@ use pagelab_experiment::{Failure, Recorder};
 use super::bare::{self, Arguments};
 use super::{LOOK, NOTHING};
 use crate::clock::{Clock, Monotonic};
-use crate::family::{Board, Family};
+use crate::family::{Barrier, Family};
 use crate::lifetime::die_with_parent;
 use crate::observe::failed;
 use crate::place::Place;
@@ -40,7 +40,7 @@ pub(super) struct Seen {
     pub(super) residual: Option<f64>,
 }
 
-/// Cells of the board: how many copies are ready; whether to go; when the first went. Then for each copy: the
+/// Cells of the barrier: how many copies are ready; whether to go; when the first went. Then for each copy: the
 /// nanoseconds in fork, and from there to the child's end; forks made; when it ended; what it had consumed
 /// before it went (minor and major faults, user and system time); pages left to its children, and one.
 const READY: usize = 0;
@@ -63,13 +63,13 @@ pub(super) fn storm(
     if let Some(file) = &forkstorm.script {
         return script(file, forks, copies, phase, recorder, look);
     }
-    let board = Board::new(COMMON + copies * EACH).map_err(failed("making shared memory"))?;
+    let barrier = Barrier::new(COMMON + copies * EACH).map_err(failed("making shared memory"))?;
     let mut family = Family::default();
     for index in 0..copies {
-        let work = || copy(forkstorm, forks, &board, index);
+        let work = || copy(forkstorm, forks, &barrier, index);
         family.fork(work).map_err(failed(&format!("forking copy {} of {copies}", index + 1)))?;
     }
-    while board[READY].load(Acquire) < copies as u64 {
+    while barrier[READY].load(Acquire) < copies as u64 {
         std::thread::sleep(Duration::from_millis(1));
         family.poll().map_err(|lost| lost.error(place))?;
         if recorder.interrupted() {
@@ -79,12 +79,12 @@ pub(super) fn storm(
     let tables_before = page_tables();
     let used = rusage::children();
     let begun = Instant::now();
-    board[GO].store(1, Release);
+    barrier[GO].store(1, Release);
     let mut peak: Option<f64> = None;
     let total = u64::from(forks) * copies as u64;
     while family.poll().map_err(|lost| lost.error(place))? > 0 {
         std::thread::sleep(LOOK);
-        let done = (0..copies).map(|index| board[COMMON + index * EACH + 2].load(Relaxed)).sum::<u64>();
+        let done = (0..copies).map(|index| barrier[COMMON + index * EACH + 2].load(Relaxed)).sum::<u64>();
         recorder.progress(phase, done.min(total), total);
         look(done);
         let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
@@ -93,18 +93,18 @@ pub(super) fn storm(
             return Err(Failure::interrupted());
         }
     }
-    let ended = (0..copies).map(|index| board[COMMON + index * EACH + 3].load(Relaxed)).max().unwrap_or(0);
+    let ended = (0..copies).map(|index| barrier[COMMON + index * EACH + 3].load(Relaxed)).max().unwrap_or(0);
     let cell = |n: usize| {
-        (0..copies).map(|index| board[COMMON + index * EACH + n].load(Relaxed)).sum::<u64>() as f64
+        (0..copies).map(|index| barrier[COMMON + index * EACH + n].load(Relaxed)).sum::<u64>() as f64
     };
     let mut used = rusage::children() - used;
     for index in 0..copies {
-        let before = |n: usize| board[COMMON + index * EACH + BEFORE + n].load(Relaxed);
+        let before = |n: usize| barrier[COMMON + index * EACH + BEFORE + n].load(Relaxed);
         let [minor, major, user, system] = [0, 1, 2, 3].map(before);
         used = used - Usage { minor, major, user, system, ..Usage::default() };
     }
-    let residual = (0..copies).map(|index| board[COMMON + index * EACH + RESIDUAL].load(Relaxed)).max();
-    let started = board[GO + 1].load(Relaxed);
+    let residual = (0..copies).map(|index| barrier[COMMON + index * EACH + RESIDUAL].load(Relaxed)).max();
+    let started = barrier[GO + 1].load(Relaxed);
     let elapsed = match ended.checked_sub(started).filter(|_| started > 0) {
         Some(ns) => Duration::from_nanos(ns),
         None => begun.elapsed(),
@@ -121,8 +121,8 @@ pub(super) fn storm(
 }
 
 /// One copy: the exit status.
-fn copy(forkstorm: &Forkstorm, forks: u32, board: &Board, index: usize) -> i32 {
-    let cell = |n: usize| &board[COMMON + index * EACH + n];
+fn copy(forkstorm: &Forkstorm, forks: u32, barrier: &Barrier, index: usize) -> i32 {
+    let cell = |n: usize| &barrier[COMMON + index * EACH + n];
     let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return 2 };
     let _ = region.advise(HugePages::Forbidden);
     region.populate(|_, _| {});
@@ -138,8 +138,8 @@ fn copy(forkstorm: &Forkstorm, forks: u32, board: &Board, index: usize) -> i32 {
     if let Some(pages) = bare::residual(&left) {
         cell(RESIDUAL).store(pages + 1, Relaxed);
     }
-    board[READY].fetch_add(1, Release);
-    while board[GO].load(Acquire) == 0 {
+    barrier[READY].fetch_add(1, Release);
+    while barrier[GO].load(Acquire) == 0 {
         std::thread::sleep(Duration::from_micros(100));
     }
     let before = rusage::thread_up_to_date();
@@ -148,7 +148,7 @@ fn copy(forkstorm: &Forkstorm, forks: u32, board: &Board, index: usize) -> i32 {
     }
     let started = Monotonic.now();
     // The first to start says when.
-    let _ = board[GO + 1].compare_exchange(0, started, Release, Relaxed);
+    let _ = barrier[GO + 1].compare_exchange(0, started, Release, Relaxed);
     for _ in 0..forks {
         let before = Monotonic.now();
         let Ok(child) = bare::fork(child) else { return 3 };

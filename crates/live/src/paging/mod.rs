@@ -45,7 +45,7 @@ use crate::environment;
 use crate::harness::Harness;
 use crate::kernel::ResidentSet;
 use crate::observe::failed;
-use crate::pagemap::{Look, Looker};
+use crate::pagemap::{Snapshot, SnapshotReader};
 use crate::place::Place;
 use crate::region::{self, HugePages, Region};
 use crate::{operations, profile};
@@ -66,7 +66,7 @@ struct Window {
 struct Seen {
     tally: Tally,
     windows: Vec<Window>,
-    looks: Vec<Look>,
+    looks: Vec<Snapshot>,
     swap_before: Option<(u64, u64)>,
 }
 
@@ -212,7 +212,7 @@ struct Measuring<'a, C> {
     resident: Option<ResidentSet>,
     /// Pages that this process had mapped before the region; they are locked, so they stay.
     others: Option<u64>,
-    looker: Looker,
+    reader: SnapshotReader,
     seen: Seen,
 }
 
@@ -232,11 +232,11 @@ impl<'a, C: Clock> Measuring<'a, C> {
             harness,
             resident: ResidentSet::open(),
             others: None,
-            looker: Looker::new(task.backing).map_err(failed("opening /proc/self/pagemap"))?,
+            reader: SnapshotReader::new(task.backing).map_err(failed("opening /proc/self/pagemap"))?,
             seen: Seen {
                 tally: Tally::new(threshold),
                 windows: Vec::with_capacity(plan.windows()),
-                looks: vec![Look::new(pages); plan.looks()],
+                looks: vec![Snapshot::new(pages); plan.looks()],
                 swap_before: None,
             },
         })
@@ -249,11 +249,11 @@ impl<'a, C: Clock> Measuring<'a, C> {
         stream: &Stream,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        let Self { clock, plan, harness, resident, others, looker, seen } = self;
+        let Self { clock, plan, harness, resident, others, reader, seen } = self;
         let mut looks = 0;
         let mut look = |window: usize, seen: &mut Seen| -> Result<(), Failure> {
             if plan.look_after(window) {
-                looker.look(region, &mut seen.looks[looks]).map_err(failed("reading the page map"))?;
+                reader.look(region, &mut seen.looks[looks]).map_err(failed("reading the page map"))?;
                 looks += 1;
             }
             Ok(())

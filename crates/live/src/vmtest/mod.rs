@@ -34,7 +34,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use self::laps::Laps;
 use self::process::{END, Order, Slot};
 use crate::clock::{Clock, Monotonic};
-use crate::family::{Board, Family};
+use crate::family::{Barrier, Family};
 use crate::harness::Harness;
 use crate::microstates::Whose;
 use crate::observe::failed;
@@ -158,7 +158,7 @@ impl Sweep<'_> {
         let reads = self.vmtest.reads(pages, page);
         let (processes, pages) = (processes as usize, pages as usize);
         let order = Order { reads, mapping: self.vmtest.mapping, pages_of: self.vmtest.pages_of, pages };
-        let board = Board::new(process::cells(processes)).map_err(failed("making shared memory"))?;
+        let barrier = Barrier::new(process::cells(processes)).map_err(failed("making shared memory"))?;
         let laps = Laps::new(processes).map_err(failed("making shared memory"))?;
         let common = match self.vmtest.mapping {
             Mapping::Shared => Some(self.shared(pages)?),
@@ -166,12 +166,12 @@ impl Sweep<'_> {
         };
         let mut family = Family::default();
         for index in 0..processes {
-            let work = || order.perform(index, &board, &laps, common.as_ref(), self.file);
+            let work = || order.perform(index, &barrier, &laps, common.as_ref(), self.file);
             family.fork(work).map_err(failed(&format!("forking process {} of {processes}", index + 1)))?;
         }
         let made = self
-            .wait(&mut family, recorder, None, || board[process::READY].load(Acquire) == processes as u64);
-        if board[process::REFUSED].load(Acquire) > 0 {
+            .wait(&mut family, recorder, None, || barrier[process::READY].load(Acquire) == processes as u64);
+        if barrier[process::REFUSED].load(Acquire) > 0 {
             return Err(Failure::unsupported(
                 format!("the kernel refused a segment of {pages} pages of kind {}", self.vmtest.pages_of),
                 "use --pages-of 4k, or set huge pages aside: --set /proc/sys/vm/nr_hugepages=N",
@@ -182,7 +182,7 @@ impl Sweep<'_> {
         let begun = Instant::now();
         for round in 1..=TIMES {
             laps.reset();
-            let point = self.round(round, processes, &board, &mut family, recorder)?;
+            let point = self.round(round, processes, &barrier, &mut family, recorder)?;
             if best.is_none_or(|best| point.speed() > best.speed()) {
                 best = Some(point);
             }
@@ -190,7 +190,7 @@ impl Sweep<'_> {
                 break;
             }
         }
-        board[process::GO].store(END, Release);
+        barrier[process::GO].store(END, Release);
         let deadline = Instant::now() + Duration::from_secs(10);
         while family.poll().map_err(|lost| lost.error(self.place))? > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
@@ -217,18 +217,18 @@ impl Sweep<'_> {
         &mut self,
         round: u64,
         processes: usize,
-        board: &Board,
+        barrier: &Barrier,
         family: &mut Family,
         recorder: &mut dyn Recorder,
     ) -> Result<Point, Failure> {
-        board[process::DONE].store(0, Release);
-        board[process::STOP].store(0, Release);
+        barrier[process::DONE].store(0, Release);
+        barrier[process::STOP].store(0, Release);
         let swap_before = self.harness.swap();
         let start = Monotonic.now();
-        board[process::GO].store(round, Release);
+        barrier[process::GO].store(round, Release);
         let limit = Duration::from_secs_f64(self.vmtest.seconds.clamp(0.001, 3600.0));
-        self.wait(family, recorder, Some((board, limit)), || {
-            board[process::DONE].load(Acquire) == processes as u64
+        self.wait(family, recorder, Some((barrier, limit)), || {
+            barrier[process::DONE].load(Acquire) == processes as u64
         })?;
         let swap_after = self.harness.swap();
         let mut point = Point {
@@ -239,7 +239,7 @@ impl Sweep<'_> {
             swap_in: swap_before.zip(swap_after).map(|(a, b)| b.0.saturating_sub(a.0)),
         };
         for index in 0..processes {
-            let slot = Slot::read(board, index);
+            let slot = Slot::read(barrier, index);
             point.reads += slot.reads;
             point.used += slot.used;
             point.elapsed = point.elapsed.max(slot.ended.saturating_sub(start));
@@ -253,7 +253,7 @@ impl Sweep<'_> {
         &self,
         family: &mut Family,
         recorder: &mut dyn Recorder,
-        limit: Option<(&Board, Duration)>,
+        limit: Option<(&Barrier, Duration)>,
         done: impl Fn() -> bool,
     ) -> Result<(), Failure> {
         let nap = Duration::from_secs(1) / self.vmtest.switch_rate.clamp(1, 100_000);
@@ -265,10 +265,10 @@ impl Sweep<'_> {
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
             }
-            if let Some((board, limit)) = limit
+            if let Some((barrier, limit)) = limit
                 && begun.elapsed() >= limit
             {
-                board[process::STOP].store(1, Release);
+                barrier[process::STOP].store(1, Release);
             }
         }
         Ok(())

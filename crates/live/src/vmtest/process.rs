@@ -9,7 +9,7 @@ use pagelab_experiment::experiments::{Mapping, PagesOf};
 
 use super::laps::Laps;
 use crate::clock::{Clock, Monotonic};
-use crate::family::Board;
+use crate::family::Barrier;
 use crate::region::{HugePages, Region, page_size};
 use crate::rusage::{self, Usage};
 
@@ -63,17 +63,17 @@ pub struct Slot {
 
 impl Slot {
     /// That of process `index`, after [`DONE`] counted it.
-    pub fn read(board: &Board, index: usize) -> Self {
-        let cell = |n: usize| board[COMMON + index * EACH + n].load(Relaxed);
+    pub fn read(barrier: &Barrier, index: usize) -> Self {
+        let cell = |n: usize| barrier[COMMON + index * EACH + n].load(Relaxed);
         let used =
             Usage { minor: cell(2), major: cell(3), user: cell(4), system: cell(5), ..Usage::default() };
         Self { reads: cell(0), ended: cell(1), used }
     }
 
-    fn write(self, board: &Board, index: usize) {
+    fn write(self, barrier: &Barrier, index: usize) {
         let Usage { minor, major, user, system, .. } = self.used;
         for (n, value) in [self.reads, self.ended, minor, major, user, system].into_iter().enumerate() {
-            board[COMMON + index * EACH + n].store(value, Relaxed);
+            barrier[COMMON + index * EACH + n].store(value, Relaxed);
         }
     }
 }
@@ -92,7 +92,7 @@ impl Order {
     pub fn perform(
         &self,
         index: usize,
-        board: &Board,
+        barrier: &Barrier,
         laps: &Laps,
         common: Option<&Region>,
         file: Option<&File>,
@@ -102,19 +102,19 @@ impl Order {
             None => match self.segment(index, file) {
                 Ok(region) => Some(region),
                 Err(_) => {
-                    board[REFUSED].fetch_add(1, AcqRel);
+                    barrier[REFUSED].fetch_add(1, AcqRel);
                     return 2;
                 }
             },
         };
         let Some(segment) = own.as_ref().or(common) else { return 2 };
-        let stop = || board[STOP].load(Relaxed) != 0;
+        let stop = || barrier[STOP].load(Relaxed) != 0;
         // Every page once: a page of a file is read, one of another process is mapped here too.
         read(segment, self.pages, self.pages as u64, || false);
-        board[READY].fetch_add(1, AcqRel);
+        barrier[READY].fetch_add(1, AcqRel);
         let mut round = 0;
         loop {
-            let next = board[GO].load(Acquire);
+            let next = barrier[GO].load(Acquire);
             if next == END {
                 return 0;
             }
@@ -130,8 +130,8 @@ impl Order {
                 laps.finish(stop);
             }
             let ended = Monotonic.now();
-            Slot { reads, ended, used: rusage::thread_up_to_date() - before }.write(board, index);
-            board[DONE].fetch_add(1, Release);
+            Slot { reads, ended, used: rusage::thread_up_to_date() - before }.write(barrier, index);
+            barrier[DONE].fetch_add(1, Release);
         }
     }
 

@@ -121,9 +121,9 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
         );
     }
     if report.waiting.is_empty() {
-        let _ = writeln!(out, "Who waits: nobody that can be told.");
+        let _ = writeln!(out, "No waiting tasks found.");
     } else {
-        let _ = writeln!(out, "Who waits:");
+        let _ = writeln!(out, "Waiting tasks:");
     }
     for waiting in &report.waiting {
         let row = &waiting.row;
@@ -161,9 +161,9 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
     if fitness {
         let unfit = report.fitness.iter().filter(|c| !c.fit).count();
         let verdict = match unfit {
-            0 => "This machine is fit to measure on.".to_owned(),
-            1 => "To measure on this machine, mind one thing:".to_owned(),
-            n => format!("To measure on this machine, mind {n} things:"),
+            0 => "Benchmark readiness: no warnings".to_owned(),
+            1 => "Benchmark readiness: 1 warning".to_owned(),
+            n => format!("Benchmark readiness: {n} warnings"),
         };
         let _ = writeln!(out, "{verdict}");
         for check in &report.fitness {

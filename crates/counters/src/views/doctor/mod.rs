@@ -221,7 +221,7 @@ fn relief(now: &Snapshot, culprit: Option<&Limited>, holding: &[Holder]) -> Vec<
             let place = culprit
                 .map_or_else(|| "of the memory".to_owned(), |g| format!("of what {} may have", g.path));
             advice.push(format!(
-                "bound or end {} (process {}): it holds {}, {:.0} % {place}",
+                "limit or stop {} (process {}): it holds {}, {:.0} % {place}",
                 first.name,
                 first.pid.unwrap_or(0),
                 size(total),

@@ -72,7 +72,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
             "nothing at all is done meanwhile, so half of what some tasks may wait",
         ),
         sign(
-            "evicted pages wanted again",
+            "refaults of reclaimed pages",
             returned,
             "% of reclaimed",
             10.0,
@@ -91,7 +91,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
         figure("scanned", scans, "pages/s"),
         figure("reclaimed", steals, "pages/s"),
         sign(
-            "allocations that had to reclaim",
+            "direct reclaim stalls",
             sum("allocstall"),
             "/s",
             1.0,
@@ -99,14 +99,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
             "the background reclaimer should be ahead of them; a short burst is none",
         ),
         watermarks(now),
-        sign(
-            "killed for want of memory",
-            kills,
-            "processes",
-            1.0,
-            1.0,
-            "the kernel had nothing left to reclaim",
-        ),
+        sign("OOM kills", kills, "processes", 1.0, 1.0, "the kernel had nothing left to reclaim"),
     ]
 }
 
