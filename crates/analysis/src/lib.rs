@@ -1,8 +1,10 @@
 //! What observations say: findings, comparisons, knees, scaling, regret. Everything here is data; `report`
 //! puts it into words and pictures.
 
+pub mod bisect;
 pub mod comparison;
 pub mod costs;
+pub mod figure;
 pub mod finding;
 pub mod findings;
 pub mod knee;

@@ -125,6 +125,10 @@ pub fn metric(name: &str, value: Option<f64>) -> Metric {
 /// `faults.minor`, `faults.major`, `swap.in`, `swap.out`, `pages.present`.
 pub const WINDOWS: &str = "windows";
 
+/// The name of the table of a miss ratio curve, with one row for each memory size. Its columns: `size`,
+/// `frames`, `misses`, `miss.ratio`, `miss.ratio.error`.
+pub const CURVE: &str = "curve";
+
 /// The environment's entries and what they hold.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("kernel.release", "uname -r"),

@@ -1,7 +1,8 @@
 //! Keeps what was computed of a stream (`replay`, `mrc`, `wss`) as runs in the notebook, like what was performed.
 
 use anyhow::Result;
-use pagelab_experiment::catalogue::metric;
+use pagelab_analysis::figure::Plot;
+use pagelab_experiment::catalogue::{CURVE, metric};
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 use pagelab_experiment::{Experiment, Observation, Outcome, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
@@ -50,7 +51,7 @@ impl Computed {
             values: Values::Number(points.iter().map(value).collect()),
         };
         let table = Table {
-            name: "curve".to_owned(),
+            name: CURVE.to_owned(),
             columns: vec![
                 column("size", Unit::Bytes, &|p| Some(f64::from(p.frames) * page_size as f64)),
                 column("frames", Unit::Pages, &|p| Some(f64::from(p.frames))),
@@ -70,6 +71,18 @@ impl Computed {
             Observation::Metric(metric("miss.ratio.mean", mean)),
         ];
         Self { experiment, target, deterministic: true, seen }
+    }
+
+    /// The plot of curves on one stream, as `pagelab report` draws it from their runs.
+    pub fn plot<'a>(curves: &'a [Self]) -> Option<Plot> {
+        let table = |(color, computed): (usize, &'a Self)| {
+            let table = computed.seen.iter().find_map(|seen| match seen {
+                Observation::Table(table) => Some(table),
+                _ => None,
+            });
+            Some((computed.target.to_string(), color, table?))
+        };
+        pagelab_report::curve::plot(&curves.first()?.experiment, curves.iter().enumerate().filter_map(table))
     }
 
     /// The working set over time: (reference or nanosecond, pages).

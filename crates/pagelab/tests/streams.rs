@@ -54,6 +54,19 @@ fn curves_and_replays_are_drawn() {
         let page = std::fs::read_to_string(lab.path(file)).unwrap();
         assert!(page.contains("miss ratio") && page.len() < 100_000, "{file}");
     }
+    // The runs are drawn as the command drew them.
+    let plot = |file: &str| {
+        let page = std::fs::read_to_string(lab.path(file)).unwrap();
+        let data = page.split("<script type=\"application/json\">").nth(1).expect("a plot");
+        data.split("</script>").next().unwrap().to_owned()
+    };
+    for (command, stream) in [("mrc", "--policy lru --policy arc"), ("replay", "--on lru --on opt")] {
+        let stream = format!("zipf:0.9 --pages 2000 --references 20000 --memory 10p,100p,1000p {stream}");
+        lab.ok(&format!("{command} {stream} --name by-{command} --html {command}.html"));
+        lab.ok(&format!("report by-{command}-1 by-{command}-2 -o page.html"));
+        assert!(plot("page.html").contains("\"name\":\"lru\""), "{}", plot("page.html"));
+        assert_eq!(plot("page.html"), plot(&format!("{command}.html")));
+    }
 }
 
 #[test]
@@ -197,6 +210,8 @@ fn curves_and_working_sets_are_runs_like_any_other() {
     assert!(compared.contains("miss.ratio.mean") || compared.contains("miss ratio"), "{compared}");
     assert!(!compared.contains("--repeat"), "{compared}");
     lab.ok("report r-1 r-2 m w -o page.html");
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains("<h3>working-set: pages</h3>"), "{page}");
     lab.ok("export w --format csv");
     lab.ok(&format!("mrc {stream} --policy lru --memory 10p --no-keep --name never"));
     assert!(!lab.ok("list").contains("never"));

@@ -10,5 +10,4 @@ pub mod page;
 pub mod runs;
 pub mod text;
 
-pub use page::plot;
-pub use page::{Section, TextTable, document, page};
+pub use page::{Section, TextTable, curve, document, page};

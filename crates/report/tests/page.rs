@@ -2,6 +2,7 @@
 
 use std::process::{Command, ExitCode};
 
+use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{Paging, Vmtest};
@@ -13,7 +14,6 @@ use pagelab_experiment::{
     Setting, Target, TargetSpec,
 };
 use pagelab_model::target::Model;
-use pagelab_report::plot::{Axis, Numbers, Plot, Series};
 use pagelab_report::{Section, TextTable, document, page};
 use pagelab_testing::{CHROMIUM, tests};
 use proptest::prelude::*;
@@ -246,12 +246,10 @@ fn studied(text: &str) -> String {
     let mut plot = Plot::new(text, text, Axis::log(text, ""), Axis::linear(text, "share").switchable());
     plot.series.push(Series {
         name: text.to_owned(),
-        color: 0,
-        dash: 0,
-        step: false,
         dots: true,
-        x: Numbers(vec![Some(1.0), Some(10.0)]),
-        y: Numbers(vec![Some(0.5), None]),
+        x: vec![Some(1.0), Some(10.0)],
+        y: vec![Some(0.5), None],
+        ..Series::default()
     });
     let section =
         Section { heading: text.to_owned(), paragraphs: texts(), tables: vec![table], plots: vec![plot] };

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use pagelab_analysis::figure::{Axis, Plot, Series, Table};
 use serde::{Deserialize, Serialize};
 
 /// How far a model's figure may be from the published one.
@@ -247,82 +248,22 @@ pub struct Assumption {
     pub otherwise: Vec<f64>,
 }
 
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Column {
-    /// Its heading.
-    pub name: String,
-    /// The unit of its figures.
-    pub unit: &'static str,
-    /// Decimals worth showing.
-    pub decimals: u8,
-}
+/// Captions of plots.
+const BOTH: &str = "Dots alone: published. Lines: the model, and this machine where it was measured.";
+const MODEL: &str = "The model; no figures were published for it.";
 
-impl Column {
-    /// A column of figures.
-    pub fn new(name: impl Into<String>, unit: &'static str, decimals: u8) -> Self {
-        Self { name: name.into(), unit, decimals }
-    }
-}
-
-/// Named rows of figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
-    /// What the table shows.
-    pub title: String,
-    /// What the row labels are.
-    pub rows_are: &'static str,
-    /// The columns after the label.
-    pub columns: Vec<Column>,
-    /// Label and figures of each row; a dash where there is none.
-    pub rows: Vec<(String, Vec<Option<f64>>)>,
-}
-
-impl Table {
-    /// An empty table.
-    pub fn new(title: impl Into<String>, rows_are: &'static str, columns: Vec<Column>) -> Self {
-        Self { title: title.into(), rows_are, columns, rows: Vec::new() }
-    }
-
-    /// Adds a row; it has a figure, or none, for each column.
-    pub fn row(&mut self, label: impl Into<String>, figures: impl IntoIterator<Item = Option<f64>>) {
-        let figures: Vec<_> = figures.into_iter().collect();
-        debug_assert_eq!(figures.len(), self.columns.len());
-        self.rows.push((label.into(), figures));
-    }
-}
-
-/// An axis of a plot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Axis {
-    /// What it measures, with the unit.
-    pub label: &'static str,
-    /// Whether it is logarithmic.
-    pub log: bool,
-}
-
-/// A line or a set of marks in a plot.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
-    /// Its name in the legend.
-    pub name: String,
-    /// Published figures are drawn as marks, the model's as a line.
-    pub published: bool,
-    /// The points (x, y), by rising x.
-    pub points: Vec<(f64, f64)>,
-}
-
-/// A plot like the original's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Plot {
-    /// What it shows.
-    pub title: String,
-    /// Across.
-    pub x: Axis,
-    /// Up.
-    pub y: Axis,
-    /// What is drawn.
-    pub series: Vec<Series>,
+/// A plot like the original's: published figures as dots, each in the colour of the line of the same name.
+pub(crate) fn study_plot(title: impl Into<String>, x: Axis, y: Axis, series: Vec<Series>) -> Plot {
+    let caption = if series.iter().any(|one| one.published) { BOTH } else { MODEL };
+    let lines: Vec<&str> = series.iter().filter(|s| !s.published).map(|s| s.name.as_str()).collect();
+    let color = |(n, one): (usize, &Series)| {
+        let own = one.name.trim_start_matches("published").trim_start_matches(", ");
+        let own = if own.is_empty() { "model" } else { own };
+        lines.iter().position(|&line| line == own).unwrap_or(lines.len() + n)
+    };
+    let colors: Vec<usize> = series.iter().enumerate().map(color).collect();
+    let series = series.into_iter().zip(colors).map(|(one, color)| Series { color, ..one }).collect();
+    Plot { series, ..Plot::new(title, caption, x, y.switchable()) }
 }
 
 /// A published study held against its model.

@@ -1,12 +1,13 @@
 //! Dillon 2011: DragonFly builds with one token for the VM system, and with finer locks.
 
+use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Build, Machine, Outcome, Token};
 
 use crate::book::{At, Said};
-use crate::claim::{Axis, Column, Parameter, Plot, Role, Series, Standing, Table, log_rms};
+use crate::claim::{Parameter, Role, Standing, log_rms, study_plot};
 use crate::here::{self, Live, at};
 use crate::published::{Sheet, sheet};
 use crate::{Answers, Options, Shown, StudyError};
@@ -456,68 +457,65 @@ fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table, Plot) {
         let rate = simulated(global, shared);
         table.row(name, [Some(rate), Some(time(rate))]);
     }
-    let line = |name: &str, token: Token| Series {
-        name: name.into(),
-        published: false,
-        points: token.throughput(64).into_iter().enumerate().skip(1).map(|(n, x)| (n as f64, x)).collect(),
+    let line = |name: &str, token: Token| {
+        Series::line(name, token.throughput(64).into_iter().enumerate().skip(1).map(|(n, x)| (n as f64, x)))
     };
     // Real times of the kernel builds, turned into the rate that they need.
-    let marks = |before: bool| Series {
-        name: format!("published, {} the patch", if before { "before" } else { "after" }),
-        published: true,
-        points: rows
-            .iter()
-            .filter(|row| row.big && !row.world && row.before == before)
-            .map(|row| (f64::from(row.jobs), KERNEL_PARALLEL / (row.real - KERNEL_SERIAL)))
-            .collect(),
+    let marks = |before: bool| {
+        Series::published(
+            format!("published, {} the patch", if before { "before" } else { "after" }),
+            rows.iter()
+                .filter(|row| row.big && !row.world && row.before == before)
+                .map(|row| (f64::from(row.jobs), KERNEL_PARALLEL / (row.real - KERNEL_SERIAL))),
+        )
     };
-    let plot = Plot {
-        title: "Work that n jobs do in a second".into(),
-        x: Axis { label: "jobs", log: false },
-        y: Axis { label: "seconds of work a second", log: true },
-        series: vec![
+    let plot = study_plot(
+        "Work that n jobs do in a second",
+        Axis::linear("jobs", ""),
+        Axis::log("seconds of work a second", ""),
+        vec![
             marks(true),
             marks(false),
             line("before the patch", parameters.token(true)),
             line("after the patch", parameters.token(false)),
             line("no lock", Token::NONE),
         ],
-    };
+    );
     (table, plot)
 }
 
 fn jobs_plot(parameters: &Parameters, rows: &[Row]) -> Plot {
-    let line = |name: &str, token: Token| Series {
-        name: name.into(),
-        published: false,
-        points: [1u32, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48]
-            .map(|jobs| {
-                let row = Row { jobs, copies: 1, world: false, big: true, ..rows[0].clone() };
-                (f64::from(jobs), perform(&row, token).real)
-            })
-            .to_vec(),
+    let line = |name: &str, token: Token| {
+        Series::line(
+            name,
+            [1u32, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48]
+                .map(|jobs| {
+                    let row = Row { jobs, copies: 1, world: false, big: true, ..rows[0].clone() };
+                    (f64::from(jobs), perform(&row, token).real)
+                })
+                .to_vec(),
+        )
     };
-    let marks = |before: bool| Series {
-        name: format!("published, {} the patch", if before { "before" } else { "after" }),
-        published: true,
-        points: rows
-            .iter()
-            .filter(|row| row.big && !row.world && row.before == before)
-            .map(|row| (f64::from(row.jobs), row.real))
-            .collect(),
+    let marks = |before: bool| {
+        Series::published(
+            format!("published, {} the patch", if before { "before" } else { "after" }),
+            rows.iter()
+                .filter(|row| row.big && !row.world && row.before == before)
+                .map(|row| (f64::from(row.jobs), row.real)),
+        )
     };
-    Plot {
-        title: "buildkernel on 48 processors".into(),
-        x: Axis { label: "jobs (-j)", log: true },
-        y: Axis { label: "real time (s)", log: true },
-        series: vec![
+    study_plot(
+        "buildkernel on 48 processors",
+        Axis::log("jobs (-j)", ""),
+        Axis::log("real time (s)", ""),
+        vec![
             marks(true),
             marks(false),
             line("before the patch", parameters.token(true)),
             line("after the patch", parameters.token(false)),
             line("no lock", Token::NONE),
         ],
-    }
+    )
 }
 
 /// Service demands of the zero-fill fault, from the rates in the commit messages.

@@ -7,6 +7,7 @@
 
 use std::cell::OnceCell;
 
+use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::{Experiment, Run, Size};
 use pagelab_model::paging::{Costs, Machine};
@@ -14,7 +15,7 @@ use pagelab_model::systems::SystemKind;
 use pagelab_reference::Pattern;
 
 use crate::book::{At, Said};
-use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
+use crate::claim::{Parameter, Standing, study_plot};
 use crate::here::{self, Live};
 use crate::{Answers, Options, Shown, StudyError};
 
@@ -362,34 +363,33 @@ fn presence(name: &str, pair: &Pair) -> Plot {
         let bin = (seen.present.len() / WINDOWS).max(1);
         let share = |pages: &[bool]| pages.iter().filter(|&&p| p).count() as f64 / pages.len() as f64;
         let bins = seen.present.chunks(bin).enumerate();
-        let points = bins.map(|(n, pages)| ((n * bin) as f64, 100.0 * share(pages))).collect();
-        Series { name: label.to_owned(), published: false, points }
+        let points = bins.map(|(n, pages)| ((n * bin) as f64, 100.0 * share(pages)));
+        Series::line(label, points)
     };
-    Plot {
-        title: format!("Pages present at the end, {name}"),
-        x: Axis { label: "page", log: false },
-        y: Axis { label: "% of its neighbourhood present", log: false },
-        series: vec![line("2.4.19", &pair.stock), line("2.4.19-rmap14a", &pair.rmap)],
-    }
+    study_plot(
+        format!("Pages present at the end, {name}"),
+        Axis::linear("page", ""),
+        Axis::linear("% of its neighbourhood present", ""),
+        vec![line("2.4.19", &pair.stock), line("2.4.19-rmap14a", &pair.rmap)],
+    )
 }
 
 fn plot(name: &str, pair: &Pair) -> Plot {
-    let line = |label: &str, seen: &Seen| Series {
-        name: label.to_owned(),
-        published: false,
-        points: seen
-            .mean
-            .iter()
-            .enumerate()
-            .map(|(n, &s)| ((n + 1) as f64 * REFERENCES as f64 / WINDOWS as f64, s * 1e6))
-            .collect(),
+    let line = |label: &str, seen: &Seen| {
+        Series::line(
+            label,
+            seen.mean
+                .iter()
+                .enumerate()
+                .map(|(n, &s)| ((n + 1) as f64 * REFERENCES as f64 / WINDOWS as f64, s * 1e6)),
+        )
     };
-    Plot {
-        title: format!("Access time, {name}"),
-        x: Axis { label: "reference", log: false },
-        y: Axis { label: "mean time of an access, µs", log: true },
-        series: vec![line("2.4.19", &pair.stock), line("2.4.19-rmap14a", &pair.rmap)],
-    }
+    study_plot(
+        format!("Access time, {name}"),
+        Axis::linear("reference", ""),
+        Axis::log("mean time of an access, µs", ""),
+        vec![line("2.4.19", &pair.stock), line("2.4.19-rmap14a", &pair.rmap)],
+    )
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //! A study says which experiments are its own ([`Live`]); whoever asks for the study hands over runs of
 //! them. What has not been run is a dash, and the table's title says how to get it.
 
+use pagelab_analysis::figure::{Column, Table};
 use pagelab_experiment::observation::{Observations, Table as Seen};
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Run, RunHeader, Setting, Size};
 
-use crate::claim::{Column, Table};
 use pagelab_analysis::stats::median;
 
 /// An experiment of a study as the running kernel performs it, in a few seconds.

@@ -5,11 +5,12 @@ mod sweeps;
 
 use std::thread;
 
+use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_model::sun4::{Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Sun4, VmTest};
 use serde::Deserialize;
 
 use crate::book::{At, Said};
-use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table, log_rms};
+use crate::claim::{Parameter, Standing, log_rms, study_plot};
 use crate::published::{Sheet, sheet};
 use crate::{Answers, Change, Options, Shown, StudyError};
 
@@ -195,9 +196,8 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let system = model.cases[0].0;
     let (rows, speeds) = (&model.rows, &model.speeds);
     let mut tables = vec![rows_table(&published, rows), hatcnt_table(&published, rows)];
-    let mut plots = rows_plots(&published, rows, speeds);
     let (here, line) = here::beside(&options.here, &published, rows, speeds);
-    plots[0].series.extend(line);
+    let mut plots = rows_plots(&published, rows, speeds, line);
     let few = options.seed..options.seed + 2;
     let one = options.seed..options.seed + 1;
     let (table, plot) = sweeps::family(&few);
@@ -333,36 +333,29 @@ fn hatcnt_table(published: &[Row], model: &[Mean]) -> Table {
     table
 }
 
-fn rows_plots(published: &[Row], model: &[Mean], speeds: &[(u32, f64)]) -> Vec<Plot> {
+/// Published and model, and the speeds with the line of this machine where there is one.
+fn rows_plots(published: &[Row], model: &[Mean], speeds: &[(u32, f64)], here: Option<Series>) -> Vec<Plot> {
     let both = |of: &dyn Fn(&Row) -> f64, by: &dyn Fn(usize) -> f64| {
         let x = |row: &Row| f64::from(row.megabytes);
         vec![
-            Series {
-                name: "published".into(),
-                published: true,
-                points: published.iter().map(|row| (x(row), of(row))).collect(),
-            },
-            Series {
-                name: "model".into(),
-                published: false,
-                points: published.iter().enumerate().map(|(index, row)| (x(row), by(index))).collect(),
-            },
+            Series::published("published", published.iter().map(|row| (x(row), of(row)))),
+            Series::line("model", published.iter().enumerate().map(|(index, row)| (x(row), by(index)))),
         ]
     };
-    let x = || Axis { label: "active virtual memory (MB)", log: false };
+    let x = || Axis::linear("active virtual memory (MB)", "");
     vec![
-        Plot {
-            title: "Throughput against active virtual memory".into(),
-            x: x(),
-            y: Axis { label: "relative speed", log: false },
-            series: both(&|row| row.speed, &|index| speeds[index].1),
-        },
-        Plot {
-            title: "Translation faults".into(),
-            x: x(),
-            y: Axis { label: "faults", log: true },
-            series: both(&|row| row.faults, &|index| model[index].faults),
-        },
+        study_plot(
+            "Throughput against active virtual memory",
+            x(),
+            Axis::linear("relative speed", ""),
+            both(&|row| row.speed, &|index| speeds[index].1).into_iter().chain(here).collect(),
+        ),
+        study_plot(
+            "Translation faults",
+            x(),
+            Axis::log("faults", ""),
+            both(&|row| row.faults, &|index| model[index].faults),
+        ),
     ]
 }
 

@@ -16,11 +16,12 @@ mod mcdougall_2007;
 mod morton_2002;
 pub mod published;
 
+use pagelab_analysis::figure::{Plot, Table};
 use pagelab_experiment::Run;
 
 use book::{At, Book, Said};
 pub use claim::{Claim, Study};
-use claim::{Parameter, Plot, Table, scores};
+use claim::{Parameter, scores};
 pub use here::Live;
 use published::Sheet;
 

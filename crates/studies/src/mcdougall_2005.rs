@@ -1,6 +1,7 @@
 //! McDougall 2005: the Solaris page cache. Reading a file through segmap and segkpm; free list, cache list
 //! and scanner before and after the cyclic page cache.
 
+use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::{Experiment, Run, Size, Sizes};
 use pagelab_model::pagecache::path::random_reads;
@@ -9,7 +10,7 @@ use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory
 use pagelab_model::systems::two_handed::Tunables;
 
 use crate::book::{At, Said};
-use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
+use crate::claim::{Parameter, Standing, study_plot};
 use crate::here::{self, Live, at};
 use crate::published::{Sheet, sheet};
 use crate::{Answers, Options, Shown, StudyError};
@@ -251,20 +252,20 @@ fn start(options: &Options) -> (Table, Plot) {
         after.push((gigabytes as f64, cache));
         table.row(format!("{gigabytes} GB"), [Some(scanner / 60.0), Some(cache)]);
     }
-    let series = |name: &str, points| Series { name: name.into(), published: false, points };
-    let printed = |name: &str, points| Series { name: format!("published, {name}"), published: true, points };
-    let plot = Plot {
-        title: "Time to start with a large segment".into(),
-        x: Axis { label: "segment (GB)", log: false },
-        y: Axis { label: "seconds", log: true },
-        series: vec![
+    let series = |name: &str, points| Series::line(name, points);
+    let printed = |name: &str, points| Series::published(format!("published, {name}"), points);
+    let plot = study_plot(
+        "Time to start with a large segment",
+        Axis::linear("segment (GB)", ""),
+        Axis::log("seconds", ""),
+        vec![
             // 20 to 30 minutes, and under a minute.
             printed("before: by the scanner", vec![(50.0, 1200.0), (50.0, 1800.0)]),
             printed("after: from the cache list", vec![(50.0, 60.0)]),
             series("before: by the scanner", before),
             series("after: from the cache list", after),
         ],
-    };
+    );
     (table, plot)
 }
 
@@ -359,15 +360,12 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
         lines[1].push((f64::from(count), rate(&new)));
     }
     let [old, new] = lines;
-    let plot = Plot {
-        title: "Reads a second of a file larger than segmap".into(),
-        x: Axis { label: "processors", log: true },
-        y: Axis { label: "reads a second", log: true },
-        series: vec![
-            Series { name: "Solaris 8, segmap".into(), published: false, points: old },
-            Series { name: "Solaris 10, segkpm".into(), published: false, points: new },
-        ],
-    };
+    let plot = study_plot(
+        "Reads a second of a file larger than segmap",
+        Axis::log("processors", ""),
+        Axis::log("reads a second", ""),
+        vec![Series::line("Solaris 8, segmap", old), Series::line("Solaris 10, segkpm", new)],
+    );
     (table, plot)
 }
 

@@ -1,12 +1,13 @@
 //! McDougall 2007: time in a guest whose processors' counters are not in step, and whether the rules of
 //! the live `clock` experiment would have noticed.
 
+use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Clock, Suspicion};
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::clocks::{Binding, Guest, Step};
 
 use crate::book::{At, Said};
-use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
+use crate::claim::{Parameter, Standing, study_plot};
 use crate::here::{self, Live};
 use crate::published::{Sheet, sheet};
 use crate::{Answers, Options, StudyError};
@@ -294,31 +295,28 @@ fn plot(rows: &[Row], cases: &[(&str, Guest)], seed: u64) -> Plot {
     ];
     let mut series: Vec<Series> = machines
         .into_iter()
-        .map(|(machine, name)| Series {
-            name: format!("published, {name}"),
-            published: true,
-            points: rows
-                .iter()
-                .filter(|row| row.machine == machine)
-                .enumerate()
-                .map(|(index, row)| (index as f64, row.step.counter))
-                .collect(),
+        .map(|(machine, name)| {
+            Series::published(
+                format!("published, {name}"),
+                rows.iter()
+                    .filter(|row| row.machine == machine)
+                    .enumerate()
+                    .map(|(index, row)| (index as f64, row.step.counter)),
+            )
         })
         .collect();
     // Of the runs the first in which time jumps where it may.
     let jumps = |seed: &u64| cases[0].1.steps(STEPS, *seed).iter().any(|step| step.counter > 100.0);
     let seed = (seed..seed + RUNS).find(jumps).unwrap_or(seed);
-    series.extend(cases.iter().map(|(name, guest)| Series {
-        name: (*name).to_owned(),
-        published: false,
-        points: guest.steps(STEPS, seed).iter().enumerate().map(|(n, s)| (n as f64, s.counter)).collect(),
+    series.extend(cases.iter().map(|(name, guest)| {
+        Series::line(*name, guest.steps(STEPS, seed).iter().enumerate().map(|(n, s)| (n as f64, s.counter)))
     }));
-    Plot {
-        title: "A sleep of a second, by gethrtime".into(),
-        x: Axis { label: "step", log: false },
-        y: Axis { label: "seconds told", log: true },
+    study_plot(
+        "A sleep of a second, by gethrtime",
+        Axis::linear("step", ""),
+        Axis::log("seconds told", ""),
         series,
-    }
+    )
 }
 
 fn parameters(guest: &Guest) -> Vec<Parameter> {

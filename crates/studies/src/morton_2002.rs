@@ -1,5 +1,6 @@
 //! Morton 2002: what reverse maps cost a script that forks and execs, and what they are worth.
 
+use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
@@ -9,7 +10,7 @@ use pagelab_model::rmap::space::Memory;
 use pagelab_model::rmap::{Costs, Kind, Script, run};
 
 use crate::book::At;
-use crate::claim::{Axis, Column, Parameter, Plot, Series, Standing, Table};
+use crate::claim::{Parameter, Standing, study_plot};
 use crate::here::{self, Live};
 use crate::published::{Sheet, sheet};
 use crate::{Answers, Options, Shown, StudyError};
@@ -337,8 +338,8 @@ fn reclaim(costs: &Costs) -> (Table, Plot) {
     for kind in KINDS {
         let times = SHARERS.map(|sharers| unmap_time(kind, &wanted(sharers), costs) / 1e3);
         table.row(kind.name(), times.map(Some));
-        let points = SHARERS.iter().zip(times).map(|(&s, t)| (s as f64, t)).collect();
-        series.push(Series { name: kind.name().into(), published: false, points });
+        let points = SHARERS.iter().zip(times).map(|(&s, t)| (s as f64, t));
+        series.push(Series::line(kind.name(), points));
     }
     // Children that copied the page since the fork are looked up through the object in vain.
     for kind in [Kind::Chain, Kind::Object, Kind::Folio] {
@@ -348,12 +349,12 @@ fn reclaim(costs: &Costs) -> (Table, Plot) {
         });
         table.row(format!("{}, all but one have copied it", kind.name()), times);
     }
-    let plot = Plot {
-        title: "Reclaim: finding all mappings of a page".into(),
-        x: Axis { label: "processes that share it", log: true },
-        y: Axis { label: "µs a page", log: true },
+    let plot = study_plot(
+        "Reclaim: finding all mappings of a page",
+        Axis::log("processes that share it", ""),
+        Axis::log("µs a page", ""),
         series,
-    };
+    );
     (table, plot)
 }
 
@@ -379,21 +380,21 @@ fn trade(costs: &Costs) -> (Table, Plot) {
     let reclaims = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
     let series = KINDS
         .iter()
-        .map(|&kind| Series {
-            name: kind.name().into(),
-            published: false,
-            points: reclaims
-                .iter()
-                .map(|&r| (r, life(kind, 10) + r * unmap_time(kind, &wanted(10), costs) / 1e4))
-                .collect(),
+        .map(|&kind| {
+            Series::line(
+                kind.name(),
+                reclaims
+                    .iter()
+                    .map(|&r| (r, life(kind, 10) + r * unmap_time(kind, &wanted(10), costs) / 1e4)),
+            )
         })
         .collect();
-    let plot = Plot {
-        title: "The trade: ten processes share a page".into(),
-        x: Axis { label: "reclaims for each life of an entry", log: true },
-        y: Axis { label: "µs an entry, from fork to exit", log: true },
+    let plot = study_plot(
+        "The trade: ten processes share a page",
+        Axis::log("reclaims for each life of an entry", ""),
+        Axis::log("µs an entry, from fork to exit", ""),
         series,
-    };
+    );
     (table, plot)
 }
 

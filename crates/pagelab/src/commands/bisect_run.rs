@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use pagelab_analysis::bisect::{self, Judgement};
 use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::setting::Limit;
@@ -144,7 +145,7 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
     let (good, percent) = good(arguments, &notebook)?;
     let name = notebook.free_name(NAME)?;
     drop(notebook);
-    let before = middle(&good, &arguments.metric)
+    let before = bisect::median(&good, &arguments.metric)
         .ok_or_else(|| usage(format!("the run {} measured no {}", good.header.name, arguments.metric)))?;
     let options: Result<Vec<_>> = arguments
         .option
@@ -170,10 +171,8 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
         return Err(error);
     }
     let run = performed.runs.first().ok_or_else(|| anyhow!("nothing was performed"))?;
-    let after =
-        middle(run, &arguments.metric).ok_or_else(|| anyhow!("the run measured no {}", arguments.metric))?;
-    let change = (after / before - 1.0) * 100.0;
-    let bad = change > percent;
+    let Judgement { after, change, bad } = bisect::judge(before, run, &arguments.metric, percent)
+        .ok_or_else(|| anyhow!("the run measured no {}", arguments.metric))?;
     say!(
         "{}: {} {after:.1} against {before:.1} of {}: {change:+.2} %, {}",
         run.header.name,
@@ -182,8 +181,4 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<u8> {
         if bad { "bad" } else { "good" }
     );
     Ok(u8::from(bad))
-}
-
-fn middle(run: &Run, metric: &str) -> Option<f64> {
-    pagelab_analysis::stats::median(&run.values(metric))
 }

@@ -89,8 +89,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Some(share) => sampled(arguments, share, context)?,
         None => exact(arguments, context)?,
     };
+    let curves = computed(arguments, &points, references, page_count)?;
     if let Some(file) = &arguments.html {
-        draw(&arguments.stream.stream, &points, references, file)?;
+        draw(&arguments.stream.stream, &curves, references, file)?;
     }
     if !arguments.json {
         say!("{}: {} references to {pages} pages", arguments.stream.stream, text::count(references as f64));
@@ -113,24 +114,20 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             writeln!(out, "{object}")?;
         }
         drop(out);
-        return keep(arguments, &points, references, page_count, context);
+        arguments.keeping.keep(curves, true, context)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let table: Vec<Vec<String>> = points.iter().map(row).collect();
     say!("{}", text::table(&["policy", "frames", "misses", "miss ratio", ""], &table, &context.style));
     if points.iter().any(|point| point.ratio.is_none()) {
         say!("{}: fewer than {} sampled pages would stand behind the figure", text::DASH, shards::TRUSTED);
     }
-    keep(arguments, &points, references, page_count, context)
+    arguments.keeping.keep(curves, false, context)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Keeps a run for each policy.
-fn keep(
-    arguments: &Arguments,
-    points: &[Point],
-    references: u64,
-    pages: u64,
-    context: &Context,
-) -> Result<ExitCode> {
+/// The curve of each policy.
+fn computed(arguments: &Arguments, points: &[Point], references: u64, pages: u64) -> Result<Vec<Computed>> {
     let page_size = arguments.stream.page_size();
     let mut policies: Vec<&str> = points.iter().map(|point| point.policy.as_str()).collect();
     policies.dedup();
@@ -145,9 +142,7 @@ fn keep(
         let target = computed::model(policy)?;
         Ok(Computed::curve(Experiment::Mrc(curve), target, page_size, &of_it))
     };
-    let list = policies.into_iter().map(computed).collect::<Result<Vec<_>>>()?;
-    arguments.keeping.keep(list, arguments.json, context)?;
-    Ok(ExitCode::SUCCESS)
+    policies.into_iter().map(computed).collect()
 }
 
 /// The sizes asked for, else [`POINTS`] from one page to all.
@@ -218,14 +213,12 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
     })
 }
 
-fn draw(stream: &str, points: &[Point], references: u64, file: &Path) -> Result<()> {
-    let curve: Vec<_> = points.iter().map(|p| (p.policy.clone(), p.frames, p.ratio)).collect();
-    let caption = "misses divided by references; the first reference to a page is a miss.";
+fn draw(stream: &str, curves: &[Computed], references: u64, file: &Path) -> Result<()> {
     let section = Section {
         heading: stream.to_owned(),
         paragraphs: vec![format!("{} references.", text::count(references as f64))],
         tables: Vec::new(),
-        plots: vec![page::misses("Miss ratio against memory", caption, &curve)],
+        plots: Computed::plot(curves).into_iter().collect(),
     };
     page::write_document("Miss ratio curves", &[section], file)
 }

@@ -86,14 +86,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let rows = replay(stream, &models, &frames, context)?;
     let references = stream.len() as u64;
     let ratio = |row: &Row| row.misses as f64 / references as f64;
+    let curves = computed(arguments, &rows, references, u64::from(stream.pages()))?;
     if let Some(file) = &arguments.html {
-        let points: Vec<_> =
-            rows.iter().map(|row| (row.model.clone(), row.frames, Some(ratio(row)))).collect();
         let section = Section {
             heading: arguments.stream.stream.clone(),
             paragraphs: vec![format!("{} references.", text::count(references as f64))],
             tables: Vec::new(),
-            plots: vec![page::misses("Misses of each model", "misses divided by references.", &points)],
+            plots: Computed::plot(&curves).into_iter().collect(),
         };
         page::write_document("Replay", &[section], file)?;
     }
@@ -125,7 +124,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             writeln!(out, "{object}")?;
         }
         drop(out);
-        return keep(arguments, &rows, references, u64::from(stream.pages()), context);
+        arguments.keeping.keep(curves, true, context)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut head = vec!["model", "frames", "misses", "miss ratio"];
     let reads_ahead = rows.iter().any(|row| row.read_ahead.is_some());
@@ -156,17 +156,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             "misses: pages read on demand only, comparable with opt; with read-ahead fewer references wait, and more pages are read"
         );
     }
-    keep(arguments, &rows, references, u64::from(stream.pages()), context)
+    arguments.keeping.keep(curves, false, context)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Keeps a run for each model.
-fn keep(
-    arguments: &Arguments,
-    rows: &[Row],
-    references: u64,
-    pages: u64,
-    context: &Context,
-) -> Result<ExitCode> {
+/// The curve of each model.
+fn computed(arguments: &Arguments, rows: &[Row], references: u64, pages: u64) -> Result<Vec<Computed>> {
     let page_size = arguments.stream.page_size();
     let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
     models.dedup();
@@ -185,9 +180,7 @@ fn keep(
         let curve = Curve { stream, page_size, references, pages, sample: None };
         Ok(Computed::curve(Experiment::Replay(curve), computed::model(model)?, page_size, &points))
     };
-    let list = models.into_iter().map(computed).collect::<Result<Vec<_>>>()?;
-    arguments.keeping.keep(list, arguments.json, context)?;
-    Ok(ExitCode::SUCCESS)
+    models.into_iter().map(computed).collect()
 }
 
 fn model(target: &TargetSpec) -> Result<(String, Replayable)> {

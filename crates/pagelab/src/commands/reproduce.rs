@@ -9,10 +9,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Request, Run, Setting, TargetSpec};
 use pagelab_notebook::{Notebook, Problem};
-use pagelab_report::plot::{self, Numbers};
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
-use pagelab_studies::claim::{self, Claim, Distance, Role, Score, Standing, Study, Table, Tolerance, scores};
+use pagelab_studies::claim::{self, Claim, Distance, Role, Score, Standing, Study, Tolerance, scores};
 use pagelab_studies::{Change, Live, Options, STUDIES, StudyError, StudyKind, here, named};
 
 use crate::context::Context;
@@ -93,7 +92,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         for (study, kind) in studies.iter().zip(&kinds) {
             if here::measured(&(kind.live)(), &options.here) {
                 say!("\n{}. {}", study.name, study.here.title);
-                say!("{}", text::table(&headings(&study.here), &rows(&study.here), &context.style));
+                let table = TextTable::from(&study.here);
+                say!("{}", text::table(&table.headings, &table.rows, &context.style));
             }
         }
     }
@@ -240,8 +240,8 @@ fn in_full(study: &Study, context: &Context) {
     for table in std::iter::once(&study.here).chain(&study.tables) {
         say!();
         sentences(&table.title, "", "  ", &context.style);
-        let headings: Vec<String> = headings(table);
-        say!("{}", text::table(&headings, &rows(table), &context.style));
+        let table = TextTable::from(table);
+        say!("{}", text::table(&table.headings, &table.rows, &context.style));
     }
     say!("\nParameters");
     let rows: Vec<Vec<String>> = study
@@ -296,29 +296,6 @@ fn ablations(study: &Study) -> Option<Words> {
     Some(("Ablations (--without)", headings, study.ablations.iter().map(row).collect()))
 }
 
-/// A table's headings, with units.
-pub fn headings(table: &Table) -> Vec<String> {
-    let named = table
-        .columns
-        .iter()
-        .map(|c| if c.unit.is_empty() { c.name.clone() } else { format!("{} [{}]", c.name, c.unit) });
-    std::iter::once(table.rows_are.to_owned()).chain(named).collect()
-}
-
-/// A table's cells.
-pub fn rows(table: &Table) -> Vec<Vec<String>> {
-    let cell = |(figure, column): (&Option<f64>, &claim::Column)| {
-        figure.map_or_else(|| DASH.to_owned(), |v| format!("{v:.*}", usize::from(column.decimals)))
-    };
-    table
-        .rows
-        .iter()
-        .map(|(label, figures)| {
-            std::iter::once(label.clone()).chain(figures.iter().zip(&table.columns).map(cell)).collect()
-        })
-        .collect()
-}
-
 /// Where a parameter's value comes from, in words.
 pub fn standing(standing: &Standing) -> String {
     match standing {
@@ -340,11 +317,7 @@ fn section(study: &Study) -> Section {
     };
     let mut tables =
         vec![texts("Claims", HEADINGS.map(str::to_owned).to_vec(), study.claims.iter().map(row).collect())];
-    tables.extend(
-        std::iter::once(&study.here)
-            .chain(&study.tables)
-            .map(|table| texts(&table.title, headings(table), rows(table))),
-    );
+    tables.extend(std::iter::once(&study.here).chain(&study.tables).map(TextTable::from));
     let parameters = study.parameters.iter().map(|p| {
         vec![p.name.to_owned(), format!("{} {}", text::count(p.value), p.unit), standing(&p.standing)]
     });
@@ -359,49 +332,5 @@ fn section(study: &Study) -> Section {
     let claims: Vec<&Claim> = study.claims.iter().collect();
     let mut paragraphs = vec![score(&claims), format!("{}. {}", study.title, study.source)];
     paragraphs.extend(study.notes.iter().cloned());
-    Section {
-        heading: study.name.to_owned(),
-        paragraphs,
-        tables,
-        plots: study.plots.iter().map(drawn).collect(),
-    }
-}
-
-/// Captions of plots.
-const BOTH: &str = "Dots alone: published. Lines: the model, and this machine where it was measured.";
-const MODEL: &str = "The model; no figures were published for it.";
-
-/// A study's plot as the page draws it: published figures as dots, the model as a line.
-fn drawn(plot: &claim::Plot) -> plot::Plot {
-    let axis = |axis: &claim::Axis| {
-        if axis.log { plot::Axis::log(axis.label, "") } else { plot::Axis::linear(axis.label, "") }
-    };
-    let mut out = plot::Plot::new(
-        plot.title.clone(),
-        if plot.series.iter().any(|series| series.published) { BOTH } else { MODEL },
-        axis(&plot.x),
-        axis(&plot.y).switchable(),
-    );
-    // What was published has the colour of the model's line of the same name.
-    let lines: Vec<&str> = plot.series.iter().filter(|s| !s.published).map(|s| s.name.as_str()).collect();
-    let color = |n: usize, series: &claim::Series| {
-        let own = series.name.trim_start_matches("published").trim_start_matches(", ");
-        let own = if own.is_empty() { "model" } else { own };
-        lines.iter().position(|&line| line == own).unwrap_or(lines.len() + n)
-    };
-    out.series = plot
-        .series
-        .iter()
-        .enumerate()
-        .map(|(n, s)| plot::Series {
-            name: s.name.clone(),
-            color: color(n, s),
-            dash: if s.published { 4 } else { 0 },
-            step: false,
-            dots: s.published,
-            x: Numbers(s.points.iter().map(|p| Some(p.0)).collect()),
-            y: Numbers(s.points.iter().map(|p| Some(p.1)).collect()),
-        })
-        .collect();
-    out
+    Section { heading: study.name.to_owned(), paragraphs, tables, plots: study.plots.clone() }
 }

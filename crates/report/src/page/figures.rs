@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::plot::{Axis, Curve};
+use pagelab_analysis::figure::Axis;
+
+use super::plot::Curve;
 use crate::text;
 
 /// Most rows of a table behind a plot, and most cells.
@@ -67,7 +69,7 @@ fn plain(value: f64) -> String {
 
 /// The figures behind a plot, thinned to what can be read.
 pub(super) fn table(x: &Axis, curves: &[Curve]) -> Markup {
-    let mut all: Vec<f64> = curves.iter().flat_map(|c| c.x.0.iter().flatten().copied()).collect();
+    let mut all: Vec<f64> = curves.iter().flat_map(|c| c.x.iter().flatten().copied()).collect();
     all.retain(|v| v.is_finite());
     all.sort_by(f64::total_cmp);
     all.dedup();
@@ -76,7 +78,7 @@ pub(super) fn table(x: &Axis, curves: &[Curve]) -> Markup {
     let rows = all.iter().enumerate().filter(|(n, _)| n % every == 0 || n + 1 == all.len());
     // A step's figure holds until the next one, which may be its end.
     let at = |curve: &Curve, x: f64| {
-        let mut pairs = curve.x.0.iter().zip(&curve.y.0);
+        let mut pairs = curve.x.iter().zip(&curve.y);
         let found = match curve.step {
             true => pairs.rfind(|(at, _)| at.is_some_and(|at| at <= x)),
             false => pairs.find(|(at, _)| **at == Some(x)),
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_long_table_is_thinned_and_says_so() {
-        let numbers = Numbers((0..1000).map(|n| Some(f64::from(n))).collect());
+        let numbers: Numbers = (0..1000).map(|n| Some(f64::from(n))).collect();
         let curve =
             Curve { name: "c".into(), color: 0, x: numbers.clone(), y: numbers, unit: "", step: false };
         let html = table(&Axis::linear("x", ""), &[curve]).into_string();
@@ -127,9 +129,9 @@ mod tests {
 
     #[test]
     fn a_bin_ends_where_nothing_follows() {
-        let of = |list: &[f64]| Numbers(list.iter().map(|&v| Some(v)).collect());
+        let of = |list: &[f64]| list.iter().map(|&v| Some(v)).collect();
         let curve = |name: &str, x, y, step| Curve { name: name.into(), color: 0, x, y, unit: "", step };
-        let bin = curve("bin", of(&[1.0, 3.0, 3.0]), Numbers(vec![Some(7.0), Some(7.0), None]), true);
+        let bin = curve("bin", of(&[1.0, 3.0, 3.0]), vec![Some(7.0), Some(7.0), None], true);
         let other = curve("other", of(&[2.0, 3.0, 9.0]), of(&[1.0; 3]), false);
         let html = table(&Axis::linear("x", ""), &[bin, other]).into_string();
         assert!(html.contains("<td>2</td><td>7</td><td>1</td>"), "{html}");

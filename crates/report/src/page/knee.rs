@@ -1,10 +1,10 @@
 //! The picture of a sweep over memory: the time of a read, the broken stick through it, and the knees
 //! with their intervals. One curve for each run, all in one plot.
 
+use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_analysis::vmtest::Curve;
 
 use super::Shown;
-use super::plot::{Axis, Numbers, Plot, Series};
 
 /// The picture, if any of the runs has a curve.
 pub fn plot(shown: &[Shown]) -> Option<Plot> {
@@ -25,10 +25,10 @@ pub fn plot(shown: &[Shown]) -> Option<Plot> {
             name: named(name),
             color: s.color,
             dash,
-            step: false,
             dots,
-            x: Numbers(points.iter().map(|p| Some(p.0)).collect()),
-            y: Numbers(points.iter().map(|p| Some(p.1)).collect()),
+            x: points.iter().map(|p| Some(p.0)).collect(),
+            y: points.iter().map(|p| Some(p.1)).collect(),
+            ..Series::default()
         };
         plot.series.push(line("measured", 0, true, &curve.points));
         if !curve.fit.is_empty() {

@@ -1,8 +1,9 @@
 //! How long references took: the distribution of each kind, and the share slower than a time.
 
+use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_experiment::observation::{Histogram, Unit};
 
-use super::plot::{self, Axis, Numbers, Plot, Series, unit_name};
+use super::plot::{self, Numbers, unit_name};
 use super::{Panel, Shown};
 
 /// Bins for each tenfold time.
@@ -64,7 +65,7 @@ fn plots(shown: &[Shown], unit: Unit) -> Option<[Plot; 2]> {
                 true => (format!("{} {legend}", s.name()), s.color, dash),
                 false => (legend.to_owned(), dash, 0),
             };
-            shape.series.push(Series { name, color, dash, step: true, dots: false, x, y });
+            shape.series.push(Series { name, color, dash, step: true, x, y, ..Series::default() });
         }
         let total = all.iter().fold(0u64, |sum, b| sum.saturating_add(b.1));
         let mut curve = |name: &str, color, buckets| {
@@ -72,11 +73,10 @@ fn plots(shown: &[Shown], unit: Unit) -> Option<[Plot; 2]> {
             beyond.series.push(Series {
                 name: name.to_owned(),
                 color,
-                dash: 0,
                 step: true,
-                dots: false,
                 x,
                 y,
+                ..Series::default()
             });
         };
         match several {
@@ -115,7 +115,7 @@ fn binned(histogram: &Histogram) -> (Numbers, Numbers) {
             y.push(None);
         }
     }
-    (Numbers(x), Numbers(y))
+    (x, y)
 }
 
 /// The share of `total` above each value, about [`STEPS`] points for each tenfold value: from a step below the
@@ -142,7 +142,7 @@ fn slower(mut buckets: Vec<(u64, u64)>, total: u64) -> Option<(Numbers, Numbers)
             drawn = place(value);
         }
     }
-    Some((Numbers(x), Numbers(y)))
+    Some((x, y))
 }
 
 #[cfg(test)]
@@ -159,16 +159,16 @@ mod tests {
             let (x, y) = binned(&histogram);
             // Every bin but the repeated one at the end of each run of bins.
             let mut sum = 0.0;
-            for n in 0..x.0.len() {
-                if y.0.get(n + 1) != Some(&None) {
-                    sum += y.0[n].unwrap_or(0.0);
+            for n in 0..x.len() {
+                if y.get(n + 1) != Some(&None) {
+                    sum += y[n].unwrap_or(0.0);
                 }
             }
             prop_assert_eq!(sum as u64, total);
             let (x, y) = slower(buckets, total).unwrap();
-            prop_assert!(x.0.is_sorted() && y.0.iter().flatten().all(|&v| v > 0.0 && v <= 1.0));
-            prop_assert_eq!((y.0[0], y.0.iter().flatten().count()), (Some(1.0), x.0.len()));
-            prop_assert!(y.0.iter().rev().is_sorted(), "the share falls");
+            prop_assert!(x.is_sorted() && y.iter().flatten().all(|&v| v > 0.0 && v <= 1.0));
+            prop_assert_eq!((y[0], y.iter().flatten().count()), (Some(1.0), x.len()));
+            prop_assert!(y.iter().rev().is_sorted(), "the share falls");
         }
     }
 }

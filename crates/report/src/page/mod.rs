@@ -3,13 +3,14 @@
 //! Everything from outside is escaped by the template or by [`plot`]'s JSON; a content security policy
 //! lets nothing run or load but the page's own style and script.
 
+pub mod curve;
 mod figures;
 mod flame;
 mod forest;
 mod knee;
 mod latency;
 mod overview;
-pub mod plot;
+mod plot;
 mod presence;
 mod scale;
 mod svg;
@@ -20,13 +21,13 @@ mod windows;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use pagelab_analysis::figure::{Column, Mark, Plot, Table};
 use pagelab_analysis::finding::Finding;
 use pagelab_analysis::findings::{Assessment, of_run};
 use pagelab_analysis::{groups, vmtest};
 use pagelab_experiment::{Experiment, Observations, Repetition, Run};
 use sha2::{Digest, Sha256};
 
-use self::plot::Plot;
 use crate::{findings, text};
 
 const STYLE: &str = include_str!("page.css");
@@ -44,6 +45,31 @@ pub struct TextTable {
     pub remarks: Vec<String>,
     /// What spoils it, above.
     pub warnings: Vec<String>,
+}
+
+impl From<&Table> for TextTable {
+    /// A table of figures: headings with their units, figures with as many decimals as are worth showing.
+    fn from(table: &Table) -> Self {
+        let heading = |column: &Column| match column.unit {
+            "" => column.name.clone(),
+            unit => format!("{} [{unit}]", column.name),
+        };
+        let cell = |(figure, column): (&Option<f64>, &Column)| {
+            figure.map_or_else(|| text::DASH.to_owned(), |v| format!("{v:.*}", usize::from(column.decimals)))
+        };
+        let row = |(label, figures): &(String, Vec<Option<f64>>)| {
+            std::iter::once(label.clone()).chain(figures.iter().zip(&table.columns).map(cell)).collect()
+        };
+        Self {
+            title: table.title.clone(),
+            headings: std::iter::once(table.rows_are.to_owned())
+                .chain(table.columns.iter().map(heading))
+                .collect(),
+            rows: table.rows.iter().map(row).collect(),
+            remarks: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// A run with the repetition that its plots show.
@@ -84,9 +110,9 @@ impl<'a> Shown<'a> {
     }
 
     /// The knees, in this run's colour where there are `several` runs.
-    fn marks(&self, several: bool) -> Vec<plot::Mark> {
+    fn marks(&self, several: bool) -> Vec<Mark> {
         let color = several.then_some(self.color);
-        let mark = |knee: &vmtest::Knee| plot::Mark {
+        let mark = |knee: &vmtest::Knee| Mark {
             x: knee.at,
             low: Some(knee.interval.0),
             high: Some(knee.interval.1),
@@ -142,7 +168,7 @@ pub fn page(assessment: &Assessment) -> String {
         @if many { (overview::experiments(&groups)) } @else { (compared) }
         (tables::verdict(&told))
         @if let Some((plots, table)) = &sweep {
-            div.plots { @for plot in plots { ({ number += 1; plot.figure(number) }) } }
+            div.plots { @for plot in plots { ({ number += 1; plot::figure(plot, number) }) } }
             (tables::text(table))
             @for group in &groups { details { summary { "Figures of each run" } (tables::metrics(group)) } }
         } @else if many {
@@ -175,7 +201,7 @@ pub fn document(title: &str, sections: &[Section]) -> String {
                 h2 { (part.heading) }
                 @for paragraph in &part.paragraphs { p { (paragraph) } }
                 div.plots {
-                    @for plot in &part.plots { ({ number += 1; plot.figure(number) }) }
+                    @for plot in &part.plots { ({ number += 1; plot::figure(plot, number) }) }
                 }
             }
             @for table in &part.tables { (tables::text(table)) }
@@ -257,7 +283,7 @@ fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
             div.plots {
                 @for panel in &panels {
                     @match panel {
-                        Panel::Plot(plot) => ({ *number += 1; plot.figure(*number) }),
+                        Panel::Plot(plot) => ({ *number += 1; plot::figure(plot, *number) }),
                         Panel::Absent(title, why) => p.absent { b { (title) } " is not drawn: " (why) "." },
                     }
                 }
@@ -298,7 +324,7 @@ fn brief(runs: &[&Run], place: usize, number: &mut usize) -> Markup {
                 p { @if runs.len() > 1 { b { (finding.run) } ": " } (findings::text(&finding)) "." }
             }
             (tables::drawn(runs, &[]))
-            div.plots { @for plot in &plots { ({ *number += 1; plot.figure(*number) }) } }
+            div.plots { @for plot in &plots { ({ *number += 1; plot::figure(plot, *number) }) } }
             details {
                 summary { "Figures, and where the time went" }
                 p.soft { code { "pagelab run " (runs[0].header.experiment) } }

@@ -2,6 +2,7 @@
 //! sweep over memory: the time and the pages fetched against the limit.
 
 use maud::{Markup, html};
+use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
 use pagelab_analysis::finding::{Finding, MeasuredLimit, Severity, What};
 use pagelab_analysis::findings::{of_run, severity};
 use pagelab_analysis::ladder::Level;
@@ -9,7 +10,6 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::Unit;
 
 use super::TextTable;
-use super::plot::{Axis, Mark, Numbers, Plot, Series};
 use crate::{findings, ladder, text};
 
 /// The ladder; nothing where there is none.
@@ -94,13 +94,10 @@ pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
     let plot = |title: &str, caption: &str, y: Axis, of: fn(&MeasuredLimit) -> Option<f64>| {
         let mut plot = Plot::new(title, caption, Axis::log("memory limit", "bytes"), y);
         plot.series.push(Series {
-            name: String::new(),
-            color: 0,
-            dash: 0,
-            step: false,
             dots: true,
-            x: Numbers(limits.iter().map(|limit| Some(limit.memory as f64)).collect()),
-            y: Numbers(limits.iter().map(of).collect()),
+            x: limits.iter().map(|limit| Some(limit.memory as f64)).collect(),
+            y: limits.iter().map(of).collect(),
+            ..Series::default()
         });
         plot.marks.extend(mark.clone());
         plot

@@ -1,50 +1,21 @@
-//! A plot as data: what `svg` draws, what the table behind it shows, and what the page's script
-//! reads out under the cursor.
+//! A plot on the page: what `svg` draws, the table behind it, and what the page's script reads out under the
+//! cursor.
 
 use maud::{Markup, PreEscaped, html};
+use pagelab_analysis::figure::{Plot, Series};
 use pagelab_experiment::observation::Unit;
 use serde::{Serialize, Serializer};
 
 use super::scale::Scale;
 use super::{figures, svg};
 
-/// An axis.
-#[derive(Clone, Debug, Serialize)]
-pub struct Axis {
-    /// What it measures, with the unit where the ticks do not carry one.
-    pub label: String,
-    /// How figures are written: `ns`, `bytes`, `bytes/s`, `share`, `instr`, or empty for plain numbers.
-    pub unit: &'static str,
-    /// Logarithmic at first.
-    #[serde(skip)]
-    pub log: bool,
-    /// Whether the reader may switch between linear and logarithmic.
-    #[serde(skip)]
-    pub toggle: bool,
-}
+/// Figures, none where there is no value.
+pub(super) type Numbers = Vec<Option<f64>>;
 
-impl Axis {
-    /// A linear axis.
-    pub fn linear(label: impl Into<String>, unit: &'static str) -> Self {
-        Self { label: label.into(), unit, log: false, toggle: false }
-    }
+/// Figures as the script has them: to four significant digits, which is more than a pixel.
+struct Rounded<'a>(&'a [Option<f64>]);
 
-    /// A logarithmic axis.
-    pub fn log(label: impl Into<String>, unit: &'static str) -> Self {
-        Self { label: label.into(), unit, log: true, toggle: false }
-    }
-
-    /// The same with a switch.
-    pub fn switchable(self) -> Self {
-        Self { toggle: true, ..self }
-    }
-}
-
-/// Numbers to four significant digits, which is more than a pixel.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Numbers(pub Vec<Option<f64>>);
-
-impl Serialize for Numbers {
+impl Serialize for Rounded<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|v| v.filter(|v| v.is_finite()).map(Short)))
     }
@@ -71,109 +42,13 @@ impl Serialize for Short {
     }
 }
 
-/// A line.
-#[derive(Clone, Debug)]
-pub struct Series {
-    /// Its name in the legend.
-    pub name: String,
-    /// The number of its colour.
-    pub color: usize,
-    /// 0 solid, 1 dotted and thin, 2 dashed, 3 dash-dotted, 4 none: dots alone.
-    pub dash: usize,
-    /// Drawn in steps.
-    pub step: bool,
-    /// With a dot at each value.
-    pub dots: bool,
-    /// Ascending.
-    pub x: Numbers,
-    /// As long as `x`; nothing is drawn where there is no value.
-    pub y: Numbers,
-}
-
-/// A strip below the plot: a digit from 0 to 9, the share, for each of equal parts of `x`.
-#[derive(Clone, Debug)]
-pub struct Strip {
-    /// Its name.
-    pub name: &'static str,
-    /// The colour's class.
-    pub style: &'static str,
-    /// Both ends.
-    pub x: [f64; 2],
-    /// The digits.
-    pub cells: String,
-}
-
-/// A picture of shares: columns over x, rows over pages.
-#[derive(Clone, Debug)]
-pub struct Heat {
-    /// The columns' edges, one more than columns.
-    pub x: Vec<f64>,
-    /// Rows in a column.
-    pub rows: usize,
-    /// What the rows cover together.
-    pub pages: u32,
-    /// What is drawn over one another.
-    pub layers: Vec<Layer>,
-}
-
-/// One colour of a [`Heat`].
-#[derive(Clone, Debug)]
-pub struct Layer {
-    /// Its name in the legend.
-    pub name: &'static str,
-    /// The colour's class.
-    pub style: &'static str,
-    /// For each column a digit from 0 to 9, the share, for each row.
-    pub columns: Vec<String>,
-    /// For each column the share of all pages.
-    pub shares: Vec<f64>,
-}
-
-/// A vertical mark, such as a knee.
-#[derive(Clone, Debug)]
-pub struct Mark {
-    /// Where.
-    pub x: f64,
-    /// The interval's ends, if there is one.
-    pub low: Option<f64>,
-    /// See `low`.
-    pub high: Option<f64>,
-    /// What it is.
-    pub label: String,
-    /// The number of the line's colour that it belongs to, where there are several.
-    pub color: Option<usize>,
-}
-
-/// A plot.
-#[derive(Clone, Debug)]
-pub struct Plot {
-    /// The heading.
-    pub title: String,
-    /// What the reader should know: what a point stands for, and what to see.
-    pub caption: String,
-    /// Abscissa.
-    pub x: Axis,
-    /// Ordinate.
-    pub y: Axis,
-    /// The lines.
-    pub series: Vec<Series>,
-    /// The strips.
-    pub strips: Vec<Strip>,
-    /// The picture.
-    pub heat: Option<Heat>,
-    /// The marks.
-    pub marks: Vec<Mark>,
-    /// As wide as the page, and taller: the picture of its experiment.
-    pub wide: bool,
-}
-
 /// A curve as the script and the table know it.
 pub(super) struct Curve {
     pub name: String,
     pub color: usize,
     pub x: Numbers,
     pub y: Numbers,
-    /// How its figures are written, as [`Axis::unit`].
+    /// How its figures are written, as an axis names its unit.
     pub unit: &'static str,
     /// Whether a figure holds until the next one, as a histogram's does.
     pub step: bool,
@@ -185,7 +60,7 @@ struct Data<'a> {
     x: Scaled<'a>,
     y: Scaled<'a>,
     /// The abscissae; curves share them.
-    xs: Vec<&'a Numbers>,
+    xs: Vec<Rounded<'a>>,
     curves: Vec<CurveData<'a>>,
 }
 
@@ -206,123 +81,104 @@ struct CurveData<'a> {
     /// Whether its ordinate is the plot's, so that a dot can be set on it.
     on: bool,
     xs: usize,
-    y: &'a Numbers,
+    y: Rounded<'a>,
 }
 
-impl Plot {
-    /// An empty plot.
-    pub fn new(title: impl Into<String>, caption: impl Into<String>, x: Axis, y: Axis) -> Self {
-        Self {
-            title: title.into(),
-            caption: caption.into(),
-            x,
-            y,
-            series: Vec::new(),
-            strips: Vec::new(),
-            heat: None,
-            marks: Vec::new(),
-            wide: false,
+/// The plot as a figure numbered `number` on its page.
+pub(super) fn figure(plot: &Plot, number: usize) -> Markup {
+    let curves = curves(plot);
+    let initial = if plot.y.log { "log" } else { "linear" };
+    html! {
+        figure.plot.wide[plot.wide] id={"plot-" (number)} data-scale=(initial) {
+            h3 { (plot.title) }
+            figcaption { (plot.caption) }
+            (svg::legend(plot))
+            div.canvas { (svg::draw(plot, &summary(plot, &curves))) }
+            div.readout {}
+            details { summary { "Figures" } (figures::table(&plot.x, &curves)) }
+            script type="application/json" { (json(&data(plot, &curves))) }
         }
     }
+}
 
-    /// Whether every line of it is level, so that there is nothing to see.
-    pub fn is_flat(&self) -> bool {
-        let level = |series: &Series| {
-            let mut values = series.y.0.iter().flatten();
-            let first = values.next();
-            values.all(|value| Some(value) == first)
-        };
-        self.heat.is_none() && self.series.iter().all(level)
+/// Its lines; of a picture, the share of each layer in each column.
+fn curves(plot: &Plot) -> Vec<Curve> {
+    let line = |s: &Series| Curve {
+        name: if s.name.is_empty() { plot.y.label.clone() } else { s.name.clone() },
+        color: s.color,
+        x: s.x.clone(),
+        y: s.y.clone(),
+        unit: plot.y.unit,
+        step: s.step,
+    };
+    let mut curves: Vec<Curve> = plot.series.iter().map(line).collect();
+    let Some(heat) = &plot.heat else { return curves };
+    let x = heat.x.iter().skip(1).map(|&x| Some(x)).collect::<Numbers>();
+    curves.extend(heat.layers.iter().map(|layer| Curve {
+        name: format!("{} (share of all pages)", layer.name),
+        color: 0,
+        x: x.clone(),
+        y: layer.shares.iter().map(|&share| Some(share)).collect(),
+        unit: "share",
+        step: false,
+    }));
+    curves
+}
+
+/// The abscissa's scale.
+pub(super) fn scale_x(plot: &Plot) -> Scale {
+    let lines = plot.series.iter().flat_map(|s| s.x.iter().flatten().copied());
+    let strips = plot.strips.iter().flat_map(|s| s.x);
+    let heat = plot.heat.iter().flat_map(|h| h.x.iter().copied());
+    let marks = plot.marks.iter().flat_map(|m| [Some(m.x), m.low, m.high]).flatten();
+    let scale = Scale::over(lines.chain(strips).chain(heat).chain(marks), plot.x.log);
+    // What begins a little above 0, as a first window does, is drawn from 0.
+    let near = !scale.log && scale.low > 0.0 && scale.low < scale.high / 20.0;
+    Scale { low: if near { 0.0 } else { scale.low }, ..scale }
+}
+
+/// The ordinate's scale, and the other one where the reader may switch.
+pub(super) fn scales_y(plot: &Plot) -> Vec<Scale> {
+    if let Some(heat) = &plot.heat {
+        return vec![Scale { low: 0.0, high: f64::from(heat.pages.max(1)), log: false }];
     }
+    let values = || plot.series.iter().flat_map(|s| s.y.iter().flatten().copied());
+    let logs = if plot.y.toggle { vec![plot.y.log, !plot.y.log] } else { vec![plot.y.log] };
+    logs.into_iter().map(|log| Scale::over(values(), log).with_room()).collect()
+}
 
-    /// The plot as a figure numbered `number` on its page.
-    pub fn figure(&self, number: usize) -> Markup {
-        let curves = self.curves();
-        let initial = if self.y.log { "log" } else { "linear" };
-        html! {
-            figure.plot.wide[self.wide] id={"plot-" (number)} data-scale=(initial) {
-                h3 { (self.title) }
-                figcaption { (self.caption) }
-                (svg::legend(self))
-                div.canvas { (svg::draw(self, &summary(self, &curves))) }
-                div.readout {}
-                details { summary { "Figures" } (figures::table(&self.x, &curves)) }
-                script type="application/json" { (json(&self.data(&curves))) }
+fn data<'a>(plot: &'a Plot, curves: &'a [Curve]) -> Data<'a> {
+    let mut xs: Vec<Rounded> = Vec::new();
+    let ends = |s: &Scale| (s.log, s.low, s.high);
+    let curves = curves
+        .iter()
+        .enumerate()
+        .map(|(n, curve)| {
+            let known = xs.iter().position(|x| x.0 == curve.x).unwrap_or_else(|| {
+                xs.push(Rounded(&curve.x));
+                xs.len() - 1
+            });
+            let (color, unit, on) = (curve.color, curve.unit, n < plot.series.len());
+            CurveData {
+                name: &curve.name,
+                color,
+                unit,
+                step: curve.step,
+                on,
+                xs: known,
+                y: Rounded(&curve.y),
             }
-        }
-    }
-
-    /// Its lines; of a picture, the share of each layer in each column.
-    fn curves(&self) -> Vec<Curve> {
-        let line = |s: &Series| Curve {
-            name: if s.name.is_empty() { self.y.label.clone() } else { s.name.clone() },
-            color: s.color,
-            x: s.x.clone(),
-            y: s.y.clone(),
-            unit: self.y.unit,
-            step: s.step,
-        };
-        let mut curves: Vec<Curve> = self.series.iter().map(line).collect();
-        let Some(heat) = &self.heat else { return curves };
-        let x = Numbers(heat.x.iter().skip(1).map(|&x| Some(x)).collect());
-        curves.extend(heat.layers.iter().map(|layer| Curve {
-            name: format!("{} (share of all pages)", layer.name),
-            color: 0,
-            x: x.clone(),
-            y: Numbers(layer.shares.iter().map(|&share| Some(share)).collect()),
-            unit: "share",
-            step: false,
-        }));
-        curves
-    }
-
-    /// The abscissa's scale.
-    pub(super) fn scale_x(&self) -> Scale {
-        let lines = self.series.iter().flat_map(|s| s.x.0.iter().flatten().copied());
-        let strips = self.strips.iter().flat_map(|s| s.x);
-        let heat = self.heat.iter().flat_map(|h| h.x.iter().copied());
-        let marks = self.marks.iter().flat_map(|m| [Some(m.x), m.low, m.high]).flatten();
-        let scale = Scale::over(lines.chain(strips).chain(heat).chain(marks), self.x.log);
-        // What begins a little above 0, as a first window does, is drawn from 0.
-        let near = !scale.log && scale.low > 0.0 && scale.low < scale.high / 20.0;
-        Scale { low: if near { 0.0 } else { scale.low }, ..scale }
-    }
-
-    /// The ordinate's scale, and the other one where the reader may switch.
-    pub(super) fn scales_y(&self) -> Vec<Scale> {
-        if let Some(heat) = &self.heat {
-            return vec![Scale { low: 0.0, high: f64::from(heat.pages.max(1)), log: false }];
-        }
-        let values = || self.series.iter().flat_map(|s| s.y.0.iter().flatten().copied());
-        let logs = if self.y.toggle { vec![self.y.log, !self.y.log] } else { vec![self.y.log] };
-        logs.into_iter().map(|log| Scale::over(values(), log).with_room()).collect()
-    }
-
-    fn data<'a>(&'a self, curves: &'a [Curve]) -> Data<'a> {
-        let mut xs: Vec<&Numbers> = Vec::new();
-        let ends = |s: &Scale| (s.log, s.low, s.high);
-        let curves = curves
-            .iter()
-            .enumerate()
-            .map(|(n, curve)| {
-                let known = xs.iter().position(|x| **x == curve.x).unwrap_or_else(|| {
-                    xs.push(&curve.x);
-                    xs.len() - 1
-                });
-                let (color, unit, on) = (curve.color, curve.unit, n < self.series.len());
-                CurveData { name: &curve.name, color, unit, step: curve.step, on, xs: known, y: &curve.y }
-            })
-            .collect();
-        Data {
-            x: Scaled { label: &self.x.label, unit: self.x.unit, scales: vec![ends(&self.scale_x())] },
-            y: Scaled {
-                label: &self.y.label,
-                unit: self.y.unit,
-                scales: self.scales_y().iter().map(ends).collect(),
-            },
-            xs,
-            curves,
-        }
+        })
+        .collect();
+    Data {
+        x: Scaled { label: &plot.x.label, unit: plot.x.unit, scales: vec![ends(&scale_x(plot))] },
+        y: Scaled {
+            label: &plot.y.label,
+            unit: plot.y.unit,
+            scales: scales_y(plot).iter().map(ends).collect(),
+        },
+        xs,
+        curves,
     }
 }
 
@@ -330,7 +186,7 @@ impl Plot {
 fn summary(plot: &Plot, curves: &[Curve]) -> String {
     let mut text = format!("{}: {} against {}.", plot.title, plot.y.label, plot.x.label);
     for curve in curves.iter().take(8) {
-        let values = || curve.y.0.iter().flatten().copied().filter(|v| v.is_finite());
+        let values = || curve.y.iter().flatten().copied().filter(|v| v.is_finite());
         let (low, high) =
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         if low <= high {
@@ -361,7 +217,7 @@ pub const TIME: &str = "time of a reference";
 /// The same where instructions were counted.
 pub const INSTRUCTIONS: &str = "instructions of a reference";
 
-/// What [`Axis::unit`] calls a unit.
+/// What [`Axis::unit`](pagelab_analysis::figure::Axis::unit) calls a unit.
 pub fn unit_name(unit: Option<Unit>) -> &'static str {
     match unit {
         Some(Unit::Nanoseconds) => "ns",
@@ -385,15 +241,12 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let numbers = Numbers(vec![
-            Some(123_456.0),
-            Some(1.234_567),
-            Some(0.000_123_456),
-            None,
-            Some(f64::NAN),
-            Some(-98_765.43),
-        ]);
-        assert_eq!(serde_json::to_string(&numbers).unwrap(), "[123456,1.235,0.0001235,null,null,-98770]");
+        let numbers =
+            [Some(123_456.0), Some(1.234_567), Some(0.000_123_456), None, Some(f64::NAN), Some(-98_765.43)];
+        assert_eq!(
+            serde_json::to_string(&Rounded(&numbers)).unwrap(),
+            "[123456,1.235,0.0001235,null,null,-98770]"
+        );
     }
 
     #[test]

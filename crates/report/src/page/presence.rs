@@ -1,8 +1,9 @@
 //! Which pages are where: VM Regress's graphs of presence against reference count, page index and age.
 
+use pagelab_analysis::figure::{Axis, Heat, Layer, Plot, Series, Strip};
 use pagelab_experiment::observation::{PageSet, PageSnapshot};
 
-use super::plot::{Axis, Heat, Layer, Numbers, Plot, Series, Strip, digit};
+use super::plot::{Numbers, digit};
 use super::{Panel, Shown};
 
 /// Bins of pages along an axis.
@@ -83,7 +84,7 @@ fn means(values: impl Fn(usize) -> Option<f64>, pages: u32) -> (Numbers, Numbers
         x.push(Some((from + to - 1) as f64 / 2.0));
         y.push((!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64));
     }
-    (Numbers(x), Numbers(y))
+    (x, y)
 }
 
 /// The share of the set in each of `bins` parts, as digits.
@@ -114,7 +115,7 @@ fn strips(map: &PageSnapshot) -> Vec<Strip> {
 }
 
 fn line(color: usize, (x, y): (Numbers, Numbers)) -> Series {
-    Series { name: String::new(), color, dash: 0, step: false, dots: false, x, y }
+    Series { color, x, y, ..Series::default() }
 }
 
 fn stands_for(map: &PageSnapshot) -> String {
@@ -226,7 +227,7 @@ fn kept(mapped: &[(&Shown, Vec<&PageSnapshot>)], several: bool) -> Plot {
             y.push(Some(inside as f64 / (to - from) as f64));
         }
         let name = if several { s.name().to_owned() } else { String::new() };
-        plot.series.push(Series { name, dots: true, ..line(s.color, (Numbers(x), Numbers(y))) });
+        plot.series.push(Series { name, dots: true, ..line(s.color, (x, y)) });
     }
     plot
 }

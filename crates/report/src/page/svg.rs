@@ -8,8 +8,10 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
+use pagelab_analysis::figure::{Heat, Mark, Plot, Series, Strip};
+
 use super::figures;
-use super::plot::{Heat, Mark, Plot, Series, Strip};
+use super::plot::{scale_x, scales_y};
 use super::scale::Scale;
 
 /// The units of the inner picture.
@@ -36,19 +38,19 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
     };
     let strips = height + if plot.strips.is_empty() { 0 } else { STRIP_GAP };
     let foot = strips + plot.strips.len() * STRIP;
-    let x = plot.scale_x();
+    let x = scale_x(plot);
     let several = plot.series.iter().any(|s| s.color != plot.series[0].color);
     html! {
         svg.frame role="img" tabindex="0" aria-label=(label) height=(foot) data-height=(height) data-foot=(foot) {
             text.label x="-58" y="-11" { (plot.y.label) }
-            @for y in plot.scales_y() {
+            @for y in scales_y(plot) {
                 g class=(if y.log { "log" } else { "linear" }) {
                     (grid(&y, plot.y.unit, height))
                     svg.zooms width="100%" height=(height) viewBox={"0 0 " (WIDE) " " (TALL)} preserveAspectRatio="none" {
                         @if let Some(heat) = &plot.heat { (picture(heat, &x)) }
                         @for mark in &plot.marks { (mark_line(mark, &x, plot.wide)) }
                         @for (n, s) in plot.series.iter().enumerate() {
-                            g class={"series s" (n) " c" (s.color % 6) " d" (s.dash)} { (line(s, &x, &y, several)) }
+                            g class={"series s" (n) " c" (s.color % 6) " d" (dash(s))} { (line(s, &x, &y, several)) }
                         }
                     }
                 }
@@ -76,8 +78,8 @@ pub fn legend(plot: &Plot) -> Markup {
     let box_of = Scale { low: 0.0, high: 1.0, log: false };
     let sample = |s: &Series| {
         let mut s = Series { step: false, ..s.clone() };
-        s.x.0 = [0.0, 0.5, 1.0].map(Some).to_vec();
-        s.y.0 = [0.5, 0.5, 0.5].map(Some).to_vec();
+        s.x = [0.0, 0.5, 1.0].map(Some).to_vec();
+        s.y = [0.5, 0.5, 0.5].map(Some).to_vec();
         s
     };
     html! {
@@ -87,7 +89,7 @@ pub fn legend(plot: &Plot) -> Markup {
                 @for (n, s) in plot.series.iter().enumerate() {
                     button type="button" aria-pressed="true" data-series=(n) {
                         svg.swatch width="26" height="10" viewBox={"0 0 " (WIDE) " " (TALL)} preserveAspectRatio="none" aria-hidden="true" {
-                            g class={"series c" (s.color % 6) " d" (s.dash)} {
+                            g class={"series c" (s.color % 6) " d" (dash(s))} {
                                 (line(&sample(s), &box_of, &box_of, several))
                             }
                         }
@@ -99,6 +101,11 @@ pub fn legend(plot: &Plot) -> Markup {
             @for strip in &plot.strips { span class={"key " (strip.style)} { (strip.name) } }
         }
     }
+}
+
+/// The class of a line: published figures have none.
+fn dash(s: &Series) -> usize {
+    if s.published { 4 } else { s.dash }
 }
 
 /// A share as SVG has it.
@@ -121,12 +128,12 @@ fn grid(y: &Scale, unit: &str, height: usize) -> Markup {
 
 /// Where a point of a line is in the inner picture.
 fn place(s: &Series, n: usize, x: &Scale, y: &Scale) -> Option<(i64, i64)> {
-    let (x, y) = (x.share((*s.x.0.get(n)?)?)?, y.share((*s.y.0.get(n)?)?)?);
+    let (x, y) = (x.share((*s.x.get(n)?)?)?, y.share((*s.y.get(n)?)?)?);
     Some(((x * WIDE).round() as i64, ((1.0 - y) * TALL).round() as i64))
 }
 
 fn line(s: &Series, x: &Scale, y: &Scale, several: bool) -> Markup {
-    let places: Vec<Option<(i64, i64)>> = (0..s.x.0.len()).map(|n| place(s, n, x, y)).collect();
+    let places: Vec<Option<(i64, i64)>> = (0..s.x.len()).map(|n| place(s, n, x, y)).collect();
     let mut path = String::new();
     let mut pen: Option<(i64, i64)> = None;
     for (n, place) in places.iter().enumerate() {
@@ -257,12 +264,13 @@ fn mark_text(mark: &Mark, number: usize, x: &Scale) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::plot::{Axis, Numbers};
+    use crate::page::plot;
+    use pagelab_analysis::figure::Axis;
     use proptest::prelude::*;
 
     fn series(y: &[Option<f64>], step: bool) -> Series {
-        let x = Numbers((0..y.len()).map(|n| Some(n as f64)).collect());
-        Series { name: String::new(), color: 0, dash: 0, step, dots: false, x, y: Numbers(y.to_vec()) }
+        let x = (0..y.len()).map(|n| Some(n as f64)).collect();
+        Series { step, x, y: y.to_vec(), ..Series::default() }
     }
 
     #[test]
@@ -289,7 +297,7 @@ mod tests {
             plot.marks = vec![Mark { x: mark, low: Some(mark), high: None, label: "m".into(), color: None }];
             let html = draw(&plot, "l").into_string();
             prop_assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
-            plot.figure(1);
+            plot::figure(&plot, 1);
         }
     }
 }

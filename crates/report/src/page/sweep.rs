@@ -1,11 +1,12 @@
 //! Tables that an experiment made besides its windows: a sweep over sizes, workers, steps. The first
 //! column is the abscissa; columns of one unit share a plot.
 
-use pagelab_experiment::catalogue::WINDOWS;
+use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
+use pagelab_experiment::catalogue::{CURVE, WINDOWS};
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
-use super::Shown;
-use super::plot::{Axis, Mark, Numbers, Plot, Series, unit_name};
+use super::plot::unit_name;
+use super::{Shown, curve};
 
 /// The table of counters recorded over time beside a repetition.
 const RECORDED: &str = "counters";
@@ -22,11 +23,12 @@ pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
-        if table.name != WINDOWS && table.name != RECORDED && !names.contains(&table.name.as_str()) {
+        let other = table.name == WINDOWS || table.name == CURVE || table.name == RECORDED;
+        if !other && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
     }
-    names.into_iter().flat_map(|name| drawn(name, shown)).collect()
+    curve::of_runs(shown).into_iter().chain(names.into_iter().flat_map(|name| drawn(name, shown))).collect()
 }
 
 /// The plots of a table in which there is something to see.
@@ -81,10 +83,10 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
                 name: if several { format!("{} {}", s.name(), column.name) } else { column.name.clone() },
                 color: if several { s.color } else { *quantity },
                 dash: if several { *quantity % 4 } else { 0 },
-                step: false,
                 dots: true,
-                x: Numbers(x.to_vec()),
-                y: Numbers(y.to_vec()),
+                x: x.to_vec(),
+                y: y.to_vec(),
+                ..Series::default()
             });
         }
         *quantity += 1;

@@ -1,9 +1,10 @@
 //! Over the run: access times, faults, swap traffic, pages present (VM Regress's time graphs).
 
+use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_experiment::catalogue::WINDOWS;
 use pagelab_experiment::observation::Table;
 
-use super::plot::{self, Axis, Numbers, Plot, Series, unit_name};
+use super::plot::{self, unit_name};
 use super::{Panel, Shown};
 
 /// Most points of a line; more windows than these are drawn several to a point.
@@ -96,10 +97,9 @@ fn panel(sketch: &Sketch, shown: &[Shown]) -> Vec<Panel> {
                 name: words.into_iter().flatten().collect::<Vec<_>>().join(" "),
                 color: s.color,
                 dash: quantity.2,
-                step: false,
-                dots: false,
-                x: Numbers(x.chunks(together).map(|part| part.last().copied().flatten()).collect()),
-                y: Numbers(y.chunks(together).map(|part| merged(part, quantity.3)).collect()),
+                x: x.chunks(together).map(|part| part.last().copied().flatten()).collect(),
+                y: y.chunks(together).map(|part| merged(part, quantity.3)).collect(),
+                ..Series::default()
             };
             if let Some((_, plot)) = plots.iter_mut().find(|(known, _)| *known == unit) {
                 plot.series.push(series);
@@ -109,7 +109,7 @@ fn panel(sketch: &Sketch, shown: &[Shown]) -> Vec<Panel> {
     if plots.is_empty() {
         return absent("not measured");
     }
-    let something = |plot: &Plot| plot.series.iter().flat_map(|s| s.y.0.iter().flatten()).any(|&v| v != 0.0);
+    let something = |plot: &Plot| plot.series.iter().flat_map(|s| s.y.iter().flatten()).any(|&v| v != 0.0);
     plots.retain(|(_, plot)| something(plot));
     if plots.is_empty() {
         return absent(sketch.nothing);

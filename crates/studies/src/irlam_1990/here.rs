@@ -1,10 +1,11 @@
 //! vmtest at the published sizes, on a kernel that runs.
 
+use pagelab_analysis::figure::{Column, Series, Table};
 use pagelab_experiment::experiments::{Mapping, Vmtest};
 use pagelab_experiment::{Experiment, Run, Size, Sizes};
 
 use super::{Mean, NAME, Row};
-use crate::claim::{Column, Series, Table};
+
 use crate::here::{Live, at, table};
 
 /// Reads that a child makes in all: 512 pages, 5,000 times.
@@ -67,6 +68,6 @@ pub(super) fn beside(
             ],
         );
     }
-    let line = Series { name: "this machine".into(), published: false, points };
-    (table, (!line.points.is_empty()).then_some(line))
+    let line = Series::line("this machine", points);
+    (table, (!line.x.is_empty()).then_some(line))
 }

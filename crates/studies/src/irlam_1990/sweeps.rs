@@ -3,13 +3,14 @@
 
 use std::thread;
 
+use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_model::sun4::{
     Contexts, Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Scheduler, Sun4, Victim, VmTest,
 };
 use pagelab_model::tlb::{Tlb, random};
 
 use super::{KNEE, Row, drop_below, knee, mean, run_all, speeds};
-use crate::claim::{Axis, Column, Plot, Series, Table, log_rms};
+use crate::claim::{log_rms, study_plot};
 
 fn short(children: u32, bytes: u64) -> VmTest {
     VmTest { children, bytes, passes: 1000, ..VmTest::published(2) }
@@ -33,11 +34,7 @@ fn sweep(system: Sun4, bytes: u64, step: u32, seeds: &std::ops::Range<u64>) -> V
 }
 
 fn line(name: impl Into<String>, speeds: &[(u32, f64)]) -> Series {
-    Series {
-        name: name.into(),
-        published: false,
-        points: speeds.iter().map(|&(megabytes, speed)| (f64::from(megabytes), speed)).collect(),
-    }
+    Series::line(name, speeds.iter().map(|&(megabytes, speed)| (f64::from(megabytes), speed)))
 }
 
 /// Every machine of the family.
@@ -84,12 +81,12 @@ pub(super) fn family(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
             ],
         );
     }
-    let plot = Plot {
-        title: "The family under vmtest".into(),
-        x: Axis { label: "active virtual memory (MB)", log: true },
-        y: Axis { label: "relative speed", log: false },
-        series: found.iter().map(|(machine, speeds)| line(machine.name, speeds)).collect(),
-    };
+    let plot = study_plot(
+        "The family under vmtest",
+        Axis::log("active virtual memory (MB)", ""),
+        Axis::linear("relative speed", ""),
+        found.iter().map(|(machine, speeds)| line(machine.name, speeds)).collect(),
+    );
     (table, plot)
 }
 
@@ -195,12 +192,12 @@ pub(super) fn remedies(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
         table.row(*name, figures);
         series.push(line(*name, &speeds(&cases[index * each..(index + 1) * each], of)));
     }
-    let plot = Plot {
-        title: "The remedies".into(),
-        x: Axis { label: "active virtual memory (MB)", log: false },
-        y: Axis { label: "relative speed", log: false },
+    let plot = study_plot(
+        "The remedies",
+        Axis::linear("active virtual memory (MB)", ""),
+        Axis::linear("relative speed", ""),
         series,
-    };
+    );
     (table, plot)
 }
 
@@ -271,16 +268,12 @@ pub(super) fn today(seed: u64) -> (Table, Plot) {
         };
         table.row(label, figures);
     }
-    let series = kinds.iter().zip(lines).map(|((name, _), points)| Series {
-        name: (*name).to_owned(),
-        published: false,
-        points,
-    });
-    let plot = Plot {
-        title: "Today: translation by region".into(),
-        x: Axis { label: "region (MB)", log: true },
-        y: Axis { label: "cycles a reference", log: false },
-        series: series.collect(),
-    };
+    let series = kinds.iter().zip(lines).map(|((name, _), points)| Series::line(*name, points));
+    let plot = study_plot(
+        "Today: translation by region",
+        Axis::log("region (MB)", ""),
+        Axis::linear("cycles a reference", ""),
+        series.collect(),
+    );
     (table, plot)
 }
