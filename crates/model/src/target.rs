@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use pagelab_experiment::build::{Distribution, KINDS, Window, Windows, access_metrics, metrics, note};
 use pagelab_experiment::catalogue::name;
+use pagelab_experiment::declaration::closest;
 use pagelab_experiment::experiments::{Experiment, Paging, Touch};
 use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot};
 use pagelab_experiment::plan::{Dishonoured, Settled};
@@ -212,7 +213,9 @@ impl PagingModel {
                         .map(|s| s.name)
                         .chain(PUBLISHED.iter().map(|s| s.name))
                         .collect();
-                    ModelError(format!("{e}; or one of the systems: {}", systems.join(", ")))
+                    let meant = closest(name, systems.iter().copied());
+                    let meant = meant.map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
+                    ModelError(format!("{e}; or one of the systems: {}{meant}", systems.join(", ")))
                 })?)
             }
         };

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use pagelab_experiment::declaration::listed;
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Setting, Target, TargetSpec, Unsupported, What};
@@ -23,7 +24,14 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
     let wrong = |problem: String| usage(format!("--on {spec}: {problem} (see: pagelab targets)"));
     Ok(match (&spec.kind, own.first()) {
         (TargetKind::Host, None) => Box::new(Host::new()),
-        (TargetKind::Host, Some((key, _))) => return Err(wrong(format!("the host has no option '{key}'"))),
+        (TargetKind::Host, Some((key, _))) => {
+            let keys = Setting::keys();
+            let keys: Vec<&str> = keys.iter().map(|parameter| parameter.name.as_str()).collect();
+            return Err(wrong(format!(
+                "the host has no option '{key}'; must be one of {}",
+                listed(key, &keys)
+            )));
+        }
         (TargetKind::Model(name), _) => Box::new(Model::new(name, own).map_err(|e| wrong(e.to_string()))?),
         (TargetKind::Kernel(path), _) => {
             Box::new(Guest::new(Path::new(path), own).map_err(|e| wrong(e.to_string()))?)

@@ -40,7 +40,7 @@ pub const DEFAULT_DRIFT: f64 = 0.25;
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
     /// The name is not one of [`Pattern::catalogue`].
-    #[error("there is no pattern '{0}'; try one of: {names}", names = Pattern::names())]
+    #[error("unknown pattern '{0}'{meant}; must be one of {names}", meant = meant(.0), names = Pattern::names())]
     Unknown(String),
     /// The parameter behind the colon is missing, no number, or out of range.
     #[error("pattern '{pattern}': {problem}")]
@@ -199,6 +199,17 @@ impl FromStr for Pattern {
             _ => Err(PatternError::Unknown(text.to_owned())),
         }
     }
+}
+
+/// The pattern that `text` was probably meant to be, as a question.
+fn meant(text: &str) -> String {
+    /// As alike as two spellings of one name are.
+    const ALIKE: f64 = 0.8;
+    let names = Pattern::catalogue().iter().map(|(name, _)| name.split([':', '[']).next().unwrap_or(name));
+    let alike =
+        names.map(|name| (strsim::jaro_winkler(text, name), name)).filter(|(alike, _)| *alike > ALIKE);
+    let best = alike.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(_, name)| format!(" (did you mean '{name}'?)")).unwrap_or_default()
 }
 
 #[cfg(test)]
