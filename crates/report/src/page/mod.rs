@@ -1,6 +1,6 @@
 //! The page: runs as one HTML file that needs no network.
 //!
-//! Everything from outside is escaped by the template or by [`plot`]'s JSON; a content security policy
+//! Everything from outside is escaped by the template or by `plot`'s JSON; a content security policy
 //! lets nothing run or load but the page's own style and script.
 
 pub mod curve;
