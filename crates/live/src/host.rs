@@ -1,6 +1,7 @@
 //! The target `host`: the running kernel, with the load in a process of its own inside a confinement.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::{
@@ -8,7 +9,7 @@ use pagelab_experiment::{
     Unsupported,
 };
 
-use crate::confine::{Confinement, Turn};
+use crate::confine::{Confinement, Turn, recovery};
 use crate::plan;
 use crate::worker::{self, Job, RunError};
 
@@ -44,6 +45,7 @@ impl Performer for Host {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
+        wait_for_recovery(recorder)?;
         let _turn = Turn::wait(setting, recorder)?;
         let mut attempt = 1;
         loop {
@@ -71,6 +73,19 @@ impl Performer for Host {
             return performed;
         }
     }
+}
+
+/// Waits until what killed runs left is removed: it would disturb the measurement, and a setting is not yet the
+/// machine's own.
+fn wait_for_recovery(recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    while recovery::under_way() {
+        recorder.progress("wait until what a killed run has left is removed", 0, 1);
+        if recorder.interrupted() {
+            return Err(Failure::interrupted());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 /// How often a load is performed that the kernel kills although it could have swapped.

@@ -46,7 +46,7 @@ pub mod wire;
 pub mod worker;
 pub mod working_set;
 
-pub use confine::recover;
+pub use confine::Recovery;
 pub use host::Host;
 pub use perform::perform;
 pub use place::Place;

@@ -23,6 +23,8 @@ fn main() -> ExitCode {
         an_output_that_cannot_be_written_is_no_panic;
         a_limit_on_the_size_of_files_is_an_error;
         a_fifo_is_no_kernel_image;
+        recovery_keeps_no_command_waiting;
+        a_journal_that_names_other_peoples_things_is_not_followed;
     })
 }
 
@@ -307,4 +309,48 @@ fn a_fifo_is_no_kernel_image() {
     child.stderr.unwrap().read_to_string(&mut error).unwrap();
     assert!(error.contains("image"), "{error}");
     std::io::stdout().flush().unwrap();
+}
+
+/// A state folder with the journal of a dead pagelab that says this.
+fn dead(lab: &Lab, line: &str) {
+    let state = lab.path("state");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let text = format!("{{\"boot\":\"{}\",{line}}}\n", boot.trim());
+    fs::write(state.join("pagelab-1-0.journal"), text).unwrap();
+}
+
+fn recovery_keeps_no_command_waiting() {
+    let lab = Lab::new();
+    dead(&lab, r#""undo":"remove-file","path":"/no/such/pagelab-1-0.data""#);
+    // Another pagelab is at it, and stuck.
+    let turn = fs::File::create(lab.path("state").join("restore.lock")).unwrap();
+    turn.lock().unwrap();
+    let started = std::time::Instant::now();
+    let output = lab.output("patterns");
+    let took = started.elapsed();
+    assert!(output.status.success() && took < std::time::Duration::from_secs(2), "{took:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("still removing"));
+    drop(turn);
+    lab.ok("patterns");
+    assert!(!lab.path("state").join("pagelab-1-0.journal").exists());
+}
+
+fn a_journal_that_names_other_peoples_things_is_not_followed() {
+    let lab = Lab::new();
+    let precious = lab.path("precious");
+    fs::write(&precious, "x").unwrap();
+    for line in [
+        format!(r#""undo":"remove-file","path":"{}""#, precious.display()),
+        format!(r#""undo":"restore","path":"{}","value":"gone""#, precious.display()),
+        r#""undo":"remove-cgroup","path":"/sys/fs/cgroup/pagelab-1-0/../../../../tmp""#.to_owned(),
+        r#""undo":"swap-off","path":"/swapfile""#.to_owned(),
+    ] {
+        dead(&lab, &line);
+        let said = String::from_utf8(lab.output("patterns").stderr).unwrap();
+        assert!(said.contains("left alone"), "{line}: {said}");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "x", "{line}");
+        assert!(lab.output("patterns").stderr.is_empty(), "{line}: it is told once");
+    }
 }

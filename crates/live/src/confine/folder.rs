@@ -20,7 +20,8 @@ pub(crate) fn scratch_path() -> PathBuf {
 pub(super) fn scratch_folder() -> io::Result<PathBuf> {
     let folder = scratch_path();
     own_folder(&folder)?;
-    Ok(folder)
+    // The journal names files in it, which the next start may look for from anywhere.
+    folder.canonicalize()
 }
 
 /// Makes `folder` for this user alone, or checks that it is this user's: a folder in /var/tmp could

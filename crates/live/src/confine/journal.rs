@@ -7,6 +7,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,21 +15,21 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::folder::own_folder;
+use super::recovery;
 use super::undo::Undo;
 
 /// What ends a journal's name.
-const EXTENSION: &str = "journal";
-
+pub(super) const EXTENSION: &str = "journal";
 /// Confinements of this process so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A line of a journal.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+pub(super) struct Line {
     /// The kernel's boot id at the time.
-    boot: String,
+    pub boot: String,
     #[serde(flatten)]
-    undo: Undo,
+    pub undo: Undo,
 }
 
 /// The steps to undo, in memory and on the disk.
@@ -42,11 +43,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins an empty journal.
+    /// Begins an empty journal, when this process has removed what dead pagelabs left: a setting must not be
+    /// taken for the machine's own while it is still to be put back.
     ///
     /// # Errors
     /// When the folder or the file cannot be written.
     pub fn open() -> io::Result<Self> {
+        recovery::wait();
         let folder = folder()?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pagelab-{}-{number}", std::process::id());
@@ -54,7 +57,7 @@ impl Journal {
         // Locked under another name first, so that nobody takes it for a dead owner's.
         let new = path.with_extension("new");
         let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", new.display()));
-        let file = OpenOptions::new().append(true).create(true).open(&new).map_err(named)?;
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&new).map_err(named)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| named(e.into()))?;
         file.set_len(0)?;
         fs::rename(&new, &path)?;
@@ -154,7 +157,7 @@ pub fn turn(folder: &Path) -> io::Result<File> {
 
 /// Does a step of the journal `own`; a file that another pagelab still needs as it is, is left to that
 /// one, which has noted the same.
-fn perform(step: &Undo, own: &Path) -> io::Result<bool> {
+pub(super) fn perform(step: &Undo, own: &Path) -> io::Result<bool> {
     match step {
         Undo::Restore { path, .. } if others_restore(own, path).is_some() => Ok(false),
         step => step.perform(),
@@ -162,7 +165,7 @@ fn perform(step: &Undo, own: &Path) -> io::Result<bool> {
 }
 
 /// What a living owner's journal other than `own` will write back to `path`.
-fn others_restore(own: &Path, path: &Path) -> Option<String> {
+pub(super) fn others_restore(own: &Path, path: &Path) -> Option<String> {
     let folder = own.parent()?;
     let journals = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let others = journals.filter(|file| file != own && file.extension().is_some_and(|e| e == EXTENSION));
@@ -176,86 +179,25 @@ fn others_restore(own: &Path, path: &Path) -> Option<String> {
 }
 
 /// The lock of a journal whose owner is dead; None while it lives.
-fn lock_of_the_dead(journal: &Path) -> Option<File> {
-    let file = OpenOptions::new().read(true).write(true).open(journal).ok()?;
+pub(super) fn lock_of_the_dead(journal: &Path) -> Option<File> {
+    // Neither a link nor a FIFO is a journal.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(journal).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(file)
 }
 
-/// Removes what dead pagelabs left: what was done, and what could not be, a sentence each.
-pub fn recover() -> Vec<String> {
-    let Ok(folder) = folder() else { return Vec::new() };
-    let Ok(found) = fs::read_dir(&folder) else { return Vec::new() };
-    let mut said = Vec::new();
-    for entry in found.flatten() {
-        let path = entry.path();
-        match path.extension().and_then(|e| e.to_str()) {
-            Some(EXTENSION) => {
-                if lock_of_the_dead(&path).is_none() {
-                    continue;
-                }
-                // Another start may be at it: whoever has the turn first does it.
-                let _turn = turn(&folder);
-                if let Some(_lock) = lock_of_the_dead(&path) {
-                    said.extend(recover_from(&path));
-                }
-            }
-            // The owner died between making and renaming it; a living one is done with that by now.
-            Some("new") => {
-                let old = entry
-                    .metadata()
-                    .and_then(|m| m.modified())
-                    .is_ok_and(|t| t.elapsed().is_ok_and(|t| t.as_secs() > 60));
-                if old && let Some(_lock) = lock_of_the_dead(&path) {
-                    let _ = fs::remove_file(&path);
-                }
-            }
-            _ => {}
-        }
-    }
-    said
-}
-
-fn recover_from(path: &Path) -> Vec<String> {
-    let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
-    let now = boot();
-    let mut said = Vec::new();
-    let mut whole = true;
-    let lines = steps(&text);
-    lines.iter().filter(|line| line.boot == now).for_each(|line| line.undo.end_processes());
-    for line in lines.into_iter().rev() {
-        if line.boot != now && line.undo.ends_with_the_kernel() {
-            continue;
-        }
-        match perform(&line.undo, path) {
-            Ok(true) => said.push(format!("removed what a killed run had left: {}", line.undo.words())),
-            Ok(false) => {}
-            Err(error) => {
-                whole = false;
-                said.push(format!(
-                    "a killed run has left {}, which cannot be removed: {error}",
-                    line.undo.words()
-                ));
-            }
-        }
-    }
-    if whole {
-        let _ = fs::remove_file(path);
-    }
-    said
-}
-
 /// The steps of a journal's text. A line that is torn was not yet on the disk when its owner died, so
 /// what it announces was never done.
-fn steps(text: &str) -> Vec<Line> {
+pub(super) fn steps(text: &str) -> Vec<Line> {
     text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()
 }
 
-fn boot() -> String {
+pub(super) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-fn folder() -> io::Result<PathBuf> {
+pub(super) fn folder() -> io::Result<PathBuf> {
     let folder = if let Some(folder) = std::env::var_os("PAGELAB_STATE_DIR") {
         PathBuf::from(folder)
     } else if rustix::process::geteuid().is_root() {
@@ -281,50 +223,6 @@ mod tests {
         let line = r#"{"boot":"b","undo":"remove-file","path":"/x"}"#;
         assert_eq!(steps(&format!("{line}\n{line}\n{}", &line[..20])).len(), 2);
         assert_eq!(steps(line)[0].undo, Undo::RemoveFile { path: "/x".into() });
-    }
-
-    #[test]
-    fn files_of_a_dead_owner_are_removed_even_after_a_reboot() {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("data");
-        fs::write(&data, "x").unwrap();
-        let kept = folder.path().join("kept");
-        fs::write(&kept, "x").unwrap();
-        let journal = folder.path().join("a.journal");
-        let line = |undo: Undo| serde_json::to_string(&Line { boot: "before".into(), undo }).unwrap();
-        let lines = [
-            line(Undo::RemoveFile { path: data.clone() }),
-            line(Undo::Restore { path: kept.clone(), value: "y".into() }),
-        ];
-        fs::write(&journal, lines.join("\n")).unwrap();
-        let said = recover_from(&journal);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(!data.exists() && !journal.exists());
-        assert_eq!(fs::read_to_string(kept).unwrap(), "x", "a setting of an earlier boot is left alone");
-    }
-
-    #[test]
-    fn a_file_is_put_back_by_the_last_that_needs_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let setting = folder.path().join("setting");
-        fs::write(&setting, "1").unwrap();
-        let journal = |name: &str| {
-            let undo = Undo::Restore { path: setting.clone(), value: "0".into() };
-            let path = folder.path().join(name);
-            let text = serde_json::to_string(&Line { boot: boot(), undo }).unwrap() + "\n";
-            fs::write(&path, text).unwrap();
-            path
-        };
-        let (dead, living) = (journal("dead.journal"), journal("living.journal"));
-        let owner = File::open(&living).unwrap();
-        flock(&owner, FlockOperation::LockExclusive).unwrap();
-        assert_eq!(recover_from(&dead), Vec::<String>::new());
-        assert!(!dead.exists() && fs::read_to_string(&setting).unwrap() == "1", "another needs it");
-        assert_eq!(others_restore(&dead, &setting).as_deref(), Some("0"));
-        drop(owner);
-        assert_eq!(others_restore(&dead, &setting), None);
-        assert_eq!(recover_from(&living).len(), 1);
-        assert_eq!(fs::read_to_string(&setting).unwrap(), "0");
     }
 
     proptest! {

@@ -3,12 +3,13 @@
 //! Limits first, then load: everything is in force when [`Confinement::set_up`] returns, or nothing is.
 //! Each thing is written to a journal before it is set up and undone in reverse order: by
 //! [`Confinement::undo`], when dropped (an error, a panic), or from the journal by the next start of
-//! pagelab ([`recover`]) after a kill -9 or a power failure.
+//! pagelab ([`Recovery`]) after a kill -9 or a power failure.
 
 pub(crate) mod cgroup;
 pub(crate) mod folder;
 pub(crate) mod guard;
 pub(crate) mod journal;
+pub(crate) mod recovery;
 pub(crate) mod settings;
 pub(crate) mod swap;
 mod turns;
@@ -21,7 +22,7 @@ use std::path::Path;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 
-pub use self::journal::recover;
+pub use self::recovery::Recovery;
 pub use self::turns::Turn;
 
 use self::cgroup::{Cgroup, Limits};

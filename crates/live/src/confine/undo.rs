@@ -1,9 +1,13 @@
 //! The steps that take back a set-up. Each can be done twice, and after a reboot, without harm.
+//!
+//! A journal is a file: what it says is checked before it is done ([`Undo::check`]), so that recovery never
+//! touches what pagelab could not have set up.
 
 use std::ffi::CString;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -65,13 +69,39 @@ impl Undo {
         }
     }
 
+    /// Whether pagelab could have set it up: a cgroup, swap or file by one of its names in a place that is its
+    /// own, a file of the kernel's settings.
+    ///
+    /// # Errors
+    /// What it is not, in words.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let holds = |holds: bool, not: &'static str| if holds { Ok(()) } else { Err(not) };
+        match self {
+            Self::RemoveCgroup { path } => {
+                holds(is_plain(path) && is_named(path, &[""]), "not the name of a cgroup of pagelab's")?;
+                holds(in_cgroups(path), "not in a cgroup file system")
+            }
+            Self::SwapOff { path } if is_plain(path) && is_device(path) => Ok(()),
+            Self::SwapOff { path } | Self::RemoveFile { path } => {
+                let named = is_named(path, &["swap", "data"]);
+                holds(named, "not the name of a file of pagelab's")?;
+                holds(in_own_folder(path), "not in a folder that only this user can write")
+            }
+            Self::RemoveZram { .. } => Ok(()),
+            Self::Restore { path, value } => {
+                let setting = path.starts_with("/sys") || path.starts_with("/proc/sys");
+                let handed_on = path.ends_with("cgroup.subtree_control") && value == "-memory";
+                let kernels = is_plain(path) && (setting || handed_on && in_cgroups(path));
+                holds(kernels, "not a file of the kernel's settings")
+            }
+        }
+    }
+
     /// Ends the processes that it concerns, before anything is undone: swap cannot be taken from a load
     /// that still runs.
     pub fn end_processes(&self) {
         if let Self::RemoveCgroup { path } = self {
-            for pid in members(path) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
+            tree(path).iter().for_each(|path| kill_members(path));
         }
     }
 
@@ -96,21 +126,105 @@ fn members(path: &Path) -> Vec<Pid> {
     text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
 }
 
+/// Kills what runs in one cgroup: in one go where the kernel can, so that nothing is forked meanwhile.
+fn kill_members(path: &Path) {
+    if write(&path.join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    for pid in members(path) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Writes to a file that is there.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+/// A cgroup with those that were made inside it, children before their parents; what is mounted there is not
+/// followed.
+fn tree(path: &Path) -> Vec<PathBuf> {
+    let Ok(device) = fs::symlink_metadata(path).map(|found| found.dev()) else { return Vec::new() };
+    let mut found = vec![path.to_owned()];
+    let mut at = 0;
+    while let Some(entries) = found.get(at).map(fs::read_dir) {
+        let entries = entries.into_iter().flatten().flatten();
+        let inside = entries.filter(|entry| entry.metadata().is_ok_and(|m| m.is_dir() && m.dev() == device));
+        found.extend(inside.map(|entry| entry.path()));
+        at += 1;
+    }
+    found.reverse();
+    found
+}
+
+/// Removes a cgroup with all that a program under test may have made inside it.
 fn remove_cgroup(path: &Path) -> io::Result<bool> {
+    if matches!(path.try_exists(), Ok(false)) {
+        return Ok(false);
+    }
     let deadline = Instant::now() + TIMEOUT;
     loop {
         Undo::RemoveCgroup { path: path.to_owned() }.end_processes();
-        // Version 1 keeps page cache charged to a cgroup that nobody is in; this gives it back.
-        let _ = fs::write(path.join("memory.force_empty"), "0");
-        match fs::remove_dir(path) {
+        // Of the cgroup itself, which comes last.
+        let mut last = Ok(());
+        for path in tree(path) {
+            // Version 1 keeps page cache charged to a cgroup that nobody is in; this gives it back.
+            let _ = write(&path.join("memory.force_empty"), "0");
+            last = fs::remove_dir(&path);
+        }
+        match last {
             Ok(()) => return Ok(true),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
             Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(2));
             }
             Err(e) => return Err(e),
         }
     }
+}
+
+/// Whether a path says where it is: from the root, without steps back.
+fn is_plain(path: &Path) -> bool {
+    let plain = |c: Component<'_>| matches!(c, Component::RootDir | Component::Normal(_));
+    path.is_absolute() && path.components().all(plain)
+}
+
+/// Whether the path ends in a name that a journal gives: `pagelab-PID-NUMBER`, with one of these endings.
+fn is_named(path: &Path, endings: &[&str]) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let (name, ending) = name.split_once('.').unwrap_or((name, ""));
+    let numbers = name.strip_prefix("pagelab-").and_then(|rest| rest.split_once('-'));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    endings.contains(&ending) && numbers.is_some_and(|(pid, number)| digits(pid) && digits(number))
+}
+
+/// Whether the path is in a cgroup file system, or in a folder that is gone.
+fn in_cgroups(path: &Path) -> bool {
+    const CGROUP: i64 = 0x0027_e0eb;
+    const CGROUP2: i64 = 0x6367_7270;
+    let Some(folder) = path.parent() else { return false };
+    match rustix::fs::statfs(folder) {
+        #[allow(clippy::unnecessary_cast, reason = "its type differs between architectures")]
+        Ok(found) => matches!(found.f_type as i64, CGROUP | CGROUP2),
+        // Then nothing is done there either.
+        Err(_) => true,
+    }
+}
+
+/// Whether the path is a block device, or one that is gone.
+fn is_device(path: &Path) -> bool {
+    let gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    let block = fs::metadata(path).map_or_else(gone, |found| found.file_type().is_block_device());
+    path.starts_with("/dev") && block
+}
+
+/// Whether the path is in a folder that nobody else can write, or in one that is gone.
+fn in_own_folder(path: &Path) -> bool {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return false };
+    // As the kernel finds it, through links: a user may have linked to a larger disk.
+    fs::metadata(folder).map_or(true, |found| {
+        found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+    })
 }
 
 fn swap_off(path: &Path) -> io::Result<bool> {
@@ -151,6 +265,49 @@ fn remove_zram(device: u32, bytes: u64) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_pagelab_could_have_set_up_is_undone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| Undo::RemoveFile { path: folder.path().join(name) };
+        let restore = |path: &str| Undo::Restore { path: path.into(), value: "1".into() };
+        let cgroup = |path: &str| Undo::RemoveCgroup { path: path.into() };
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        for undo in [
+            file("pagelab-12-0.swap"),
+            file("pagelab-12-3.data"),
+            // A scratch folder can be named so.
+            file("a/../pagelab-12-0.swap"),
+            Undo::SwapOff { path: link.join("pagelab-12-0.swap") },
+            Undo::SwapOff { path: "/dev/zram4000000".into() },
+            Undo::SwapOff { path: "/dev/no/such/folder/pagelab-12-0.swap".into() },
+            Undo::SwapOff { path: folder.path().join("pagelab-12-0.swap") },
+            restore("/proc/sys/vm/swappiness"),
+            restore("/sys/kernel/mm/transparent_hugepage/enabled"),
+            cgroup("/no/such/place/pagelab-12-0"),
+        ] {
+            assert_eq!(undo.check(), Ok(()), "{undo:?}");
+        }
+        for undo in [
+            file("precious"),
+            file("pagelab-12.swap"),
+            file("pagelab-12-0.db"),
+            file("pagelab-x-0.swap"),
+            Undo::RemoveFile { path: "pagelab-12-0.swap".into() },
+            Undo::RemoveFile { path: "/tmp/pagelab-12-0.swap".into() },
+            Undo::SwapOff { path: "/swapfile".into() },
+            Undo::SwapOff { path: "/dev/null".into() },
+            restore("/etc/passwd"),
+            restore("/sys/../etc/passwd"),
+            restore("/proc/self/mem"),
+            Undo::Restore { path: folder.path().join("cgroup.subtree_control"), value: "-memory".into() },
+            cgroup("/sys/fs/cgroup/memory"),
+            Undo::RemoveCgroup { path: folder.path().join("pagelab-12-0") },
+        ] {
+            assert!(undo.check().is_err(), "{undo:?}");
+        }
+    }
 
     #[test]
     fn what_is_not_there_needs_no_undoing() {

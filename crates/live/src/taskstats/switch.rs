@@ -11,7 +11,7 @@ use crate::confine::undo::Undo;
 pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
 /// Keeps delay accounting on; dropping it puts the switch back as it was, and after a kill the next
-/// pagelab does ([`crate::recover`]). Of several at a time the last one to end does. Tasks that started
+/// pagelab does ([`crate::Recovery`]). Of several at a time the last one to end does. Tasks that started
 /// before the switch was on stay without accounting.
 #[derive(Debug)]
 pub struct Accounting {

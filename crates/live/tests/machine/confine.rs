@@ -10,6 +10,7 @@ use pagelab_testing::{LIMITS, Need, Test, tests};
 pub fn tests() -> Vec<Test> {
     tests! {
         a_panic_undoes_everything: LIMITS;
+        what_a_program_made_inside_is_removed: LIMITS;
         a_limit_with_a_swap_file_is_undone: LIMITS;
         a_limit_with_zram_is_undone: LIMITS, ZRAM;
         a_limit_without_swap_is_undone: LIMITS;
@@ -96,4 +97,17 @@ fn a_limit_with_zram_is_undone() {
 
 fn a_limit_without_swap_is_undone() {
     is_undone("none", 0);
+}
+
+/// A program may make cgroups inside its own, and move into them.
+fn what_a_program_made_inside_is_removed() {
+    let confinement = confined("none");
+    let own = confinement.place().cgroup.clone().unwrap();
+    let inner = own.join("a/b/c");
+    std::fs::create_dir_all(&inner).unwrap();
+    let mut inside = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    std::fs::write(inner.join("cgroup.procs"), inside.id().to_string()).unwrap();
+    let problems = confinement.undo();
+    assert!(problems.is_empty() && !own.exists(), "{problems:?}");
+    assert!(!inside.wait().unwrap().success(), "it was killed");
 }

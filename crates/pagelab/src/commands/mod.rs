@@ -43,36 +43,45 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
     let context = Context { notebook: cli.notebook, style: terminal::style(cli.color), quiet: cli.quiet };
     output::set_style(&context.style);
     // Whatever an earlier pagelab could not undo is undone first.
-    for line in pagelab_live::recover() {
+    let recovery = pagelab_live::Recovery::begin();
+    for line in recovery.first() {
         output::remark!("{line}");
     }
-    match cli.command {
-        Command::Run(arguments) => run::run(&arguments, &context),
-        Command::List(arguments) => list::run(&arguments, &context),
-        Command::Show(arguments) => show::run(&arguments, &context),
-        Command::Compare(arguments) => compare::run(&arguments, &context),
-        Command::Replay(arguments) => replay::run(&arguments, &context),
-        Command::Mrc(arguments) => mrc::run(&arguments, &context),
-        Command::Wss(arguments) => wss::run(&arguments, &context),
-        Command::Reproduce(arguments) => reproduce::run(&arguments, &context),
-        Command::BisectRun(arguments) => bisect_run::run(&arguments, &context),
-        Command::Report(arguments) => report::run(&arguments, &context),
-        Command::Export(arguments) => export::run(&arguments, &context),
-        Command::Import(arguments) => import::run(&arguments, &context),
-        Command::Stat(arguments) => stat::run(&arguments, &context),
-        Command::Vmstat(arguments) => vmstat::run(&arguments, &context),
-        Command::Iostat(arguments) => iostat::run(&arguments, &context),
-        Command::Memstat(arguments) => memstat::run(&arguments, &context),
-        Command::Prstat(arguments) => prstat::run(&arguments, &context),
-        Command::Doctor(arguments) => doctor::run(&arguments, &context),
-        Command::Top(arguments) => top::run(&arguments, &context),
-        Command::Record(arguments) => record::run(&arguments, &context),
-        Command::Fixture(arguments) => fixture::run(&arguments, &context),
+    let done = perform(cli.command, &context);
+    for line in recovery.rest() {
+        output::remark!("{line}");
+    }
+    done
+}
+
+fn perform(command: Command, context: &Context) -> Result<ExitCode> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments, context),
+        Command::List(arguments) => list::run(&arguments, context),
+        Command::Show(arguments) => show::run(&arguments, context),
+        Command::Compare(arguments) => compare::run(&arguments, context),
+        Command::Replay(arguments) => replay::run(&arguments, context),
+        Command::Mrc(arguments) => mrc::run(&arguments, context),
+        Command::Wss(arguments) => wss::run(&arguments, context),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, context),
+        Command::BisectRun(arguments) => bisect_run::run(&arguments, context),
+        Command::Report(arguments) => report::run(&arguments, context),
+        Command::Export(arguments) => export::run(&arguments, context),
+        Command::Import(arguments) => import::run(&arguments, context),
+        Command::Stat(arguments) => stat::run(&arguments, context),
+        Command::Vmstat(arguments) => vmstat::run(&arguments, context),
+        Command::Iostat(arguments) => iostat::run(&arguments, context),
+        Command::Memstat(arguments) => memstat::run(&arguments, context),
+        Command::Prstat(arguments) => prstat::run(&arguments, context),
+        Command::Doctor(arguments) => doctor::run(&arguments, context),
+        Command::Top(arguments) => top::run(&arguments, context),
+        Command::Record(arguments) => record::run(&arguments, context),
+        Command::Fixture(arguments) => fixture::run(&arguments, context),
         Command::Clock(arguments) => clock::run(&arguments),
-        Command::Experiments(arguments) => catalogue::experiments(&arguments, &context),
-        Command::Targets(arguments) => catalogue::targets(&arguments, &context),
-        Command::Patterns(arguments) => catalogue::patterns(&arguments, &context),
-        Command::Explain(arguments) => explain::run(&arguments, &context),
+        Command::Experiments(arguments) => catalogue::experiments(&arguments, context),
+        Command::Targets(arguments) => catalogue::targets(&arguments, context),
+        Command::Patterns(arguments) => catalogue::patterns(&arguments, context),
+        Command::Explain(arguments) => explain::run(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
     }
