@@ -53,7 +53,7 @@ impl Statistic {
             Some("p99") => Self::P99,
             Some("p999") => Self::P999,
             Some("max" | "peak" | "worst" | "bound") => Self::Max,
-            _ if name.starts_with("read.cpu.") => Self::Mean,
+            _ if name.starts_with("read.cpu.") || name.starts_with("latency.") => Self::Mean,
             _ => Self::Value,
         }
     }
@@ -201,6 +201,8 @@ pub enum What {
     FileReads,
     /// Bandwidth of sequential reads.
     SequentialReads,
+    /// What one access costs at each level.
+    Latencies,
     /// Whether the machine's clocks agree.
     ClockAgreement {
         /// Whether no rule found them not to.

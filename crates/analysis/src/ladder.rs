@@ -7,24 +7,23 @@ use serde::Serialize;
 
 use crate::finding::{Figure, Statistic};
 
-/// The share of the memory limit up to which a read of the sweep is surely not paged.
-const WITHIN: f64 = 0.75;
-
 /// A level of the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "level", rename_all = "kebab-case")]
 pub enum LevelKind {
-    /// A read within a cache's reach, by its level.
+    /// A load from a cache, by its level.
     Cache {
         /// 1, 2 or 3.
         number: u8,
     },
-    /// A read beyond the reach of the TLBs.
+    /// A load that misses every TLB.
     TlbMiss,
-    /// A reference to a page in memory, as the experiment touches it.
-    Resident,
-    /// The first touch of an anonymous page and giving it back.
+    /// A load from memory.
+    Dram,
+    /// The first touch of a base page of anonymous memory.
     MinorFault,
+    /// The first touch of a transparent huge page.
+    HugeFault,
     /// A random read of a file from the page cache.
     CachedRead,
     /// A major fault on a page in swap of this kind.
@@ -44,7 +43,7 @@ pub struct Level {
     /// The level.
     #[serde(flatten)]
     pub kind: LevelKind,
-    /// The size of what was read, bytes, where it belongs to the level: the memory of a sweep, the transfer.
+    /// Bytes, where they belong to the level: of the cache, of the transfer.
     pub size: Option<f64>,
     /// The time.
     pub time: Figure,
@@ -77,55 +76,43 @@ fn of_run(run: &Run) -> Vec<Level> {
         Some(Level { kind, size: None, time, run: run.header.name.clone() })
     };
     match &run.header.experiment {
-        Experiment::Vmtest(_) => reads(run).unwrap_or_default(),
+        Experiment::Latency(_) => latencies(run),
         Experiment::Mapanon(_) => {
             let swap = entry(run, "swap.kind").unwrap_or("file").to_owned();
-            [
-                level(LevelKind::Resident, "access.hit.p50"),
-                level(LevelKind::MinorFault, "fault.anonymous"),
-                level(LevelKind::SwapFault { swap }, "access.major.p50"),
-            ]
-            .into_iter()
-            .flatten()
-            .collect()
+            level(LevelKind::SwapFault { swap }, "access.major.p50").into_iter().collect()
         }
         Experiment::Mapfile(_) => level(LevelKind::FileFault, "access.major.p50").into_iter().collect(),
-        Experiment::Fileread(_) => level(LevelKind::CachedRead, "read.cpu.small").into_iter().collect(),
+        Experiment::Fileread(fileread) => {
+            let size = entry(run, "page.size").and_then(|text| text.parse().ok());
+            let size = Some(fileread.read.bytes(size.unwrap_or(1)) as f64);
+            let level = level(LevelKind::CachedRead, "read.cpu.small");
+            level.map(|level| Level { size, ..level }).into_iter().collect()
+        }
         Experiment::Seqread(_) => direct(run).into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
-/// The reads of a sweep over memory: in each level's reach the greatest size.
-fn reads(run: &Run) -> Option<Vec<Level>> {
-    let tables: Vec<&Table> = run.done().filter_map(|r| r.observations.table("vmtest")).collect();
-    let sizes = tables.first()?.numbers("size")?;
-    let number = |key: &str| entry(run, key).and_then(|text| text.parse::<f64>().ok());
-    let page = number("page.size")?;
-    let reach = |entries: &str| number(entries).map(|entries| entries * page);
-    let at = |row: usize, name: &str| -> Vec<f64> {
-        tables.iter().filter_map(|t| *t.numbers(name)?.get(row)?).collect()
-    };
-    let within = |kind: LevelKind, above: f64, upto: f64| {
-        let row = (0..sizes.len()).rev().find(|&row| {
-            sizes[row].is_some_and(|size| size > above && size <= upto)
-                && at(row, "faults.major").iter().all(|&faults| faults == 0.0)
-        })?;
-        let time = Figure::over("access.mean", Unit::Nanoseconds, Statistic::Mean, &at(row, "access.mean"))?;
-        Some(Level { kind, size: sizes[row], time, run: run.header.name.clone() })
-    };
+/// The loads from each cache and from memory, and the first touches.
+fn latencies(run: &Run) -> Vec<Level> {
     let cache = |number: u8| LevelKind::Cache { number };
-    let (l1, l2) = (number("cache.l1d"), number("cache.l2"));
-    let tlb = reach("tlb.l2");
-    let limit = number("memory.limit").map_or(f64::INFINITY, |limit| limit * WITHIN);
-    let mut levels = Vec::new();
-    levels.extend(l1.and_then(|l1| within(cache(1), 0.0, l1)));
-    levels.extend(l1.zip(l2).and_then(|(l1, l2)| within(cache(2), l1, l2)));
-    if number("cache.l3").is_some() {
-        levels.extend(l2.zip(tlb).and_then(|(l2, tlb)| within(cache(3), l2, tlb.min(limit))));
-    }
-    levels.extend(l2.zip(tlb).and_then(|(l2, tlb)| within(LevelKind::TlbMiss, l2.max(tlb), limit)));
-    Some(levels)
+    let bytes = |key: &str| entry(run, key)?.parse::<f64>().ok();
+    let level = |(kind, metric, size): (LevelKind, &str, Option<&str>)| {
+        let size = size.and_then(bytes);
+        Some(Level { kind, size, time: Figure::of(run, metric)?, run: run.header.name.clone() })
+    };
+    [
+        (cache(1), "latency.l1", Some("cache.l1d")),
+        (cache(2), "latency.l2", Some("cache.l2")),
+        (cache(3), "latency.l3", Some("cache.l3")),
+        (LevelKind::Dram, "latency.dram", None),
+        (LevelKind::TlbMiss, "latency.tlb-miss", None),
+        (LevelKind::MinorFault, "latency.minor-fault", None),
+        (LevelKind::HugeFault, "latency.huge-fault", None),
+    ]
+    .into_iter()
+    .filter_map(level)
+    .collect()
 }
 
 /// The smallest direct transfer: its size divided by its bandwidth.
@@ -145,62 +132,43 @@ fn direct(run: &Run) -> Option<Level> {
 mod tests {
     use super::*;
     use crate::test_runs::run;
-    use pagelab_experiment::experiments::{Paging, Vmtest};
-    use pagelab_experiment::observation::{Column, Values};
+    use pagelab_experiment::experiments::{Latency, Paging};
 
-    fn swept() -> Run {
-        let sizes = [16e3, 32e3, 512e3, 1e6, 4e6, 32e6, 96e6];
-        let times = [2.0, 2.5, 4.0, 5.0, 9.0, 20.0, 900.0];
-        let faults = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 50.0];
-        let column = |name: &str, values: &[f64]| Column {
-            name: name.into(),
-            unit: Some(Unit::Count),
-            values: Values::Number(values.iter().map(|&v| Some(v)).collect()),
-        };
-        let columns =
-            vec![column("size", &sizes), column("access.mean", &times), column("faults.major", &faults)];
-        let mut run = run("v", Experiment::Vmtest(Vmtest::default()), "host", &[("speed.first", &[1.0])]);
-        let seen = &mut run.repetitions[0].observations;
-        seen.tables.push(Table { name: "vmtest".into(), columns });
-        for (key, value) in [
-            ("page.size", "4096"),
-            ("cache.l1d", "32768"),
-            ("cache.l2", "1048576"),
-            ("cache.l3", "33554432"),
-            ("tlb.l2", "1536"),
-            ("memory.limit", "67108864"),
-        ] {
-            seen.environment.insert(key.into(), value.into());
-        }
+    fn measured() -> Run {
+        let figures: &[(&str, &[f64])] = &[
+            ("latency.l1", &[1.0]),
+            ("latency.l2", &[4.0]),
+            ("latency.dram", &[90.0, 80.0, 100.0]),
+            ("latency.tlb-miss", &[20.0]),
+            ("latency.minor-fault", &[500.0]),
+            ("latency.huge-fault", &[9e4]),
+        ];
+        let mut run = run("l", Experiment::Latency(Latency::default()), "host", figures);
+        run.repetitions[0].observations.environment.insert("cache.l2".into(), "1048576".into());
         run
     }
 
     #[test]
-    fn each_level_is_the_greatest_size_within_its_reach() {
-        let paging = Experiment::Mapanon(Paging::default());
-        let random = run(
-            "r",
-            paging,
-            "host",
-            &[
-                ("access.hit.p50", &[600.0]),
-                ("fault.anonymous", &[2e3, 1e3, 3e3]),
-                ("access.major.p50", &[5e4]),
-            ],
-        );
-        let swept = swept();
-        let levels = of_runs(&[&swept, &random]);
+    fn the_levels_of_all_experiments_are_one_ladder_the_quickest_first() {
+        let figures: &[(&str, &[f64])] = &[("access.hit.p50", &[600.0]), ("access.major.p50", &[5e4])];
+        let random = run("r", Experiment::Mapanon(Paging::default()), "host", figures);
+        let measured = measured();
+        let levels = of_runs(&[&random, &measured]);
         let times: Vec<f64> = levels.iter().map(|level| level.time.value).collect();
-        assert_eq!(times, [2.5, 5.0, 9.0, 20.0, 600.0, 2e3, 5e4], "the 96 MB faulted");
-        assert_eq!(levels[3].kind, LevelKind::TlbMiss);
-        assert_eq!(levels[6].kind, LevelKind::SwapFault { swap: "file".into() });
-        assert_eq!(levels[5].time.interval.unwrap().high, Some(3e3));
+        assert_eq!(times, [1.0, 4.0, 20.0, 90.0, 500.0, 5e4, 9e4]);
+        assert_eq!((&levels[1].kind, levels[1].size), (&LevelKind::Cache { number: 2 }, Some(1048576.0)));
+        assert_eq!(levels[3].kind, LevelKind::Dram);
+        assert_eq!(levels[3].time.interval.unwrap().high, Some(100.0));
+        assert_eq!(levels[5].kind, LevelKind::SwapFault { swap: "file".into() });
+        assert_eq!(levels[6].kind, LevelKind::HugeFault);
     }
 
     #[test]
-    fn what_was_not_measured_is_no_level() {
-        let mut bare = swept();
-        bare.repetitions[0].observations.environment.clear();
-        assert_eq!(of_runs(&[&bare]), []);
+    fn fewer_than_three_levels_are_no_ladder_and_another_targets_are_not_in_it() {
+        let mut measured = measured();
+        let few = run("r", Experiment::Mapanon(Paging::default()), "host", &[("access.major.p50", &[5e4])]);
+        assert_eq!(of_runs(&[&few]), []);
+        measured.header.target = "model:tlb".parse().unwrap();
+        assert_eq!(of_runs(&[&few, &measured]), []);
     }
 }

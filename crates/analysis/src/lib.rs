@@ -36,6 +36,7 @@ pub fn primary_metric(experiment: &Experiment) -> Option<&'static str> {
         Experiment::Faultscale(_) => Some("throughput.best"),
         Experiment::Fileread(_) => Some("read.cpu.large"),
         Experiment::Seqread(_) => Some("bandwidth.buffered"),
+        Experiment::Latency(_) => Some("latency.dram"),
         Experiment::Clock(_) => Some("clock.step.worst"),
         Experiment::Command(_) => Some("time.elapsed"),
         Experiment::Replay(_) | Experiment::Mrc(_) => Some("miss.ratio.mean"),

@@ -98,6 +98,13 @@ definitions! {
     READ_CPU_BEYOND = "read.cpu.beyond", Nanoseconds, Lower, "fileread: processor time of a read from a file larger than the limit";
     BANDWIDTH_BUFFERED = "bandwidth.buffered", BytesPerSecond, Higher, "seqread: bytes a second through the page cache, at the best transfer size";
     BANDWIDTH_DIRECT = "bandwidth.direct", BytesPerSecond, Higher, "seqread: bytes a second around the page cache, at the best transfer size";
+    LATENCY_L1 = "latency.l1", Nanoseconds, Lower, "latency: a load from the first-level cache";
+    LATENCY_L2 = "latency.l2", Nanoseconds, Lower, "latency: a load from the second-level cache";
+    LATENCY_L3 = "latency.l3", Nanoseconds, Lower, "latency: a load from the third-level cache";
+    LATENCY_DRAM = "latency.dram", Nanoseconds, Lower, "latency: a load from memory";
+    LATENCY_TLB_MISS = "latency.tlb-miss", Nanoseconds, Lower, "latency: a load that misses every TLB";
+    LATENCY_MINOR_FAULT = "latency.minor-fault", Nanoseconds, Lower, "latency: the first touch of a base page of anonymous memory";
+    LATENCY_HUGE_FAULT = "latency.huge-fault", Nanoseconds, Lower, "latency: the first touch of a transparent huge page of anonymous memory";
     MISSES = "misses", Count, Lower, "replay, mrc: misses at the largest memory size";
     MISS_RATIO_MEAN = "miss.ratio.mean", Share, Lower, "replay, mrc: mean miss ratio over the memory sizes";
     WORKING_SET_MEAN = "working-set.mean", Pages, Neither, "wss: mean pages of the working set";

@@ -439,6 +439,33 @@ const READING: &[(&str, &str)] = &[
     ("read.cpu.beyond", "Reclaim and the device's requests are in it; the wait for the device is not."),
     ("bandwidth.buffered", "Read-ahead and copying included."),
     ("bandwidth.direct", "With O_DIRECT; a dash where the file system has none."),
+    (
+        "latency.l1",
+        "Each load waits for the one before it, in random order, so no prefetcher helps. The working set is the greatest \
+         up to half the cache.",
+    ),
+    ("latency.l2", "As latency.l1, of working sets beyond the first-level cache and up to half the second."),
+    (
+        "latency.l3",
+        "The working set is the smallest from twice the second-level cache on: how much of a shared cache one processor \
+         gets is not known. A dash where it costs as much as memory, because others fill the cache.",
+    ),
+    (
+        "latency.dram",
+        "The greatest working set, in huge pages, where it has twice the last cache; without huge pages TLB misses are in \
+         it.",
+    ),
+    (
+        "latency.tlb-miss",
+        "One line of each base page, of twice as many pages as the second-level TLB has entries: the walk of the page \
+         tables, and a load of a line that is still in a cache.",
+    ),
+    ("latency.minor-fault", "Without giving the page back, which fault.anonymous has in it."),
+    (
+        "latency.huge-fault",
+        "2 MiB are cleared in it on x86-64. A dash where the kernel gave base pages instead (transparent huge pages off, \
+         or none free).",
+    ),
     ("misses", "The first reference to a page is one; a dash where only a share of the pages was looked at."),
     (
         "miss.ratio.mean",

@@ -31,7 +31,8 @@ fn cache(level: u32) -> Option<u64> {
 /// Entries of the first-level data TLB and of the second-level TLB for base pages.
 ///
 /// AMD: CPUID leaves 8000_0005 and 8000_0006 (AMD64 Architecture Programmer's Manual, volume 3,
-/// appendix E). Intel: leaf 18 (Software Developer's Manual, volume 2A, CPUID). A hypervisor may
+/// appendix E). Where leaf 8000_0021 says so (EAX bit 14, L2TlbSIzeX32), the second level is given in units of 32;
+/// hypervisors hide that leaf, but no Zen has fewer than 1,536 entries, and 32 times 48 are that many. Intel: leaf 18 (Software Developer's Manual, volume 2A, CPUID). A hypervisor may
 /// have blanked either.
 #[cfg(target_arch = "x86_64")]
 fn tlb() -> (Option<u64>, Option<u64>) {
@@ -43,7 +44,7 @@ fn tlb() -> (Option<u64>, Option<u64>) {
     if [0x6874_7541, 0x6f67_7948].contains(&vendor.ebx) && __cpuid(0x8000_0000).eax >= 0x8000_0006 {
         let first = (__cpuid(0x8000_0005).ebx >> 16) & 0xff;
         let second = (__cpuid(0x8000_0006).ebx >> 16) & 0xfff;
-        return (some(first), some(second));
+        return (some(first), some(amd_second(second, family(__cpuid(1).eax))));
     }
     if highest < 0x18 {
         return (None, None);
@@ -64,6 +65,21 @@ fn tlb() -> (Option<u64>, Option<u64>) {
     (first, second)
 }
 
+/// The family that EAX of leaf 1 names.
+#[cfg(target_arch = "x86_64")]
+fn family(signature: u32) -> u32 {
+    let (base, extended) = ((signature >> 8) & 0xf, (signature >> 20) & 0xff);
+    if base == 0xf { base + extended } else { base }
+}
+
+/// Entries of AMD's second level from the number that leaf 8000_0006 has for it.
+#[cfg(target_arch = "x86_64")]
+fn amd_second(given: u32, family: u32) -> u32 {
+    /// The first family of Zen processors, and the entries that the smallest of them has.
+    const ZEN: (u32, u32) = (0x17, 1536);
+    if family >= ZEN.0 && given < ZEN.1 { given * 32 } else { given }
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 fn tlb() -> (Option<u64>, Option<u64>) {
     (None, None)
@@ -73,6 +89,17 @@ fn tlb() -> (Option<u64>, Option<u64>) {
 mod tests {
     use super::*;
     use pagelab_experiment::catalogue::ENVIRONMENT;
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_second_level_in_units_of_32_is_counted_in_entries() {
+        // A Zen 4 gives its 3,072 entries as they are, a Zen 5 its 4,096 as 128; a Piledriver has 1,024.
+        let (zen4, zen5, piledriver) = (family(0x00a1_0f11), family(0x00b0_0f21), family(0x0060_0f12));
+        assert_eq!((zen4, zen5, piledriver), (0x19, 0x1a, 0x15));
+        assert_eq!(amd_second(3072, zen4), 3072);
+        assert_eq!(amd_second(128, zen5), 4096);
+        assert_eq!(amd_second(1024, piledriver), 1024);
+    }
 
     #[test]
     fn caches_grow_with_their_level_and_names_are_in_the_catalogue() {

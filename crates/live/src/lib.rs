@@ -8,6 +8,7 @@
 //!
 //! This crate times and counts; it computes no statistics.
 
+pub mod affinity;
 pub mod bpf;
 mod cgroup;
 pub mod clock;
@@ -24,6 +25,7 @@ pub mod harness;
 pub mod host;
 pub mod init;
 pub mod kernel;
+pub mod latency;
 pub mod lifetime;
 pub mod message;
 pub mod microstates;

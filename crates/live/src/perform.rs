@@ -4,7 +4,7 @@ use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 
 use crate::place::Place;
-use crate::{clocktest, command, faultscale, fileread, forkstorm, paging, vmtest};
+use crate::{clocktest, command, faultscale, fileread, forkstorm, latency, paging, vmtest};
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.
 ///
@@ -23,6 +23,7 @@ pub fn perform(
         Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
         Experiment::Vmtest(parameters) => vmtest::perform(parameters, place, recorder),
+        Experiment::Latency(parameters) => latency::perform(parameters, place, recorder),
         Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
         Experiment::Command(parameters) => command::perform(parameters, place, recorder),
         Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, place, recorder),

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use pagelab_experiment::experiments::{Footprint, Mapping, PagesOf};
+use pagelab_experiment::experiments::{Footprint, Latency, Mapping, PagesOf};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{
@@ -37,6 +37,7 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
         here(key, value)
     })?;
     combined(&settled.setting)?;
+    beyond_the_caches(request, &mut settled.experiment);
     let need = settled.experiment.footprint(page);
     if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
         match swap::permitted() {
@@ -72,6 +73,20 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
         guard::disk(&confine::folder::scratch_path(), plan.needs.disk, room()).map_err(machine)?;
     }
     Ok(plan)
+}
+
+/// Working sets that nobody asked for reach four times this machine's last-level cache.
+fn beyond_the_caches(request: &Request, settled: &mut Experiment) {
+    let (Experiment::Latency(asked), Experiment::Latency(latency)) = (&request.experiment, settled) else {
+        return;
+    };
+    let last = crate::geometry::machine().get("cache.l3").and_then(|bytes| bytes.parse().ok());
+    if asked.sizes.is_none() {
+        let limit = request.asked.memory.or(request.usual.memory);
+        let limit = Setting { memory: limit, ..Setting::default() }.limit();
+        let limit = limit.map(|size| size.bytes(page_size() as u64));
+        latency.sizes = Some(Latency::sizes_for(limit, last));
+    }
 }
 
 /// What this machine refuses, as what a plan says.
@@ -264,6 +279,10 @@ fn buffers(experiment: &Experiment) -> u64 {
             let maps = paging.pages.saturating_mul(8 + 2 * LOOKS);
             HARNESS.saturating_add(stream).saturating_add(maps)
         }
+        // The order of the chain: four bytes for each cache line.
+        Experiment::Latency(latency) => {
+            HARNESS.saturating_add(latency.footprint(page_size() as u64).anonymous / 16)
+        }
         _ => HARNESS,
     }
 }
@@ -272,6 +291,8 @@ fn buffers(experiment: &Experiment) -> u64 {
 fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64> {
     const HIT: f64 = 200e-9;
     const FAULT: f64 = 50e-6;
+    const LOAD: f64 = 100e-9;
+    const TOUCH: f64 = 2e-6;
     match experiment {
         Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
             let size = paging.pages as f64 * page as f64;
@@ -284,6 +305,11 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
             Some(cases as f64 * fileread.seconds)
         }
         Experiment::Seqread(seqread) => Some(2.0 * seqread.transfers.bytes(1).len() as f64 * seqread.seconds),
+        Experiment::Latency(latency) => {
+            let sizes = latency.sweep().bytes(page);
+            let written = 2 * sizes.last().copied().unwrap_or(0) / page;
+            Some(2.0 * sizes.len() as f64 * latency.loads as f64 * LOAD + written as f64 * TOUCH)
+        }
         Experiment::Clock(clock) => Some(f64::from(clock.steps) * clock.step as f64 / 1e3),
         Experiment::Faultscale(scale) => match scale.work {
             pagelab_experiment::experiments::Work::Build => None,

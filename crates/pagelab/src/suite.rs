@@ -1,15 +1,17 @@
 //! The standard suite: what `pagelab run` performs when no experiment is named: each part
 //! [`REPEAT`] times, about a minute and a half in all on a slow disk.
 //!
-//! Three looks at anonymous memory and one at a file, all inside a limit of 64 MiB: a mapping
-//! that fits (what a reference costs), the same references where a third does not fit, in random
-//! order (what paging costs, and what the kernel keeps) and in order; and a file larger than the
-//! limit. Then every other experiment in a short form; the clock goes before them all, too.
+//! First what one access costs from the caches to a page fault, which pages nothing. Then looks at anonymous
+//! memory and one at a file, all inside a limit of 64 MiB: a mapping that fits (what a reference costs), the same
+//! references where a third does not fit, in random order (what paging costs, and what the kernel keeps) to a swap
+//! file and to zram, and in order; and a file larger than the limit. Then every other experiment in a short form;
+//! the clock goes before them all, too.
 
 use pagelab_experiment::experiments::{
-    Access, Clock, Command, Faultscale, Fileread, Forkstorm, Paging, Seqread, Touch, Vmtest,
+    Access, Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Seqread, Touch, Vmtest,
 };
-use pagelab_experiment::{Experiment, Size, Sizes};
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{Experiment, Setting, Size, Sizes};
 use pagelab_reference::Pattern;
 
 /// The limit of the suite.
@@ -24,6 +26,13 @@ pub struct Part {
     pub name: &'static str,
     /// What is done.
     pub experiment: Experiment,
+    /// The conditions that the part is about; without them it is none.
+    pub asked: Setting,
+}
+
+/// A part that is about no condition.
+fn part(name: &'static str, experiment: Experiment) -> Part {
+    Part { name, experiment, asked: Setting::default() }
 }
 
 /// The standard suite's parts in order.
@@ -35,54 +44,52 @@ pub fn parts() -> Vec<Part> {
         touch: Touch::Page,
         ..Paging::default()
     };
+    let random = || Experiment::Mapanon(paging(24_576, 100_000, Pattern::SmoothSinRandom));
+    let sizes = |list: &[u64]| Sizes::List(list.iter().map(|&mib| Size::Bytes(mib << 20)).collect());
     vec![
-        Part { name: FITS, experiment: Experiment::Mapanon(paging(12_288, 1_000_000, Pattern::Uniform)) },
-        Part {
-            name: RANDOM,
-            experiment: Experiment::Mapanon(paging(24_576, 100_000, Pattern::SmoothSinRandom)),
-        },
-        Part { name: SWEEP, experiment: Experiment::Mapanon(paging(24_576, 2_000_000, Pattern::SmoothSin)) },
-        Part { name: FILE, experiment: Experiment::Mapfile(paging(24_576, 2_500, Pattern::Zipf(0.8))) },
-        Part { name: "clock", experiment: clock() },
-        Part {
-            name: "vmtest",
-            experiment: Experiment::Vmtest(Vmtest {
-                sizes: Some(Sizes::Range { from: Size::Bytes(16 << 10), to: Size::Bytes(96 << 20), each: 1 }),
+        part("latency", Experiment::Latency(Latency::default())),
+        part(FITS, Experiment::Mapanon(paging(12_288, 1_000_000, Pattern::Uniform))),
+        part(RANDOM, random()),
+        Part { asked: Setting { swap: Some(Swap::Zram), ..Setting::default() }, ..part("zram", random()) },
+        part(SWEEP, Experiment::Mapanon(paging(24_576, 2_000_000, Pattern::SmoothSin))),
+        part(FILE, Experiment::Mapfile(paging(24_576, 1_000, Pattern::Zipf(0.8)))),
+        part("clock", clock()),
+        part(
+            "vmtest",
+            Experiment::Vmtest(Vmtest {
+                sizes: Some(sizes(&[1, 4, 16, 32, 48, 56, 64, 72, 96])),
                 seconds: 0.15,
                 ..Vmtest::default()
             }),
-        },
-        Part {
-            name: "forkstorm",
-            experiment: Experiment::Forkstorm(Forkstorm { forks: 400, ..Forkstorm::default() }),
-        },
-        Part {
-            name: "faultscale",
-            experiment: Experiment::Faultscale(Faultscale {
+        ),
+        part("forkstorm", Experiment::Forkstorm(Forkstorm { forks: 400, ..Forkstorm::default() })),
+        part(
+            "faultscale",
+            Experiment::Faultscale(Faultscale {
                 workers: vec![1, 2, 4, 8],
                 seconds: 0.15,
                 ..Faultscale::default()
             }),
-        },
-        Part {
-            name: "fileread",
-            experiment: Experiment::Fileread(Fileread {
+        ),
+        part(
+            "fileread",
+            Experiment::Fileread(Fileread {
                 access: vec![Access::Pread, Access::Nowait],
-                sizes: Some(Sizes::List([8 << 20, 32 << 20, 96 << 20].map(Size::Bytes).to_vec())),
+                sizes: Some(sizes(&[8, 32, 96])),
                 reads: 4000,
                 seconds: 0.5,
                 ..Fileread::default()
             }),
-        },
-        Part {
-            name: "seqread",
-            experiment: Experiment::Seqread(Seqread {
+        ),
+        part(
+            "seqread",
+            Experiment::Seqread(Seqread {
                 size: Size::Bytes(8 << 20),
                 transfers: Sizes::List([4096, 65536, 1 << 20].map(Size::Bytes).to_vec()),
                 seconds: 0.3,
             }),
-        },
-        Part { name: "command", experiment: Experiment::Command(sort()) },
+        ),
+        part("command", Experiment::Command(sort())),
     ]
 }
 

@@ -77,6 +77,7 @@ fn named(metric: &str) -> (&str, bool) {
         "read.cpu.large" => ("mean processor time of a read", true),
         "bandwidth.buffered" => ("best buffered bandwidth", true),
         "clock.step.worst" => ("max difference of two clocks over a step", false),
+        "latency.dram" => ("mean load from DRAM", true),
         "time.elapsed" => ("elapsed time", true),
         other => (other, false),
     }

@@ -21,6 +21,7 @@ pub fn text(finding: &Finding) -> String {
         What::Scaling { work, workers, lock } => scaling(finding, work, workers, lock.as_deref()),
         What::FileReads => file_reads(finding),
         What::SequentialReads => sequential_reads(finding),
+        What::Latencies => latencies(finding),
         What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
         What::Program { program, limit } => program_time(finding, program, *limit),
         What::LeastMemory { program, limits } => least_memory(finding, program, limits),
@@ -62,6 +63,7 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::Scaling { .. } => "best throughput",
         What::FileReads => "mean processor time of a cached read",
         What::SequentialReads => "best sequential bandwidth",
+        What::Latencies => "mean load from DRAM",
         What::ClockAgreement { .. } => "max difference of two clocks over a step",
         What::Program { .. } => "elapsed time",
         What::LeastMemory { .. } => "memory for full speed",
@@ -287,6 +289,25 @@ fn sequential_reads(finding: &Finding) -> String {
     };
     let parts: Vec<String> = ["buffered", "direct"].into_iter().filter_map(of).collect();
     format!("best sequential bandwidth {}", parts.join(", "))
+}
+
+fn latencies(finding: &Finding) -> String {
+    let of = |(name, what): &(&str, &str)| {
+        finding.figure(name).map(|_| format!("{what} {}", with_spread(finding, name)))
+    };
+    let parts: Vec<String> = [
+        ("latency.dram", "DRAM"),
+        ("latency.l1", "L1"),
+        ("latency.l2", "L2"),
+        ("latency.l3", "L3"),
+        ("latency.tlb-miss", "TLB miss"),
+        ("latency.minor-fault", "minor fault"),
+        ("latency.huge-fault", "THP fault"),
+    ]
+    .iter()
+    .filter_map(of)
+    .collect();
+    format!("mean load: {}", parts.join("; "))
 }
 
 fn clock_agreement(finding: &Finding, trusted: bool) -> String {

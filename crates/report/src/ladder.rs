@@ -13,8 +13,9 @@ pub(crate) fn name(level: &Level) -> String {
     let name = match &level.kind {
         LevelKind::Cache { number } => format!("L{number} cache"),
         LevelKind::TlbMiss => "TLB miss".to_owned(),
-        LevelKind::Resident => "resident page, hit".to_owned(),
-        LevelKind::MinorFault => "minor fault, first touch".to_owned(),
+        LevelKind::Dram => "DRAM".to_owned(),
+        LevelKind::MinorFault => "minor fault".to_owned(),
+        LevelKind::HugeFault => "THP fault".to_owned(),
         LevelKind::CachedRead => "read from page cache".to_owned(),
         LevelKind::SwapFault { swap } if swap == "zram" => "major fault, zram".to_owned(),
         LevelKind::SwapFault { swap } if swap == "file" => "major fault, swap file".to_owned(),

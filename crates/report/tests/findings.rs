@@ -5,7 +5,7 @@ use pagelab_analysis::findings::{assess, assess_sweep};
 use pagelab_analysis::least_memory::{Next, Search};
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{
-    Clock, Command, Faultscale, Fileread, Forkstorm, Paging, Recording, Seqread, Vmtest,
+    Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Recording, Seqread, Vmtest,
 };
 use pagelab_experiment::observation::{Column, Level, Note, Observations, Table, Unit, Values};
 use pagelab_experiment::{Experiment, Failure, Outcome, Repetition, Run, RunHeader, Setting};
@@ -213,6 +213,17 @@ fn each() -> Vec<Run> {
             ],
             &[],
         ),
+        run(
+            "latency",
+            Experiment::Latency(Latency::default()),
+            "host",
+            &[
+                ("latency.dram", &[90.0, 80.0, 95.0]),
+                ("latency.l1", &[1.04; 3]),
+                ("latency.minor-fault", &[510.0; 3]),
+            ],
+            &[],
+        ),
         run("watch", Experiment::Record(Recording::default()), "host", &[], &[counters]),
     ]
 }
@@ -248,12 +259,23 @@ fn findings_as_json() {
 #[test]
 fn the_ladder_in_words() {
     let mut exceeds = exceeds();
-    let seen = &mut exceeds.repetitions[0].observations;
-    seen.metrics.push(metric("fault.anonymous", Some(1800.0)));
-    seen.environment.insert("swap.kind".into(), "zram".into());
+    exceeds.repetitions[0].observations.environment.insert("swap.kind".into(), "zram".into());
     let file = Experiment::Mapfile(Paging::default());
     let file = run("file", file, "host", &[("access.major.p50", &[6.8e6, 5e6, 9e6])], &[]);
-    insta::assert_snapshot!(ladder::terminal(&assess(&[&exceeds, &file]).ladder, &STYLE));
+    let loads: &[(&str, &[f64])] = &[
+        ("latency.l1", &[1.04]),
+        ("latency.l2", &[3.46]),
+        ("latency.l3", &[12.1]),
+        ("latency.dram", &[90.0]),
+        ("latency.tlb-miss", &[21.0]),
+        ("latency.minor-fault", &[510.0, 500.0, 700.0]),
+        ("latency.huge-fault", &[41e3]),
+    ];
+    let mut latency = run("latency", Experiment::Latency(Latency::default()), "host", loads, &[]);
+    for (cache, bytes) in [("cache.l1d", "49152"), ("cache.l2", "1048576"), ("cache.l3", "33554432")] {
+        latency.repetitions[0].observations.environment.insert(cache.into(), bytes.into());
+    }
+    insta::assert_snapshot!(ladder::terminal(&assess(&[&latency, &exceeds, &file]).ladder, &STYLE));
     assert_eq!(ladder::terminal(&assess(&[&file]).ladder, &STYLE), "");
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::catalogue::metric;
-use pagelab_experiment::experiments::{Paging, Vmtest};
+use pagelab_experiment::experiments::{Latency, Paging, Vmtest};
 use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
 };
@@ -113,27 +113,33 @@ fn a_full_run_stays_below_400_kilobytes() {
 
 /// As many experiments as the standard suite has, as much seen in each.
 fn many() -> Vec<Run> {
-    let mut runs: Vec<Run> = (1..=10)
+    let loads = [("latency.l1", 1.0), ("latency.dram", 90.0), ("latency.minor-fault", 1e3)];
+    let mut latency = small();
+    latency.header.experiment = Experiment::Latency(Latency::default());
+    let metrics = loads.map(|(name, value)| metric(name, Some(value))).to_vec();
+    latency.header.name = "latency".into();
+    latency.header.target = "model:linux-lru".parse().unwrap();
+    latency.repetitions[0].observations = Observations { metrics, ..Observations::default() };
+    let mut runs: Vec<Run> = (1..=9)
         .map(|seed| {
             let paging = Paging { seed, pattern: "smooth-sin-random".parse().unwrap(), ..Paging::default() };
             run(&format!("part-{seed}"), "linux-lru", Paging { references: 100_000, ..paging })
         })
         .collect();
     runs.push(swept());
+    runs.push(latency);
     runs
 }
 
 fn many_experiments_are_one_small_page_with_a_ladder_first() {
     let mut runs = many();
-    let level = |name: &str, value: f64| metric(name, Some(value));
-    runs[0].repetitions[0].observations.metrics.push(level("fault.anonymous", 1e3));
     runs[0].repetitions[0].observations.notes.push(Note { level: Level::Warning, text: "steal".into() });
     let page = html(&runs.iter().collect::<Vec<_>>());
     assert!(page.len() < 400_000, "{} bytes", page.len());
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(at("Where memory stops being cheap") < at("<h2>Experiments</h2>"));
     assert!(at("<h2>Experiments</h2>") < at("<figure"));
-    assert!(page.contains("minor fault, first touch") && page.contains("major fault, swap file"));
+    assert!(page.contains("minor fault") && page.contains("major fault, swap file"));
     for n in 1..=11 {
         assert!(page.contains(&format!("href=\"#e{n}\"")) && page.contains(&format!("id=\"e{n}\"")));
     }

@@ -54,6 +54,7 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Faultscale(parameters) => processes::scaling(run, parameters),
         Experiment::Fileread(_) => reads::file_reads(run),
         Experiment::Seqread(_) => reads::sequential_reads(run),
+        Experiment::Latency(_) => reads::latencies(run),
         Experiment::Clock(_) => clock::agreement(run),
         Experiment::Command(parameters) => processes::program(run, parameters),
         Experiment::Record(_) => processes::recording(run),

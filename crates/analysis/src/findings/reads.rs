@@ -62,3 +62,21 @@ pub fn sequential_reads(run: &Run) -> Option<Finding> {
     let evidence = vec![Evidence::Table("seqread".into())];
     (!list.is_empty()).then(|| Finding::new(run, What::SequentialReads, list, evidence))
 }
+
+/// What a load costs from each cache and from memory, and what a TLB miss and a first touch do.
+pub fn latencies(run: &Run) -> Option<Finding> {
+    let list = figures(
+        run,
+        &[
+            "latency.dram",
+            "latency.l1",
+            "latency.l2",
+            "latency.l3",
+            "latency.tlb-miss",
+            "latency.minor-fault",
+            "latency.huge-fault",
+        ],
+    );
+    let evidence = vec![Evidence::Metrics, Evidence::Table("latency".into())];
+    (!list.is_empty()).then(|| Finding::new(run, What::Latencies, list, evidence))
+}

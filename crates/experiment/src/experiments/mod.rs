@@ -6,6 +6,7 @@ pub mod curve;
 pub mod faultscale;
 pub mod fileread;
 pub mod forkstorm;
+pub mod latency;
 pub mod paging;
 pub mod recording;
 pub mod vmtest;
@@ -22,6 +23,7 @@ pub use curve::{Curve, WorkingSet};
 pub use faultscale::{Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
 pub use forkstorm::{Child, Forkstorm};
+pub use latency::Latency;
 pub use paging::{Backing, Paging, Touch};
 pub use recording::Recording;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
@@ -45,6 +47,8 @@ pub enum Experiment {
     Fileread(Fileread),
     /// Sequential reads against the transfer size (McDougall 2005)
     Seqread(Seqread),
+    /// What one access costs from the caches to a page fault (McVoy and Staelin 1996)
+    Latency(Latency),
     /// Whether time is true on this machine (McDougall 2007)
     Clock(Clock),
     /// Any program of yours, under a memory limit or none: command -- PROGRAM ARGUMENTS
@@ -90,6 +94,7 @@ impl Experiment {
             Self::Faultscale(faultscale) => faultscale.footprint(page_size),
             Self::Fileread(fileread) => fileread.footprint(page_size),
             Self::Seqread(seqread) => seqread.footprint(page_size),
+            Self::Latency(latency) => latency.footprint(page_size),
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
             Self::Record(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => Footprint::default(),
@@ -110,6 +115,9 @@ impl Experiment {
             }
             Self::Fileread(fileread) => {
                 fileread.sizes.get_or_insert_with(|| Fileread::sizes_for(limit));
+            }
+            Self::Latency(latency) => {
+                latency.sizes.get_or_insert_with(|| Latency::sizes_for(limit, None));
             }
             _ => {}
         }
@@ -133,6 +141,7 @@ impl fmt::Display for Experiment {
             Self::Faultscale(parameters) => parameters.fmt(f),
             Self::Fileread(parameters) => parameters.fmt(f),
             Self::Seqread(parameters) => parameters.fmt(f),
+            Self::Latency(parameters) => parameters.fmt(f),
             Self::Clock(parameters) => parameters.fmt(f),
             Self::Command(parameters) => parameters.fmt(f),
             Self::Record(parameters) => parameters.fmt(f),
@@ -168,6 +177,7 @@ mod tests {
             "faultscale --as processes --workers 1,7",
             "fileread --access nowait,pread --rate 2.5",
             "seqread",
+            "latency --sizes 16K..1M:1 --loads 5",
             "clock --reference here:1",
             "command --most 1G --allow-failure -- sort -r",
         ] {

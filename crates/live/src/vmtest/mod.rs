@@ -29,10 +29,10 @@ use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use self::laps::Laps;
 use self::process::{END, Order, Slot};
+use crate::affinity::Kept;
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Barrier, Family};
 use crate::harness::Harness;
@@ -272,26 +272,5 @@ impl Sweep<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The calling thread kept to some processors; back where it was when dropped.
-struct Kept(CpuSet);
-
-impl Kept {
-    fn to(count: usize) -> Result<Self, Failure> {
-        let error = |e: rustix::io::Errno| failed("choosing processors")(e.into());
-        let before = sched_getaffinity(None).map_err(error)?;
-        let mut chosen = CpuSet::new();
-        let allowed = (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu));
-        allowed.take(count.max(1)).for_each(|cpu| chosen.set(cpu));
-        sched_setaffinity(None, &chosen).map_err(error)?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        let _ = sched_setaffinity(None, &self.0);
     }
 }

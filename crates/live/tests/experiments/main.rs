@@ -7,6 +7,7 @@ mod command;
 mod faultscale;
 mod fileread;
 mod forkstorm;
+mod latency;
 mod vmtest;
 
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
             faultscale::tests(),
             fileread::tests(),
             forkstorm::tests(),
+            latency::tests(),
             vmtest::tests(),
         ]
         .concat(),

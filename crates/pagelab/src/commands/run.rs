@@ -78,6 +78,15 @@ impl Conditions {
         Request { experiment: experiment.clone(), asked: self.setting.clone(), usual: usual.clone() }
     }
 
+    /// Whether nothing else was asked for than a part of the suite is about, on any target.
+    fn leaves(&self, part: &Setting) -> bool {
+        let taken = self.setting.assignments();
+        part.assignments().iter().all(|(key, _)| {
+            let on_a_target = self.on.iter().any(|target| target.options.iter().any(|(own, _)| own == key));
+            !on_a_target && !taken.iter().any(|(other, _)| other == key)
+        })
+    }
+
     /// The targets, the modelled ones with the costs of the run that `--costs` names.
     fn targets(&self, context: &Context) -> Result<Vec<TargetSpec>> {
         let mut targets = if self.on.is_empty() { vec![TargetSpec::host()] } else { self.on.clone() };
@@ -105,7 +114,6 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let targets = conditions.targets(context)?;
     let name = conditions.name.as_deref();
-    let usual = Setting { memory: Some(Limit::Of(suite::MEMORY)), ..Setting::default() };
     let mut plans = Plans { targets: &targets, list: Vec::new(), left_out: Vec::new() };
     let mut repeat = 1;
     match (&arguments.experiment, arguments.study) {
@@ -121,7 +129,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 let assessment = assess_sweep(&runs, found);
                 return finish(&assessment, Detail::Verdict, done.failure, conditions, context);
             }
-            plans.add(name, &conditions.request(experiment, &usual))?;
+            plans.add(name, &conditions.request(experiment, &usual(experiment)))?;
         }
         (Some(_), Some(study)) => {
             return Err(usage(format!(
@@ -138,9 +146,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         (None, None) => {
             let prefix = prefix(name, "suite", context)?;
-            for part in suite::parts() {
+            for part in suite::parts().iter().filter(|part| conditions.leaves(&part.asked)) {
                 let name = format!("{prefix}-{}", part.name);
-                plans.add_part(&name, &conditions.request(&part.experiment, &usual))?;
+                let mut request = conditions.request(&part.experiment, &usual(&part.experiment));
+                for (key, value) in part.asked.assignments() {
+                    let applied = request.asked.apply(&key, &value);
+                    debug_assert_eq!(applied, Ok(true), "a setting takes its own text");
+                }
+                plans.add_part(&name, &request)?;
             }
             repeat = suite::REPEAT;
             // A machine whose time is not true measures nothing: every run of the suite says so.
@@ -161,6 +174,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let done = performance::perform(&mut plans, repeat, context)?;
     let runs: Vec<&Run> = done.runs.iter().collect();
     finish(&assess(&runs), Detail::Full, done.failure, conditions, context)
+}
+
+/// The conditions of an experiment where nothing else is asked for: the suite's limit, unless it pages nothing.
+fn usual(experiment: &Experiment) -> Setting {
+    let memory =
+        if matches!(experiment, Experiment::Latency(_)) { Limit::None } else { Limit::Of(suite::MEMORY) };
+    Setting { memory: Some(memory), ..Setting::default() }
 }
 
 /// The runs to be made.

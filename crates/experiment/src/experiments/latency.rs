@@ -1,0 +1,78 @@
+//! `latency`: what one access costs at each level of the memory hierarchy, from the first-level cache to a page
+//! fault (Larry McVoy and Carl Staelin, lmbench, 1996).
+//!
+//! A chain of pointers in random order runs through a working set, so that each load waits for the one before it
+//! and no prefetcher knows the next; the working set grows from below the first-level cache to beyond the last.
+//! One chain has every cache line of the set, in huge pages where there are any: what it shows are the caches and
+//! memory. Another has one line of each base page: beyond the reach of the TLBs what it shows is a TLB miss. Then
+//! base pages and huge pages of fresh anonymous memory are touched for the first time.
+
+use serde::{Deserialize, Serialize};
+
+use super::Footprint;
+use crate::declaration::declared;
+use crate::observation::Unit;
+use crate::size::Size;
+use crate::sizes::Sizes;
+
+/// The columns of the table `latency`, a row for each working set.
+pub const COLUMNS: [(&str, Unit); 3] =
+    [("size", Unit::Bytes), ("line.load", Unit::Nanoseconds), ("page.load", Unit::Nanoseconds)];
+
+/// The greatest working set where none is asked for: so many times the last-level cache, within these bounds, of
+/// which the lower one also stands for a cache that is not known.
+const TIMES: u64 = 4;
+const BOUNDS: (u64, u64) = (128 << 20, 1 << 30);
+
+/// The parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub struct Latency {
+    /// The working sets: 16K..256M, or 16K..1G:2 (points a doubling) [default: from 16K to four times the last-level cache]
+    #[arg(long, value_name = "SIZES")]
+    pub sizes: Option<Sizes>,
+    /// Loads timed at each size, in rounds
+    #[arg(long, value_name = "N", default_value = "200000", value_parser = clap::value_parser!(u64).range(1..))]
+    pub loads: u64,
+    /// First touches timed, of base pages and of huge pages each, in rounds
+    #[arg(long, value_name = "N", default_value = "8192", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub faults: u64,
+    /// The seed of the order of loads
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+}
+declared!(Latency);
+
+impl Latency {
+    /// The default working sets under this memory limit (at most half of it) and beyond this last-level cache.
+    pub fn sizes_for(limit: Option<u64>, last_cache: Option<u64>) -> Sizes {
+        let to = last_cache.unwrap_or(0).saturating_mul(TIMES).clamp(BOUNDS.0, BOUNDS.1);
+        let to = limit.map_or(to, |limit| to.min(limit / 2)).max(16 << 10);
+        Sizes::Range { from: Size::Bytes(16 << 10), to: Size::Bytes(to), each: 1 }
+    }
+
+    /// The working sets that are swept: those asked for, else those of a machine without a limit.
+    pub fn sweep(&self) -> Sizes {
+        self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None, None))
+    }
+
+    /// The greatest working set, which is held in one kind of pages at a time.
+    pub fn footprint(&self, page_size: u64) -> Footprint {
+        Footprint { anonymous: self.sweep().greatest(page_size), file: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_set_is_beyond_the_last_cache_and_within_the_limit() {
+        let greatest = |limit, cache| Latency::sizes_for(limit, cache).greatest(4096);
+        assert_eq!(greatest(None, None), 128 << 20);
+        assert_eq!(greatest(None, Some(96 << 20)), 384 << 20);
+        assert_eq!(greatest(None, Some(1 << 30)), 1 << 30);
+        assert_eq!(greatest(Some(64 << 20), Some(96 << 20)), 32 << 20);
+        assert_eq!(greatest(Some(4096), None), 16 << 10);
+    }
+}

@@ -1,0 +1,160 @@
+//! `latency` on the running kernel: what one access costs from the first-level cache to a page fault.
+//!
+//! One processor, one thread. A mapping as large as the greatest working set is written once: in huge pages for
+//! the loads of every cache line, then in base pages for the loads of one line of each page. At each size a chain
+//! is laid over the first part of the mapping and followed once, then in [`ROUNDS`] rounds that are timed; the
+//! figure is the median round. First touches are timed in rounds of fresh mappings, without unmapping them. Neither
+//! waits for anything, so their times are the thread's processor time, which other programs do not lengthen.
+
+mod chain;
+mod touch;
+
+use pagelab_experiment::build::{Figure, Geometry, Loads, latencies, loads, median, metrics, note};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::experiments::Latency;
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Failure, Recorder};
+use pagelab_reference::rng::Rng;
+use rustix::time::{ClockId, clock_gettime};
+
+use self::chain::{Field, Places};
+use crate::affinity::Kept;
+use crate::clock::{Clock, Monotonic};
+use crate::environment::Entries;
+use crate::geometry;
+use crate::harness::Harness;
+use crate::observe::failed;
+use crate::place::Place;
+use crate::region::{HugePages, page_size};
+use crate::rusage;
+
+/// Rounds of loads at a size, and of first touches.
+const ROUNDS: u64 = 5;
+/// Loads before the first round, at most: more are not needed where the set is far beyond every cache.
+const WARM: u64 = 1 << 20;
+
+/// Performs the sweep; see the module's comment.
+///
+/// # Errors
+/// When the kernel refuses memory.
+pub fn perform(latency: &Latency, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let mut harness = Harness::open(place, recorder)?;
+    let sizes = latency.sweep().bytes(page_size() as u64);
+    place.join()?;
+    let _processor = Kept::to(1)?;
+    harness.begin();
+    let (used, begun) = (rusage::thread_up_to_date(), Monotonic.now());
+    let (lines, huge) = chased(latency, &sizes, Places::Lines, recorder)?;
+    let (pages, _) = chased(latency, &sizes, Places::Pages, recorder)?;
+    let minor = touch::base(latency.faults).map_err(failed("touching base pages"))?;
+    let huge_fault = touch::huge(latency.faults).map_err(failed("touching huge pages"))?;
+    let (used, elapsed) = (rusage::thread_up_to_date() - used, Monotonic.now() - begun);
+    let measured = harness.finish();
+    measured.record(recorder)?;
+
+    let swept: Vec<Loads> = sizes
+        .iter()
+        .zip(lines.iter().zip(&pages))
+        .map(|(&size, (&lines, &pages))| Loads { size, lines, pages })
+        .collect();
+    loads(&swept, recorder)?;
+    let geometry = sizes_of(&geometry::machine());
+    let levels = latencies(&swept, &geometry);
+    remarks(&levels, huge, huge_fault.is_none(), &geometry, recorder)?;
+    let number = |v: u64| Some(v as f64);
+    let figures = [
+        (name::LATENCY_MINOR_FAULT, minor),
+        (name::LATENCY_HUGE_FAULT, huge_fault),
+        (name::TIME_ELAPSED, number(elapsed)),
+        (name::TIME_USER, number(used.user)),
+        (name::TIME_SYSTEM, number(used.system)),
+        (name::FAULTS_MINOR, number(used.minor)),
+        (name::FAULTS_MAJOR, number(used.major)),
+    ];
+    metrics(recorder, levels.into_iter().chain(figures))
+}
+
+/// The mean time of a load at each size, none where the set has but one place; and whether the mapping was of
+/// huge pages.
+fn chased(
+    latency: &Latency,
+    sizes: &[u64],
+    places: Places,
+    recorder: &mut dyn Recorder,
+) -> Result<(Vec<Option<f64>>, bool), Failure> {
+    let greatest = sizes.last().copied().unwrap_or(0) as usize;
+    let huge = if places == Places::Lines { HugePages::Wanted } else { HugePages::Forbidden };
+    let field = Field::new(greatest, huge).map_err(failed("mapping the working set"))?;
+    let each = (latency.loads / ROUNDS).max(1);
+    let mut order: Vec<u32> = Vec::with_capacity(places.within(greatest));
+    let mut times = Vec::with_capacity(sizes.len());
+    for (n, &size) in sizes.iter().enumerate() {
+        let done = n + if places == Places::Lines { 0 } else { sizes.len() };
+        recorder.progress("working sets", done as u64, 2 * sizes.len() as u64);
+        if recorder.interrupted() {
+            return Err(Failure::interrupted());
+        }
+        let Some(mut chain) = field.chain(size as usize, places, &mut order, &mut Rng::new(latency.seed))
+        else {
+            times.push(None);
+            continue;
+        };
+        chain.follow(WARM.min(chain.places() as u64));
+        let round = |_| {
+            let begun = processor_time();
+            chain.follow(each);
+            (processor_time() - begun) as f64 / each as f64
+        };
+        times.push(median((0..ROUNDS).map(round).collect()));
+    }
+    Ok((times, field.is_huge()))
+}
+
+/// Processor time of the calling thread, ns: what other programs take of the processor is not in it.
+fn processor_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What decides which working set stands for which level, from the environment's entries.
+fn sizes_of(entries: &Entries) -> Geometry {
+    let number = |key: &str| entries.get(key).and_then(|text| text.parse().ok());
+    Geometry {
+        page_size: page_size() as u64,
+        caches: ["cache.l1d", "cache.l2", "cache.l3"].map(number),
+        tlb: number("tlb.l2").or(number("tlb.l1d")),
+    }
+}
+
+/// Says why a figure that one may look for is none.
+fn remarks(
+    levels: &[Figure],
+    huge: bool,
+    no_huge_fault: bool,
+    geometry: &Geometry,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let lacks = |name: &str| levels.iter().any(|(level, value)| *level == name && value.is_none());
+    let mut texts = Vec::new();
+    if lacks(name::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(name::LATENCY_DRAM) {
+        texts.push(
+            "no time of the third-level cache: a working set of twice the second-level cache costs about as much as \
+             memory, so others fill what this processor shares with them; repeat on a quiet machine",
+        );
+    }
+    if lacks(name::LATENCY_DRAM) {
+        texts.push("no time of memory: the greatest working set has not twice the last cache; give --sizes 16K..1G:1");
+    }
+    if lacks(name::LATENCY_TLB_MISS) {
+        texts.push("no time of a TLB miss: the processor does not show its TLBs, or no working set exceeds their reach");
+    }
+    if !huge {
+        texts.push(
+            "the kernel gave base pages where huge ones were asked for, so the loads of lines beyond the TLBs' reach \
+             have TLB misses in them (see /sys/kernel/mm/transparent_hugepage/enabled)",
+        );
+    } else if no_huge_fault {
+        texts.push("the first touches of huge pages gave base pages, so they have no time");
+    }
+    texts.into_iter().try_for_each(|text| note(recorder, Level::Info, text))
+}
