@@ -11,8 +11,8 @@
 //! repeat themselves to four digits (instruction counts), there is nothing to test either: a difference
 //! of [`REPEATED`] or more is a change.
 
-use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Better, Unit};
+use pagelab_experiment::{Origin, Run};
 
 use crate::rank::{holm, least_p, least_sign_p, mann_whitney, sign_test};
 use crate::rows::{TableComparison, changed_rows};
@@ -386,7 +386,12 @@ fn verdict(line: &Line, better: Better, test: Test, tests: usize) -> Verdict {
 }
 
 /// The environment's entries that must agree for a comparison to be about the setting alone.
-const SAME: &[&str] = &["page.size", "cpu.model", "cpu.count", "memory.total", "clock.source"];
+const SAME: &[&str] = &["page.size", "cpu.model", "cpu.count", "memory.total", "clock.source", "guest.qemu"];
+
+/// Entries that must agree unless the user asked for the difference, with the word that the name of a condition
+/// which asks for it contains. A kernel chooses them itself, by its version and by how much memory it finds.
+const SAME_UNLESS_ASKED: &[(&str, &str)] =
+    &[("thp.enabled", "thp"), ("mglru.enabled", "lru_gen"), ("swap.compressor", "comp_algorithm")];
 
 /// A share of stolen time from here on spoils a run.
 const STEAL: f64 = 0.02;
@@ -403,7 +408,12 @@ fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -> Vec<Cavea
     {
         list.push(Caveat::Units);
     }
-    for key in SAME {
+    let asked = |word: &str| {
+        let conditions = [baseline, other].into_iter().flat_map(|run| &run.header.conditions);
+        conditions.filter(|c| c.origin == Origin::Asked).any(|c| c.name.contains(word))
+    };
+    let unasked = SAME_UNLESS_ASKED.iter().filter(|(_, word)| !asked(word)).map(|(key, _)| key);
+    for key in SAME.iter().chain(unasked) {
         let of = |run: &Run| run.done().find_map(|r| r.observations.environment.get(*key).cloned());
         if let (Some(a), Some(b)) = (of(baseline), of(other))
             && a != b
@@ -588,12 +598,15 @@ mod tests {
         for r in &mut b.repetitions {
             r.observations.environment.insert("steal.share".into(), "0.08".into());
             r.observations.environment.insert("page.size".into(), "16384".into());
+            r.observations.environment.insert("thp.enabled".into(), "always".into());
         }
         let mut a = a;
+        a.repetitions[0].observations.environment.insert("thp.enabled".into(), "never".into());
         a.repetitions[0].observations.environment.insert("page.size".into(), "4096".into());
         let caveats = compare(&a, &b).caveats;
         for wanted in [
             Caveat::Environment("page.size", "4096".into(), "16384".into()),
+            Caveat::Environment("thp.enabled", "never".into(), "always".into()),
             Caveat::NotInterleaved,
             Caveat::Steal("b".into(), 0.08),
         ] {

@@ -5,10 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pagelab_experiment::{Experiment, Failure, Recorder, Request, Setting, Target};
+use pagelab_experiment::observation::{Level, Note};
+use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Setting, Target};
 use pagelab_live::message::Sender;
 use pagelab_live::{Host, init};
 use serde::{Deserialize, Serialize};
+
+use crate::quiet::Quiet;
 
 /// Where the job is in the guest. Its presence tells pagelab that it is the first process of a guest.
 pub const JOB: &str = "/pagelab/job.json";
@@ -69,5 +72,15 @@ fn perform(job: &Job, sender: &mut dyn Recorder) -> Result<(), Failure> {
     let host = Host::in_guest(job.swap_device.as_deref().map(Path::new));
     // What the kernel of the guest cannot do is found out here, and is a failure of the performance.
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
-    plan.map_err(Failure::from)?.perform(sender)
+    let mut plan = plan.map_err(Failure::from)?;
+    sender.progress("settle", 0, 1);
+    let quiet = Quiet::wait();
+    if !quiet.calm {
+        sender.observe(Observation::Note(Note {
+            level: Level::Warning,
+            text: "the guest did not come to rest after booting; its own work is in the figures".into(),
+        }))?;
+    }
+    sender.observe(Observation::Environment([("guest.quiet".to_owned(), quiet.proof())].into()))?;
+    plan.perform(sender)
 }

@@ -13,6 +13,7 @@ mod initramfs;
 mod machine;
 mod modules;
 mod options;
+mod quiet;
 mod target;
 
 pub use image::{Image, ImageError};

@@ -37,6 +37,13 @@ pub fn installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+/// The version that `program` says it is of: `7.2.22`.
+pub fn version(program: &str) -> Option<String> {
+    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    said.split_once("version ")?.1.split_whitespace().next().map(str::to_owned)
+}
+
 /// The console's and the message line's device in the guest.
 pub fn lines(machine: Machine) -> (&'static str, &'static str) {
     match machine {
@@ -72,8 +79,9 @@ impl Running {
             (Accel::Icount, Machine::Aarch64) => "nokaslr norandmaps ",
             _ => "",
         };
+        // Left to itself a kernel tests its ciphers for seconds after it has started its first process.
         let words = format!(
-            "console={console_line} panic=-1 reboot=t oops=panic loglevel=5 {same}{}",
+            "console={console_line} panic=-1 reboot=t oops=panic loglevel=5 cryptomgr.notests {same}{}",
             options.append
         );
         command

@@ -46,7 +46,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cpus: 1,
-            ram: 512 << 20,
+            ram: 1 << 30,
             append: String::new(),
             accel: Accel::Auto,
             machine: None,
@@ -60,7 +60,7 @@ impl Default for Options {
 /// Names and one line each, for `pagelab targets`.
 pub const OPTIONS: &[(&str, &str)] = &[
     ("cpus", "processors, default 1"),
-    ("ram", "memory of the machine, default 512M (memory= is the experiment's limit inside it)"),
+    ("ram", "memory of the machine, default 1G (memory= is the experiment's limit inside it)"),
     ("append", "more words for the kernel's command line, in double quotes"),
     ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
     ("machine", "QEMU's machine"),

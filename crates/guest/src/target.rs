@@ -213,6 +213,7 @@ impl Guest {
                 entry("guest.ram", self.options.ram.to_string()),
             ]
             .into_iter()
+            .chain(machine::version(machine::program(self.image.machine)).map(|v| entry("guest.qemu", v)))
             .chain(
                 (!self.options.append.is_empty()).then(|| entry("guest.append", self.options.append.clone())),
             )

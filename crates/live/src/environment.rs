@@ -131,7 +131,7 @@ fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
 }
 
 /// The word in brackets, as sysfs marks the choice in force; all of it when there is none.
-fn chosen(text: &str) -> String {
+pub(crate) fn chosen(text: &str) -> String {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text, |(word, _)| word).to_owned()
 }

@@ -94,6 +94,14 @@ impl Journal {
         self.steps.iter().any(|step| matches!(step, Undo::SwapOff { .. }))
     }
 
+    /// The number of the zram device that was added.
+    pub fn zram(&self) -> Option<u32> {
+        self.steps.iter().rev().find_map(|step| match step {
+            Undo::RemoveZram { device, .. } => Some(*device),
+            _ => None,
+        })
+    }
+
     /// What other pagelabs will write back to `path` when they end: the value it had before the first.
     /// For as long as the answer matters, hold [`turn`].
     pub fn others_restore(&self, path: &Path) -> Option<String> {

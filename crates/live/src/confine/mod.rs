@@ -163,6 +163,7 @@ impl Confinement {
             ("memory.limit", self.limit.map(|v| v.to_string())),
             ("swap.size", kind.as_ref().map(|_| bytes.to_string())),
             ("swap.kind", kind),
+            ("swap.compressor", self.journal.zram().and_then(zram::compressor)),
             ("cgroup.version", self.cgroup.as_ref().map(|c| c.version().to_string())),
             ("vm.swappiness", in_cgroup.map(|v| v.to_string())),
         ]);

@@ -16,6 +16,12 @@ pub fn available() -> bool {
     Path::new(ADD).exists()
 }
 
+/// The compressor that the device `number` uses.
+pub fn compressor(number: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/sys/block/zram{number}/comp_algorithm")).ok()?;
+    Some(crate::environment::chosen(text.trim()))
+}
+
 /// Adds a device of `bytes` bytes and switches swap on it.
 pub fn add(bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
     if !available() {
