@@ -19,9 +19,9 @@ fn every_study_prints_claims_with_verdicts() {
     let page = std::fs::read_to_string(lab.path("studies.html")).unwrap();
     assert!(page.contains("2.4.19-rmap14a") && page.matches("class=\"plot\"").count() >= 4);
     assert!(page.contains("Reproduced: held out "));
-    let without = lab.ok("reproduce mcdougall-2007 --without one-core");
+    let without = lab.ok("reproduce mcdougall-2007 --without one-node");
     assert!(without.contains("Ablations (--without)"), "{without}");
-    assert!(lab.fails("reproduce mcdougall-2007 --without nothing", 2).contains("one-core"));
+    assert!(lab.fails("reproduce mcdougall-2007 --without nothing", 2).contains("one-node"));
     let error = lab.fails("reproduce nobody-1999", 2);
     assert!(error.contains("gorman-2002"), "{error}");
 }

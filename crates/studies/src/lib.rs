@@ -243,9 +243,9 @@ pub const STUDIES: &[StudyKind] = &[
     },
     StudyKind {
         name: "mcdougall-2007",
-        title: "time in a guest whose virtual processors move between cores",
+        title: "time in a guest on cores whose counters are slow and not in step",
         claims: include_str!("../../../published/claims/mcdougall-2007.toml"),
-        sheets: &[],
+        sheets: &[mcdougall_2007::PUBLISHED],
         answers: mcdougall_2007::answers,
         make: mcdougall_2007::study,
         live: mcdougall_2007::live,

@@ -1,43 +1,47 @@
-//! The guest: a tick on one virtual processor keeps the base of time from the counter of the core it is
-//! on, and a reading adds what the counter of the reader's core has advanced since.
+//! The guest: ticks paced by the counter of the core it is on, two clocks kept from them, and a time-of-day
+//! chip that the wall clock is held to.
 //!
-//! A counter that is ahead of the tick's is believed: time jumps forward. One that is behind is not: time
-//! stands until it has caught up. So no clock ever goes backwards, and lost time is never given back.
+//! `gethrtime` is the counter. `gettimeofday` is advanced with it at each tick, and each time its second is
+//! full it is held against the chip, which runs by itself and tells whole seconds: two seconds apart it is
+//! slewed by at most a sixteenth, more than two and it is set to the chip, and `gethrtime` knows nothing of
+//! either. A chip that has not advanced while the counter has by a second and a half is taken for stalled and
+//! not looked at again: so a counter that jumps takes both clocks with it for good. A sleep waits for fifteen
+//! sixteenths of what is left by the wall clock, in ticks, again until nothing is; one during which the wall
+//! clock was set ends at the next of these waits. (Facts from illumos: `clock()`, `tod_validate()`,
+//! `hres_tick()`, `timespectohz_adj()`, `cv_waituntil_sig()`.)
 
 use pagelab_experiment::experiments::clock::{Suspicion, suspicions};
 use pagelab_reference::rng::Rng;
 
-/// Where the host lets virtual processors run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binding {
-    /// On every core.
-    None,
-    /// On the cores of one node.
-    Node,
-    /// On one core each time.
-    Core,
-}
-
 /// A host and a guest on it. Times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guest {
-    /// Nodes of the host.
+    /// Nodes of the host that it may run on.
     pub nodes: u32,
-    /// Cores of a node.
-    pub cores: u32,
-    /// Virtual processors.
-    pub processors: u32,
     /// How far the counters of two neighbouring nodes are apart.
     pub between_nodes: f64,
-    /// How far those of a node are apart at most.
-    pub within_node: f64,
-    /// How often a virtual processor moves, a second.
+    /// How fast the cores' counters run, as a share of what the guest believes: cores that save power do not
+    /// run at their rated clock, and their counters neither.
+    pub rate: f64,
+    /// How often the virtual processor of the tick moves, a second.
     pub moves: f64,
-    /// Where it may move.
-    pub binding: Binding,
-    /// Whether the guest takes time from the counters; otherwise from a timer that all cores share.
+    /// Whether the guest takes time from the counters; otherwise from a timer of the rated speed that all
+    /// cores share.
     pub trusts_counters: bool,
-    /// Seconds between two ticks of its clock: sleeps end at one.
+    /// Whether the wall clock is held to the time-of-day chip.
+    pub follows_chip: bool,
+    /// Between two ticks of its clock: waits end at one.
+    pub tick: f64,
+}
+
+/// Where the second hands stand at the first reading, as shares of a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start {
+    /// The wall clock's.
+    pub wall: f64,
+    /// The chip's, from 0 to 1 (ahead of the wall clock).
+    pub chip: f64,
+    /// Of the tick.
     pub tick: f64,
 }
 
@@ -48,6 +52,8 @@ pub struct Step {
     pub wall: f64,
     /// By the counter, `gethrtime`.
     pub counter: f64,
+    /// In truth.
+    pub real: f64,
 }
 
 impl Step {
@@ -59,93 +65,167 @@ impl Step {
     }
 }
 
-/// Between the two readings of one step.
-const BETWEEN: f64 = 17e-6;
+const SECOND: i64 = 1_000_000_000;
+/// How long a guest has been up, in seconds; up to twice.
+const UP: f64 = 600.0;
+/// The program prints between the end of a step and the start of the next.
+const PRINTING: i64 = 100_000;
+/// The wall clock is slewed by at most this share, and waits are shortened by it.
+const SLEW: i64 = 16;
+/// A chip that stands while the counter advances by more has stalled.
+const STALL: i64 = SECOND * 3 / 2;
 
+/// All in ns.
 struct State<'a> {
     guest: &'a Guest,
-    offsets: Vec<f64>,
-    on: Vec<usize>,
-    base: f64,
-    last: f64,
-    latest: f64,
+    tick: i64,
+    rate: f64,
+    node: u32,
+    counter: i64,
+    wall: i64,
+    /// What is left to slew.
+    slew: i64,
+    /// How often the wall clock was set.
+    sets: u32,
+    real: f64,
+    /// The chip's time at `real` 0.
+    chip: i64,
+    chip_faulted: bool,
+    /// Chip and counter when the chip last advanced.
+    seen: (i64, i64),
 }
 
 impl Guest {
-    /// McDougall's: distances of counters from his jumps, the rest assumed.
+    /// McDougall's: the distance of counters from his jump, their rate from the first six of his rows that
+    /// were bound to a node, the rest assumed.
     pub const UNBOUND: Self = Self {
         nodes: 2,
-        cores: 2,
-        processors: 2,
-        between_nodes: 176.159_813,
-        within_node: 0.070_674,
+        between_nodes: 176.229_813,
+        rate: 0.419,
         moves: 1.0 / 9.0,
-        binding: Binding::None,
         trusts_counters: true,
+        follows_chip: true,
         tick: 0.01,
     };
 
-    /// Sleeps a second `steps` times and reads both clocks.
+    /// The same bound to a node.
+    pub const NODE: Self = Self { nodes: 1, ..Self::UNBOUND };
+    /// The same with its counters not used.
+    pub const TIMER: Self = Self { trusts_counters: false, ..Self::UNBOUND };
+
+    /// Sleeps a second `steps` times and reads both clocks, on a guest that has been up for ten minutes: long
+    /// enough for jumps to have been taken for a stalled chip.
     pub fn steps(&self, steps: u32, seed: u64) -> Vec<Step> {
         let mut rng = Rng::new(seed);
-        let offsets: Vec<f64> = (0..self.nodes * self.cores)
-            .map(|core| f64::from(core / self.cores) * self.between_nodes + rng.unit() * self.within_node)
-            .collect();
-        let on = (0..self.processors).map(|_| rng.below(u64::from(self.allowed())) as usize).collect();
-        let mut state = State { guest: self, offsets, on, base: 0.0, last: 0.0, latest: 0.0 };
-        state.last = state.counter(0, 0.0);
-        let mut ticks = 0u64;
-        let mut before = state.read(&mut rng, 0.0);
-        let mut found = Vec::new();
-        for _ in 0..steps {
-            // A sleep ends at the first tick after its second is over.
-            let start = ticks;
-            while (ticks - start) as f64 * self.tick < 1.0 + self.tick * 0.5 {
-                ticks += 1;
-                state.tick(&mut rng, ticks as f64 * self.tick);
-            }
-            let late = rng.unit() * 0.5e-3;
-            let after = state.read(&mut rng, ticks as f64 * self.tick + late);
-            found.push(Step { wall: after.wall - before.wall, counter: after.counter - before.counter });
-            before = after;
+        let start = Start { wall: rng.unit(), chip: rng.unit(), tick: rng.unit() };
+        let mut state = self.state(start);
+        for _ in 0..(UP * (1.0 + rng.unit()) / self.tick) as u64 {
+            state.advance(&mut rng);
         }
-        found
+        state.sleeps(steps, start, &mut rng)
     }
 
-    fn allowed(&self) -> u32 {
-        match self.binding {
-            Binding::None => self.nodes * self.cores,
-            Binding::Node => self.cores,
-            Binding::Core => 1,
+    /// The same from the first tick of a guest whose clocks agree.
+    pub fn steps_from(&self, steps: u32, start: Start, seed: u64) -> Vec<Step> {
+        self.state(start).sleeps(steps, start, &mut Rng::new(seed))
+    }
+
+    fn state(&self, start: Start) -> State<'_> {
+        let ns = |seconds: f64| (seconds * SECOND as f64) as i64;
+        let (wall, chip) = (ns(start.wall), ns(start.wall + start.chip));
+        State {
+            guest: self,
+            tick: ns(self.tick).max(1),
+            rate: if self.trusts_counters { self.rate } else { 1.0 },
+            node: 0,
+            counter: 0,
+            wall,
+            slew: 0,
+            sets: 0,
+            real: 0.0,
+            chip,
+            chip_faulted: false,
+            seen: (chip / SECOND, 0),
         }
     }
 }
 
 impl State<'_> {
-    fn counter(&self, processor: usize, now: f64) -> f64 {
-        if self.guest.trusts_counters { now + self.offsets[self.on[processor]] } else { now }
-    }
-
-    fn tick(&mut self, rng: &mut Rng, now: f64) {
-        for processor in 0..self.on.len() {
-            if rng.unit() < self.guest.moves * self.guest.tick {
-                self.on[processor] = rng.below(u64::from(self.guest.allowed())) as usize;
-            }
+    /// The next tick.
+    fn advance(&mut self, rng: &mut Rng) {
+        let mut passed = self.tick;
+        self.real += self.guest.tick / self.rate;
+        if self.guest.trusts_counters && rng.unit() < self.guest.moves * self.guest.tick {
+            let to = rng.below(u64::from(self.guest.nodes)) as u32;
+            // A counter that is behind is not believed; the clocks go on from where they are.
+            let ahead = to.saturating_sub(self.node);
+            passed += (f64::from(ahead) * self.guest.between_nodes * SECOND as f64) as i64;
+            self.node = to;
         }
-        let counter = self.counter(0, now);
-        self.base += (counter - self.last).max(0.0);
-        self.last = counter;
+        let slew = self.slew.clamp(-self.tick / SLEW, self.tick / SLEW);
+        let second = self.wall / SECOND;
+        self.counter += passed;
+        self.wall += passed + slew;
+        self.slew -= slew;
+        if self.wall / SECOND > second && self.guest.follows_chip {
+            self.hold_to_chip();
+        }
     }
 
-    /// Both clocks, one after the other, on whichever virtual processor the program runs.
-    fn read(&mut self, rng: &mut Rng, now: f64) -> Step {
-        let processor = rng.below(u64::from(self.guest.processors)) as usize;
-        let mut at = |now: f64| {
-            let since = (self.counter(processor, now) - self.last).max(0.0);
-            self.latest = self.latest.max(self.base + since);
-            self.latest
-        };
-        Step { wall: at(now), counter: at(now + BETWEEN) }
+    fn hold_to_chip(&mut self) {
+        let chip = (self.chip + (self.real * SECOND as f64) as i64) / SECOND;
+        if chip == self.seen.0 {
+            self.chip_faulted |= self.counter - self.seen.1 > STALL;
+        } else {
+            self.seen = (chip, self.counter);
+        }
+        let drift = chip - self.wall / SECOND;
+        if self.chip_faulted || drift.abs() < 2 {
+            return;
+        }
+        if drift.abs() == 2 {
+            self.slew = drift * SECOND;
+        } else {
+            self.wall = chip * SECOND;
+            self.slew = 0;
+            self.sets += 1;
+        }
+    }
+
+    /// The wall clock `since` a tick.
+    fn wall_at(&self, since: i64) -> i64 {
+        self.wall + since + (since / SLEW).min(self.slew.max(0))
+    }
+
+    fn sleeps(&mut self, steps: u32, start: Start, rng: &mut Rng) -> Vec<Step> {
+        let mut since = (start.tick * self.tick as f64) as i64;
+        let mut found = Vec::with_capacity(steps as usize);
+        for _ in 0..steps {
+            let before =
+                (self.wall_at(since), self.counter + since, self.real + since as f64 / 1e9 / self.rate);
+            let (until, sets) = (before.0 + SECOND, self.sets);
+            let mut now = before.0;
+            while now < until {
+                let left = until - now;
+                let wait = left - left / SLEW + since;
+                for _ in 0..(wait + self.tick - 1) / self.tick {
+                    self.advance(rng);
+                }
+                since = 0;
+                if self.sets != sets {
+                    break;
+                }
+                now = self.wall;
+            }
+            let seconds = |ns: i64| ns as f64 / SECOND as f64;
+            found.push(Step {
+                wall: seconds(self.wall - before.0),
+                counter: seconds(self.counter - before.1),
+                real: self.real - before.2,
+            });
+            since = PRINTING;
+        }
+        found
     }
 }
 
@@ -155,47 +235,62 @@ mod tests {
     use proptest::prelude::*;
 
     fn guest() -> Guest {
-        Guest {
-            nodes: 2,
-            cores: 4,
-            processors: 2,
-            between_nodes: 176.0,
-            within_node: 0.06,
-            moves: 0.2,
-            binding: Binding::None,
-            trusts_counters: true,
-            tick: 0.01,
-        }
+        Guest { rate: 1.0, ..Guest::UNBOUND }
     }
 
+    const START: Start = Start { wall: 0.5, chip: 0.1, tick: 0.0 };
+
     #[test]
-    fn in_step_or_bound_or_by_a_timer_time_is_true() {
-        let cases = [
-            Guest { between_nodes: 0.0, within_node: 0.0, ..guest() },
-            Guest { binding: Binding::Core, ..guest() },
-            Guest { trusts_counters: false, ..guest() },
-        ];
+    fn a_sleep_of_a_true_clock_lasts_a_second_and_a_tick_less_what_was_slept_in() {
+        let cases =
+            [Guest { between_nodes: 0.0, ..guest() }, Guest { rate: 1.0, ..Guest::NODE }, Guest::TIMER];
         for guest in cases {
-            for step in guest.steps(100, 1) {
-                assert!((step.wall - 1.01).abs() < 0.001, "{step:?}");
-                assert!((step.counter - step.wall).abs() < 1e-6);
+            for step in &guest.steps(100, 1)[1..] {
+                assert!((step.wall - 1.0099).abs() < 1e-6, "{step:?}");
+                assert!((step.counter - step.wall).abs() < 1e-9 && (step.real - step.wall).abs() < 1e-6);
             }
         }
     }
 
     #[test]
-    fn a_guest_that_moves_between_nodes_jumps_forward() {
-        let longest = guest().steps(200, 1).iter().map(|s| s.counter).fold(0.0, f64::max);
+    fn a_guest_that_moves_between_nodes_jumps_forward_with_both_clocks_for_good() {
+        let steps = guest().steps(200, 1);
+        let longest = steps.iter().map(|s| s.counter).fold(0.0, f64::max);
         assert!(longest > 170.0, "{longest}");
+        assert!(steps.iter().all(|step| (step.wall - step.counter).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_slow_counter_is_slewed_at_two_seconds_and_set_beyond() {
+        // Twice as slow: each second of the wall clock the chip gains one.
+        let slow = Guest { rate: 0.5, ..Guest::NODE };
+        let steps = slow.steps_from(4, START, 1);
+        let gains: Vec<f64> = steps.iter().map(|step| step.wall - step.counter).collect();
+        // The chip began 0.1 s ahead: the wall clock's third second ends two seconds behind it.
+        assert!(gains[0].abs() < 1e-9 && gains[1].abs() < 1e-9, "{gains:?}");
+        assert!(gains[2] > 0.02 && gains[2] < 0.04, "{gains:?}");
+        assert!(gains[3] > 2.0, "{gains:?}");
+        // A sleep in which the clock was set ends with the wait of fifteen sixteenths: 94 ticks.
+        assert!((steps[3].counter - 0.9399).abs() < 1e-6, "{steps:?}");
+    }
+
+    #[test]
+    fn a_chip_that_stands_while_the_counter_jumps_is_not_followed_any_more() {
+        let guest = guest();
+        let mut state = guest.state(START);
+        state.counter += 100 * SECOND;
+        state.wall += 100 * SECOND;
+        state.hold_to_chip();
+        assert!(state.chip_faulted && state.wall / SECOND == 100);
     }
 
     proptest! {
         #[test]
-        fn no_clock_goes_backwards(seed: u64, between_nodes in 0.0f64..500.0, within_node in 0.0f64..2.0) {
-            for binding in [Binding::None, Binding::Node] {
-                let guest = Guest { between_nodes, within_node, binding, ..guest() };
-                for step in guest.steps(40, seed) {
-                    prop_assert!(step.wall >= 0.0 && step.counter >= 0.0);
+        fn the_counter_never_goes_backwards(seed: u64, between_nodes in 0.0f64..500.0, rate in 0.1f64..2.0) {
+            for nodes in [1, 2] {
+                let guest = Guest { between_nodes, rate, nodes, ..guest() };
+                for step in guest.steps(10, seed) {
+                    prop_assert!(step.counter > 0.0 && step.real > 0.0);
                 }
             }
         }

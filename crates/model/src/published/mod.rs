@@ -24,7 +24,7 @@ use pagelab_experiment::experiments::Experiment;
 use pagelab_experiment::{Failure, Observation, Recorder, Setting, Unsupported, What};
 
 use crate::BASE_PAGE;
-use crate::clocks::{Binding, Guest};
+use crate::clocks::Guest;
 use crate::locks::Token;
 use crate::pagecache::{Costs, Path};
 use crate::rmap::Kind;
@@ -116,18 +116,18 @@ pub const PUBLISHED: &[Published] = &[
     },
     Published {
         name: "guest-clock",
-        help: "clock: a guest that moves between cores whose counters are not in step (McDougall 2007)",
+        help: "clock: a guest on cores whose counters are slow and not in step (McDougall 2007)",
         system: System::Clock(Guest::UNBOUND),
     },
     Published {
         name: "guest-clock-node",
         help: "clock: the same, bound to a node",
-        system: System::Clock(Guest { binding: Binding::Node, ..Guest::UNBOUND }),
+        system: System::Clock(Guest::NODE),
     },
     Published {
         name: "guest-clock-core",
-        help: "clock: the same, bound to a core",
-        system: System::Clock(Guest { binding: Binding::Core, ..Guest::UNBOUND }),
+        help: "clock: the same, bound to a core, its counters not used",
+        system: System::Clock(Guest::TIMER),
     },
 ];
 
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_bound_to_a_core_has_true_time() {
+    fn a_guest_that_does_not_use_the_counters_has_true_time() {
         let experiment = Experiment::Clock(Clock { steps: 200, ..Clock::default() });
         let truth = |name| perform(name, &experiment).unwrap().metric("clock.true");
         assert_eq!((truth("guest-clock"), truth("guest-clock-core")), (Some(0.0), Some(1.0)));
