@@ -152,6 +152,8 @@ pub struct MeasuredLimit {
     pub memory: u64,
     /// The fastest time in ns; `None`: the kernel killed it.
     pub time: Option<f64>,
+    /// Whether it never ended by itself, and `time` is after how long it was stopped.
+    pub stopped: bool,
     /// The fewest pages that it waited for to be fetched, where that is known.
     pub fetched: Option<f64>,
 }
@@ -221,6 +223,8 @@ pub enum What {
         program: String,
         /// Every limit, ascending.
         limits: Vec<MeasuredLimit>,
+        /// Whether the time that the sweep may take was over before the interval was as narrow as it should be.
+        early: bool,
     },
     /// Counters recorded over time.
     Recording,

@@ -5,17 +5,20 @@
 //! fastest, because whatever else runs on the machine makes a time longer and none shorter, and so does
 //! less memory. (Where times do not grow with less memory, the bisection still ends, and says what it saw.)
 //!
-//! A limit that seems too little although the program had to fetch no more than with the most memory is
-//! doubtful: something else may have slowed it. Where less memory was enough it is taken as enough, for more
-//! does no harm; so it is where the program was never charged more than four fifths of it, for a limit that is
-//! not met slows nobody. Else it is measured again, three times as often in all.
+//! A limit that seems too little although the program had to fetch no more than at full speed is doubtful:
+//! something else may have slowed it. Where less memory was enough it is taken as enough, for more does no
+//! harm; so it is where the program was never charged more than four fifths of it, for a limit that is not
+//! met slows nobody. Else it is measured again, three times as often in all.
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to be
 //! enough, until they are within [`PRECISION`]. Both are the ends of the interval: the knee lies
 //! between them as surely as the two times tell full speed from less.
+//!
+//! It is bounded ([`Effort`]): a program is stopped under a limit that slows it clearly, and the search ends,
+//! with the interval known by then, when it may have taken so many times what the program takes by itself.
 
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Repetition, Run};
+use pagelab_experiment::{Outcome, Repetition, Run};
 
 use crate::finding::{Evidence, Figure, Finding, MeasuredLimit, Severity, Statistic, What};
 
@@ -25,20 +28,37 @@ pub const PRECISION: f64 = 1.06;
 const TOLERANCE: f64 = 0.1;
 /// How often a doubtful limit is measured, as a multiple of the times at the most memory.
 const DOUBTS: usize = 3;
-/// Pages fetched that are no sign of want of memory: beyond the most at the most memory, by this share and
-/// this number.
+/// Pages fetched that are no sign of want of memory: beyond those at full speed, by this share and this number.
 const MARGIN: (f64, f64) = (0.05, 16.0);
 
 /// The share of a limit up to which it was never met, as far as looks at intervals can tell.
 const ROOM: f64 = 0.8;
+
+/// The limits between two are multiples of this share of their size or less, so that they have short names.
+const GRAIN: u64 = 32;
+
+/// How long a search may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// How much longer than at full speed a program may run under a limit before it is stopped.
+    pub give_up: f64,
+    /// How long the whole search may take, in times that the program takes under the greatest limit.
+    pub budget: f64,
+    /// How often the program runs under each limit.
+    pub repeat: u32,
+}
 
 /// A memory limit and what was measured under it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
     /// Bytes.
     pub memory: u64,
-    /// Times in ns; empty: the program was OOM-killed.
+    /// Times in ns of the runs that ended by themselves.
     pub times: Vec<f64>,
+    /// After how many ns the others were stopped.
+    pub stopped: Vec<f64>,
+    /// Whether the kernel killed the program for want of memory.
+    pub killed: bool,
     /// Pages that the program waited for to be fetched (major faults and reads from a disk), of each time
     /// for which it is known.
     pub fetched: Vec<f64>,
@@ -47,23 +67,30 @@ pub struct Point {
 }
 
 impl Point {
-    /// The fastest; infinite where the program was killed.
+    /// The fastest; infinite where no run ended by itself.
     pub fn time(&self) -> f64 {
-        self.times.iter().copied().fold(f64::INFINITY, f64::min)
+        least(&self.times)
     }
 
-    /// Whether the program was never charged enough to meet the limit.
-    fn has_room(&self) -> bool {
+    /// Runs that say something about the limit.
+    fn runs(&self) -> usize {
+        self.times.len() + self.stopped.len()
+    }
+
+    /// Whether the program was never charged enough to meet a limit of `memory` bytes.
+    fn has_room_in(&self, memory: u64) -> bool {
         let most = self.charged.iter().copied().reduce(f64::max);
-        most.is_some_and(|most| most <= ROOM * self.memory as f64)
+        most.is_some_and(|most| most <= ROOM * memory as f64)
     }
 
-    /// Whether it fetched no more than with the most memory, so that a longer time may have another cause.
-    fn is_doubtful(&self, top: &Self) -> bool {
-        let least = self.fetched.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = top.fetched.iter().copied().fold(0.0, f64::max);
-        !self.times.is_empty() && least <= most * (1.0 + MARGIN.0) + MARGIN.1
+    /// Whether it fetched no more than `enough` pages, so that a longer time may have another cause.
+    fn is_doubtful(&self, enough: f64) -> bool {
+        !self.killed && self.runs() > 0 && least(&self.fetched) <= enough * (1.0 + MARGIN.0) + MARGIN.1
     }
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// Where the search stands.
@@ -80,48 +107,113 @@ pub enum Next {
 pub struct Knee {
     /// The least limit that was measured to be enough, bytes.
     pub enough: u64,
-    /// The greatest that was measured to be too little; `None`: even the least of the sweep is enough.
+    /// The greatest that was measured to be too little; `None`: none of those that were measured is.
     pub too_little: Option<u64>,
     /// The time at full speed, ns.
     pub full: f64,
     /// The longest time that still counts as full speed, ns.
     pub allowed: f64,
+    /// Whether the time that the search may take was over before the interval was as narrow as it should be.
+    pub early: bool,
 }
 
-/// What to do next, after these points, in a sweep from `least` to `most` bytes. `page` bytes are the
+/// What the points say together.
+struct View<'a> {
+    points: &'a [Point],
+    top: &'a Point,
+    /// The time at full speed, ns.
+    full: f64,
+    allowed: f64,
+    /// The fewest pages fetched at full speed.
+    fetched: f64,
+}
+
+impl<'a> View<'a> {
+    /// Of a sweep to `most` bytes; `None` before its greatest limit was measured, or where the program was killed
+    /// or stopped under it.
+    fn of(points: &'a [Point], most: u64) -> Option<Self> {
+        let top = points.iter().find(|p| p.memory == most).filter(|top| top.time().is_finite())?;
+        let full = points.iter().map(Point::time).fold(f64::INFINITY, f64::min);
+        let allowed = full * (1.0 + TOLERANCE);
+        let fastest = points.iter().filter(|p| p.time() <= allowed);
+        let fetched = fastest.map(|p| least(&p.fetched)).fold(f64::INFINITY, f64::min);
+        Some(Self { points, top, full, allowed, fetched: if fetched.is_finite() { fetched } else { 0.0 } })
+    }
+
+    fn is_fast(&self, point: &Point) -> bool {
+        point.memory == self.top.memory || point.time() <= self.allowed
+    }
+
+    fn is_doubtful(&self, point: &Point) -> bool {
+        point.is_doubtful(self.fetched)
+    }
+
+    fn is_enough(&self, point: &Point) -> bool {
+        let less_is_enough = || self.points.iter().any(|p| p.memory < point.memory && self.is_fast(p));
+        self.is_fast(point)
+            || (self.is_doubtful(point) && (point.has_room_in(point.memory) || less_is_enough()))
+    }
+
+    /// The limit that is to be measured again before it counts as too little.
+    fn doubtful(&self) -> Option<&Point> {
+        let enough = DOUBTS * self.top.runs();
+        self.points.iter().find(|p| !self.is_enough(p) && self.is_doubtful(p) && p.runs() < enough)
+    }
+
+    /// The interval known by now; `early`: doubts do not count as an answer.
+    fn knee(&self, early: bool) -> Knee {
+        let too_little = self.points.iter().filter(|p| !self.is_enough(p) && !(early && self.is_doubtful(p)));
+        let too_little = too_little.map(|p| p.memory).max();
+        let enough = self.points.iter().filter(|p| self.is_enough(p)).map(|p| p.memory);
+        let enough = enough.filter(|&memory| too_little.is_none_or(|less| memory > less)).min();
+        Knee {
+            enough: enough.unwrap_or(self.top.memory),
+            too_little,
+            full: self.full,
+            allowed: self.allowed,
+            early,
+        }
+    }
+}
+
+/// What to do next, after these points, in a sweep from `lowest` to `most` bytes. `page` bytes are the
 /// granularity.
 ///
-/// `None` when the program was killed at the most memory, or `least` is 0 or above `most`.
-pub fn next(points: &[Point], least: u64, most: u64, page: u64) -> Option<Next> {
-    if least == 0 || least > most || page == 0 {
+/// `None` when the program was killed at the most memory, or `lowest` is 0 or above `most`.
+fn next(points: &[Point], lowest: u64, most: u64, page: u64) -> Option<Next> {
+    if lowest == 0 || lowest > most || page == 0 {
         return None;
     }
-    let at = |memory: u64| points.iter().find(|p| p.memory == memory);
-    let Some(top) = at(most) else { return Some(Next::Measure(most)) };
-    if !top.time().is_finite() {
-        return None;
+    if !points.iter().any(|p| p.memory == most) {
+        return Some(Next::Measure(most));
     }
-    let full = points.iter().map(Point::time).fold(f64::INFINITY, f64::min);
-    let allowed = full * (1.0 + TOLERANCE);
-    let Some(bottom) = at(least) else { return Some(Next::Measure(least)) };
-    let fast = |point: &Point| point.memory == most || point.time() <= allowed;
-    let less_is_enough = |memory: u64| points.iter().any(|p| p.memory < memory && fast(p));
-    let is_enough = |p: &Point| fast(p) || (p.is_doubtful(top) && (p.has_room() || less_is_enough(p.memory)));
-    let again = |p: &&Point| !is_enough(p) && p.is_doubtful(top) && p.times.len() < DOUBTS * top.times.len();
-    if let Some(doubtful) = points.iter().find(again) {
+    let view = View::of(points, most)?;
+    let bottom = points.iter().any(|p| p.memory == lowest);
+    // A program that has room in the least limit needs no search.
+    if !bottom && view.top.has_room_in(lowest) {
+        return Some(Next::Measure(lowest));
+    }
+    if let Some(doubtful) = view.doubtful() {
         return Some(Next::Measure(doubtful.memory));
     }
-    if is_enough(bottom) {
-        return Some(Next::Found(Knee { enough: least, too_little: None, full, allowed }));
+    let knee = view.knee(false);
+    let below = match knee.too_little {
+        Some(too_little) => too_little,
+        None if bottom => return Some(Next::Found(knee)),
+        None => lowest,
+    };
+    let near = knee.enough as f64 / below as f64 <= PRECISION;
+    let middle = named((below as f64 * knee.enough as f64).sqrt() as u64, page);
+    if !near && below < middle && middle < knee.enough {
+        return Some(Next::Measure(middle));
     }
-    let too_little = points.iter().filter(|p| !is_enough(p)).map(|p| p.memory).max().unwrap_or(least);
-    let enough = points.iter().filter(|p| is_enough(p) && p.memory > too_little).map(|p| p.memory).min();
-    let enough = enough.unwrap_or(most);
-    let middle = ((too_little as f64 * enough as f64).sqrt() as u64 / page).max(1) * page;
-    if enough as f64 / too_little as f64 <= PRECISION || middle <= too_little || middle >= enough {
-        return Some(Next::Found(Knee { enough, too_little: Some(too_little), full, allowed }));
-    }
-    Some(Next::Measure(middle))
+    Some(if knee.too_little.is_none() { Next::Measure(lowest) } else { Next::Found(knee) })
+}
+
+/// A limit near this many bytes with a short name.
+fn named(bytes: u64, page: u64) -> u64 {
+    let grain = (bytes / GRAIN).checked_ilog2().map_or(1, |log| 1 << log).max(page);
+    ((bytes + grain / 2) / grain).max(1) * grain
 }
 
 /// Why a sweep has no answer.
@@ -130,12 +222,23 @@ pub enum SearchError {
     /// The sizes are no range.
     #[error("{0} to {1} bytes is not a range of at least a page")]
     NoRange(u64, u64),
-    /// The kernel killed the program under the greatest limit.
-    #[error("the kernel kills the program under the greatest limit, {0} bytes: sweep to more")]
-    KilledAtMost(u64),
+    /// The program did not end by itself under the greatest limit.
+    #[error("the program does not end by itself under the greatest limit, {0} bytes: sweep to more")]
+    NoEndAtMost(u64),
     /// The program ended with a status other than 0, whatever the memory: its time means nothing.
     #[error("the program failed with exit status {0}: a failing program has no working size")]
     ProgramFailed(i64),
+}
+
+/// What a search will take at most, once the program has run under the greatest limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// What the program takes by itself, ns.
+    pub own: f64,
+    /// Limits still to be measured, as many as an interval within the precision needs.
+    pub limits: u32,
+    /// The whole search, ns.
+    pub at_most: f64,
 }
 
 /// A sweep under way: the limits that were measured, and what to measure next.
@@ -144,7 +247,14 @@ pub struct Search {
     least: u64,
     most: u64,
     page: u64,
+    effort: Effort,
     points: Vec<Point>,
+    /// What each limit took from its set-up to its removal, ns, in the order measured.
+    spent: Vec<f64>,
+    /// The least of those under which the program ended by itself.
+    usual: f64,
+    /// The fastest run from its start to its end, waiting for a processor included, ns.
+    fastest: f64,
 }
 
 impl Search {
@@ -152,41 +262,86 @@ impl Search {
     ///
     /// # Errors
     /// When they are no range.
-    pub fn new(least: u64, most: u64, page: u64) -> Result<Self, SearchError> {
+    pub fn new(least: u64, most: u64, page: u64, effort: Effort) -> Result<Self, SearchError> {
         let page = page.max(1);
         let whole = |bytes: u64| bytes / page * page;
         if whole(least) == 0 || least > most {
             return Err(SearchError::NoRange(least, most));
         }
-        Ok(Self { least: whole(least), most: whole(most), page, points: Vec::new() })
+        let (least, most) = (whole(least), whole(most));
+        let (points, spent) = (Vec::new(), Vec::new());
+        Ok(Self { least, most, page, effort, points, spent, usual: f64::INFINITY, fastest: f64::INFINITY })
     }
 
     /// What to do next.
     ///
     /// # Errors
-    /// When the program was killed under the greatest limit.
+    /// When the program was killed or stopped under the greatest limit.
     pub fn next(&self) -> Result<Next, SearchError> {
-        next(&self.points, self.least, self.most, self.page).ok_or(SearchError::KilledAtMost(self.most))
+        let next = next(&self.points, self.least, self.most, self.page)
+            .ok_or(SearchError::NoEndAtMost(self.most))?;
+        if let (Next::Measure(_), Some(Estimate { at_most, .. })) = (next, self.estimate()) {
+            // Another limit may take this long; what is set up around the program takes its time too.
+            let another = self.usual * self.effort.give_up.max(1.0);
+            if self.spent.iter().sum::<f64>() + another > at_most {
+                let view = View::of(&self.points, self.most).ok_or(SearchError::NoEndAtMost(self.most))?;
+                return Ok(Next::Found(view.knee(true)));
+            }
+        }
+        Ok(next)
     }
 
-    /// The runs under this limit ended because the kernel killed the program for want of memory.
-    pub fn killed(&mut self, memory: u64) {
-        self.point(memory).times.clear();
+    /// What it will take, once the program has run under the greatest limit.
+    pub fn estimate(&self) -> Option<Estimate> {
+        let first = *self.spent.first()?;
+        let steps = ((self.most as f64 / self.least as f64).ln() / PRECISION.ln()).max(1.0).log2().ceil();
+        let own = first / f64::from(self.effort.repeat.max(1));
+        Some(Estimate { own, limits: steps as u32 + 1, at_most: self.effort.budget * first })
     }
 
-    /// What a run under this limit measured.
+    /// When a run is to be stopped, ns after its start; `None` under the greatest limit, which is at full speed.
+    pub fn deadline(&self) -> Option<f64> {
+        self.fastest.is_finite().then(|| self.fastest * self.effort.give_up)
+    }
+
+    /// The runs under this limit, which took `spent` ns with their set-up, ended because the kernel killed the
+    /// program for want of memory.
+    pub fn killed(&mut self, memory: u64, spent: f64) {
+        self.spent.push(spent);
+        let point = self.point(memory);
+        point.times.clear();
+        point.killed = true;
+    }
+
+    /// What a run under this limit measured, which took `spent` ns with its set-up; `stopped`: after how many ns
+    /// its last repetition was stopped, if it was.
     ///
     /// # Errors
     /// When the program failed.
-    pub fn measured(&mut self, memory: u64, run: &Run) -> Result<(), SearchError> {
+    pub fn measured(
+        &mut self,
+        memory: u64,
+        run: &Run,
+        stopped: Option<f64>,
+        spent: f64,
+    ) -> Result<(), SearchError> {
         if let Some(status) = run.values("command.status").into_iter().find(|&status| status != 0.0) {
             return Err(SearchError::ProgramFailed(status as i64));
         }
+        self.spent.push(spent);
+        if run.done().next().is_some() {
+            self.usual = self.usual.min(spent);
+        }
+        self.fastest = self.fastest.min(least(&run.values("time.elapsed")));
         let page = self.page as f64;
         let point = self.point(memory);
         point.times.extend(run.done().filter_map(own_time));
-        point.fetched.extend(run.done().filter_map(|repetition| fetched(repetition, page)));
-        point.charged.extend(run.values("memory.charged.peak"));
+        point.stopped.extend(stopped);
+        // A stopped repetition does not count as one, but what it fetched and held tells why it was slow.
+        let seen = || run.repetitions.iter().filter(|r| stopped.is_some() || r.outcome == Outcome::Done);
+        point.fetched.extend(seen().filter_map(|repetition| fetched(repetition, page)));
+        let charged = |repetition: &Repetition| repetition.observations.metric("memory.charged.peak");
+        point.charged.extend(seen().filter_map(charged));
         Ok(())
     }
 
@@ -200,7 +355,7 @@ impl Search {
 
     /// What the sweep found about `program`, as a finding of the runs called `name`.
     pub fn finding(&self, knee: &Knee, program: &str, name: &str) -> Finding {
-        let n = self.points.iter().map(|point| point.times.len()).sum();
+        let n = self.points.iter().map(Point::runs).sum();
         let bytes =
             |name: &str, value: u64| Figure::derived(name, Unit::Bytes, Statistic::Value, value as f64, n);
         let time =
@@ -209,17 +364,22 @@ impl Search {
             bytes("memory.enough", knee.enough),
             time("time.full", Statistic::Min, knee.full),
             time("time.allowed", Statistic::Value, knee.allowed),
+            time("time.sweep", Statistic::Value, self.spent.iter().sum()),
         ];
         figures.extend(knee.too_little.map(|memory| bytes("memory.too-little", memory)));
-        let limit = |point: &Point| MeasuredLimit {
-            memory: point.memory,
-            time: Some(point.time()).filter(|time| time.is_finite()),
-            fetched: point.fetched.iter().copied().reduce(f64::min),
+        let limit = |point: &Point| {
+            let (time, stopped) = (point.time(), point.stopped.iter().copied().reduce(f64::max));
+            MeasuredLimit {
+                memory: point.memory,
+                time: Some(time).filter(|time| time.is_finite()).or(stopped),
+                stopped: time.is_infinite() && stopped.is_some(),
+                fetched: point.fetched.iter().copied().reduce(f64::min),
+            }
         };
         let mut limits: Vec<MeasuredLimit> = self.points.iter().map(limit).collect();
         limits.sort_by_key(|limit| limit.memory);
         Finding {
-            what: What::LeastMemory { program: program.to_owned(), limits },
+            what: What::LeastMemory { program: program.to_owned(), limits, early: knee.early },
             run: name.to_owned(),
             severity: Severity::Info,
             figures,
@@ -250,17 +410,20 @@ mod tests {
     use pagelab_experiment::experiments::Command;
     use proptest::prelude::*;
 
-    /// A program that needs 50 MiB, is killed below 10, and ends with this status.
+    const EFFORT: Effort = Effort { give_up: 2.0, budget: 10.0, repeat: 1 };
+    const UNBOUNDED: Effort = Effort { give_up: f64::INFINITY, budget: f64::INFINITY, repeat: 1 };
+
+    /// A program that needs 50 MiB, is killed below 20, and ends with this status.
     fn swept(status: f64) -> Result<(Search, Knee), SearchError> {
         let experiment = Experiment::Command(Command::new(vec!["sort".into()]));
-        let mut search = Search::new(1 << 20, 256 << 20, 4096)?;
+        let mut search = Search::new(1 << 20, 256 << 20, 4096, UNBOUNDED)?;
         loop {
             let memory = match search.next()? {
                 Next::Found(knee) => return Ok((search, knee)),
                 Next::Measure(memory) => memory,
             };
-            if memory < 10 << 20 {
-                search.killed(memory);
+            if memory < 20 << 20 {
+                search.killed(memory, 1e8);
                 continue;
             }
             let short = memory < 50 << 20;
@@ -269,7 +432,7 @@ mod tests {
                 ("faults.major", &[if short { 900.0 } else { 0.0 }]),
                 ("command.status", &[status]),
             ];
-            search.measured(memory, &run("s", experiment.clone(), "host", metrics))?;
+            search.measured(memory, &run("s", experiment.clone(), "host", metrics), None, 1e9)?;
         }
     }
 
@@ -280,7 +443,7 @@ mod tests {
         assert!(found.figure("memory.enough").unwrap().value >= f64::from(50 << 20));
         assert!(found.figure("memory.too-little").unwrap().value < f64::from(50 << 20));
         let What::LeastMemory { limits, .. } = &found.what else { panic!("{found:?}") };
-        assert_eq!((limits[0].memory, limits[0].time), (1 << 20, None), "killed");
+        assert_eq!((limits[0].memory, limits[0].time), (16 << 20, None), "killed");
         assert_eq!(limits.last().unwrap().time, Some(1e9));
     }
 
@@ -291,11 +454,11 @@ mod tests {
 
     #[test]
     fn what_is_no_sweep() {
-        assert_eq!(Search::new(4096, 1, 4096).unwrap_err(), SearchError::NoRange(4096, 1));
-        assert_eq!(Search::new(100, 8192, 4096).unwrap_err(), SearchError::NoRange(100, 8192));
-        let mut search = Search::new(4096, 8192, 4096).unwrap();
-        search.killed(8192);
-        assert_eq!(search.next().unwrap_err(), SearchError::KilledAtMost(8192));
+        assert_eq!(Search::new(4096, 1, 4096, EFFORT).unwrap_err(), SearchError::NoRange(4096, 1));
+        assert_eq!(Search::new(100, 8192, 4096, EFFORT).unwrap_err(), SearchError::NoRange(100, 8192));
+        let mut search = Search::new(4096, 8192, 4096, EFFORT).unwrap();
+        search.killed(8192, 1e9);
+        assert_eq!(search.next().unwrap_err(), SearchError::NoEndAtMost(8192));
     }
 
     fn search(least: u64, most: u64, time: impl Fn(u64) -> Vec<f64>) -> (Knee, usize) {
@@ -326,8 +489,72 @@ mod tests {
         let (knee, _) = search(1 << 20, 1 << 30, |m| if m >= 50 << 20 { vec![5.0] } else { vec![] });
         assert!(knee.too_little.unwrap() < 50 << 20);
         let (knee, measured) = search(1 << 20, 1 << 30, |_| vec![5.0]);
-        assert_eq!((knee.enough, knee.too_little, measured), (1 << 20, None, 2));
+        assert_eq!((knee.enough, knee.too_little), (1 << 20, None));
+        assert!(measured <= 10, "{measured}");
         assert_eq!(next(&[Point { memory: 1 << 30, ..Point::default() }], 1, 1 << 30, 4096), None);
+        // What was charged under the most memory tells that even the least is not met.
+        let point = |memory| Point { memory, times: vec![5.0], charged: vec![8e5], ..Point::default() };
+        let mut points = vec![point(1 << 30)];
+        assert_eq!(next(&points, 1 << 20, 1 << 30, 4096), Some(Next::Measure(1 << 20)));
+        points.push(point(1 << 20));
+        assert!(matches!(next(&points, 1 << 20, 1 << 30, 4096), Some(Next::Found(k)) if k.enough == 1 << 20));
+    }
+
+    /// A sweep over a program that takes a second by itself, and set-up, with `need` bytes, and pages without an end
+    /// below: (what it took in ns, the knee, limits measured).
+    fn bounded(need: u64, least: u64, most: u64, effort: Effort) -> (f64, Knee, usize) {
+        let experiment = Experiment::Command(Command::new(vec!["sort".into()]));
+        let mut search = Search::new(least, most, 4096, effort).unwrap();
+        let mut took = 0.0;
+        loop {
+            let memory = match search.next().unwrap() {
+                Next::Found(knee) => return (took, knee, search.points.len()),
+                Next::Measure(memory) => memory,
+            };
+            let slowdown = 1.0 + 200.0 * (need as f64 / memory as f64 - 1.0).max(0.0);
+            let (time, deadline) = (1e9 * slowdown, search.deadline().unwrap_or(f64::INFINITY));
+            let fetched = if slowdown > 1.0 { 1e5 } else { 0.0 };
+            let mut run = run(
+                "s",
+                experiment.clone(),
+                "host",
+                &[("time.elapsed", &[time.min(deadline)]), ("faults.major", &[fetched])],
+            );
+            let stopped = (time > deadline).then_some(deadline);
+            if stopped.is_some() {
+                run.repetitions[0].outcome = Outcome::Interrupted;
+            }
+            let spent = 1e8 + time.min(deadline);
+            took += spent;
+            search.measured(memory, &run, stopped, spent).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_sweep_ends_within_ten_times_the_program_and_names_a_stopped_limit() {
+        for (need, least, most) in
+            [(100, 16, 256), (20, 16, 256), (250, 16, 256), (300, 32, 2048), (33, 1, 4096)]
+        {
+            let (took, knee, _) = bounded(need << 20, least << 20, most << 20, EFFORT);
+            assert!(took <= 10.0 * 1.1e9, "{took} ns for {need} of {least} to {most} MiB");
+            let too_little = knee.too_little.expect("a limit that was stopped is too little");
+            assert!(too_little < need << 20 && need << 20 <= knee.enough, "{need} MiB: {knee:?}");
+            assert!(knee.enough as f64 / too_little as f64 <= 1.7, "{need} MiB: {knee:?}");
+        }
+        // With time enough it ends by itself.
+        let (_, knee, _) = bounded(300 << 20, 32 << 20, 2 << 30, Effort { budget: 30.0, ..EFFORT });
+        assert!(!knee.early && knee.enough as f64 / knee.too_little.unwrap() as f64 <= PRECISION, "{knee:?}");
+        let (took, knee, measured) = bounded(300 << 20, 32 << 20, 2 << 30, Effort { budget: 1.0, ..EFFORT });
+        assert!(knee.early && measured == 1 && knee.too_little.is_none() && took < 1.2e9, "{knee:?}");
+    }
+
+    #[test]
+    fn limits_between_have_short_names() {
+        for (bytes, name) in
+            [(45_300_000, 43 << 20), (759_000_000, 720 << 20), (70_000, 69_632), (5000, 4096)]
+        {
+            assert_eq!(named(bytes, 4096), name, "{bytes}");
+        }
     }
 
     #[test]
@@ -375,6 +602,7 @@ mod tests {
             times: vec![time],
             fetched: vec![0.0],
             charged: vec![charged],
+            ..Point::default()
         };
         let mut points = vec![point(256, 1.0, 30.0), point(64, 1.5, 40.0)];
         let enough = |next| matches!(next, Some(Next::Found(Knee { enough: 64, too_little: None, .. })));
@@ -409,6 +637,15 @@ mod tests {
             assert!(points.len() < 40, "{points:?}");
         };
         assert!(knee.enough <= 19 << 20 && knee.too_little.unwrap() >= 15 << 20, "{knee:?}");
+    }
+
+    #[test]
+    fn a_stopped_limit_that_fetched_nothing_is_measured_again() {
+        let top = Point { memory: 256, times: vec![1.0], fetched: vec![0.0], ..Point::default() };
+        let stopped = Point { memory: 64, stopped: vec![2.0], fetched: vec![0.0], ..Point::default() };
+        assert_eq!(next(&[top.clone(), stopped.clone()], 64, 256, 1), Some(Next::Measure(64)));
+        let paging = Point { fetched: vec![900.0], ..stopped };
+        assert_eq!(next(&[top, paging], 64, 256, 1), Some(Next::Measure(128)));
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_analysis::findings::Assessment;
 use pagelab_analysis::groups;
-use pagelab_report::{comparisons, ladder, runs};
+use pagelab_report::{comparisons, findings, ladder, runs};
 
 use crate::context::Context;
 use crate::output::{say, sentences, text};
@@ -23,7 +23,7 @@ pub enum Detail {
 
 /// Prints what `pagelab run` ends with: the figures, the comparisons, the verdict, and where everything is.
 pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, context: &Context) {
-    let Assessment { runs: list, findings, comparisons: compared, .. } = assessment;
+    let Assessment { runs: list, findings: found, comparisons: compared, .. } = assessment;
     if detail == Detail::Full {
         // Of several experiments there are too many figures to print them all.
         let many = groups(list).len() > 1;
@@ -35,7 +35,11 @@ pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, conte
         text(&comparisons::terminal_all(compared, many, &context.style));
         text(&ladder::terminal(&assessment.ladder, &context.style));
     }
-    text(&runs::verdict(findings, &context.style));
+    text(&runs::verdict(found, &context.style));
+    for table in found.iter().filter_map(findings::limits) {
+        say!();
+        text(&runs::text_table(&table, &context.style));
+    }
     let names: Vec<&str> = list.iter().map(|run| run.header.name.as_str()).collect();
     say!();
     sentences(

@@ -1,81 +1,135 @@
 //! `pagelab run command --sweep-memory LO..HI`: one run for each memory limit that the search asks for.
 
+use std::time::Instant;
+
 use anyhow::{Result, anyhow};
 use pagelab_analysis::finding::Finding;
-use pagelab_analysis::least_memory::{Next, Search, SearchError};
+use pagelab_analysis::least_memory::{Effort, Next, Search, SearchError};
+use pagelab_experiment::experiments::Command;
 use pagelab_experiment::setting::Limit;
-use pagelab_experiment::{Experiment, Failure, Request, Run, Setting, Size, TargetSpec};
-use pagelab_report::text::bytes;
+use pagelab_experiment::{Experiment, Failure, FailureKind, Request, Run, Setting, Size, TargetSpec};
+use pagelab_report::text::{bytes, duration};
 
 use crate::context::Context;
 use crate::failure::usage;
+use crate::output::remark;
 use crate::performance::{self, Performed, Planned};
 
-/// Repetitions under each limit unless told otherwise: a median needs three.
-pub const REPEAT: u32 = 3;
+/// Repetitions under each limit unless told otherwise: the search measures again what it doubts.
+pub const REPEAT: u32 = 1;
 
-/// Performs the search between two sizes; the runs, and what they say.
-///
-/// # Errors
-/// When the program cannot be run at all or fails, or the notebook cannot be written.
-pub fn sweep(
-    experiment: &Experiment,
-    (least, most): (Size, Size),
-    name: Option<&str>,
-    target: &TargetSpec,
-    setting: &Setting,
-    repeat: u32,
-    context: &Context,
-) -> Result<(Performed, Option<Finding>)> {
-    let page = pagelab_live::region::page_size() as u64;
-    let no_answer = |error: SearchError| match error {
-        SearchError::NoRange(..) => usage(format!("--sweep-memory: {error}")),
-        _ => anyhow!(error).context("--sweep-memory"),
-    };
-    let mut search = Search::new(least.bytes(page), most.bytes(page), page).map_err(no_answer)?;
-    let mut runs: Vec<Run> = Vec::new();
-    loop {
-        let memory = match search.next() {
-            Ok(Next::Measure(memory)) => memory,
-            Ok(Next::Found(knee)) => {
-                let finding = search.finding(&knee, &program(experiment), name.unwrap_or("command"));
-                return Ok((Performed { runs, failure: None }, Some(finding)));
-            }
-            Err(error) => return Ok((Performed { runs, failure: Some(no_answer(error)) }, None)),
+/// A sweep over memory limits of one program on one target.
+pub struct Sweep<'a> {
+    /// The program; its sizes, and how long it may take.
+    pub command: &'a Command,
+    /// What the runs' names begin with.
+    pub name: Option<&'a str>,
+    /// The target.
+    pub target: &'a TargetSpec,
+    /// The conditions besides the limit.
+    pub setting: &'a Setting,
+    /// Repetitions under each limit.
+    pub repeat: u32,
+}
+
+impl Sweep<'_> {
+    /// Performs the search between the two `sizes`; the runs, and what they say.
+    ///
+    /// # Errors
+    /// When the program cannot be run at all or fails, or the notebook cannot be written.
+    pub fn perform(&self, sizes: (Size, Size), context: &Context) -> Result<(Performed, Option<Finding>)> {
+        let page = pagelab_live::region::page_size() as u64;
+        let effort = Effort {
+            give_up: self.command.give_up.unwrap_or(Command::GIVE_UP),
+            budget: self.command.budget.unwrap_or(Command::BUDGET),
+            repeat: self.repeat,
         };
-        let size = Size::Bytes(memory);
-        let setting = Setting { memory: Some(Limit::Of(size)), ..setting.clone() };
-        // A limit that is measured again is another run.
-        let before = runs.iter().filter(|run| run.header.setting.limit() == Some(size)).count();
-        let point_name = name.map(|name| {
+        let no_answer = |error: SearchError| match error {
+            SearchError::NoRange(..) => usage(format!("--sweep-memory: {error}")),
+            _ => anyhow!(error).context("--sweep-memory"),
+        };
+        let (least, most) = (sizes.0.bytes(page), sizes.1.bytes(page));
+        let mut search = Search::new(least, most, page, effort).map_err(no_answer)?;
+        let mut runs: Vec<Run> = Vec::new();
+        let program = self.command.program.first().map_or("", String::as_str);
+        loop {
+            let memory = match search.next() {
+                Ok(Next::Measure(memory)) => memory,
+                Ok(Next::Found(knee)) => {
+                    let finding = search.finding(&knee, program, self.name.unwrap_or("command"));
+                    return Ok((Performed { runs, failure: None }, Some(finding)));
+                }
+                Err(error) => return Ok((Performed { runs, failure: Some(no_answer(error)) }, None)),
+            };
+            // A limit that is measured again is another run.
+            let size = Some(Size::Bytes(memory));
+            let before = runs.iter().filter(|run| run.header.setting.limit() == size).count();
+            let mut plans = [self.plan(memory, before, search.deadline())?];
+            let began = Instant::now();
+            let done = performance::perform(&mut plans, self.repeat, context)?;
+            let spent = began.elapsed().as_nanos() as f64;
+            let kind = done.failure.as_ref().and_then(|e| e.downcast_ref::<Failure>()).map(|f| &f.kind);
+            let measured = match (&done.failure, kind) {
+                (None, _) => measured(&mut search, memory, &done.runs, None, spent),
+                (Some(_), Some(FailureKind::OutOfMemory { .. })) => {
+                    search.killed(memory, spent);
+                    Ok(())
+                }
+                (Some(_), Some(FailureKind::TimedOut { .. })) => {
+                    let stopped = done.runs.iter().flat_map(|run| &run.repetitions).next_back();
+                    let stopped = stopped.and_then(|r| r.observations.metric("time.elapsed"));
+                    measured(&mut search, memory, &done.runs, stopped, spent)
+                }
+                _ => {
+                    runs.extend(done.runs);
+                    return Ok((Performed { runs, failure: done.failure }, None));
+                }
+            };
+            let first = runs.is_empty();
+            runs.extend(done.runs);
+            if let Err(error) = measured {
+                return Ok((Performed { runs, failure: Some(no_answer(error)) }, None));
+            }
+            if let (true, false, Some(estimate)) = (first, context.quiet, search.estimate()) {
+                remark!(
+                    "{program} takes {} under {}; up to {} more limits, {} at most ({} times that)",
+                    duration(estimate.own),
+                    bytes(most as f64),
+                    estimate.limits,
+                    duration(estimate.at_most),
+                    effort.budget * f64::from(self.repeat)
+                );
+            }
+        }
+    }
+
+    /// The run under the greatest of the `sizes`, with which the sweep begins.
+    ///
+    /// # Errors
+    /// What the target does not honour.
+    pub fn first(&self, sizes: (Size, Size)) -> Result<Planned> {
+        self.plan(sizes.1.bytes(pagelab_live::region::page_size() as u64), 0, None)
+    }
+
+    /// A run under one limit, which was measured `before` times before; the program is stopped after `deadline` ns.
+    fn plan(&self, memory: u64, before: usize, deadline: Option<f64>) -> Result<Planned> {
+        let setting = Setting { memory: Some(Limit::Of(Size::Bytes(memory))), ..self.setting.clone() };
+        let name = self.name.map(|name| {
             let ordinal = if before == 0 { String::new() } else { format!("-{}", before + 1) };
             format!("{name}-{}{ordinal}", bytes(memory as f64).replace(' ', ""))
         });
-        let request = Request::new(experiment.clone(), setting);
-        let mut plans = [Planned::new(point_name, &request, target)?];
-        let done = performance::perform(&mut plans, repeat, context)?;
-        let measured = match &done.failure {
-            None => done.runs.iter().try_for_each(|run| search.measured(memory, run)),
-            Some(error) if error.downcast_ref::<Failure>().is_some_and(Failure::is_out_of_memory) => {
-                search.killed(memory);
-                Ok(())
-            }
-            Some(_) => {
-                runs.extend(done.runs);
-                return Ok((Performed { runs, failure: done.failure }, None));
-            }
-        };
-        runs.extend(done.runs);
-        if let Err(error) = measured {
-            return Ok((Performed { runs, failure: Some(no_answer(error)) }, None));
-        }
+        let seconds = [deadline.map(|ns| ns / 1e9), self.command.timeout].into_iter().flatten();
+        let command = Command { timeout: seconds.reduce(f64::min), ..self.command.clone() };
+        Planned::new(name, &Request::new(Experiment::Command(command), setting), self.target)
     }
 }
 
-/// What is run.
-fn program(experiment: &Experiment) -> String {
-    match experiment {
-        Experiment::Command(command) => command.program.first().cloned().unwrap_or_default(),
-        other => other.name().to_owned(),
-    }
+fn measured(
+    search: &mut Search,
+    memory: u64,
+    runs: &[Run],
+    stopped: Option<f64>,
+    spent: f64,
+) -> Result<(), SearchError> {
+    runs.iter().try_for_each(|run| search.measured(memory, run, stopped, spent))
 }

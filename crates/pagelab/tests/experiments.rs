@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         each_is_performed_kept_and_judged_in_a_sentence;
         two_runs_of_one_experiment_compare;
         a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with: LIMITS;
+        a_sweep_ends_within_ten_times_the_program: LIMITS;
         a_sweep_over_a_failing_program_is_an_error: LIMITS;
         a_served_clock_is_a_reference;
         wrong_parameters_and_missing_programs_are_usage_errors;
@@ -69,16 +70,20 @@ fn two_runs_of_one_experiment_compare() {
     assert!(text.contains("forks.rate") && text.contains("fork.cost"), "{text}");
 }
 
-fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
-    let lab = Lab::new();
-    // Sorted in memory: sort needs the lines and its index, some 2.5 times the file.
-    let mut file = std::fs::File::create(lab.path("numbers")).unwrap();
+/// A file of numbers in no order.
+fn numbers(lab: &Lab) {
+    let mut file = std::io::BufWriter::new(std::fs::File::create(lab.path("numbers")).unwrap());
     let mut state = 1_u64;
     for _ in 0..250_000 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         writeln!(file, "{:020}", state >> 4).unwrap();
     }
-    drop(file);
+}
+
+fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
+    let lab = Lab::new();
+    // Sorted in memory: sort needs the lines and its index, some 2.5 times the file.
+    numbers(&lab);
     let sort = "-- sort --parallel=1 -S 256M numbers -o /dev/null";
     let text = joined(&run(&lab, &format!("command --sweep-memory 8M..256M --repeat 2 --name s {sort}")));
     let sentence = text.split("for full speed").next().unwrap().rsplit("s: sort needs ").next().unwrap();
@@ -88,6 +93,33 @@ fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
     // A program that needs nothing is at full speed everywhere.
     let text = joined(&run(&lab, "command --sweep-memory 32M..64M --repeat 2 --name t -- sleep 0.2"));
     assert!(text.contains("sleep runs at full speed") && text.contains("even at 32 MiB"), "{text}");
+}
+
+/// The program refers to 32 MiB at random: a limit that is too small makes a second minutes.
+fn a_sweep_ends_within_ten_times_the_program() {
+    let lab = Lab::new();
+    let program = format!(
+        "-- {} run mapanon --pages 8192 --references 3000000 --pattern uniform --memory none --report none \
+         --notebook inner.db",
+        env!("CARGO_BIN_EXE_pagelab")
+    );
+    let run_one = |name: &str| {
+        let started = std::time::Instant::now();
+        run(&lab, &format!("command --memory 256M --name {name} {program}"));
+        started.elapsed()
+    };
+    let alone = run_one("a");
+    let started = std::time::Instant::now();
+    let output = lab.output(&format!("run --report none command --sweep-memory 4M..256M --name s {program}"));
+    let took = started.elapsed();
+    let alone = alone.max(run_one("b"));
+    let text = joined(&String::from_utf8(output.stdout).unwrap());
+    let said = joined(&String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success() && said.contains("more limits"), "{said}");
+    // Where other load makes a run longer than the one that the sweep went by, it is that much longer.
+    assert!(took < alone * 15, "{took:?} beside {alone:?} alone: {text}");
+    assert!(text.contains("knee") && text.contains("over ") && text.contains("--give-up"), "{text}");
+    assert!(!text.contains("does not count"), "{text}");
 }
 
 fn a_sweep_over_a_failing_program_is_an_error() {

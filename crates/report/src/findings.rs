@@ -6,7 +6,8 @@ use pagelab_analysis::vmtest::{Cause, Knee};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Outcome, Size};
 
-use crate::text::{bytes, count, duration, ratio, value};
+use crate::TextTable;
+use crate::text::{DASH, bytes, count, duration, ratio, value};
 
 /// The finding as one sentence, without its run's name and a full stop.
 pub fn text(finding: &Finding) -> String {
@@ -24,7 +25,7 @@ pub fn text(finding: &Finding) -> String {
         What::Latencies => latencies(finding),
         What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
         What::Program { program, limit } => program_time(finding, program, *limit),
-        What::LeastMemory { program, limits } => least_memory(finding, program, limits),
+        What::LeastMemory { program, limits, early } => least_memory(finding, program, limits, *early),
         What::Recording => recording(finding),
         What::Curve { stream } => curve(finding, stream),
         What::WorkingSet { of } => working_set(finding, of),
@@ -365,17 +366,22 @@ fn program_time(finding: &Finding, program: &str, limit: Option<Size>) -> String
     parts.join("; ")
 }
 
-fn least_memory(finding: &Finding, program: &str, limits: &[MeasuredLimit]) -> String {
-    let time = |ns: Option<f64>| ns.map_or_else(|| "OOM-killed".to_owned(), duration);
+fn least_memory(finding: &Finding, program: &str, limits: &[MeasuredLimit], early: bool) -> String {
     let enough = shown(finding, "memory.enough");
     let full = shown(finding, "time.full");
+    let lowest = limits.first().map(|limit| limit.memory as f64);
     let mut text = match finding.figure("memory.too-little") {
-        None => format!(
-            "{program} runs at full speed ({full}) even at {enough}: sweep from less to find the knee"
-        ),
+        None if finding.figure("memory.enough").map(|f| f.value) == lowest => {
+            format!(
+                "{program} runs at full speed ({full}) even at {enough}: sweep from less to find the knee"
+            )
+        }
+        None => {
+            format!("{program} needs at most {enough} for full speed ({full}); no lower limit was measured")
+        }
         Some(too_little) => {
             let below = limits.iter().find(|limit| limit.memory as f64 == too_little.value);
-            let below = below.map_or_else(String::new, |limit| format!(" ({})", time(limit.time)));
+            let below = below.map_or_else(String::new, |limit| format!(" ({})", limit_time(limit)));
             format!(
                 "{program} needs {enough} for full speed (fastest {full}, and up to {} counts as that); the knee is between {}{below} and {enough}",
                 shown(finding, "time.allowed"),
@@ -383,10 +389,54 @@ fn least_memory(finding: &Finding, program: &str, limits: &[MeasuredLimit]) -> S
             )
         }
     };
-    let each: Vec<String> =
-        limits.iter().map(|l| format!("{} {}", bytes(l.memory as f64), time(l.time))).collect();
-    text += &format!("; fastest time under each limit: {}", each.join(", "));
+    if early {
+        let spent = shown(finding, "time.sweep");
+        text += &format!("; ended after {spent} as --budget says: a greater one narrows the interval");
+    }
     text
+}
+
+/// What a program took under a limit.
+fn limit_time(limit: &MeasuredLimit) -> String {
+    match (limit.time, limit.stopped) {
+        (None, _) => "OOM-killed".to_owned(),
+        (Some(ns), false) => duration(ns),
+        (Some(ns), true) => format!("over {}", duration(ns)),
+    }
+}
+
+/// The limits of a sweep over memory, the knee marked; nothing of other findings.
+pub fn limits(finding: &Finding) -> Option<TextTable> {
+    let What::LeastMemory { program, limits, .. } = &finding.what else { return None };
+    let value_of = |name: &str| finding.figure(name).map(|figure| figure.value);
+    let (enough, too_little) = (value_of("memory.enough"), value_of("memory.too-little"));
+    let full = value_of("time.full").filter(|&full| full > 0.0);
+    let row = |limit: &MeasuredLimit| {
+        let memory = Some(limit.memory as f64);
+        let over = if limit.stopped { "over " } else { "" };
+        let slowdown = limit.time.zip(full).map(|(time, full)| format!("{over}{}", ratio(time / full)));
+        let mark = match (memory == enough, memory <= too_little) {
+            (true, _) if too_little.is_some() => "< knee: the least at full speed",
+            (true, _) => "< the least measured at full speed",
+            (_, true) if limit.stopped => "too little (stopped: --give-up)",
+            (_, true) => "too little",
+            _ => "",
+        };
+        vec![
+            bytes(limit.memory as f64),
+            limit_time(limit),
+            slowdown.unwrap_or_else(|| DASH.to_owned()),
+            value(limit.fetched, Unit::Count),
+            mark.to_owned(),
+        ]
+    };
+    Some(TextTable {
+        title: format!("Time of {program} against the memory limit"),
+        headings: ["limit", "fastest", "slowdown", "pages fetched", ""].map(str::to_owned).to_vec(),
+        rows: limits.iter().map(row).collect(),
+        remarks: Vec::new(),
+        warnings: Vec::new(),
+    })
 }
 
 fn recording(finding: &Finding) -> String {

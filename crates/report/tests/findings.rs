@@ -2,7 +2,7 @@
 
 use pagelab_analysis::comparison::compare;
 use pagelab_analysis::findings::{assess, assess_sweep};
-use pagelab_analysis::least_memory::{Next, Search};
+use pagelab_analysis::least_memory::{Effort, Next, Search};
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{
     Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Recording, Seqread, Vmtest,
@@ -288,23 +288,35 @@ fn a_recording_shows_figures() {
 #[test]
 fn a_sweep_over_memory_in_words() {
     let command = Experiment::Command(Command::new(vec!["sort".into()]));
-    let mut search = Search::new(8 << 20, 64 << 20, 4096).unwrap();
+    let effort = Effort { give_up: 2.0, budget: 9.0, repeat: 1 };
+    let mut search = Search::new(2 << 20, 64 << 20, 4096, effort).unwrap();
     let knee = loop {
         match search.next().unwrap() {
             Next::Found(knee) => break knee,
-            Next::Measure(memory) if memory < 10 << 20 => search.killed(memory),
+            Next::Measure(memory) if memory < 12 << 20 => search.killed(memory, 1e8),
+            Next::Measure(memory) if memory < 20 << 20 => {
+                let metrics: [(&str, &[f64]); 2] = [("time.elapsed", &[2e9]), ("faults.major", &[2000.0])];
+                search
+                    .measured(memory, &run("s", command.clone(), "host", &metrics, &[]), Some(2e9), 2e9)
+                    .unwrap();
+            }
             Next::Measure(memory) => {
                 let short = memory < 30 << 20;
                 let metrics: [(&str, &[f64]); 2] = [
-                    ("time.elapsed", if short { &[3e9] } else { &[1e9] }),
+                    ("time.elapsed", if short { &[1.6e9] } else { &[1e9] }),
                     ("faults.major", if short { &[900.0] } else { &[0.0] }),
                 ];
-                search.measured(memory, &run("s", command.clone(), "host", &metrics, &[])).unwrap();
+                let time = metrics[0].1[0];
+                search
+                    .measured(memory, &run("s", command.clone(), "host", &metrics, &[]), None, time)
+                    .unwrap();
             }
         }
     };
     let assessment = assess_sweep(&[], Some(search.finding(&knee, "sort", "s")));
-    insta::assert_snapshot!(runs::verdict(&assessment.findings, &STYLE));
+    let table = findings::limits(&assessment.findings[0]).unwrap();
+    let text = runs::verdict(&assessment.findings, &STYLE) + "\n" + &runs::text_table(&table, &STYLE);
+    insta::assert_snapshot!(text);
 }
 
 fn compared(a: &[f64], b: &[f64], targets: (&str, &str)) -> String {

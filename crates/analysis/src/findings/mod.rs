@@ -8,7 +8,7 @@ mod reads;
 mod streams;
 
 use pagelab_experiment::observation::{Level as NoteLevel, Table};
-use pagelab_experiment::{Experiment, Outcome, Run};
+use pagelab_experiment::{Experiment, FailureKind, Outcome, Run};
 
 pub use self::clock::verdict as clock_verdict;
 use crate::comparison::{Comparison, against_first};
@@ -39,9 +39,18 @@ pub fn assess<'a>(runs: &[&'a Run]) -> Assessment<'a> {
     Assessment { runs: runs.to_vec(), findings, comparisons: compared(runs), ladder }
 }
 
-/// What a sweep over memory found, and what spoils its runs; they are not compared pair by pair.
+/// What a sweep over memory found, and what spoils its runs; they are not compared pair by pair. That a program was
+/// killed or stopped under a limit is what a sweep is to find out, and spoils nothing where it found something.
 pub fn assess_sweep<'a>(runs: &[&'a Run], found: Option<Finding>) -> Assessment<'a> {
-    let findings = found.into_iter().chain(spoiling(runs)).collect();
+    let expected = |finding: &Finding| match &finding.what {
+        What::NotPerformed { outcome: Outcome::Failed(failure), .. } => {
+            matches!(failure.kind, FailureKind::OutOfMemory { .. } | FailureKind::TimedOut { .. })
+        }
+        _ => false,
+    };
+    let whole = found.is_some();
+    let spoiling = spoiling(runs).into_iter().filter(|finding| !(whole && expected(finding)));
+    let findings = found.into_iter().chain(spoiling).collect();
     Assessment { runs: runs.to_vec(), findings, comparisons: Vec::new(), ladder: Vec::new() }
 }
 

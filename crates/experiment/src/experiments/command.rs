@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::Footprint;
-use crate::declaration::{self, displayed};
+use crate::declaration::{self, Refusal, displayed};
 use crate::size::Size;
 use crate::sizes::{Sizes, SizesError};
 
 /// The parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Command {
     /// ms between two looks at the program's memory
@@ -24,11 +24,30 @@ pub struct Command {
     #[arg(long, value_name = "LO..HI", value_parser = range)]
     #[serde(skip)]
     pub sweep_memory: Option<(Size, Size)>,
+    /// Of a sweep: stop the program under a limit once it has run so many times as long as at full speed [default: 2]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory")]
+    #[serde(skip)]
+    pub give_up: Option<f64>,
+    /// Of a sweep: how long it may take, in times that the program takes by itself [default: 10]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory")]
+    #[serde(skip)]
+    pub budget: Option<f64>,
+    /// Stop the program after so many seconds; such a repetition does not count
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<f64>,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<String>,
 }
 displayed!(Command);
+
+impl PartialEq for Command {
+    /// Whether they do the same. A time-out changes nothing of a repetition that counts, and a sweep is many runs.
+    fn eq(&self, other: &Self) -> bool {
+        let of = |command: &Self| (command.sample, command.most, command.allow_failure);
+        of(self) == of(other) && self.program == other.program
+    }
+}
 
 impl Default for Command {
     /// Without a program, which the command line cannot do without.
@@ -56,7 +75,22 @@ fn range(text: &str) -> Result<(Size, Size), RangeError> {
     }
 }
 
+fn factor(text: &str) -> Result<f64, Refusal> {
+    let factor = text.parse().ok().filter(|&factor: &f64| factor.is_finite() && factor > 1.0);
+    factor.ok_or_else(|| Refusal::new("write a number above 1, such as 2"))
+}
+
+fn seconds(text: &str) -> Result<f64, Refusal> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=1e7).contains(seconds));
+    seconds.ok_or_else(|| Refusal::new("write seconds, from 0.001"))
+}
+
 impl Command {
+    /// How much longer than at full speed a program may run under a limit of a sweep before it is stopped.
+    pub const GIVE_UP: f64 = 2.0;
+    /// How long a sweep may take, in times that the program takes by itself.
+    pub const BUDGET: f64 = 10.0;
+
     /// `program` with the defaults.
     pub fn new(program: Vec<String>) -> Self {
         Self { program, ..Self::default() }

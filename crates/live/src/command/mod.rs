@@ -17,7 +17,7 @@ use pagelab_experiment::build::{Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, FailureKind, Recorder};
 
 use self::tree::WorkingSets;
 use crate::cgroup::Group;
@@ -82,18 +82,23 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
         (name::MEMORY_PEAK, Some(sampled.max(rusage::children_peak() as f64))),
         (name::MEMORY_CHARGED_PEAK, peak(|l| l.charged)),
         (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
-        (name::COMMAND_STATUS, watched.status.code().map(f64::from)),
+        (name::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
     metrics(recorder, figures.into_iter().chain(measured.pressure()))?;
     report(&watched.looks, recorder)?;
     measured.states(Whose::Descendants, None, recorder)?;
     measured.note_scope(recorder)?;
-    match watched.status.success() {
-        true => Ok(()),
-        false if command.allow_failure => {
-            note(recorder, Level::Warning, format!("{name} ended with {}", watched.status))
+    match watched.status {
+        None => {
+            let seconds = watched.elapsed.as_secs_f64();
+            let kind = FailureKind::TimedOut { seconds: seconds.ceil() as u64 };
+            Err(Failure::new(kind, format!("{name} was stopped after {seconds:.2} s (--timeout)")))
         }
-        false => Err(Failure::program(name, watched.status)),
+        Some(status) if status.success() => Ok(()),
+        Some(status) if command.allow_failure => {
+            note(recorder, Level::Warning, format!("{name} ended with {status}"))
+        }
+        Some(status) => Err(Failure::program(name, status)),
     }
 }
 
@@ -110,7 +115,8 @@ impl Drop for Running {
 struct Watched {
     looks: Vec<Look>,
     elapsed: Duration,
-    status: ExitStatus,
+    /// How it ended; `None`: it was stopped.
+    status: Option<ExitStatus>,
 }
 
 fn watch(
@@ -130,6 +136,7 @@ fn watch(
     let mut looks = Vec::new();
     let mut step = Duration::from_millis(command.sample.max(1));
     let mut next = begun + step;
+    let timeout = command.timeout.map(Duration::from_secs_f64);
     let mut number = 0;
     loop {
         if let Some(status) = running.0.try_wait().map_err(failed("waiting for the program"))? {
@@ -138,7 +145,14 @@ fn watch(
             if let (true, Some(limit)) = (kills() > killed, place.limit()) {
                 return Err(Failure::out_of_memory(limit));
             }
-            return Ok(Watched { looks, elapsed, status });
+            return Ok(Watched { looks, elapsed, status: Some(status) });
+        }
+        if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
+            let elapsed = begun.elapsed();
+            tree::kill(pid);
+            let _ = running.0.wait();
+            harness.poll();
+            return Ok(Watched { looks, elapsed, status: None });
         }
         if recorder.interrupted() {
             return Err(Failure::interrupted());
@@ -168,10 +182,11 @@ fn watch(
             }
             next = now + step;
         }
+        let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(begun.elapsed()));
         // Ending is seen within a two-hundredth of what has passed, and within a millisecond at first.
         let nap = (begun.elapsed() / 200).clamp(Duration::from_micros(200), Duration::from_millis(20));
         std::thread::sleep(
-            nap.min(next.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))),
+            nap.min(left).min(next.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))),
         );
     }
 }

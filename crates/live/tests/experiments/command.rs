@@ -6,7 +6,7 @@ use pagelab_experiment::setting::{FileValue, Swap};
 use pagelab_experiment::{Experiment, FailureKind, Setting};
 use pagelab_testing::{LIMITS, Test, tests};
 
-use crate::{column, figure, has_column, limit, perform};
+use crate::{column, figure, has_column, limit, perform, perform_anyway};
 
 pub fn tests() -> Vec<Test> {
     tests! {
@@ -15,6 +15,7 @@ pub fn tests() -> Vec<Test> {
         command_failing_is_said;
         command_has_the_working_set_of_all_its_processes;
         command_killed_inside_its_limit: LIMITS;
+        command_is_stopped_whole_after_its_timeout;
     }
 }
 
@@ -95,4 +96,25 @@ fn command_has_the_working_set_of_all_its_processes() {
     let seen = seen.unwrap();
     let peak = figure(&seen, "memory.working-set.peak");
     assert!(peak > 20e6, "{peak} of 24 MiB");
+}
+
+/// What its stopped processes did is measured; none of them is left.
+fn command_is_stopped_whole_after_its_timeout() {
+    let words = "x=$(head -c 24M /dev/zero | tr '\\0' x); echo $$ > $0; sleep 987.25";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let inner = format!("sh -c \"{}\" {}; true", words.replace('$', "\\$"), file.path().display());
+    let Experiment::Command(command) = shell(&inner) else { unreachable!("made above") };
+    let stopped = Experiment::Command(Command { timeout: Some(1.0), ..command });
+    let started = std::time::Instant::now();
+    let (seen, failed) = perform_anyway(stopped, &Setting::default());
+    assert!(started.elapsed().as_secs() < 30);
+    let failed = failed.unwrap_err();
+    assert!(matches!(failed.kind, FailureKind::TimedOut { seconds: 1 | 2 }), "{failed:?}");
+    assert!(failed.to_string().contains("sh was stopped after 1."), "{failed}");
+    assert!((1e9..3e9).contains(&figure(&seen, "time.elapsed")));
+    assert!(figure(&seen, "faults.minor") > 2000.0, "of the shell's shell");
+    assert_eq!(seen.metric("command.status"), None);
+    let inner = std::fs::read_to_string(file.path()).unwrap();
+    let alive = std::path::Path::new("/proc").join(inner.trim()).exists();
+    assert!(!inner.trim().is_empty() && !alive, "the inner shell {inner}");
 }

@@ -68,11 +68,15 @@ impl Recorder for Memory {
 
 /// What an experiment on the host shows.
 fn perform(experiment: Experiment, setting: &Setting) -> Result<Observations, Failure> {
+    let (seen, performed) = perform_anyway(experiment, setting);
+    performed.map(|()| seen)
+}
+
+/// The same, also of one that fails.
+fn perform_anyway(experiment: Experiment, setting: &Setting) -> (Observations, Result<(), Failure>) {
     let mut memory = Memory::default();
-    Host::new()
-        .plan(&Request::new(experiment, setting.clone()))
-        .map_err(Failure::from)?
-        .perform(&mut memory)?;
+    let plan = Host::new().plan(&Request::new(experiment, setting.clone())).map_err(Failure::from);
+    let performed = plan.and_then(|mut plan| plan.perform(&mut memory));
     for entry in memory.seen.environment.keys() {
         let known = entry.starts_with("set /") || ENVIRONMENT.iter().any(|(name, _)| name == entry);
         assert!(known, "{entry} is not in the catalogue");
@@ -81,7 +85,7 @@ fn perform(experiment: Experiment, setting: &Setting) -> Result<Observations, Fa
         let lengths: Vec<usize> = table.columns.iter().map(|c| rows(&c.values)).collect();
         assert!(lengths.windows(2).all(|w| w[0] == w[1]), "{}: {lengths:?}", table.name);
     }
-    Ok(memory.seen)
+    (memory.seen, performed)
 }
 
 fn rows(values: &pagelab_experiment::observation::Values) -> usize {

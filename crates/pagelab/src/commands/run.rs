@@ -18,7 +18,8 @@ use crate::dry_run;
 use crate::failure::{CommandError, usage};
 use crate::performance::{self, Planned};
 use crate::summary::Detail;
-use crate::{page, suite, summary, sweep};
+use crate::sweep::{self, Sweep};
+use crate::{page, suite, summary};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -118,13 +119,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut repeat = 1;
     match (&arguments.experiment, arguments.study) {
         (Some(experiment), None) => {
-            if let Experiment::Command(Command { sweep_memory: Some(range), .. }) = *experiment {
+            if let Experiment::Command(command @ Command { sweep_memory: Some(sizes), .. }) = experiment {
                 let [target] = targets.as_slice() else {
                     return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
                 };
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
-                let (done, found) =
-                    sweep::sweep(experiment, range, name, target, &conditions.setting, repeat, context)?;
+                let sweep = Sweep { command, name, target, setting: &conditions.setting, repeat };
+                if conditions.dry_run {
+                    return dry_run::print(&[sweep.first(*sizes)?], repeat, conditions.json, context);
+                }
+                let (done, found) = sweep.perform(*sizes, context)?;
                 let runs: Vec<&Run> = done.runs.iter().collect();
                 let assessment = assess_sweep(&runs, found);
                 return finish(&assessment, Detail::Verdict, done.failure, conditions, context);

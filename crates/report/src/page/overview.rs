@@ -79,7 +79,7 @@ pub fn experiments(groups: &[Vec<&Run>]) -> Markup {
 
 /// The plots of a sweep over memory, and its table; nothing of other findings.
 pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
-    let What::LeastMemory { program, limits } = &finding.what else { return None };
+    let What::LeastMemory { program, limits, .. } = &finding.what else { return None };
     let bytes = |name: &str| finding.figure(name).map(|figure| figure.value);
     let mark = bytes("memory.enough").map(|enough| {
         let low = bytes("memory.too-little");
