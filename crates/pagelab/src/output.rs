@@ -13,6 +13,9 @@ use pagelab_report::text::Style;
 pub use pagelab_report::text::wrapped;
 use serde_json::{Value, json};
 
+use crate::context::Context;
+use crate::terminal;
+
 /// The version of every JSON form that pagelab prints; it grows when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -52,6 +55,10 @@ pub fn remark_line(text: fmt::Arguments<'_>) {
 
 /// The same without the program's name.
 fn remark_text(text: &str) {
+    let text = match terminal::error_columns() {
+        Some(width) => wrapped(text, "", "  ", &Style { color: false, width: width.clamp(40, 240) }),
+        None => text.to_owned(),
+    };
     // In one piece, so that remarks of several processes do not mix.
     let _ = Visible::new(io::stderr().lock()).write_all(format!("{text}\n").as_bytes());
 }
@@ -156,6 +163,13 @@ fn unwritten(error: io::Error) -> io::Error {
 /// lines after the first are indented by `rest`.
 pub fn sentences(text: &str, first: &str, rest: &str, style: &Style) {
     say!("{}", wrapped(text, first, rest, style));
+}
+
+/// A line broken at spaces where lines have an end; the lines after the first are indented by `rest`.
+pub fn bounded(line: &str, rest: &str, context: &Context) -> String {
+    let words = line.trim_start();
+    let indent = &line[..line.len() - words.len()];
+    if terminal::bounded() { wrapped(words, indent, rest, &context.style) } else { line.to_owned() }
 }
 
 /// Prints a finished text of several lines.

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
+use pagelab_counters::views::Width;
 use pagelab_report::text::Style;
 
 /// When to print colours.
@@ -24,11 +25,25 @@ pub fn bounded() -> bool {
     columns().is_some()
 }
 
-/// The columns asked for, else the terminal's.
+/// How wide the lines of a view may be that is `whole` columns wide by itself.
+pub fn width(whole: usize) -> Width {
+    Width::of(columns(), whole)
+}
+
+/// The columns asked for, else the terminal's that standard output is.
 fn columns() -> Option<usize> {
+    columns_of(std::io::stdout().is_terminal())
+}
+
+/// The same of standard error.
+pub fn error_columns() -> Option<usize> {
+    columns_of(std::io::stderr().is_terminal())
+}
+
+fn columns_of(terminal: bool) -> Option<usize> {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let seen = || crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
-    asked.or_else(|| std::io::stdout().is_terminal().then(seen).flatten())
+    asked.or_else(|| terminal.then(seen).flatten())
 }
 
 /// The style for standard output.

@@ -24,3 +24,58 @@ fn cell(value: Option<f64>, width: usize, decimals: usize) -> String {
         None => format!("{:>width$} ", "-"),
     }
 }
+
+/// How wide the lines of a view may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// As wide as the view is.
+    Whole,
+    /// At most so many columns, of which a view takes at least [`NARROWEST`].
+    Columns(usize),
+}
+
+/// What a view fits into.
+pub const NARROWEST: usize = 80;
+
+impl Width {
+    /// The columns of a terminal that has so many; None: of none.
+    pub fn of(columns: Option<usize>, whole: usize) -> Self {
+        match columns {
+            Some(columns) if columns < whole => Self::Columns(columns.max(NARROWEST)),
+            _ => Self::Whole,
+        }
+    }
+
+    /// The end of a name that has room beside `taken` columns, or its beginning where that says more.
+    pub fn cut(self, name: &str, taken: usize) -> String {
+        let Self::Columns(columns) = self else { return name.to_owned() };
+        let room = columns.saturating_sub(taken);
+        let length = name.chars().count();
+        if length <= room {
+            return name.to_owned();
+        }
+        // Of a path the end tells which it is.
+        let kept = room.saturating_sub(1);
+        if name.starts_with('/') {
+            ['…'].into_iter().chain(name.chars().skip(length - kept)).collect()
+        } else {
+            name.chars().take(kept).chain(['…']).collect()
+        }
+    }
+}
+
+/// A whole figure in a column, in thousands (`base`) and so on with their letters where it is too long.
+fn fitting(value: Option<f64>, width: usize, base: f64, letters: &[&str]) -> String {
+    let Some(value) = value else { return cell(None, width, 0) };
+    let texts =
+        letters.iter().enumerate().map(|(n, letter)| format!("{:.0}{letter}", value / base.powi(n as i32)));
+    let mut last = String::new();
+    for text in texts {
+        let fits = text.len() <= width;
+        last = text;
+        if fits {
+            break;
+        }
+    }
+    format!("{last:>width$} ")
+}

@@ -7,22 +7,22 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_counters::views::doctor::{self, Level, Report};
+use pagelab_counters::views::memstat::Holder;
 use pagelab_counters::views::prstat::size;
 use serde_json::json;
 
 use super::watcher::{Watcher, accounting};
 use crate::context::Context;
 use crate::interrupt::Interrupt;
-use crate::output::{SCHEMA_VERSION, wrapped};
-use crate::terminal;
+use crate::output::{SCHEMA_VERSION, bounded};
 use crate::ticker::{Interval, Schedule, Ticker};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || echo 'memory is short'\n",
+    before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || logger 'memory is short'\n",
     after_help = "Looks for two seconds and speaks of these. docs/counters.md tells every threshold and its reason.
-Exit status: 0 fine or strained; 1 memory is short."
+Exit status: 0 fine or strained; 1 memory is short, of the machine or of a cgroup as the first line says."
 )]
 pub struct Arguments {
     /// Keep looking, every so many seconds
@@ -62,38 +62,44 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         if arguments.json {
             let time = jiff::Timestamp::now().to_string();
             writeln!(out, "{}", json!({ "schema_version": SCHEMA_VERSION, "time": time, "doctor": report }))?;
-        } else if !context.quiet {
+        } else if context.quiet {
+            // What exit status 1 is about.
+            if report.verdict.level == Level::Short {
+                writeln!(out, "{}", headline(&report))?;
+            }
+        } else {
             if arguments.watch.is_some() {
                 writeln!(out, "{}", jiff::Zoned::now().strftime("%F %T"))?;
             }
             let text = text(&report, watcher.why_no_delays().as_deref(), arguments.watch.is_none());
             for line in text.lines() {
-                let words = line.trim_start();
-                let indent = &line[..line.len() - words.len()];
-                match terminal::bounded() {
-                    true => writeln!(out, "{}", wrapped(words, indent, "      ", &context.style))?,
-                    false => writeln!(out, "{line}")?,
-                }
+                writeln!(out, "{}", bounded(line, "      ", context))?;
             }
         }
         out.flush()?;
         before = now;
         if !ticker.more() {
-            return Ok(if report.level == Level::Short { ExitCode::from(1) } else { ExitCode::SUCCESS });
+            return Ok(if report.verdict.level == Level::Short {
+                ExitCode::from(1)
+            } else {
+                ExitCode::SUCCESS
+            });
         }
     }
 }
 
+/// The answer in a sentence.
+fn headline(report: &Report) -> String {
+    let words = report.verdict.headline();
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{} (looked for {:.1} s).", letters.as_str(), report.seconds)
+}
+
 /// The answer in words.
 fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
-    let mut out = String::new();
-    let verdict = match report.level {
-        Level::Fine => "Memory is not short",
-        Level::Strained => "Memory is strained",
-        Level::Short => "Memory is SHORT",
-    };
-    let _ = writeln!(out, "{verdict} (looked for {:.1} s).", report.seconds);
-    for e in &report.evidence {
+    let mut out = headline(report) + "\n";
+    for e in &report.verdict.evidence {
         let mark = match e.level {
             Level::Fine => ' ',
             Level::Strained => '!',
@@ -107,12 +113,14 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
             (Some(strained), Some(short)) => format!("  (strained from {strained}, short from {short})"),
             _ => String::new(),
         };
-        let _ = writeln!(out, "{mark} {:<32} {value:>9} {}{limits}", e.sign, e.unit);
+        let _ = writeln!(out, "{mark} {:<29} {value:>8} {}{limits}", e.sign, e.unit);
     }
-    for group in &report.limited {
+    for group in &report.verdict.limited {
+        let pressure =
+            group.pressure.map_or_else(String::new, |share| format!(", waiting {share:.1} % of the time"));
         let _ = writeln!(
             out,
-            "  cgroup {} is at {} of {}: {:.0} refaults/s, met its limit {:.0} times/s",
+            "  cgroup {} is at {} of {}: {:.0} refaults/s, met its limit {:.0} times/s{pressure}",
             group.path,
             size(Some(group.current)),
             size(Some(group.max)),
@@ -143,14 +151,12 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
     if let Some(why) = why_no_delays {
         let _ = writeln!(out, "  ({why})");
     }
-    let _ = writeln!(out, "Who holds it:");
-    for holder in &report.holding {
-        let parts = [("anonymous", holder.anonymous), ("swapped out", holder.swap)]
-            .into_iter()
-            .filter_map(|(what, bytes)| Some(format!(", {} {what}", size(Some(bytes.filter(|b| *b > 0.0)?)))))
-            .collect::<String>();
-        let _ =
-            writeln!(out, "  {} ({}): {}{parts}", holder.name, holder.pid.unwrap_or(0), size(holder.total));
+    let of_groups = report.verdict.limited.iter().filter(|group| !group.holding.is_empty());
+    for group in of_groups {
+        hold(&mut out, &format!("the memory of {}", group.path), &group.holding);
+    }
+    if report.verdict.level == Level::Fine || report.verdict.machine > Level::Fine {
+        hold(&mut out, "the machine's memory", &report.holding);
     }
     if !report.relief.is_empty() {
         let _ = writeln!(out, "What would relieve it:");
@@ -174,4 +180,17 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
         }
     }
     out
+}
+
+/// Who holds whose memory.
+fn hold(out: &mut String, whose: &str, holding: &[Holder]) {
+    let _ = writeln!(out, "Who holds {whose}:");
+    for holder in holding {
+        let parts = [("anonymous", holder.anonymous), ("swapped out", holder.swap)]
+            .into_iter()
+            .filter_map(|(what, bytes)| Some(format!(", {} {what}", size(Some(bytes.filter(|b| *b > 0.0)?)))))
+            .collect::<String>();
+        let pid = holder.pid.map_or_else(String::new, |pid| format!(" ({pid})"));
+        let _ = writeln!(out, "  {}{pid}: {}{parts}", holder.name, size(holder.total));
+    }
 }

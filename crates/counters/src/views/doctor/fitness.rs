@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Level;
 use crate::tree::{Snapshot, of_group};
 
 /// One thing looked at.
@@ -24,8 +25,8 @@ const LOAD: f64 = 0.25;
 /// Less memory available than this share leaves no room for an experiment without reclaim.
 const AVAILABLE: f64 = 0.2;
 
-/// Every check that the counters allow.
-pub fn checks(before: &Snapshot, now: &Snapshot, page_size: u64) -> Vec<Check> {
+/// Every check that the counters allow; no remedy takes memory away while some is short.
+pub fn checks(before: &Snapshot, now: &Snapshot, level: Level, page_size: u64) -> Vec<Check> {
     let setting = |area: &str, name: &str| now.find("settings", 0, area, name).map(|s| s.value.to_string());
     let mut checks = Vec::new();
     let mut add = |what, found: String, fit: bool, remedy: &str| {
@@ -101,7 +102,12 @@ pub fn checks(before: &Snapshot, now: &Snapshot, page_size: u64) -> Vec<Check> {
             "swap of the machine",
             found,
             used < total / 10.0 || total == 0.0,
-            "old pages return in the middle of a run: swapoff -a && swapon -a",
+            match level {
+                Level::Fine => "old pages return in the middle of a run: swapoff -a && swapon -a",
+                _ => {
+                    "old pages return in the middle of a run: relieve the shortage first; it has nowhere else to go"
+                }
+            },
         );
     }
     let controlled = now

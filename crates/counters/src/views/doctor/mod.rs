@@ -2,22 +2,26 @@
 //! relieve it; and is this machine fit to measure on.
 //!
 //! The answer is drawn from two moments, so it speaks of the time between them. Every threshold stands
-//! beside its reason in [`shortage`] and [`fitness`].
+//! beside its reason in [`shortage`], `cgroups` and [`fitness`].
 
+mod cgroups;
 pub mod fitness;
+mod holders;
+mod relief;
 pub mod shortage;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
-use super::memstat::{self, Holder};
+use super::memstat::Holder;
 use super::prstat::{self, Moment, Row};
-use crate::Sample;
 use crate::select::Selection;
 use crate::tree::{Snapshot, of_group, text_of_group};
+pub use cgroups::Limited;
 use fitness::Check;
-use shortage::Evidence;
+use holders::Holders;
+use shortage::{Evidence, Scope};
 
 /// What to read for the doctor: everything here twice, and after the second time [`share_selection`].
 pub fn selection() -> Selection {
@@ -27,6 +31,7 @@ pub fn selection() -> Selection {
         "meminfo",
         "zoneinfo:::/^(free|min|low|high|managed|present)$/",
         "cgroup:::/^(current|max|max_failures|max_events|anon|rss|oom_kill|memory_some_total)$/",
+        "cgroup:::/^(file|cache|shmem|file_mapped|mapped_file|slab|kernel)$/",
         "cgroup:::workingset_refault*",
         "settings",
         "stat",
@@ -74,23 +79,68 @@ pub struct Waiting {
     pub cgroup: Option<String>,
 }
 
-/// A cgroup that met its limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Limited {
-    /// The path.
-    pub path: String,
-    /// 1 or 2.
-    pub version: u64,
-    /// Bytes it is charged.
-    pub current: f64,
-    /// Bytes it may be charged.
-    pub max: f64,
-    /// How often a second the limit was met.
-    pub met: f64,
-    /// Pages a second that had been evicted and were wanted again.
-    pub refaults: f64,
-    /// Percent of the time in which some task of it waited for memory; None for version 1.
-    pub pressure: Option<f64>,
+/// How short memory is, and whose.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The worst of all.
+    pub level: Level,
+    /// Whether the machine's memory is short.
+    pub machine: Level,
+    /// Percent of the machine's memory that is available.
+    pub available: Option<f64>,
+    /// Why.
+    pub evidence: Vec<Evidence>,
+    /// The cgroups that met their limits and suffered from it, the worst first.
+    pub limited: Vec<Limited>,
+}
+
+impl Verdict {
+    /// From the time between two moments; `rates` is the second's growth per second.
+    pub fn of(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Self {
+        let evidence = shortage::evidence(before, now, rates);
+        let mut limited = cgroups::limited(before, now, rates);
+        let worst = |scope: Scope| {
+            evidence.iter().filter(|e| e.scope == scope).map(|e| e.level).max().unwrap_or_default()
+        };
+        let (own, all) = (worst(Scope::Machine), worst(Scope::All));
+        // What the machine and its cgroups share counts for the machine, unless only cgroups reclaim.
+        let by_limits = own == Level::Fine && !limited.is_empty() && cgroups::reclaim_by_limits(rates);
+        let machine = if by_limits { own } else { own.max(all) };
+        if let (true, Some(first)) = (by_limits, limited.first_mut()) {
+            first.level = first.level.max(all);
+        }
+        let level = limited.iter().map(|group| group.level).fold(machine, Level::max);
+        let mem = |statistic: &str| now.number("meminfo", 0, "mem", statistic);
+        let available = mem("MemAvailable").zip(mem("MemTotal")).map(|(some, all)| 100.0 * some / all);
+        Self { level, machine, available, evidence, limited }
+    }
+
+    /// Whose memory is short, in a sentence without its full stop.
+    pub fn headline(&self) -> String {
+        let word = |level| if level == Level::Short { "SHORT of memory" } else { "strained for memory" };
+        let available = self.available.map_or_else(String::new, |share| format!(" ({share:.0} % available)"));
+        let at = |level: Level| {
+            let paths: Vec<&str> =
+                self.limited.iter().filter(|g| g.level == level).map(|g| g.path.as_str()).collect();
+            match paths.as_slice() {
+                [] => None,
+                [one] => Some(format!("cgroup {one} is")),
+                [first @ .., last] => Some(format!("cgroups {} and {last} are", first.join(", "))),
+            }
+        };
+        match (self.machine, self.level) {
+            (_, Level::Fine) => format!("Memory is not short{available}"),
+            (Level::Fine, level) => {
+                let who = at(level).unwrap_or_default();
+                format!("{who} {}; the machine is not{available}", word(level))
+            }
+            (machine, _) => {
+                let worse =
+                    at(Level::Short).map_or_else(String::new, |who| format!("; {who} SHORT of memory"));
+                format!("the machine is {}{available}{worse}", word(machine))
+            }
+        }
+    }
 }
 
 /// The answer.
@@ -98,15 +148,12 @@ pub struct Limited {
 pub struct Report {
     /// Seconds it speaks of.
     pub seconds: f64,
-    /// Whether memory is short.
-    pub level: Level,
-    /// Why.
-    pub evidence: Vec<Evidence>,
-    /// The cgroups that met their limits and suffered from it, the worst first.
-    pub limited: Vec<Limited>,
+    /// Whether memory is short, and whose.
+    #[serde(flatten)]
+    pub verdict: Verdict,
     /// Who waits for memory, the longest first.
     pub waiting: Vec<Waiting>,
-    /// Who holds it, the largest first: in the worst limited cgroup where the shortage is one's own.
+    /// Who holds the machine's memory, the largest first; where only cgroups are short, who holds the worst one's.
     pub holding: Vec<Holder>,
     /// What would relieve it.
     pub relief: Vec<String>,
@@ -124,9 +171,7 @@ const NAMES: usize = 5;
 /// Examines the time between two moments; `shares` holds [`share_selection`].
 pub fn examine(before: &Moment, now: &Moment, shares: &Snapshot, page_size: u64) -> Report {
     let rates = now.counters.rates_since(&before.counters);
-    let evidence = shortage::evidence(&before.counters, &now.counters, &rates);
-    let level = evidence.iter().map(|e| e.level).max().unwrap_or_default();
-    let limited = limited(&rates);
+    let mut verdict = Verdict::of(&before.counters, &now.counters, &rates);
     let cgroup_of = |pid: u64| {
         let group = now.counters.instance("process", pid);
         text_of_group(group, "cgroup").map(str::to_owned)
@@ -139,108 +184,23 @@ pub fn examine(before: &Moment, now: &Moment, shares: &Snapshot, page_size: u64)
         .take(NAMES)
         .map(|row| Waiting { cgroup: cgroup_of(row.pid), row })
         .collect();
-    let culprit = limited.first().filter(|_| level > Level::Fine);
-    let holding = holding(&now.counters, shares, culprit, &cgroup_of);
-    let relief = if level > Level::Fine { relief(&now.counters, culprit, &holding) } else { Vec::new() };
+    let holders = Holders { now: &now.counters, shares, cgroup_of: &cgroup_of };
+    for group in verdict.limited.iter_mut().filter(|group| group.level > Level::Fine) {
+        group.holding = holders.of(Some(group));
+    }
+    let only_cgroups = verdict.machine == Level::Fine && verdict.level > Level::Fine;
+    let holding = match verdict.limited.first() {
+        Some(worst) if only_cgroups => worst.holding.clone(),
+        _ => holders.of(None),
+    };
+    let relief = relief::advice(&now.counters, &verdict, &holding);
+    let fitness = fitness::checks(&before.counters, &now.counters, verdict.level, page_size);
     Report {
         seconds: now.counters.seconds_since(&before.counters).unwrap_or(0.0),
-        level,
-        evidence,
-        limited,
+        verdict,
         waiting,
         holding,
         relief,
-        fitness: fitness::checks(&before.counters, &now.counters, page_size),
+        fitness,
     }
-}
-
-/// The cgroups that met their limit in the interval while pages they had lost were wanted again.
-fn limited(rates: &Snapshot) -> Vec<Limited> {
-    let one = |(version, path, group): (u64, &std::sync::Arc<str>, &[Sample])| {
-        let own = |statistic| of_group(group, statistic);
-        let met = own("max_failures").or_else(|| own("max_events"))?;
-        let refaults =
-            own("workingset_refault_anon").unwrap_or(0.0) + own("workingset_refault_file").unwrap_or(0.0);
-        let found = Limited {
-            path: path.to_string(),
-            version,
-            current: own("current")?,
-            max: own("max")?,
-            met,
-            refaults,
-            pressure: own("memory_some_total").map(|ns| ns / 1e7),
-        };
-        (met > 0.0 && refaults > 0.0).then_some(found)
-    };
-    let mut found: Vec<Limited> = rates.groups("cgroup").filter_map(one).collect();
-    found.sort_by(|a, b| b.refaults.total_cmp(&a.refaults));
-    found.truncate(NAMES);
-    found
-}
-
-/// The largest processes of the limited cgroup, or of the machine.
-fn holding(
-    now: &Snapshot,
-    shares: &Snapshot,
-    culprit: Option<&Limited>,
-    cgroup_of: &dyn Fn(u64) -> Option<String>,
-) -> Vec<Holder> {
-    let mut samples = shares.samples().to_vec();
-    samples.extend_from_slice(now.module("process"));
-    let mut found = memstat::by_process(&Snapshot::new(now.at_ns, samples));
-    if let Some(culprit) = culprit {
-        let below = format!("{}/", culprit.path.trim_end_matches('/'));
-        found.retain(|holder| {
-            let cgroup = holder.pid.and_then(cgroup_of);
-            cgroup.is_some_and(|path| path == culprit.path || path.starts_with(&below))
-        });
-    }
-    found.retain(|holder| holder.total.is_some_and(|bytes| bytes > 0.0));
-    found.truncate(NAMES);
-    found
-}
-
-fn relief(now: &Snapshot, culprit: Option<&Limited>, holding: &[Holder]) -> Vec<String> {
-    let mut advice = Vec::new();
-    let mem = |statistic: &str| now.number("meminfo", 0, "mem", statistic);
-    let size = |bytes: f64| prstat::size(Some(bytes));
-    if let Some(group) = culprit {
-        let file = if group.version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
-        advice.push(format!(
-            "raise {file} of the cgroup {}: it is at {} of {} and met the limit {:.0} times a second",
-            group.path,
-            size(group.current),
-            size(group.max),
-            group.met
-        ));
-    }
-    if let Some(first) = holding.first() {
-        let total = first.total.unwrap_or(0.0);
-        let whole = culprit.map(|g| g.max).or_else(|| mem("MemTotal")).unwrap_or(f64::INFINITY);
-        if total > whole / 10.0 {
-            let place = culprit
-                .map_or_else(|| "of the memory".to_owned(), |g| format!("of what {} may have", g.path));
-            advice.push(format!(
-                "limit or stop {} (process {}): it holds {}, {:.0} % {place}",
-                first.name,
-                first.pid.unwrap_or(0),
-                size(total),
-                100.0 * total / whole
-            ));
-        }
-    }
-    match (mem("SwapTotal"), mem("SwapFree")) {
-        (Some(0.0), _) if holding.first().is_some_and(|h| h.anonymous > h.file) => advice.push(
-            "add swap, on zram for example: most of what is held is anonymous and has nowhere to go"
-                .to_owned(),
-        ),
-        (Some(total), Some(free)) if total > 0.0 && free < total / 20.0 => {
-            advice.push(format!("add swap: {} of {} are used", size(total - free), size(total)));
-        }
-        _ => {}
-    }
-    if advice.is_empty() {
-        advice.push("give the machine more memory, or run less at a time".to_owned());
-    }
-    advice
 }

@@ -6,8 +6,20 @@
 
 use serde::Serialize;
 
-use super::Level;
+use super::{Level, cgroups};
 use crate::tree::{Snapshot, of_group};
+
+/// Whose memory a sign speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The machine's alone.
+    Machine,
+    /// The machine's and its cgroups' together.
+    All,
+    /// The cgroups' alone.
+    Cgroups,
+}
 
 /// One sign.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,12 +36,14 @@ pub struct Evidence {
     pub short: Option<f64>,
     /// What this sign alone says.
     pub level: Level,
+    /// Whose memory it speaks of.
+    pub scope: Scope,
     /// What the thresholds rest on.
     pub reason: &'static str,
 }
 
 /// Fewer refaults a second than this are noise, whatever share of reclaim they are.
-const REFAULTS_NOISE: f64 = 100.0;
+pub(super) const REFAULTS_NOISE: f64 = 100.0;
 
 /// Every sign between two moments; `rates` is the second's growth per second.
 pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evidence> {
@@ -54,8 +68,15 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
         let count = |s: &Snapshot| s.number("vmstat", 0, "vm", "oom_kill");
         count(now).zip(count(before)).map(|(end, start)| end - start)
     };
+    let inside = cgroups::killed_inside(before, now);
+    let met = |(_, _, group): (u64, &std::sync::Arc<str>, &[crate::Sample])| {
+        of_group(group, "max_failures").or_else(|| of_group(group, "max_events"))
+    };
+    // Version 2 counts a cgroup's with its children's, so the sum is an upper bound there.
+    let met = rates.groups("cgroup").filter_map(met).reduce(|a, b| a + b);
     vec![
         sign(
+            Scope::All,
             "tasks waiting for memory",
             pressure("some"),
             "% of the time",
@@ -64,6 +85,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
             "10 % is lost time that anybody notices; lmkd calls 7 % pressure, systemd-oomd kills at 60 %",
         ),
         sign(
+            Scope::All,
             "all tasks waiting for memory",
             pressure("full"),
             "% of the time",
@@ -72,6 +94,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
             "nothing at all is done meanwhile, so half of what some tasks may wait",
         ),
         sign(
+            Scope::All,
             "refaults of reclaimed pages",
             returned,
             "% of reclaimed",
@@ -81,6 +104,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
         ),
         figure("refaults", refaults, "pages/s"),
         sign(
+            Scope::All,
             "swapped in",
             vm("pswpin"),
             "pages/s",
@@ -91,19 +115,42 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
         figure("scanned", scans, "pages/s"),
         figure("reclaimed", steals, "pages/s"),
         sign(
-            "direct reclaim stalls",
+            Scope::Machine,
+            "direct reclaim stalls, global",
             sum("allocstall"),
             "/s",
             1.0,
             100.0,
             "the background reclaimer should be ahead of them; a short burst is none",
         ),
+        Evidence {
+            scope: Scope::Cgroups,
+            reason: "each time a task reclaims in its cgroup directly",
+            ..figure("cgroup limits met", met, "/s")
+        },
         watermarks(now),
-        sign("OOM kills", kills, "processes", 1.0, 1.0, "the kernel had nothing left to reclaim"),
+        sign(
+            Scope::Machine,
+            "OOM kills, global",
+            kills.map(|kills| (kills - inside).max(0.0)),
+            "processes",
+            1.0,
+            1.0,
+            "the kernel had nothing left to reclaim",
+        ),
+        sign(
+            Scope::Cgroups,
+            "OOM kills in cgroups",
+            kills.map(|kills| kills.min(inside)),
+            "processes",
+            1.0,
+            1.0,
+            "a limit with nothing left to reclaim inside it",
+        ),
     ]
 }
 
-fn level(value: f64, strained: f64, short: f64) -> Level {
+pub(super) fn level(value: f64, strained: f64, short: f64) -> Level {
     if value >= short {
         Level::Short
     } else if value >= strained {
@@ -114,6 +161,7 @@ fn level(value: f64, strained: f64, short: f64) -> Level {
 }
 
 fn sign(
+    scope: Scope,
     sign: &'static str,
     value: Option<f64>,
     unit: &'static str,
@@ -122,7 +170,7 @@ fn sign(
     reason: &'static str,
 ) -> Evidence {
     let level = value.map_or(Level::Fine, |v| level(v, strained, short));
-    Evidence { sign, value, unit, strained: Some(strained), short: Some(short), level, reason }
+    Evidence { sign, value, unit, strained: Some(strained), short: Some(short), level, scope, reason }
 }
 
 fn figure(sign: &'static str, value: Option<f64>, unit: &'static str) -> Evidence {
@@ -133,6 +181,7 @@ fn figure(sign: &'static str, value: Option<f64>, unit: &'static str) -> Evidenc
         strained: None,
         short: None,
         level: Level::Fine,
+        scope: Scope::All,
         reason: "accompanies the others",
     }
 }
@@ -168,6 +217,7 @@ fn watermarks(now: &Snapshot) -> Evidence {
         strained: None,
         short: None,
         level,
+        scope: Scope::Machine,
         reason: "below 100 the background reclaimer works; below the minimum watermark allocations wait",
     }
 }
