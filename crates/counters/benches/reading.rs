@@ -11,7 +11,10 @@ fn reading(c: &mut Criterion) {
     let page_size = tree.root().page_size();
     let before = tree.read(&vmstat);
     c.bench_function("vmstat view", |b| {
-        b.iter(|| views::vmstat::Row::between(Some(&before), &tree.read(&vmstat), page_size, None).line());
+        b.iter(|| {
+            views::vmstat::Row::between(Some(&before), &tree.read(&vmstat), page_size, None)
+                .line(views::vmstat::Layout::default())
+        });
     });
     let one = Selection::parse(["vmstat:0:vm:pgfault"]).expect("a selector");
     c.bench_function("one statistic", |b| b.iter(|| tree.read(&one)));

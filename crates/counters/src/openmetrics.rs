@@ -5,9 +5,10 @@
 //! labels with the words of their module: `pid` and `command`, `node` and `zone`, `device`, …
 //! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
+use crate::providers;
 use crate::value::{Kind, Sample, Unit, Value};
 
 /// The media type of the text.
@@ -21,6 +22,8 @@ enum Type {
 }
 
 struct Family<'s> {
+    /// What it is, and from where.
+    help: String,
     kind: Type,
     unit: &'static str,
     samples: Vec<&'s Sample>,
@@ -29,6 +32,7 @@ struct Family<'s> {
 /// The text of these samples.
 pub fn render(samples: &[Sample]) -> String {
     let mut families: BTreeMap<String, Family<'_>> = BTreeMap::new();
+    let sources: HashMap<&str, &str> = providers::all().iter().map(|p| (p.module(), p.source())).collect();
     for sample in samples {
         let kind = match (&sample.value, sample.kind) {
             (Value::Text(_), _) => Type::Info,
@@ -37,7 +41,11 @@ pub fn render(samples: &[Sample]) -> String {
         };
         let unit = if kind == Type::Info { "" } else { unit_name(sample.unit) };
         let name = family_name(sample.module, &sample.statistic, unit);
-        let family = families.entry(name).or_insert_with(|| Family { kind, unit, samples: Vec::new() });
+        let family = families.entry(name).or_insert_with(|| {
+            let source = sources.get(sample.module).copied().unwrap_or("the kernel");
+            let help = format!("{} of module {}, from {source}", sample.statistic, sample.module);
+            Family { help, kind, unit, samples: Vec::new() }
+        });
         // A family has one type: a setting that is a word here and a number there keeps its first.
         if family.kind == kind {
             family.samples.push(sample);
@@ -50,6 +58,7 @@ pub fn render(samples: &[Sample]) -> String {
             Type::Gauge => "gauge",
             Type::Info => "info",
         };
+        let _ = writeln!(out, "# HELP {name} {}", escape(&family.help));
         let _ = writeln!(out, "# TYPE {name} {kind}");
         if !family.unit.is_empty() {
             let _ = writeln!(out, "# UNIT {name} {}", family.unit);
@@ -181,6 +190,7 @@ mod tests {
         ];
         let text = render(&samples);
         for line in [
+            "# HELP pagelab_vmstat_pgscan_anon_pages pgscan_anon of module vmstat, from /proc/vmstat",
             "# TYPE pagelab_pressure_some_seconds counter",
             "pagelab_pressure_some_seconds_total{resource=\"a\\\"b\"} 2.5",
             "pagelab_pressure_some_avg10_ratio{resource=\"a\\\"b\"} 0.125",

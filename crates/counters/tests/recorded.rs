@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pagelab_counters::census::Census;
 use pagelab_counters::views::prstat::Moment;
-use pagelab_counters::views::{doctor, iostat, memstat, prstat, stat, vmstat};
+use pagelab_counters::views::{Width, doctor, iostat, memstat, prstat, stat, vmstat};
 use pagelab_counters::{Root, Selection, Snapshot, Tree, openmetrics};
 use proptest::prelude::*;
 
@@ -44,10 +44,10 @@ fn vmstat_since_boot_of_each_machine() {
         .map(|machine| {
             let tree = tree(machine);
             let now = tree.read(&vmstat::selection());
-            vmstat::Row::between(None, &now, tree.root().page_size(), None).line()
+            vmstat::Row::between(None, &now, tree.root().page_size(), None).line(vmstat::Layout::default())
         })
         .collect();
-    insta::assert_snapshot!(format!("{}\n{}", vmstat::heading(), lines.join("\n")));
+    insta::assert_snapshot!(format!("{}\n{}", vmstat::heading(vmstat::Layout::default()), lines.join("\n")));
 }
 
 #[test]
@@ -126,21 +126,21 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 /// Draws every view there is.
 fn every_view(tree: &Tree, snapshot: Snapshot) {
     let page_size = tree.root().page_size();
-    let _ = vmstat::Row::between(None, &snapshot, page_size, None).line();
+    let _ = vmstat::Row::between(None, &snapshot, page_size, None).line(vmstat::Layout::default());
     let _ = openmetrics::render(snapshot.samples());
     let devices = iostat::Moment { counters: snapshot.clone(), waits: None };
-    let _ = iostat::rows(None, &devices).iter().map(iostat::Row::line).collect::<String>();
+    let _ = iostat::rows(None, &devices).iter().map(|row| row.line(Width::Whole, true)).collect::<String>();
     let _ = memstat::table(&memstat::lines(&snapshot), page_size);
     let _ = memstat::exact_lines(&Census::default(), &snapshot, page_size);
     let _ = memstat::by_process(&snapshot)
         .iter()
         .chain(&memstat::by_cgroup(&snapshot))
-        .map(|h| h.line())
+        .map(|h| h.line(Width::Whole))
         .collect::<String>();
     let now = Moment { counters: snapshot, ..Moment::default() };
     let _ = prstat::rows(&Moment::default(), &now, true)
         .iter()
-        .map(|r| r.microstates("x") + &r.summary("x"))
+        .map(|r| r.microstates("x", Width::Whole) + &r.summary("x", Width::Whole))
         .collect::<String>();
     let _ = doctor::examine(&Moment::default(), &now, &Snapshot::default(), page_size);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pagelab_counters::views::prstat::Moment;
-use pagelab_counters::views::{doctor, iostat, memstat, prstat, vmstat};
+use pagelab_counters::views::{Width, doctor, iostat, memstat, prstat, vmstat};
 use pagelab_counters::{Root, Selection, Snapshot, Tree};
 
 const MACHINES: [&str; 3] = ["linux-6.1-cgroup1", "linux-6.1-cgroup2", "linux-6.12-cgroup2"];
@@ -52,30 +52,34 @@ fn every_view_of_a_shortage() {
 
         let [first, later] = recorded.both(&vmstat::selection());
         let row = vmstat::Row::between(Some(&first), &later, page_size, None);
-        text += &format!("{}\n{}\n\n", vmstat::heading(), row.line());
+        text += &format!(
+            "{}\n{}\n\n",
+            vmstat::heading(vmstat::Layout::default()),
+            row.line(vmstat::Layout::default())
+        );
         assert!(row.sr.unwrap() > 100.0 && row.epi.is_none(), "{machine}: {row:?}");
 
         let devices =
             recorded.both(&iostat::selection()).map(|counters| iostat::Moment { counters, waits: None });
-        text += &iostat::heading();
+        text += &iostat::heading(Width::Whole, false);
         for row in iostat::rows(Some(&devices[0]), &devices[1]) {
-            text += &format!("\n{}", row.line());
+            text += &format!("\n{}", row.line(Width::Whole, false));
         }
 
         let now = recorded.read("first", &memstat::selection());
         text += &format!("\n\n{}\n", memstat::table(&memstat::lines(&now), page_size));
         let groups = recorded.read("first", &memstat::cgroup_selection());
         for holder in memstat::by_cgroup(&groups) {
-            text += &format!("{}\n", holder.line());
+            text += &format!("{}\n", holder.line(Width::Whole));
         }
 
         let [before, now] =
             recorded.both(&prstat::selection()).map(|counters| Moment { counters, ..Moment::default() });
-        text += &format!("\n{}\n", prstat::microstate_heading(false));
+        text += &format!("\n{}\n", prstat::microstate_heading(false, Width::Whole));
         let rows = prstat::rows(&before, &now, false);
-        rows.iter().for_each(|row| text += &format!("{}\n", row.microstates("root")));
+        rows.iter().for_each(|row| text += &format!("{}\n", row.microstates("root", Width::Whole)));
         text += &format!("\n{}\n", prstat::summary_heading(false));
-        rows.iter().for_each(|row| text += &format!("{}\n", row.summary("root")));
+        rows.iter().for_each(|row| text += &format!("{}\n", row.summary("root", Width::Whole)));
         insta::assert_snapshot!(format!("views_{machine}"), text);
     }
 }
@@ -89,8 +93,8 @@ fn the_doctor_names_the_recorded_shortage() {
             recorded.both(&doctor::selection()).map(|counters| Moment { counters, ..Moment::default() });
         let shares = recorded.read("first", &doctor::share_selection(&now.counters));
         let report = doctor::examine(&before, &now, &shares, page_size);
-        assert_eq!(report.level, doctor::Level::Short, "{machine}");
-        assert_eq!(report.limited[0].path, "/shortage", "{machine}");
+        assert_eq!(report.verdict.level, doctor::Level::Short, "{machine}");
+        assert_eq!(report.verdict.limited[0].path, "/shortage", "{machine}");
         assert!(report.waiting.iter().any(|w| w.row.command == "dd"), "{machine}: {:?}", report.waiting);
         insta::assert_snapshot!(format!("doctor_{machine}"), format!("{report:#?}"));
     }

@@ -22,6 +22,10 @@ fn main() -> ExitCode {
         memory_is_counted_by_meminfo;
         pages_counted_one_by_one_agree_with_meminfo: KPAGEFLAGS;
         microstates_add_up;
+        tasks_that_come_and_go_within_an_interval_are_seen;
+        nothing_that_matched_is_said;
+        the_old_hands_habits_are_taken;
+        a_name_and_a_port_alone_can_be_listened_on;
         the_doctor_answers;
         tracepoints_fill_the_columns_that_linux_does_not_keep: TRACEPOINTS;
         a_real_shortage_is_named_with_its_victim_and_its_hog: LIMITS, DELAYS;
@@ -191,6 +195,84 @@ fn microstates_add_up() {
     }
 }
 
+fn tasks_that_come_and_go_within_an_interval_are_seen() {
+    let lab = Lab::new();
+    let looking = lab.begin("prstat --json -n 100000 2 1", Stdio::piped());
+    // One that is born in the middle and works from then on, and many that are gone before anybody looks.
+    let mut script =
+        sh("sleep 1; for i in $(seq 40); do /bin/true; done; timeout 5 sh -c 'while :; do :; done'");
+    let output = looking.wait_with_output().unwrap();
+    let _ = script.kill();
+    script.wait().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tasks = json["tasks"].as_array().unwrap();
+    let born = |task: &&serde_json::Value| task["command"] == "sh" && task["seconds"].as_f64().unwrap() < 1.5;
+    let busy =
+        tasks.iter().filter(born).map(|task| task["slp"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
+    assert!(busy < 30.0, "asleep {busy} % of the time since its birth");
+    let ended = &json["ended"];
+    assert!(ended["tasks"].as_u64().unwrap() >= 40, "{ended}");
+    if ended["cpu"].is_number() {
+        let names = ended["names"].as_array().unwrap();
+        assert!(names.iter().any(|name| name[0] == "true" && name[1].as_u64().unwrap() >= 40), "{ended}");
+    }
+}
+
+fn nothing_that_matched_is_said() {
+    let lab = Lab::new();
+    for (arguments, wanted) in [
+        ("stat vmstatt", "nothing matched vmstatt (did you mean 'vmstat'?)"),
+        ("stat vmstat:::no_such", "nothing matched vmstat:::no_such"),
+        ("prstat -p 999999999 0.1 1", "no process 999999999"),
+    ] {
+        let said = lab.fails(arguments, 1);
+        assert!(said.contains(wanted), "{arguments}: {said}");
+    }
+    assert_eq!(lab.fails("--quiet stat vmstatt", 1), "");
+}
+
+fn the_old_hands_habits_are_taken() {
+    let lab = Lab::new();
+    let plain = lab.ok("vmstat");
+    assert_eq!(plain.lines().nth(1), lab.ok("vmstat -p").lines().nth(1), "paging by kind is what it shows");
+    let sums = lab.ok("vmstat -s");
+    let faults = sums.lines().find_map(|line| line.trim().strip_suffix(" faults")).unwrap();
+    let now = lab.ok("stat -p vmstat:::pgfault");
+    let now: u64 = now.split_whitespace().last().unwrap().parse().unwrap();
+    assert!((1..=now).contains(&faults.parse().unwrap()), "{sums}");
+    let swapping = lab.ok("vmstat -S 0.1 1");
+    assert!(swapping.lines().nth(1).unwrap().contains(" si ") && !swapping.contains(" re "), "{swapping}");
+    let devices = lab.ok("iostat -xnc 0.1 2");
+    assert!(devices.contains(" us  sy  wt  id  st") && devices.contains("r/s"), "{devices}");
+    assert!(lab.ok("prstat -mL -n 3 0.1 1").contains("PROCESS/TID"));
+}
+
+fn a_name_and_a_port_alone_can_be_listened_on() {
+    let lab = Lab::new();
+    for (address, reached) in [("localhost:0", "127.0.0.1"), (":0", "127.0.0.1")] {
+        let mut child = lab.begin(&format!("export --listen {address} vmstat"), Stdio::null());
+        let mut said = String::new();
+        let stderr = child.stderr.as_mut().unwrap();
+        let mut byte = [0];
+        while !said.contains("/metrics") && stderr.read(&mut byte).unwrap() == 1 {
+            said.push(char::from(byte[0]));
+        }
+        let port = said.rsplit(':').next().unwrap().split('/').next().unwrap();
+        let mut answer = String::new();
+        if let Ok(mut stream) = TcpStream::connect(format!("{reached}:{port}")) {
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let _ = stream.read_to_string(&mut answer);
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(
+            answer.contains("# HELP pagelab_vmstat_pgfault pgfault of module vmstat"),
+            "{address}: {said}{answer}"
+        );
+    }
+    assert!(lab.fails("export --listen localhost:x vmstat", 2).contains("localhost:9750"));
+}
+
 fn the_doctor_answers() {
     let lab = Lab::new();
     let output = lab.output("doctor --watch 0.2 --count 1 --json");
@@ -334,7 +416,11 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
     assert_eq!(doctor["level"], "short", "{doctor:#}");
     assert_eq!(output.status.code(), Some(1));
     assert!(doctor["limited"][0]["path"].as_str().unwrap().contains("shortage-test"), "{doctor:#}");
-    assert_eq!(doctor["holding"][0]["name"], "sh", "{doctor:#}");
+    assert_eq!(doctor["limited"][0]["level"], "short", "{doctor:#}");
+    let holding = doctor["limited"][0]["holding"].as_array().unwrap();
+    let process = holding.iter().find(|holder| holder["pid"].is_u64()).unwrap();
+    assert_eq!(process["name"], "sh", "{doctor:#}");
+    assert!(holding.iter().any(|holder| holder["name"] == "page cache"), "{doctor:#}");
     let evidence = |sign: &str| -> Option<f64> {
         doctor["evidence"].as_array().unwrap().iter().find(|e| e["sign"] == sign).unwrap()["value"].as_f64()
     };
@@ -359,7 +445,8 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
     let cat = tasks.iter().find(|t| t["command"] == "cat").unwrap();
     assert!(cat["dfl"].as_f64().unwrap() > 1.0, "{cat}");
     let words = String::from_utf8_lossy(&words.stdout).into_owned();
-    assert!(words.contains("Memory is SHORT") && words.contains("cat ("), "{words}");
+    assert!(words.contains("SHORT of memory") && words.contains("shortage-test"), "{words}");
+    assert!(words.contains("Who holds the memory of /shortage-test") && words.contains("cat ("), "{words}");
 }
 
 /// A pagelab that runs until it is interrupted, as by Ctrl-C, whatever becomes of the test.

@@ -17,13 +17,17 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::cell;
+use super::{Width, cell};
 use crate::select::Selection;
 use crate::tree::{Snapshot, of_group};
 
 /// What to read for this view.
 pub fn selection() -> Selection {
-    super::constant(&["diskstats", "system:0:clock:uptime"])
+    super::constant(&[
+        "diskstats",
+        "stat:0:all:/^(user|nice|system|idle|iowait|irq|softirq|steal)$/",
+        "system:0:clock:uptime",
+    ])
 }
 
 /// A device's queue of waiting requests, from the kernel's tracepoints; in nanoseconds since tracing
@@ -122,31 +126,101 @@ fn growth(before: &Moment, now: &Moment, device: &str) -> Option<Wait> {
     Some(Wait { waited: end.waited.saturating_sub(start.waited), busy: end.busy.saturating_sub(start.busy) })
 }
 
-/// The line above the rows of the extended view.
-pub fn heading() -> String {
-    "    r/s     w/s      kr/s      kw/s  wait    actv wsvc_t   asvc_t  %w   %b   avg-kB device".to_owned()
+/// Percent of all CPUs' time, as `iostat -c` has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Processors {
+    /// In user mode.
+    pub us: f64,
+    /// In the kernel, interrupts included.
+    pub sy: f64,
+    /// Idle while a request of a task that ran there was in flight.
+    pub wt: f64,
+    /// Idle otherwise.
+    pub id: f64,
+    /// Taken by the hypervisor.
+    pub st: f64,
+}
+
+/// The processors between two moments, or since boot when `earlier` is None; None where no time has passed.
+pub fn processors(earlier: Option<&Moment>, moment: &Moment) -> Option<Processors> {
+    let time = |statistic: &str| {
+        let of = |counters: &Snapshot| counters.number("stat", 0, "all", statistic).unwrap_or(0.0);
+        (of(&moment.counters) - earlier.map_or(0.0, |m| of(&m.counters))).max(0.0)
+    };
+    let sum = |statistics: &[&str]| statistics.iter().map(|s| time(s)).sum::<f64>();
+    let all = sum(&["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"]);
+    let percent = |statistics: &[&str]| 100.0 * sum(statistics) / all;
+    (all > 0.0).then(|| Processors {
+        us: percent(&["user", "nice"]),
+        sy: percent(&["system", "irq", "softirq"]),
+        wt: percent(&["iowait"]),
+        id: percent(&["idle"]),
+        st: percent(&["steal"]),
+    })
+}
+
+impl Processors {
+    /// The lines of `iostat -c`, its heading first.
+    pub fn lines(&self) -> String {
+        let cells = [self.us, self.sy, self.wt, self.id, self.st].map(|percent| cell(Some(percent), 3, 0));
+        format!("     cpu\n us  sy  wt  id  st\n{}", cells.concat().trim_end())
+    }
+}
+
+/// The line above the rows of the extended view; in few columns what is not traced is left out.
+pub fn heading(width: Width, traced: bool) -> String {
+    columns(width, traced)
+        .into_iter()
+        .map(|(name, width, _, _)| format!("{name:>width$} "))
+        .collect::<String>()
+        + "device"
+}
+
+/// Name, width, decimals and figure of a column.
+type Column = (&'static str, usize, usize, fn(&Row) -> Option<f64>);
+
+/// The columns of the extended view: sizes in KiB, times in milliseconds.
+fn columns(width: Width, traced: bool) -> Vec<Column> {
+    let narrow = width != Width::Whole;
+    let all: [(Column, usize); 11] = [
+        (("r/s", 7, 1, |r| Some(r.reads)), 6),
+        (("w/s", 7, 1, |r| Some(r.writes)), 6),
+        (("kr/s", 9, 1, |r| kib(Some(r.read_size))), 8),
+        (("kw/s", 9, 1, |r| kib(Some(r.write_size))), 8),
+        (("wait", 5, 2, |r| r.wait), 4),
+        (("actv", 7, 2, |r| Some(r.actv)), 5),
+        (("wsvc_t", 6, 2, |r| ms(r.wsvc_t)), 6),
+        (("asvc_t", 8, 2, |r| ms(r.asvc_t)), 6),
+        (("%w", 3, 0, |r| r.percent_wait), 3),
+        (("%b", 4, 0, |r| Some(r.percent_busy)), 3),
+        (("avg-kB", 8, 1, |r| kib(r.transfer)), 6),
+    ];
+    let shown = |name: &str| !narrow || traced || !matches!(name, "wait" | "wsvc_t" | "%w");
+    let fit = |((name, whole, decimals, of), narrow_width): (Column, usize)| {
+        (name, if narrow { narrow_width } else { whole }, decimals, of)
+    };
+    all.into_iter().filter(|((name, ..), _)| shown(name)).map(fit).collect()
+}
+
+fn kib(bytes: Option<f64>) -> Option<f64> {
+    bytes.map(|bytes| bytes / 1024.0)
+}
+
+fn ms(ns: Option<f64>) -> Option<f64> {
+    ns.map(|ns| ns / 1e6)
 }
 
 impl Row {
-    /// The line under [`heading`]: sizes in KiB, times in milliseconds.
-    pub fn line(&self) -> String {
-        let kib = |bytes: f64| Some(bytes / 1024.0);
-        let ms = |ns: Option<f64>| ns.map(|ns| ns / 1e6);
-        [
-            cell(Some(self.reads), 7, 1),
-            cell(Some(self.writes), 7, 1),
-            cell(kib(self.read_size), 9, 1),
-            cell(kib(self.write_size), 9, 1),
-            cell(self.wait, 5, 2),
-            cell(Some(self.actv), 7, 2),
-            cell(ms(self.wsvc_t), 6, 2),
-            cell(ms(self.asvc_t), 8, 2),
-            cell(self.percent_wait, 3, 0),
-            cell(Some(self.percent_busy), 4, 0),
-            cell(self.transfer.and_then(kib), 8, 1),
-        ]
-        .concat()
-            + &self.device
+    /// The line under [`heading`]: as many decimals as there is room for.
+    pub fn line(&self, width: Width, traced: bool) -> String {
+        let figure = |(_, room, decimals, of): Column| {
+            let value = of(self);
+            let fits = |decimals: usize| value.is_none_or(|v| format!("{v:.decimals$}").len() <= room);
+            cell(value, room, (0..=decimals).rev().find(|&d| fits(d)).unwrap_or(0))
+        };
+        let line: String = columns(width, traced).into_iter().map(figure).collect();
+        let taken = line.chars().count();
+        line + &width.cut(&self.device, taken)
     }
 
     /// The short line: KiB per second, transfers per second, milliseconds per transfer.
@@ -207,6 +281,43 @@ mod tests {
         let row = &rows(Some(&before), &now)[0];
         assert_eq!((row.wait, row.actv, row.percent_wait), (Some(0.25), 0.75, Some(20.0)));
         assert!((row.wsvc_t.unwrap() + row.asvc_t.unwrap() - 44_642_857.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_line_fits_eighty_columns_traced_or_not() {
+        let names = ["reads", "writes", "read_size", "write_size", "busy_time", "queue_time"];
+        let ends = [123_456, 99_999, 9_999_999_999, 12_345_678_901, 999_999_999, 123_456_789_012];
+        let (before, now) = (
+            disk(0, &names.map(|n| (n, 0))),
+            disk(1, &std::array::from_fn::<_, 6, _>(|i| (names[i], ends[i]))),
+        );
+        let mut row = rows(Some(&before), &now).remove(0);
+        row.device = "a-device-mapper-name".to_owned();
+        let narrow = Width::of(Some(80), 100);
+        for traced in [false, true] {
+            let line = row.line(narrow, traced);
+            assert!(line.chars().count() <= 80 && heading(narrow, traced).len() <= 80, "{line}");
+            assert_eq!(heading(narrow, traced).contains("wsvc_t"), traced);
+        }
+    }
+
+    #[test]
+    fn processors_are_shares_of_all_their_time() {
+        let at = |seconds, values: &[(&'static str, u64)]| {
+            let mut moment = disk(seconds, values);
+            let samples = moment.counters.samples().iter().map(|s| Sample {
+                module: "stat",
+                name: "all".into(),
+                ..s.clone()
+            });
+            moment.counters = Snapshot::new(seconds, samples.collect());
+            moment
+        };
+        let now = at(1, &[("user", 20), ("system", 5), ("irq", 5), ("iowait", 10), ("idle", 60)]);
+        let found = processors(Some(&at(0, &[])), &now).unwrap();
+        assert_eq!(found, Processors { us: 20.0, sy: 10.0, wt: 10.0, id: 60.0, st: 0.0 });
+        assert_eq!(found.lines(), "     cpu\n us  sy  wt  id  st\n 20  10  10  60   0");
+        assert_eq!(processors(Some(&now), &now), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::prstat::size;
+use super::{Width, fitting};
 use crate::Sample;
 use crate::census::{Census, SHARING, Use};
 use crate::select::Selection;
@@ -164,7 +165,8 @@ pub fn free_elsewhere(now: &Snapshot, page_size: u64) -> Option<f64> {
 }
 
 /// Who shares memory: mapped pages by the number of their mappings.
-pub fn sharing_table(census: &Census) -> String {
+pub fn sharing_table(census: &Census, width: Width) -> String {
+    let cell = if width == Width::Whole { 9 } else { 5 };
     let mut out = format!("{:<28}", "pages by mappings");
     let mut from = 1;
     for end in SHARING {
@@ -173,14 +175,16 @@ pub fn sharing_table(census: &Census) -> String {
             _ if end == from => from.to_string(),
             _ => format!("{from}-{end}"),
         };
-        out.push_str(&format!(" {class:>9}"));
+        out.push_str(&format!(" {class:>cell$}"));
         from = end.saturating_add(1);
     }
     out.push('\n');
     let kinds = ["anonymous", "shared memory", "executables and libraries", "mapped file cache"];
     for (kind, row) in kinds.into_iter().zip(&census.sharing) {
         out.push_str(&format!("{kind:<28}"));
-        row.iter().for_each(|pages| out.push_str(&format!(" {pages:>9}")));
+        let figures =
+            row.iter().map(|&pages| fitting(Some(pages as f64), cell, 1000.0, &["", "K", "M", "G"]));
+        out.push_str(&format!(" {}", figures.collect::<String>().trim_end()));
         out.push('\n');
     }
     out
@@ -274,11 +278,13 @@ pub fn holder_heading(by_process: bool) -> String {
 
 impl Holder {
     /// The line under [`holder_heading`].
-    pub fn line(&self) -> String {
+    pub fn line(&self, width: Width) -> String {
         let numbers = [self.total, self.anonymous, self.shared, self.file, self.kernel, self.swap]
             .map(|bytes| format!("{:>7}", size(bytes)))
             .concat();
         let pid = self.pid.map(|pid| format!("{pid:>7}")).unwrap_or_default();
-        format!("{pid}{numbers}  {}", self.name)
+        let line = format!("{pid}{numbers}  ");
+        let taken = line.chars().count();
+        line + &width.cut(&self.name, taken)
     }
 }

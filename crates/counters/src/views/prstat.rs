@@ -14,19 +14,24 @@
 //!
 //! What is traced is counted only while somebody does ([`Traced`]); a dash else.
 //!
-//! Shares are of the interval; a process's are of the interval times its threads, as the sum of its
-//! threads' states. Linux's delays run from the clock when a task enters the state until it leaves
+//! Shares are of the interval, or of the time since the task's birth where that is shorter; a process's are of
+//! the sum of its threads' times. Linux's delays run from the clock when a task enters the state until it leaves
 //! it, time on the CPU included (direct reclaim is mostly that), so USR + SYS + DFL + LAT may exceed
 //! 100. Swap-in and thrashing overlap where the swap device answers at once, hence the maximum: a
 //! lower bound. A page of code that is wanted again soon after it was evicted counts as thrashing in
 //! DFL and, where traced, in TFL. Waiting for the swap-in of a page that was not in the working set is in
 //! [`Row::block_io`] alone.
 
+mod ended;
+mod lines;
+
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::cell;
+pub use ended::{Ended, Exit, ended};
+pub use lines::{microstate_heading, size, summary_heading};
+
 use crate::Sample;
 use crate::select::Selection;
 use crate::tree::{Snapshot, of_group, text_of_group};
@@ -36,7 +41,9 @@ pub fn selection() -> Selection {
     super::constant(&[
         "thread:::/^(pid|start|utime|stime|minor_faults|major_faults|run_time|run_delay)$/",
         "thread:::*_switches",
-        "process:::/^(state|threads|rss|swap|virtual_size|uid|utime|stime|start|minor_faults|major_faults)$/",
+        "process:::/^(state|threads|rss|swap|virtual_size|uid|cgroup|utime|stime|start|minor_faults|major_faults)$/",
+        "stat:0:all:forks",
+        "system:0:clock:uptime",
     ])
 }
 
@@ -89,6 +96,8 @@ pub struct Moment {
     pub delays: HashMap<u64, Delays>,
     /// What was traced of each thread; None where nothing was.
     pub traced: Option<HashMap<u64, Traced>>,
+    /// The tasks that ended since the moment before; None where the kernel does not tell.
+    pub exits: Option<Vec<Exit>>,
 }
 
 /// One process or thread in one interval. Shares are in percent.
@@ -106,6 +115,10 @@ pub struct Row {
     pub threads: u64,
     /// The state's letter: R, S, D, …
     pub state: String,
+    /// Seconds that the shares and rates are of: the interval, or since its birth.
+    pub seconds: f64,
+    /// The cgroup its memory is charged to.
+    pub cgroup: Option<String>,
     /// Resident bytes.
     pub rss: Option<f64>,
     /// Bytes swapped out.
@@ -146,6 +159,8 @@ pub struct Row {
 #[derive(Clone, Debug, Default)]
 struct Sums {
     threads: u64,
+    /// How long they lived within the interval, in nanoseconds.
+    lived: f64,
     user: f64,
     system: f64,
     delay: f64,
@@ -176,15 +191,17 @@ fn process_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
     let mut sums: HashMap<u64, Sums> = HashMap::new();
     for (_, _, group) in now.counters.groups("thread") {
         let Some(pid) = of_group(group, "pid") else { continue };
-        add(sums.entry(pid as u64).or_default(), before, now, group);
+        add(sums.entry(pid as u64).or_default(), before, now, group, seconds);
     }
     now.counters
         .groups("process")
         .filter_map(|(pid, name, group)| {
             let sum = sums.get(&pid)?;
-            let mut row = row_of(sum, delays(before, now, pid), seconds);
-            let rate = |statistic| growth(before, "process", group, statistic) / seconds;
+            let mut row = row_of(sum, delays(before, now, pid));
+            let lived = lived(before, now, "process", group, seconds);
+            let rate = |statistic| growth(before, "process", group, statistic) / lived;
             row.pid = pid;
+            row.seconds = lived;
             row.command = name.to_string();
             row.minor_faults = rate("minor_faults");
             row.major_faults = rate("major_faults");
@@ -202,10 +219,12 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
         .filter_map(|(tid, name, group)| {
             let pid = of_group(group, "pid")? as u64;
             let mut sum = Sums::default();
-            add(&mut sum, before, now, group);
-            let mut row = row_of(&sum, delays(before, now, tid), seconds);
-            let rate = |statistic| growth(before, "thread", group, statistic) / seconds;
+            add(&mut sum, before, now, group, seconds);
+            let mut row = row_of(&sum, delays(before, now, tid));
+            let lived = lived(before, now, "thread", group, seconds);
+            let rate = |statistic| growth(before, "thread", group, statistic) / lived;
             row.pid = pid;
+            row.seconds = lived;
             row.tid = Some(tid);
             row.command = name.to_string();
             row.minor_faults = rate("minor_faults");
@@ -233,6 +252,19 @@ fn earlier<'a>(before: &'a Moment, module: &str, group: &[Sample]) -> Option<&'a
     (!earlier.is_empty() && of_group(earlier, "start") == of_group(group, "start")).then_some(earlier)
 }
 
+/// The kernel tells when a task started in steps of this many seconds.
+const TICK: f64 = 0.01;
+
+/// The seconds of the interval that a task lived: since its start, if that was within it.
+fn lived(before: &Moment, now: &Moment, module: &str, group: &[Sample], seconds: f64) -> f64 {
+    if earlier(before, module, group).is_some() {
+        return seconds;
+    }
+    let uptime = now.counters.number("system", 0, "clock", "uptime");
+    let age = uptime.zip(of_group(group, "start")).map(|(now, start)| (now - start) / 1e9);
+    age.map_or(seconds, |age| age.clamp(TICK.min(seconds), seconds))
+}
+
 /// The growth of what was traced of a thread; None where nothing was.
 fn traced(before: &Moment, now: &Moment, group: &[Sample]) -> Option<Traced> {
     let thread = group.first()?.instance;
@@ -247,7 +279,7 @@ fn traced(before: &Moment, now: &Moment, group: &[Sample]) -> Option<Traced> {
     })
 }
 
-fn add(sum: &mut Sums, before: &Moment, now: &Moment, group: &[Sample]) {
+fn add(sum: &mut Sums, before: &Moment, now: &Moment, group: &[Sample], seconds: f64) {
     let grown = |statistic| growth(before, "thread", group, statistic);
     let (mut user, mut system) = (grown("utime"), grown("stime"));
     if user + system == 0.0 {
@@ -257,6 +289,7 @@ fn add(sum: &mut Sums, before: &Moment, now: &Moment, group: &[Sample]) {
     let run = if of_group(group, "run_time").is_some() { grown("run_time") } else { user + system };
     let share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
     sum.threads += 1;
+    sum.lived += lived(before, now, "thread", group, seconds) * 1e9;
     sum.user += run * share;
     sum.system += run * (1.0 - share);
     sum.delay += grown("run_delay");
@@ -279,8 +312,8 @@ fn delays(before: &Moment, now: &Moment, task: u64) -> Option<(f64, f64)> {
     Some((grown(end.memory(), start.memory()), grown(end.block_io, start.block_io)))
 }
 
-fn row_of(sum: &Sums, delays: Option<(f64, f64)>, seconds: f64) -> Row {
-    let whole = seconds * 1e9 * sum.threads.max(1) as f64;
+fn row_of(sum: &Sums, delays: Option<(f64, f64)>) -> Row {
+    let whole = sum.lived.max(1.0);
     let percent = |ns: f64| (100.0 * ns / whole).clamp(0.0, 100.0);
     let (usr, sys, lat) = (percent(sum.user), percent(sum.system), percent(sum.delay));
     let dfl = delays.map(|(memory, _)| percent(memory));
@@ -308,6 +341,7 @@ fn row_of(sum: &Sums, delays: Option<(f64, f64)>, seconds: f64) -> Row {
 fn describe(row: &mut Row, process: &[Sample]) {
     row.state = text_of_group(process, "state").unwrap_or_default().to_owned();
     row.uid = of_group(process, "uid").map(|v| v as u64);
+    row.cgroup = text_of_group(process, "cgroup").map(str::to_owned);
     row.rss = of_group(process, "rss");
     row.swap = of_group(process, "swap");
     row.virtual_size = of_group(process, "virtual_size");
@@ -316,96 +350,11 @@ fn describe(row: &mut Row, process: &[Sample]) {
     }
 }
 
-/// The line above the microstates.
-pub fn microstate_heading(by_thread: bool) -> String {
-    let last = if by_thread { "PROCESS/TID" } else { "PROCESS/NLWP" };
-    format!("    PID USER       USR  SYS TRP  TFL  DFL  LCK  SLP  LAT   VCX   ICX   SCL SIG {last}")
-}
-
-/// The line above the summary.
-pub fn summary_heading(by_thread: bool) -> String {
-    let last = if by_thread { "PROCESS/TID" } else { "PROCESS/NLWP" };
-    format!("    PID USER       SIZE    RSS   SWAP S  MINF/s  MAJF/s   CPU {last}")
-}
-
-impl Row {
-    /// The line under [`microstate_heading`]; `user` is the user's name.
-    pub fn microstates(&self, user: &str) -> String {
-        [
-            format!("{:>7} {user:<8.8} ", self.pid),
-            share(Some(self.usr), 5),
-            share(Some(self.sys), 4),
-            cell(None, 3, 0),
-            share(self.tfl, 4),
-            share(self.dfl, 4),
-            share(self.lck, 4),
-            share(Some(self.slp), 4),
-            share(Some(self.lat), 4),
-            count(Some(self.vcx), 5),
-            count(Some(self.icx), 5),
-            count(self.scl, 5),
-            count(self.sig, 3),
-            self.tail(),
-        ]
-        .concat()
-    }
-
-    /// The line under [`summary_heading`]: sizes with K, M or G; CPU in percent of one.
-    pub fn summary(&self, user: &str) -> String {
-        let cpu = (self.usr + self.sys) * if self.tid.is_some() { 1.0 } else { self.threads.max(1) as f64 };
-        [
-            format!("{:>7} {user:<8.8} ", self.pid),
-            format!("{:>6} {:>6} {:>6} ", size(self.virtual_size), size(self.rss), size(self.swap)),
-            format!("{:<1} ", self.state),
-            cell(Some(self.minor_faults), 7, 0),
-            cell(Some(self.major_faults), 7, 0),
-            cell(Some(cpu), 5, 1),
-            self.tail(),
-        ]
-        .concat()
-    }
-
-    fn tail(&self) -> String {
-        format!("{}/{}", self.command, self.tid.unwrap_or(self.threads))
-    }
-}
-
-/// A share in percent: a decimal where there is room.
-fn share(percent: Option<f64>, width: usize) -> String {
-    let whole = percent.is_some_and(|p| p >= 99.95);
-    cell(percent, width, usize::from(!whole))
-}
-
-/// A count, in thousands or millions where it is too long.
-fn count(count: Option<f64>, width: usize) -> String {
-    let Some(count) = count else { return cell(None, width, 0) };
-    let units = [(1.0, ""), (1e3, "K"), (1e6, "M")];
-    let texts = units.map(|(unit, letter)| format!("{:.0}{letter}", count / unit));
-    let fitting = texts.iter().find(|text| text.len() <= width).unwrap_or(&texts[2]);
-    format!("{fitting:>width$} ")
-}
-
-/// Bytes in four characters and a letter; a dash where there is no figure.
-pub fn size(bytes: Option<f64>) -> String {
-    let Some(bytes) = bytes else { return "-".to_owned() };
-    let mut value = bytes / 1024.0;
-    for unit in ["K", "M", "G"] {
-        if value < 1000.0 {
-            return if value < 9.95 && unit != "K" {
-                format!("{value:.1}{unit}")
-            } else {
-                format!("{value:.0}{unit}")
-            };
-        }
-        value /= 1024.0;
-    }
-    format!("{value:.1}T")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::value::{Kind, Unit};
+    use crate::views::Width;
 
     fn task(module: &'static str, number: u64, values: &[(&'static str, u64)]) -> Vec<Sample> {
         let sample = |(statistic, value): &(&'static str, u64)| Sample {
@@ -438,7 +387,7 @@ mod tests {
         }
         let delays = Delays { swap_in, thrashing: Some(swap_in / 2), reclaim: 10 * MS, ..Delays::default() };
         let counters = Snapshot::new(seconds * 1_000_000_000, samples);
-        Moment { counters, delays: [(7, delays)].into(), traced: None }
+        Moment { counters, delays: [(7, delays)].into(), ..Moment::default() }
     }
 
     #[test]
@@ -447,7 +396,11 @@ mod tests {
         assert_eq!((row.usr, row.sys, row.lat), (5.0, 15.0, 10.0));
         assert_eq!(row.dfl, Some(50.0), "thrashing overlaps swap-in, and reclaim did not grow");
         assert_eq!((row.slp, row.threads, row.major_faults), (20.0, 2, 1000.0));
-        assert!(row.microstates("root").contains(" 50.0    - 20.0 10.0 "), "{}", row.microstates("root"));
+        assert!(
+            row.microstates("root", Width::Whole).contains(" 50.0    - 20.0 10.0 "),
+            "{}",
+            row.microstates("root", Width::Whole)
+        );
     }
 
     #[test]
@@ -459,7 +412,11 @@ mod tests {
         let row = &rows(&before, &now, false)[0];
         assert_eq!((row.scl, row.sig, row.lck, row.tfl), (Some(2e6), Some(0.0), Some(50.0), Some(0.0)));
         assert!((row.slp - 35.0).abs() < 1e-9, "waiting for locks is not asleep: {row:?}");
-        assert!(row.microstates("root").contains(" 2000K   0 db/2"), "{}", row.microstates("root"));
+        assert!(
+            row.microstates("root", Width::Whole).contains(" 2000K   0 db/2"),
+            "{}",
+            row.microstates("root", Width::Whole)
+        );
         let threads = rows(&before, &now, true);
         assert_eq!(threads.iter().find(|t| t.tid == Some(8)).unwrap().lck, Some(100.0));
     }
@@ -472,6 +429,74 @@ mod tests {
         let row = &rows(&before, &now, true)[0];
         assert_eq!((row.tid, row.dfl), (Some(8), None));
         assert_eq!((row.usr, row.sys, row.slp), (2.5, 7.5, 85.0));
+    }
+
+    #[test]
+    fn a_task_born_within_the_interval_is_judged_by_its_time_since_birth() {
+        let uptime = |seconds: f64| Sample {
+            name: "clock".into(),
+            ..task("system", 0, &[("uptime", (seconds * 1e9) as u64)])[0].clone()
+        };
+        let mut samples = task("process", 9, &[("threads", 1), ("start", 100_750 * MS), ("major_faults", 5)]);
+        let runs = [("pid", 9), ("start", 100_750 * MS), ("run_time", 250 * MS), ("utime", 10 * MS)];
+        samples.extend(task("thread", 9, &runs));
+        samples.push(uptime(101.0));
+        let now = Moment { counters: Snapshot::new(1_000_000_000, samples), ..Moment::default() };
+        let before = Moment { counters: Snapshot::new(0, vec![uptime(100.0)]), ..Moment::default() };
+        for by_thread in [false, true] {
+            let row = &rows(&before, &now, by_thread)[0];
+            assert_eq!((row.usr, row.slp, row.seconds), (100.0, 0.0, 0.25), "{row:?}");
+        }
+        assert_eq!(rows(&before, &now, false)[0].major_faults, 20.0, "a second");
+    }
+
+    #[test]
+    fn what_ended_within_the_interval_is_summed_up() {
+        let (before, mut now) = (moment(0, [100 * MS, 0], 0), moment(1, [100 * MS, 0], 0));
+        let exit = |task, command: &str, cpu| Exit { task, command: command.into(), cpu, delays: None };
+        assert_eq!(ended(&before, &now), None, "nobody counts forks here");
+        now.exits = Some(vec![exit(7, "db", 150 * MS), exit(20, "sh", 3 * MS), exit(21, "sh", 4 * MS)]);
+        let found = ended(&before, &now).unwrap();
+        assert_eq!((found.tasks, found.cpu), (3, Some(57e6)), "less what was known of it before");
+        assert_eq!(found.line(), "ended within the interval: 3 tasks, 0.06 s on a CPU (sh 2, db 1)");
+        now.exits = Some(Vec::new());
+        assert_eq!(ended(&before, &now), None);
+        // Without the kernel's word: five were forked, and one is there more.
+        let forks = |n| Sample { name: "all".into(), ..task("stat", 0, &[("forks", n)])[0].clone() };
+        let with = |samples: &[Sample], more: &[Sample]| {
+            let counters = Snapshot::new(0, [samples, more].concat());
+            Moment { counters, ..Moment::default() }
+        };
+        let before = with(&task("thread", 1, &[("start", 1)]), &[forks(10)]);
+        let after = [task("thread", 2, &[("start", 2)]), task("thread", 3, &[("start", 3)])].concat();
+        let found = ended(&before, &with(&after, &[forks(15)])).unwrap();
+        assert_eq!((found.tasks, found.cpu), (4, None));
+        assert_eq!(found.line(), "ended within the interval: 4 tasks (db 1, …)");
+    }
+
+    #[test]
+    fn lines_fit_eighty_columns() {
+        let row = Row {
+            pid: 4_194_304,
+            command: "a-command-of-16".into(),
+            threads: 1234,
+            vcx: 123_456.0,
+            icx: 9_999_999.0,
+            scl: Some(1e9),
+            sig: Some(1234.0),
+            slp: 100.0,
+            rss: Some(3e12),
+            minor_faults: 1_234_567.0,
+            ..Row::default()
+        };
+        let narrow = Width::of(Some(80), 100);
+        for line in [row.microstates("a-long-user", narrow), row.summary("a-long-user", narrow)] {
+            assert!(line.chars().count() <= 80 && line.ends_with("…/1234"), "{line}");
+        }
+        let heading = microstate_heading(false, narrow);
+        assert!(heading.len() <= 80 && summary_heading(false).len() <= 80, "{heading}");
+        let usr = |line: &str| line.find("0.0").or(line.find("USR")).unwrap();
+        assert_eq!(usr(&heading), usr(&row.microstates("root", narrow)), "{heading}");
     }
 
     #[test]

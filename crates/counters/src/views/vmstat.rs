@@ -10,9 +10,10 @@
 
 use serde::Serialize;
 
-use super::cell;
+use super::{cell, fitting};
 use crate::select::Selection;
 use crate::tree::Snapshot;
+use crate::value::Unit;
 
 /// The counters the view is made of.
 const OPERANDS: [&str; 6] = [
@@ -136,56 +137,182 @@ impl Row {
     }
 
     /// The line under [`heading`]: sizes in KiB, rates rounded to whole numbers, a dash where there is
-    /// no figure.
-    pub fn line(&self) -> String {
-        let kib = |v: Option<f64>| v.map(|v| v / 1024.0);
-        let cells = [
-            (kib(self.swap), 10),
-            (kib(self.free), 10),
-            (self.re, 6),
-            (self.mf, 7),
-            (kib(self.fr), 7),
-            (self.de, 3),
-            (self.sr, 7),
-            (self.epi, 4),
-            (self.epo, 4),
-            (self.epf, 4),
-            (kib(self.api), 6),
-            (kib(self.apo), 6),
-            (kib(self.apf), 6),
-            (kib(self.fpi), 7),
-            (kib(self.fpo), 7),
-            (kib(self.fpf), 7),
-        ];
-        let line: String = cells.into_iter().map(|(value, width)| cell(value, width, 0)).collect();
-        line.trim_end().to_owned()
+    /// no figure. In few columns longer figures are in thousands, sizes in MiB and so on, with their letter.
+    pub fn line(&self, layout: Layout) -> String {
+        let cells = columns(layout).into_iter().map(|(column, width)| match (column.of)(self) {
+            value if column.size => {
+                let kib = value.map(|bytes| bytes / 1024.0);
+                if layout.narrow {
+                    fitting(kib, width, 1024.0, &["", "M", "G", "T"])
+                } else {
+                    cell(kib, width, 0)
+                }
+            }
+            value if layout.narrow => fitting(value, width, 1000.0, &["", "K", "M", "G"]),
+            value => cell(value, width, 0),
+        });
+        cells.collect::<String>().trim_end().to_owned()
     }
 }
 
+/// Which columns a line has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// What fits into 80 columns: without those that Linux has no figure for, in shorter figures.
+    pub narrow: bool,
+    /// Executables' pages are counted.
+    pub traced: bool,
+    /// Swap-ins and swap-outs in place of second references and minor faults.
+    pub swapping: bool,
+}
+
+/// One column.
+struct Column {
+    group: &'static str,
+    name: &'static str,
+    /// Bytes, shown in KiB; else a number a second.
+    size: bool,
+    width: usize,
+    of: fn(&Row) -> Option<f64>,
+}
+
+/// The columns in order, as wide as they may be.
+const COLUMNS: [Column; 18] = {
+    const fn column(
+        group: &'static str,
+        name: &'static str,
+        size: bool,
+        width: usize,
+        of: fn(&Row) -> Option<f64>,
+    ) -> Column {
+        Column { group, name, size, width, of }
+    }
+    [
+        column("memory", "swap", true, 10, |r| r.swap),
+        column("memory", "free", true, 10, |r| r.free),
+        column("page", "re", false, 6, |r| r.re),
+        column("page", "mf", false, 7, |r| r.mf),
+        column("page", "si", true, 7, |r| r.api),
+        column("page", "so", true, 7, |r| r.apo),
+        column("page", "fr", true, 7, |r| r.fr),
+        column("page", "de", false, 3, |r| r.de),
+        column("page", "sr", false, 7, |r| r.sr),
+        column("executable", "epi", true, 4, |r| r.epi),
+        column("executable", "epo", true, 4, |r| r.epo),
+        column("executable", "epf", true, 4, |r| r.epf),
+        column("anonymous", "api", true, 6, |r| r.api),
+        column("anonymous", "apo", true, 6, |r| r.apo),
+        column("anonymous", "apf", true, 6, |r| r.apf),
+        column("filesystem", "fpi", true, 7, |r| r.fpi),
+        column("filesystem", "fpo", true, 7, |r| r.fpo),
+        column("filesystem", "fpf", true, 7, |r| r.fpf),
+    ]
+};
+
+/// The columns of a layout and their widths.
+fn columns(layout: Layout) -> Vec<(&'static Column, usize)> {
+    let shown = |column: &&Column| match column.name {
+        "si" | "so" => layout.swapping,
+        "re" | "mf" => !layout.swapping,
+        "de" | "epo" => !layout.narrow,
+        "epi" | "epf" => !layout.narrow || layout.traced,
+        // Room for the executables.
+        "swap" => !(layout.narrow && layout.traced),
+        _ => true,
+    };
+    let width = |column: &Column| match column.name {
+        _ if !layout.narrow => column.width,
+        "swap" | "free" => 7,
+        "epi" | "epf" => 4,
+        "mf" | "sr" => 6,
+        _ => 5,
+    };
+    COLUMNS.iter().filter(shown).map(|column| (column, width(column))).collect()
+}
+
 /// The two lines above the rows.
-pub fn heading() -> String {
-    format!(
-        "{:>21} {:>34} {:>16} {:>20} {:>23}\n{:>10} {:>10} {:>6} {:>7} {:>7} {:>3} {:>7} {:>5} {:>4} {:>5} {:>6} {:>6} {:>6} {:>7} {:>7} {:>7}",
-        "memory",
-        "page",
-        "executable",
-        "anonymous",
-        "filesystem",
-        "swap",
-        "free",
-        "re",
-        "mf",
-        "fr",
-        "de",
-        "sr",
-        "epi",
-        "epo",
-        "epf",
-        "api",
-        "apo",
-        "apf",
-        "fpi",
-        "fpo",
-        "fpf"
-    )
+pub fn heading(layout: Layout) -> String {
+    let columns = columns(layout);
+    let (mut groups, mut names) = (String::new(), String::new());
+    for (n, (column, width)) in columns.iter().enumerate() {
+        names += &format!("{:>width$} ", column.name);
+        let last = columns.get(n + 1).is_none_or(|(next, _)| next.group != column.group);
+        if last {
+            // A group's name ends where its last column does; its beginning, where there is no room for all of it.
+            let room = names.len() - 1 - groups.len();
+            let name = if column.group.len() < room || n < 2 { column.group } else { &column.group[..4] };
+            groups += &format!("{name:>room$}");
+        }
+    }
+    format!("{}\n{}", groups, names.trim_end())
+}
+
+/// What has happened since the machine was booted: (number, what), as `vmstat -s` has it.
+pub fn sums(now: &Snapshot) -> Vec<(f64, &'static str)> {
+    const SUMS: [(&str, &str); 15] = [
+        ("pgfault", "faults"),
+        ("pgmajfault", "major faults"),
+        ("pswpin", "pages swapped in"),
+        ("pswpout", "pages swapped out"),
+        ("pgpgin", "KiB paged in from devices"),
+        ("pgpgout", "KiB paged out to devices"),
+        ("pgactivate", "pages activated (second references)"),
+        ("pgscan_anon", "anonymous pages scanned by reclaim"),
+        ("pgscan_file", "file pages scanned by reclaim"),
+        ("pgsteal_anon", "anonymous pages freed by reclaim"),
+        ("pgsteal_file", "file pages freed by reclaim"),
+        ("pgscan_kswapd", "pages scanned by kswapd"),
+        ("pgscan_direct", "pages scanned by direct reclaim, global"),
+        ("pgsteal_kswapd", "pages freed by kswapd"),
+        ("pgsteal_direct", "pages freed by direct reclaim, global"),
+    ];
+    let of = |(statistic, what): (&str, &'static str)| {
+        let sample = now.find("vmstat", 0, "vm", statistic)?;
+        let value = sample.value.number()?;
+        Some((if sample.unit == Unit::Bytes { value / 1024.0 } else { value }, what))
+    };
+    SUMS.into_iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layout_fits_its_columns_and_keeps_them_under_their_names() {
+        let large = Some(123_456_789_012.0);
+        let row = Row {
+            swap: large,
+            free: large,
+            re: large,
+            mf: large,
+            fr: large,
+            sr: large,
+            epi: large,
+            epf: large,
+            api: large,
+            apo: large,
+            apf: large,
+            fpi: large,
+            fpo: large,
+            fpf: large,
+            ..Row::default()
+        };
+        for (traced, swapping) in [(false, false), (true, false), (false, true), (true, true)] {
+            let layout = Layout { narrow: true, traced, swapping };
+            let heading = heading(layout);
+            assert!(
+                heading.lines().chain([row.line(layout).as_str()]).all(|line| line.len() <= 80),
+                "{heading}\n{}",
+                row.line(layout)
+            );
+            let ends = |line: &str| -> Vec<usize> {
+                let line = format!("{line} ");
+                let bytes = line.as_bytes();
+                (1..bytes.len()).filter(|&n| bytes[n] == b' ' && bytes[n - 1] != b' ').collect()
+            };
+            assert_eq!(ends(heading.lines().last().unwrap()), ends(&row.line(layout)), "{heading}");
+        }
+        assert!(heading(Layout { swapping: true, ..Layout::default() }).contains("si      so"));
+    }
 }

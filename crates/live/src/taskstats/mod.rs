@@ -11,7 +11,7 @@ mod switch;
 
 use std::io;
 
-use pagelab_counters::views::prstat::Delays;
+use pagelab_counters::views::prstat::{Delays, Exit};
 
 pub(crate) use stats::Stats;
 pub use switch::{Accounting, SWITCH};
@@ -96,7 +96,7 @@ impl Taskstats {
 
 /// A connection that hears of every task that ends, on any processor.
 #[derive(Debug)]
-pub(crate) struct Exits {
+pub struct Exits {
     connection: Netlink,
     /// Whether the kernel dropped some because the queue was full.
     pub(crate) overflowed: bool,
@@ -104,7 +104,10 @@ pub(crate) struct Exits {
 
 impl Exits {
     /// Begins to listen.
-    pub(crate) fn listen() -> Result<Self, TaskstatsError> {
+    ///
+    /// # Errors
+    /// When the kernel has no taskstats, or the caller may not hear of others' tasks.
+    pub fn listen() -> Result<Self, TaskstatsError> {
         let mut connection = connect()?;
         connection.queue(QUEUE);
         let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
@@ -115,6 +118,20 @@ impl Exits {
             message.attributes().map(drop).map_err(refusal)?;
         }
         Ok(Self { connection, overflowed: false })
+    }
+
+    /// The tasks that ended since the last time.
+    pub fn take(&mut self) -> Vec<Exit> {
+        let mut ended = Vec::new();
+        self.drain(&mut ended);
+        let exit = |stats: &Stats| Exit {
+            task: u64::from(stats.pid),
+            command: stats.name(),
+            cpu: stats.on_cpu,
+            // A delay from before the switch was set is counted from the boot of the machine.
+            delays: stats.delays().filter(|_| stats.plausible()),
+        };
+        ended.iter().map(exit).collect()
     }
 
     /// Takes what has been queued.

@@ -10,6 +10,8 @@ use pagelab_counters::views::prstat::Delays;
 pub(crate) struct Stats {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
+    /// Its command's name, behind it zeroes.
+    pub(crate) command: [u8; 16],
     /// Wall time since it started.
     pub(crate) elapsed: u64,
     /// Processor time as the ticks sampled it: good for the proportion of the two.
@@ -63,6 +65,7 @@ impl Stats {
             swap_in: swap_in.1,
             on_cpu: word64(72 + after)?,
             exits: 0,
+            command: bytes.get(80 + after..)?.first_chunk().copied()?,
             pid: word32(128 + after)?,
             parent: word32(132 + after)?,
             elapsed: word64(144 + after)?.saturating_mul(1000),
@@ -74,6 +77,12 @@ impl Stats {
             copy: copy.map(|p| p.1),
             accounted: delays.into_iter().flatten().any(|(events, _)| events > 0),
         })
+    }
+
+    /// The task's name.
+    pub(crate) fn name(&self) -> String {
+        let end = self.command.iter().position(|&byte| byte == 0).unwrap_or(self.command.len());
+        String::from_utf8_lossy(&self.command[..end]).into_owned()
     }
 
     /// The delays; `None` where the kernel accounts none for this task.
@@ -103,6 +112,7 @@ impl Stats {
         Self {
             pid: self.pid,
             parent: self.parent,
+            command: self.command,
             elapsed: less(self.elapsed, before.elapsed),
             user: less(self.user, before.user),
             system: less(self.system, before.system),
@@ -125,6 +135,7 @@ impl Stats {
         Self {
             pid: 0,
             parent: 0,
+            command: [0; 16],
             elapsed: self.elapsed + other.elapsed,
             user: self.user + other.user,
             system: self.system + other.system,
@@ -148,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// offsetof() of the version 13 header: cpu_delay_total 24, blkio 40, swapin 56,
-    /// cpu_run_virtual_total 72, ac_pid 128, ac_ppid 132, ac_etime 144, ac_utime 152, ac_stime 160,
+    /// cpu_run_virtual_total 72, ac_comm 80, ac_pid 128, ac_ppid 132, ac_etime 144, ac_utime 152, ac_stime 160,
     /// freepages_delay_total 320, thrashing 336, compact 360, wpcopy_count 400.
     #[test]
     fn offsets_are_the_headers() {
@@ -172,7 +183,9 @@ mod tests {
         }
         bytes[128..132].copy_from_slice(&11_u32.to_ne_bytes());
         bytes[132..136].copy_from_slice(&12_u32.to_ne_bytes());
+        bytes[80..85].copy_from_slice(b"sleep");
         let stats = Stats::parse(&bytes).unwrap();
+        assert_eq!(stats.name(), "sleep");
         assert_eq!((stats.runnable, stats.block_io, stats.swap_in, stats.on_cpu), (1, 2, 3, 4));
         assert_eq!((stats.elapsed, stats.user, stats.system), (5000, 6000, 7000));
         assert_eq!((stats.reclaim, stats.thrashing, stats.compaction), (8, Some(9), Some(10)));

@@ -13,7 +13,7 @@ use pagelab_report::text;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::output::{print_json, say};
+use crate::output::{print_json, say, sentences};
 use crate::targets;
 
 /// The arguments.
@@ -93,7 +93,7 @@ pub fn experiments(arguments: &ExperimentArguments, context: &Context) -> Result
         return print_json("experiments", list.into());
     }
     for Declared { name, help, parameters } in Experiment::catalogue() {
-        say!("{name}: {help}");
+        sentences(&format!("{name}: {help}"), "", "  ", &context.style);
         let rows: Vec<Vec<String>> = parameters
             .into_iter()
             .map(|p| {
@@ -152,10 +152,11 @@ fn honours(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = targets::single_conditions().into_iter().map(|(name, _)| name);
     let headings: Vec<&str> = ["target", "experiment"].into_iter().chain(conditions).collect();
     say!("{}", text::table(&headings, &rows, &context.style));
-    say!(
-        "What a target has no row for it does not perform. {} means refused, before anything is set up; why: --json.",
-        text::DASH
+    let dash = text::DASH;
+    let meaning = format!(
+        "What a target has no row for it does not perform. {dash} means refused, before anything is set up; why: --json."
     );
+    sentences(&meaning, "", "  ", &context.style);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,13 +1,14 @@
 //! `pagelab export RUN…`: runs for other programs.
 
 use std::io::{BufWriter, IsTerminal};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
 use pagelab_experiment::Run;
+use pagelab_experiment::declaration::Refusal;
 use pagelab_notebook::Notebook;
 use pagelab_notebook::export::{self, Format};
 
@@ -30,15 +31,16 @@ enum Form {
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export --listen 127.0.0.1:9750 vmstat pressure meminfo\n"
+    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export --listen localhost:9750 vmstat pressure meminfo\n"
 )]
 pub struct Arguments {
     /// The runs: names, ids, @1 for the newest. With --listen: selectors as of 'pagelab stat'
     #[arg(value_name = "RUN", required_unless_present = "listen")]
     runs: Vec<String>,
-    /// Serve the kernel's counters over HTTP in place of runs, in OpenMetrics' form, until Ctrl-C
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["format", "output"])]
-    listen: Option<SocketAddr>,
+    /// Serve the kernel's counters over HTTP in place of runs, in OpenMetrics' form, until Ctrl-C; :PORT is on every
+    /// address of this machine
+    #[arg(long, value_name = "HOST:PORT", value_parser = addresses, conflicts_with_all = ["format", "output"])]
+    listen: Option<Addresses>,
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
     format: Form,
@@ -47,10 +49,27 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
+/// Where to listen: the first that can be had.
+#[derive(Clone, Debug)]
+struct Addresses(Vec<SocketAddr>);
+
+fn addresses(text: &str) -> Result<Addresses, Refusal> {
+    let refused = |why: String| Refusal::new(format!("{why}; write localhost:9750, 127.0.0.1:9750 or :9750"));
+    let found = match text.strip_prefix(':') {
+        // IPv6's any is IPv4's too, where the machine has both.
+        Some(port) => {
+            let port = port.parse().map_err(|_| refused(format!("'{port}' is no port")))?;
+            vec![(Ipv6Addr::UNSPECIFIED, port).into(), (Ipv4Addr::UNSPECIFIED, port).into()]
+        }
+        None => text.to_socket_addrs().map_err(|e| refused(e.to_string()))?.collect(),
+    };
+    if found.is_empty() { Err(refused("it has no address".to_owned())) } else { Ok(Addresses(found)) }
+}
+
 /// Writes the runs.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    if let Some(address) = arguments.listen {
-        return serve::serve(address, &arguments.runs, context);
+    if let Some(Addresses(addresses)) = &arguments.listen {
+        return serve::serve(addresses, &arguments.runs, context);
     }
     let notebook = Notebook::open_existing(&context.notebook)?;
     let runs = arguments

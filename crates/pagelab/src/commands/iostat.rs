@@ -10,12 +10,16 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::output::SCHEMA_VERSION;
+use crate::terminal;
 use crate::ticker::{Machine, Schedule, Ticker};
+
+/// The columns of the extended view with a device's name.
+const WHOLE: usize = 96;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab iostat -xn 1\n  pagelab iostat -x 5 3 --json\n  sudo pagelab iostat -xn 1 --trace\n",
+    before_help = "Examples:\n  pagelab iostat -xn 1\n  pagelab iostat -xnc 5 3\n  sudo pagelab iostat -xn 1 --trace\n",
     after_help = "The first print is the average since boot; devices that did nothing are left out. With -x:
   r/s w/s kr/s kw/s   reads, writes and KiB of each, a second
   actv                requests in flight on average: growth of their time in flight / interval
@@ -26,7 +30,9 @@ and with --trace (root), from the kernel's tracepoints, of devices with a queue 
   wait wsvc_t         requests that wait to be issued to the device, and ms a request waited
   %w                  percent of the time with a request waiting
 A dash is a figure that Linux does not keep by itself: it does not split a request's time in waiting
-and being served, and without --trace actv and asvc_t hold both."
+and being served, and without --trace actv and asvc_t hold both. In 80 columns the three stand there only
+when traced. With -c, first percent of the CPUs' time: us(er), sy(stem), wt (idle, waiting for a request),
+id(le), st(olen by the hypervisor)."
 )]
 pub struct Arguments {
     /// The extended view
@@ -35,6 +41,9 @@ pub struct Arguments {
     /// Device names as the kernel's (always so; taken for the habit of -xn)
     #[arg(short = 'n', long)]
     names: bool,
+    /// The CPUs' time, too
+    #[arg(short = 'c', long)]
+    cpu: bool,
     /// Split waiting from being served
     #[arg(long, conflicts_with = "root")]
     trace: bool,
@@ -58,6 +67,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         let waits = tracing.as_ref().map(Requests::look);
         let now = Moment { counters: tree.read(&selection), waits };
         let rows = iostat::rows(before.as_ref(), &now);
+        let processors = iostat::processors(before.as_ref(), &now).filter(|_| arguments.cpu);
         let mut out = crate::output::stdout();
         if arguments.json {
             let object = json!({
@@ -65,13 +75,19 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
                 "time": jiff::Timestamp::now().to_string(),
                 "since_boot": before.is_none(),
                 "devices": rows,
+                "cpu": processors,
             });
             writeln!(out, "{object}")?;
         } else {
-            let heading = if arguments.extended { iostat::heading() } else { iostat::short_heading() };
+            if let Some(processors) = processors {
+                writeln!(out, "{}", processors.lines())?;
+            }
+            let (width, traced) = (terminal::width(WHOLE), arguments.trace);
+            let extended = arguments.extended;
+            let heading = if extended { iostat::heading(width, traced) } else { iostat::short_heading() };
             writeln!(out, "{heading}")?;
             for row in &rows {
-                writeln!(out, "{}", if arguments.extended { row.line() } else { row.short_line() })?;
+                writeln!(out, "{}", if extended { row.line(width, traced) } else { row.short_line() })?;
             }
         }
         out.flush()?;

@@ -11,7 +11,11 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::output::print_json;
+use crate::terminal;
 use crate::ticker::Machine;
+
+/// The columns of the widest table.
+const WHOLE: usize = 110;
 
 /// Whose memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,7 +68,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let mut out = crate::output::stdout();
         writeln!(out, "{}", memstat::holder_heading(by == By::Process))?;
         for holder in shown {
-            writeln!(out, "{}", holder.line())?;
+            writeln!(out, "{}", holder.line(terminal::width(WHOLE)))?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -97,7 +101,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut out = crate::output::stdout();
     write!(out, "{}", memstat::table(&lines, page_size))?;
     if let Some(census) = census {
-        write!(out, "\n{}", memstat::sharing_table(&census))?;
+        write!(out, "\n{}", memstat::sharing_table(&census, terminal::width(WHOLE)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -46,8 +46,8 @@ const LIFE: Duration = Duration::from_secs(20);
 /// Connections at once.
 const CONNECTIONS: usize = 512;
 
-/// Serves until the user ends it.
-pub fn serve(address: SocketAddr, selectors: &[String], context: &Context) -> Result<ExitCode> {
+/// Serves on the first of `addresses` that can be had until the user ends it.
+pub fn serve(addresses: &[SocketAddr], selectors: &[String], context: &Context) -> Result<ExitCode> {
     let page = Arc::new(Page { selection: selection(selectors)?, last: Mutex::default() });
     let interrupt = Interrupt::listen()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -56,12 +56,15 @@ pub fn serve(address: SocketAddr, selectors: &[String], context: &Context) -> Re
         .build()
         .context("the server cannot be started")?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.with_context(|| format!("{address} cannot be listened on"))?;
+        let listener = TcpListener::bind(addresses).await;
+        let listener = listener.with_context(|| {
+            let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+            format!("{} cannot be listened on", all.join(" or "))
+        })?;
         if !context.quiet {
             let at = listener.local_addr()?;
             remark!("serving http://{at}/metrics until Ctrl-C");
-            if !address.ip().is_loopback() {
+            if !at.ip().is_loopback() {
                 remark!("{at} can be reached from other machines, without a password");
             }
         }

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use pagelab_counters::{Part, Selection, Selector, SelectorError, Snapshot, views};
+use pagelab_counters::{Part, Selection, Selector, SelectorError, Snapshot, Tree, views};
+use pagelab_experiment::declaration::closest;
 use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::usage;
-use crate::output::{SCHEMA_VERSION, say};
+use crate::output::{SCHEMA_VERSION, bounded, remark, say};
 use crate::ticker::{Interval, Machine, Schedule, Ticker};
 
 /// How a time stamp is written.
@@ -78,7 +79,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let tree = arguments.machine.tree();
     if arguments.modules {
         for provider in tree.providers() {
-            say!("{:<11} {:<8} {}", provider.module(), provider.class(), provider.source());
+            let line = format!("{:<11} {:<8} {}", provider.module(), provider.class(), provider.source());
+            say!("{}", bounded(&line, &" ".repeat(21), context));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -96,6 +98,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let now = tree.read(&selection);
         let shown = if arguments.rate { now.rates_since(&before) } else { now.clone() };
         if shown.samples().is_empty() {
+            if !context.quiet {
+                remark!("{}", nothing(&tree, selectors));
+            }
             return Ok(ExitCode::from(1));
         }
         // kstat's -q is the same option as pagelab's: only the exit status is wanted.
@@ -136,6 +141,21 @@ fn print(arguments: &Arguments, shown: &Snapshot) -> Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// That nothing matched, and what was probably meant.
+fn nothing(tree: &Tree, selectors: &[String]) -> String {
+    let modules: Vec<&str> = tree.providers().iter().map(|provider| provider.module()).collect();
+    let module = |selector: &String| selector.split(':').next().unwrap_or_default().to_owned();
+    let plain =
+        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let unknown = selectors.iter().map(module).filter(plain).find(|name| !modules.contains(&name.as_str()));
+    let meant = unknown.and_then(|name| closest(&name, modules.iter().copied()));
+    let meant = meant.map_or_else(String::new, |module| format!(" (did you mean '{module}'?)"));
+    match selectors {
+        [] => format!("nothing matched{meant}"),
+        _ => format!("nothing matched {}{meant}", selectors.join(" ")),
+    }
 }
 
 /// The last one or two operands may be an interval and a count.

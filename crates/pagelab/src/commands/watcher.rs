@@ -8,7 +8,7 @@ use pagelab_counters::views::prstat::Moment;
 use pagelab_counters::{Selection, Tree};
 use pagelab_live::bpf::TraceError;
 use pagelab_live::bpf::tasks::Tasks;
-use pagelab_live::taskstats::{Accounting, SWITCH, Taskstats};
+use pagelab_live::taskstats::{Accounting, Exits, SWITCH, Taskstats};
 
 /// Switches delay accounting on if asked to; whoever holds it must listen to signals, so that it is put
 /// back.
@@ -24,19 +24,20 @@ pub struct Watcher {
     taskstats: Result<Taskstats, String>,
     threads: bool,
     tracing: Option<Tasks>,
+    exits: Option<Exits>,
 }
 
 impl Watcher {
     /// Watches the running machine: processes, or threads where their delays are wanted apart.
     pub fn live(selection: Selection, threads: bool) -> Self {
         let taskstats = Taskstats::open().map_err(|e| e.to_string());
-        Self { tree: Tree::live(), selection, taskstats, threads, tracing: None }
+        Self { tree: Tree::live(), selection, taskstats, threads, tracing: None, exits: Exits::listen().ok() }
     }
 
     /// A recorded machine, which has no delays.
     pub fn recorded(tree: Tree, selection: Selection) -> Self {
         let taskstats = Err("a recorded machine has no delay accounting".to_owned());
-        Self { tree, selection, taskstats, threads: false, tracing: None }
+        Self { tree, selection, taskstats, threads: false, tracing: None, exits: None }
     }
 
     /// Counts from now on what only tracepoints tell.
@@ -65,6 +66,8 @@ impl Watcher {
 
     /// The tasks now.
     pub fn look(&mut self) -> Moment {
+        // Before the rows are read: who ends in between is heard of the next time.
+        let exits = self.exits.as_mut().map(Exits::take);
         let counters = self.tree.read(&self.selection);
         let mut delays = HashMap::new();
         if let Ok(taskstats) = &mut self.taskstats {
@@ -77,6 +80,6 @@ impl Watcher {
         let traced = self.tracing.as_ref().map(|tasks| {
             counters.groups("thread").map(|(thread, _, _)| (thread, tasks.thread(thread))).collect()
         });
-        Moment { counters, delays, traced }
+        Moment { counters, delays, traced, exits }
     }
 }

@@ -1,5 +1,6 @@
 //! The screen: ratatui writes only the cells that changed, so it does not flicker.
 
+use pagelab_counters::views::Width;
 use pagelab_counters::views::doctor::Level;
 use pagelab_counters::views::prstat::{Row, size};
 use ratatui::Frame;
@@ -40,16 +41,15 @@ pub fn screen(frame: &mut Frame<'_>, state: &State) {
         y += 1;
     };
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let (verdict, color) = match state.level {
-        Level::Fine => ("memory is not short", Color::Reset),
-        Level::Strained => ("memory is STRAINED", Color::Yellow),
-        Level::Short => ("memory is SHORT", Color::Red),
+    let color = match state.verdict.level {
+        Level::Fine => Color::Reset,
+        Level::Strained => Color::Yellow,
+        Level::Short => Color::Red,
     };
     let held = if state.held { "  HELD" } else { "" };
     let title = format!(
-        "pagelab top: {verdict}; {} of {} available; every {:.1} s{held}",
-        size(Some(state.memory.1)),
-        size(Some(state.memory.0)),
+        "pagelab top: {}; every {:.1} s{held}",
+        state.verdict.headline(),
         state.interval.as_secs_f64()
     );
     line(buffer, &title, bold.fg(color));
@@ -135,17 +135,21 @@ fn table(buffer: &mut Buffer, area: Rect, state: &State) {
     if area.height < 2 {
         return;
     }
-    let last = if state.threads { "PROCESS/TID" } else { "PROCESS/NLWP" };
-    let heading = format!("    PID USER       RSS   SWAP MAJF/s   USR   SYS   DFL   LAT   SLP {last}");
+    let columns = Columns::of(width, state.threads);
+    let heading = columns.heading(state.threads);
     let reversed = Style::new().add_modifier(Modifier::REVERSED);
     buffer.set_stringn(area.x, area.y, format!("{heading:<width$}"), width, reversed);
-    let body = usize::from(area.height - 2);
+    let ended = state.ended.as_ref().filter(|_| area.height > 4);
+    let body = usize::from(area.height - 2) - usize::from(ended.is_some());
     for (row, y) in state.rows.iter().skip(state.first).take(body).zip(area.y + 1..) {
         let user = row.uid.map(|uid| state.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string()));
-        let text = task(row, user.as_deref().unwrap_or("-"));
+        let text = columns.task(row, user.as_deref().unwrap_or("-"));
         let waits = row.dfl.is_some_and(|dfl| dfl >= 1.0) || row.major_faults >= 100.0;
         let style = if waits { Style::new().fg(Color::Red) } else { Style::new() };
         buffer.set_stringn(area.x, y, text, width, style);
+    }
+    if let Some(ended) = ended {
+        buffer.set_stringn(area.x, area.bottom() - 2, ended.line(), width, Style::new());
     }
     let sort = match state.sort {
         Sort::Waiting => "waiting",
@@ -157,22 +161,56 @@ fn table(buffer: &mut Buffer, area: Rect, state: &State) {
     buffer.set_stringn(area.x, area.bottom() - 1, format!("{keys:<width$}"), width, reversed);
 }
 
-/// The columns that Linux has, and what the task holds.
-fn task(row: &Row, user: &str) -> String {
-    let dfl = row.dfl.map_or_else(|| "-".to_owned(), |dfl| format!("{dfl:.1}"));
-    format!(
-        "{:>7} {user:<8.8} {:>5} {:>6} {:>6.0} {:>5.1} {:>5.1} {dfl:>5} {:>5.1} {:>5.1} {}/{}",
-        row.pid,
-        size(row.rss),
-        size(row.swap),
-        row.major_faults,
-        row.usr,
-        row.sys,
-        row.lat,
-        row.slp,
-        row.command,
-        row.tid.unwrap_or(row.threads)
-    )
+/// The columns of the table: those that Linux has, and what the task holds.
+struct Columns {
+    /// Whether there is room for the time asleep.
+    sleep: bool,
+    /// Of the cgroup's path.
+    cgroup: usize,
+    /// Of the command's name.
+    command: usize,
+}
+
+impl Columns {
+    /// Those of a screen; the threads' numbers take room, too.
+    fn of(width: usize, threads: bool) -> Self {
+        const FIXED: usize = 54;
+        let sleep = width >= 96;
+        let room = width.saturating_sub(FIXED + if sleep { 6 } else { 0 });
+        let number = if threads { 8 } else { 4 };
+        let command = (room / 2).min(15 + number);
+        Self { sleep, cgroup: room.saturating_sub(command + 1), command }
+    }
+
+    fn heading(&self, threads: bool) -> String {
+        let last = if threads { "PROCESS/TID" } else { "PROCESS/NLWP" };
+        let sleep = if self.sleep { "   SLP" } else { "" };
+        format!(
+            "    PID USER       RSS   SWAP MAJF/s   USR   SYS   DFL   LAT{sleep} {:<cgroup$} {last}",
+            "CGROUP",
+            cgroup = self.cgroup
+        )
+    }
+
+    fn task(&self, row: &Row, user: &str) -> String {
+        let dfl = row.dfl.map_or_else(|| "-".to_owned(), |dfl| format!("{dfl:.1}"));
+        let sleep = if self.sleep { format!(" {:>5.1}", row.slp) } else { String::new() };
+        let number = format!("/{}", row.tid.unwrap_or(row.threads));
+        let cut = |name: &str, room: usize| Width::Columns(room).cut(name, 0);
+        format!(
+            "{:>7} {user:<8.8} {:>5} {:>6} {:>6.0} {:>5.1} {:>5.1} {dfl:>5} {:>5.1}{sleep} {:<cgroup$} {}{number}",
+            row.pid,
+            size(row.rss),
+            size(row.swap),
+            row.major_faults,
+            row.usr,
+            row.sys,
+            row.lat,
+            cut(row.cgroup.as_deref().unwrap_or("-"), self.cgroup),
+            cut(&row.command, self.command.saturating_sub(number.len())),
+            cgroup = self.cgroup
+        )
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +218,8 @@ mod tests {
     use std::collections::HashMap;
     use std::time::Duration;
 
+    use pagelab_counters::views::doctor::{Limited, Verdict};
+    use pagelab_counters::views::prstat::Ended;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -187,8 +227,14 @@ mod tests {
 
     fn state() -> State {
         let mut state = State::new(HashMap::from([(0, "root".to_owned())]), Duration::from_secs(1));
-        state.memory = (8e9, 2e9);
-        state.level = Level::Short;
+        state.verdict = Verdict {
+            level: Level::Short,
+            available: Some(25.0),
+            limited: vec![Limited { path: "/db".to_owned(), level: Level::Short, ..Limited::default() }],
+            ..Verdict::default()
+        };
+        state.ended =
+            Some(Ended { tasks: 3, cpu: Some(5e7), names: vec![("sh".to_owned(), 3)], ..Ended::default() });
         for look in 0..40 {
             let grown = f64::from(look) / 200.0;
             state.history.push_back(Point {
@@ -210,6 +256,7 @@ mod tests {
             lat: 1.0,
             slp: 50.0,
             rss: Some(1e7),
+            cgroup: Some("/user.slice/user-1000.slice/session-7.scope".to_owned()),
             ..Row::default()
         };
         state.rows = (1..20).map(|pid| row(pid, (pid > 1).then_some(40.0))).collect();
@@ -233,6 +280,16 @@ mod tests {
     #[test]
     fn it_fits_80_by_24() {
         insta::assert_snapshot!(drawn(80, 24));
+    }
+
+    #[test]
+    fn a_wide_screen_has_the_sleep_and_whole_cgroups() {
+        let wide = drawn(140, 24);
+        assert!(
+            wide.contains("SLP CGROUP") && wide.contains(" /user.slice/user-1000.slice/session-7.scope "),
+            "{wide}"
+        );
+        assert!(wide.contains("ended within the interval: 3 tasks"), "{wide}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use pagelab_counters::views::doctor::{Level, shortage};
-use pagelab_counters::views::prstat::{self, Moment, Row};
+use pagelab_counters::views::doctor::Verdict;
+use pagelab_counters::views::prstat::{self, Ended, Moment, Row};
 use pagelab_counters::{Snapshot, views::memstat};
 
 /// As many looks as the widest screen shows.
@@ -44,8 +44,10 @@ pub struct State {
     pub history: VecDeque<Point>,
     /// The tasks in order.
     pub rows: Vec<Row>,
-    /// Whether memory is short.
-    pub level: Level,
+    /// The tasks that ended since the look before.
+    pub ended: Option<Ended>,
+    /// Whether memory is short, and whose.
+    pub verdict: Verdict,
     /// The first row shown.
     pub first: usize,
     /// The order.
@@ -60,8 +62,6 @@ pub struct State {
     pub why_no_delays: Option<String>,
     /// Names by number.
     pub users: HashMap<u64, String>,
-    /// Bytes of memory and of it available.
-    pub memory: (f64, f64),
     before: Option<Moment>,
 }
 
@@ -71,7 +71,8 @@ impl State {
         Self {
             history: VecDeque::new(),
             rows: Vec::new(),
-            level: Level::Fine,
+            ended: None,
+            verdict: Verdict::default(),
             first: 0,
             sort: Sort::Waiting,
             threads: false,
@@ -79,7 +80,6 @@ impl State {
             interval,
             why_no_delays: None,
             users,
-            memory: (0.0, 0.0),
             before: None,
         }
     }
@@ -87,20 +87,19 @@ impl State {
     /// Takes a look in; a held screen goes on counting and stays as it is.
     pub fn look(&mut self, now: Moment, why_no_delays: Option<String>) {
         let counters = &now.counters;
-        let mem = |statistic: &str| counters.number("meminfo", 0, "mem", statistic).unwrap_or(0.0);
-        self.memory = (mem("MemTotal"), mem("MemAvailable"));
         self.why_no_delays = why_no_delays;
         let mut point = Point { kinds: kinds(counters), ..Point::default() };
         if let Some(before) = self.before.take() {
             let rates = counters.rates_since(&before.counters);
-            let evidence = shortage::evidence(&before.counters, counters, &rates);
-            let of = |sign: &str| evidence.iter().find(|e| e.sign == sign).and_then(|e| e.value);
+            let verdict = Verdict::of(&before.counters, counters, &rates);
+            let of = |sign: &str| verdict.evidence.iter().find(|e| e.sign == sign).and_then(|e| e.value);
             point.scanned = of("scanned").unwrap_or(0.0);
             point.refaults = of("refaults").unwrap_or(0.0);
             point.some = of("tasks waiting for memory");
             point.full = of("all tasks waiting for memory");
             if !self.held {
-                self.level = evidence.iter().map(|e| e.level).max().unwrap_or_default();
+                self.verdict = verdict;
+                self.ended = prstat::ended(&before, &now);
                 self.rows = prstat::rows(&before, &now, self.threads);
                 self.order();
             }

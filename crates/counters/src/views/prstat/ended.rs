@@ -1,0 +1,90 @@
+//! The tasks that ended within an interval: no row has them, and together they may be most of the work.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::{Delays, Moment};
+use crate::Sample;
+use crate::tree::of_group;
+
+/// A task that ended, from its start to its end; times in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exit {
+    /// The thread's number.
+    pub task: u64,
+    /// Its command's name.
+    pub command: String,
+    /// On a CPU.
+    pub cpu: u64,
+    /// Its delays; None where they were not accounted.
+    pub delays: Option<Delays>,
+}
+
+/// The tasks (threads) that ended within an interval, together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Ended {
+    /// How many.
+    pub tasks: u64,
+    /// Nanoseconds on a CPU within the interval; None where the kernel does not tell.
+    pub cpu: Option<f64>,
+    /// Nanoseconds waiting for memory within the interval; None where not accounted of any.
+    pub memory: Option<f64>,
+    /// The commands of most of them, and how many each.
+    pub names: Vec<(String, u64)>,
+}
+
+/// Names in a line.
+const NAMED: usize = 4;
+
+/// What ended between two moments; None where nothing did. Where the kernel does not tell of tasks that end,
+/// their number is what was forked less what there is more.
+pub fn ended(before: &Moment, now: &Moment) -> Option<Ended> {
+    let found = match &now.exits {
+        Some(exits) => of_exits(before, exits),
+        None => of_forks(before, now)?,
+    };
+    (found.tasks > 0).then_some(found)
+}
+
+fn of_exits(before: &Moment, exits: &[Exit]) -> Ended {
+    let mut found = Ended { tasks: exits.len() as u64, cpu: Some(0.0), ..Ended::default() };
+    let mut names: HashMap<&str, u64> = HashMap::new();
+    for exit in exits {
+        let known = before.counters.instance("thread", exit.task);
+        let run = of_group(known, "run_time");
+        let cpu = run.or_else(|| Some(of_group(known, "utime")? + of_group(known, "stime")?));
+        found.cpu = found.cpu.map(|sum| sum + (exit.cpu as f64 - cpu.unwrap_or(0.0)).max(0.0));
+        if let Some(delays) = exit.delays {
+            let before = before.delays.get(&exit.task).copied().unwrap_or_default();
+            let grown = delays.memory().saturating_sub(before.memory()) as f64;
+            *found.memory.get_or_insert(0.0) += grown;
+        }
+        *names.entry(&exit.command).or_default() += 1;
+    }
+    found.names = most(names);
+    found
+}
+
+fn of_forks(before: &Moment, now: &Moment) -> Option<Ended> {
+    let forks = |moment: &Moment| moment.counters.number("stat", 0, "all", "forks");
+    let tasks = |moment: &Moment| moment.counters.groups("thread").count() as f64;
+    let ended = forks(now)? - forks(before)? - (tasks(now) - tasks(before));
+    // Those that were there before are known by name.
+    let mut names: HashMap<&str, u64> = HashMap::new();
+    for (task, name, group) in before.counters.groups("thread") {
+        let same = |other: &[Sample]| of_group(other, "start") == of_group(group, "start");
+        if !same(now.counters.instance("thread", task)) {
+            *names.entry(name).or_default() += 1;
+        }
+    }
+    Some(Ended { tasks: ended.max(0.0) as u64, names: most(names), ..Ended::default() })
+}
+
+/// The most frequent.
+fn most(names: HashMap<&str, u64>) -> Vec<(String, u64)> {
+    let mut names: Vec<(String, u64)> = names.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+    names.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    names.truncate(NAMED);
+    names
+}
