@@ -29,7 +29,7 @@ const HEADING: [&str; 10] =
 
 pub(super) fn write_csv(runs: &[Run], to: &mut impl Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(to);
-    csv.write_record(HEADING)?;
+    csv.write_record(HEADING).map_err(unwrapped)?;
     for run in runs {
         for repetition in &run.repetitions {
             for row in rows(run, repetition) {
@@ -44,11 +44,20 @@ pub(super) fn write_csv(runs: &[Run], to: &mut impl Write) -> io::Result<()> {
                     row.unit.unwrap_or_default(),
                     row.value.map_or_else(String::new, |v| v.to_string()),
                     row.text.unwrap_or_default(),
-                ])?;
+                ])
+                .map_err(unwrapped)?;
             }
         }
     }
     csv.flush()
+}
+
+/// The error of the output itself, where it is one: what kind it is decides whether it is a failure at all.
+fn unwrapped(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }
 
 /// The rows of one repetition.
