@@ -15,6 +15,7 @@ pub mod rank;
 pub mod regret;
 pub mod rows;
 pub mod scaling;
+pub mod signed_rank;
 pub mod stats;
 #[cfg(test)]
 mod test_runs;
@@ -42,6 +43,24 @@ pub fn primary_metric(experiment: &Experiment) -> Option<&'static str> {
         Experiment::Replay(_) | Experiment::Mrc(_) => Some("miss.ratio.mean"),
         Experiment::Wss(_) => Some("working-set.mean"),
         Experiment::Record(_) => None,
+    }
+}
+
+/// The few metrics beside the primary one that a comparison is most likely made for: they share most of what the
+/// others' p values are corrected for.
+pub fn headline_metrics(experiment: &Experiment) -> &'static [&'static str] {
+    match experiment {
+        Experiment::Mapanon(_) | Experiment::Mapfile(_) => {
+            &["access.hit.p50", "access.major.p50", "faults.major"]
+        }
+        Experiment::Vmtest(_) => &["speed.first", "time.system", "faults.major"],
+        Experiment::Forkstorm(_) => &["fork.cost", "exit.cost", "exec.cost"],
+        Experiment::Faultscale(_) => &["throughput.first", "throughput.last", "time.system"],
+        Experiment::Fileread(_) => &["read.cpu.small", "read.cpu.beyond", "io.read"],
+        Experiment::Seqread(_) => &["bandwidth.direct", "time.system"],
+        Experiment::Clock(_) => &["clock.drift.worst", "clock.skew.worst"],
+        Experiment::Command(_) => &["time.user", "time.system", "memory.peak"],
+        Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) | Experiment::Record(_) => &[],
     }
 }
 

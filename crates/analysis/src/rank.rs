@@ -75,6 +75,11 @@ pub fn two_sided_normal(z: f64) -> f64 {
 /// Twice the mid-rank of each value, those of `a` first: whole numbers.
 fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<u64> {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
+    mid_ranks(&all)
+}
+
+/// Twice the mid-rank of each value: whole numbers.
+pub(crate) fn mid_ranks(all: &[f64]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|&i, &j| all[i].total_cmp(&all[j]));
     let mut ranks = vec![0; all.len()];
@@ -99,11 +104,49 @@ fn tie_sizes(a: &[f64], b: &[f64]) -> Vec<f64> {
     all.chunk_by(|x, y| x == y).map(|group| group.len() as f64).collect()
 }
 
+/// How many of the sorted differences of a value of one side from one of the other an interval of probability
+/// 1 − `level` leaves out at either end. `None` where so few values give no such interval.
+pub fn left_out(n: usize, m: usize, level: f64) -> Option<usize> {
+    if n + m > EXACT {
+        let (n, m) = (n as f64, m as f64);
+        let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
+        let reach = Normal::standard().inverse_cdf(1.0 - level / 2.0);
+        return Some((n * m / 2.0 - reach * deviation).floor().max(0.0) as usize);
+    }
+    let ranks: Vec<u64> = (1..=(n + m) as u64).collect();
+    // The smallest sum is that of the first n ranks.
+    left_out_of(&choices(&ranks, n)[n * (n + 1) / 2..], level)
+}
+
+/// The last place up to which these ways, of all, have no more than half of `level`.
+pub(crate) fn left_out_of(ways: &[f64], level: f64) -> Option<usize> {
+    let all: f64 = ways.iter().sum();
+    let mut sum = 0.0;
+    let within = ways.iter().take_while(|&way| {
+        sum += way;
+        sum <= all * level / 2.0
+    });
+    within.count().checked_sub(1)
+}
+
 /// The share of all choices of `n` of the ranks whose sum is at least as far from the mean as
 /// `observed`: counted by the number of choices for each sum.
 fn exact(ranks: &[u64], n: usize, observed: u64) -> f64 {
     let total: u64 = ranks.iter().sum();
-    let width = total as usize + 1;
+    let row = choices(ranks, n);
+    // Twice the mean of the sum is 2 · n · total / N; compare without fractions.
+    let count = ranks.len() as i64;
+    let distance = |sum: u64| (sum as i64 * count - n as i64 * total as i64).abs();
+    let far = distance(observed);
+    let all: f64 = row.iter().sum();
+    let extreme: f64 =
+        row.iter().enumerate().filter(|(sum, _)| distance(*sum as u64) >= far).map(|(_, w)| w).sum();
+    (extreme / all).min(1.0)
+}
+
+/// The number of choices of `n` of the ranks for each sum.
+fn choices(ranks: &[u64], n: usize) -> Vec<f64> {
+    let width = ranks.iter().sum::<u64>() as usize + 1;
     // ways[k · width + s]: choices of k ranks with sum s.
     let mut ways = vec![0.0f64; (n + 1) * width];
     ways[0] = 1.0;
@@ -115,15 +158,7 @@ fn exact(ranks: &[u64], n: usize, observed: u64) -> f64 {
             }
         }
     }
-    // Twice the mean of the sum is 2 · n · total / N; compare without fractions.
-    let count = ranks.len() as i64;
-    let distance = |sum: u64| (sum as i64 * count - n as i64 * total as i64).abs();
-    let far = distance(observed);
-    let row = &ways[n * width..];
-    let all: f64 = row.iter().sum();
-    let extreme: f64 =
-        row.iter().enumerate().filter(|(sum, _)| distance(*sum as u64) >= far).map(|(_, w)| w).sum();
-    (extreme / all).min(1.0)
+    ways.split_off(n * width)
 }
 
 /// Holm's step-down correction: the p values, in the same order, valid together.
@@ -176,6 +211,14 @@ mod tests {
     #[test]
     fn a_tabulated_case() {
         close(mann_whitney(&[1.0, 2.0, 3.0, 4.0, 6.0], &[5.0, 7.0, 8.0, 9.0]), 4.0 / 126.0);
+    }
+
+    /// The tables' critical values at 5 %, two-sided: U of 5 and 5 is 2, of 8 and 8 is 13.
+    #[test]
+    fn tabulated_critical_values() {
+        assert_eq!([3, 4, 5, 8].map(|n| left_out(n, n, 0.05)), [None, Some(0), Some(2), Some(13)]);
+        let (exact, approximate) = (left_out(30, 30, 0.05).unwrap(), left_out(31, 30, 0.05).unwrap());
+        assert!(approximate > exact && approximate < exact + 20, "{exact} {approximate}");
     }
 
     #[test]

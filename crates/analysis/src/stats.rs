@@ -1,10 +1,4 @@
-//! Order statistics, and the bootstrap of a change of medians.
-
-use pagelab_reference::rng::Rng;
-
-/// Resamples of a bootstrap: the ends of a 95 % interval then lie within about a hundredth of its
-/// width of their limit.
-const RESAMPLES: usize = 4000;
+//! Order statistics and trends.
 
 /// The median of `values`; `None` when empty or one is no number.
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -24,58 +18,6 @@ pub fn sorted(values: &[f64]) -> Option<Vec<f64>> {
 fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
-}
-
-/// The median absolute deviation from the median, times 1.4826: the standard deviation of a normal
-/// distribution with the same. `None` when empty.
-pub fn robust_deviation(values: &[f64]) -> Option<f64> {
-    let middle = median(values)?;
-    let deviations: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();
-    Some(1.4826 * median(&deviations)?)
-}
-
-/// The greater of the robust deviation and the standard deviation: neither ties nor stragglers hide noise.
-/// `None` with fewer than two values.
-pub fn deviation(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let standard = (squares / (values.len() - 1) as f64).sqrt();
-    Some(robust_deviation(values)?.max(standard))
-}
-
-/// The 95 % percentile-bootstrap interval of median(b) / median(a) − 1, resampling both sides. `None`
-/// with fewer than two values on a side, or when a resampled median of `a` is 0.
-///
-/// Source: B. Efron and R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13. The
-/// resamples follow from `seed`, so the same data give the same interval.
-pub fn change_interval(a: &[f64], b: &[f64], seed: u64) -> Option<(f64, f64)> {
-    if a.len() < 2 || b.len() < 2 {
-        return None;
-    }
-    let mut rng = Rng::new(seed);
-    let mut changes = Vec::with_capacity(RESAMPLES);
-    let (mut of_a, mut of_b) = (vec![0.0; a.len()], vec![0.0; b.len()]);
-    for _ in 0..RESAMPLES {
-        let base = resampled_median(a, &mut of_a, &mut rng);
-        if base == 0.0 {
-            return None;
-        }
-        changes.push(resampled_median(b, &mut of_b, &mut rng) / base - 1.0);
-    }
-    changes.sort_by(f64::total_cmp);
-    let at = |share: f64| changes[((RESAMPLES - 1) as f64 * share).round() as usize];
-    Some((at(0.025), at(0.975)))
-}
-
-fn resampled_median(from: &[f64], into: &mut [f64], rng: &mut Rng) -> f64 {
-    for value in into.iter_mut() {
-        *value = from[rng.below(from.len() as u64) as usize];
-    }
-    into.sort_by(f64::total_cmp);
-    median_of_sorted(into)
 }
 
 /// Kendall's τ of the values against their order, and its two-sided p value by the normal
@@ -110,16 +52,6 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[f64::NAN, 1.0]), None);
-    }
-
-    #[test]
-    fn the_bootstrap_interval_holds_the_change_and_is_the_same_every_time() {
-        let a: Vec<f64> = (0..12).map(|i| 100.0 + f64::from(i % 5)).collect();
-        let b: Vec<f64> = a.iter().map(|v| v * 1.10).collect();
-        let (low, high) = change_interval(&a, &b, 1).unwrap();
-        assert!(low < 0.10 && 0.10 < high && high - low < 0.08, "{low} {high}");
-        assert_eq!(change_interval(&a, &b, 1), Some((low, high)));
-        assert_eq!(change_interval(&[0.0, 0.0], &[1.0, 1.0], 1), None);
     }
 
     #[test]

@@ -61,10 +61,11 @@ const TERMS: &[(&str, &str)] = &[
          to swap; without swap it stays, or the OOM killer ends a process.",
     ),
     (
-        "bootstrap interval",
-        "The 95 % confidence interval of a change: the repetitions are drawn again and again with replacement, and the \
-         interval holds the middle 95 % of the changes of the median so found. It assumes nothing about the shape of \
-         the distribution.",
+        "change",
+        "Of a comparison: what the other run's repetitions differ from the baseline's by, as a share of the baseline. It \
+         is the middle of the differences of all pairs (Hodges and Lehmann), as ratios where no figure is 0, with the \
+         95 % confidence interval that the test gives: the changes that it would not reject. The change of the medians, \
+         which are shown beside it, may differ a little.",
     ),
     (
         "claim",
@@ -98,6 +99,11 @@ const TERMS: &[(&str, &str)] = &[
          its limit over the page size, for page tables and whatever else is charged to the limit take some.",
     ),
     (
+        "headline metrics",
+        "The few metrics of an experiment beside the primary one that a comparison is most likely made for. Their p values \
+         are corrected for each other's number, not for that of all metrics.",
+    ),
+    (
         "hit",
         "A reference to a page that is present: no fault. In the page cache, a read that needs no device.",
     ),
@@ -120,8 +126,9 @@ const TERMS: &[(&str, &str)] = &[
     ),
     (
         "Mann-Whitney test",
-        "The test behind the p values of `compare`: whether the repetitions of one run rank higher than those of the \
-         other. It uses the order of the values alone, so that an outlier cannot decide.",
+        "The test behind the p values of `compare` where the runs were not interleaved, or so few pairs cannot tell: \
+         whether the repetitions of one run rank higher than those of the other. It uses the order of the values alone, \
+         so that an outlier cannot decide.",
     ),
     (
         "microstate",
@@ -130,8 +137,10 @@ const TERMS: &[(&str, &str)] = &[
     ),
     (
         "minimum detectable change",
-        "The smallest change that the test would find four times in five with so many repetitions of such a spread. \
-         An inconclusive comparison says nothing about smaller changes; more repetitions make it smaller.",
+        "The smallest change that the same comparison, made once more, would find four times in five. It is simulated \
+         from the run's own repetitions: their deviations are drawn anew, and the spread of so few is taken to be \
+         uncertain. A comparison without a significant difference says nothing about smaller changes; more repetitions \
+         make it smaller.",
     ),
     (
         "minor fault",
@@ -168,7 +177,8 @@ const TERMS: &[(&str, &str)] = &[
         "p value",
         "How probable a difference as large as the one seen would be if the two runs were the same. The primary metric \
          is tested by itself; the p values of the others are corrected for their number (Holm), so that of all of them \
-         together one in twenty comparisons at most raises a false alarm.",
+         together one in twenty comparisons at most raises a false alarm. Of that, four fifths belong to the few headline \
+         metrics of an experiment, so that the many others do not hide them.",
     ),
     (
         "page",
@@ -255,6 +265,12 @@ const TERMS: &[(&str, &str)] = &[
     ),
     ("setting", "One condition that was asked for: --memory, --swap, --thp, --swappiness, --set."),
     (
+        "signed-rank test",
+        "Wilcoxon's test behind the p values of `compare` where the repetitions of both runs were interleaved: each is \
+         compared with the one performed in turn with it, so that what slowed both counts for neither. Six pairs can tell \
+         at the earliest.",
+    ),
+    (
         "significant",
         "Of a change: its p value is below 0.05, its interval excludes 0, and it is at least 1 %. All three must hold.",
     ),
@@ -307,7 +323,14 @@ const TERMS: &[(&str, &str)] = &[
 const READING: &[(&str, &str)] = &[
     (
         "time.elapsed",
-        "The pauses between two windows, in which pagelab looks, are not in it. Of a program: from its start to its end.",
+        "Of references: the sum of their times. The pauses between two windows, in which pagelab looks, are not in it, \
+         and neither are most preemptions, for the kernel likes to preempt where a task enters it: time.wall has both. \
+         Of a program: from its start to its end.",
+    ),
+    (
+        "time.wall",
+        "What a clock on the wall shows for all references, with pagelab's looks between them. Beside time.elapsed it \
+         tells how much was spent in looks and in preemptions outside the references.",
     ),
     ("time.user", "Of the load's own processes."),
     (
@@ -320,7 +343,8 @@ const READING: &[(&str, &str)] = &[
     ),
     (
         "access.mean",
-        "The sum of the times of all references over their number; a few major faults can make most of it.",
+        "The sum of the times of all references over their number; a few major faults can make most of it. Every \
+         interruption of a reference is in it, also by another task.",
     ),
     (
         "access.p50",
@@ -332,7 +356,16 @@ const READING: &[(&str, &str)] = &[
         "From a histogram exact to three digits; of fewer than 1,000 references it is the slowest.",
     ),
     ("access.max", "Exact. One interrupt is enough to make it; it is no measure of the load."),
-    ("access.hit.mean", "A hit is a reference during which the thread's own fault counters did not move."),
+    (
+        "access.hit.mean",
+        "A hit is a reference during which the thread's own fault counters did not move. Those that another task \
+         interrupted for milliseconds are in it, so beside other load it is far above the median.",
+    ),
+    (
+        "access.hit.uninterrupted",
+        "A hit during which the processor did not enter the kernel. Known on x86-64, where a mark in a segment register \
+         is taken away by every interrupt; a dash elsewhere.",
+    ),
     (
         "access.hit.p50",
         "What memory costs where nothing is in the way: caches, TLB and the harness's own cost (harness.cost).",

@@ -117,7 +117,8 @@ pub fn headline(comparison: &Comparison) -> String {
             baseline.n, other.n
         ),
         Verdict::Better | Verdict::Worse | Verdict::Changed => {
-            let factor = (line.medians.1 / line.medians.0).max(line.medians.0 / line.medians.1);
+            let factor = line.change.map_or(f64::INFINITY, |change| 1.0 + change);
+            let factor = factor.max(1.0 / factor);
             let faster = line.verdict == Verdict::Better;
             let word = match (speed, faster) {
                 (true, true) => "faster",
@@ -281,6 +282,7 @@ pub fn json(comparison: &Comparison) -> Value {
                 "after": { "median": line.medians.1, "values": line.other },
                 "change": line.change,
                 "interval": line.interval.map(|(low, high)| [low, high]),
+                "test": line.test.name(),
                 "p": line.p,
                 "minimum_detectable_factor": line.detectable,
                 "verdict": verdict(line.verdict),

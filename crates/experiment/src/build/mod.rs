@@ -4,6 +4,7 @@
 
 mod access;
 mod distribution;
+mod estimate;
 mod faultscale;
 mod fileread;
 mod latency;
@@ -18,6 +19,7 @@ use crate::target::Recorder;
 
 pub use access::{HIT, KINDS, MAJOR, MINOR, access_metrics};
 pub use distribution::{Distribution, merged};
+pub use estimate::{Estimate, estimate, left_out};
 pub use faultscale::throughputs;
 pub use fileread::{ReadCosts, case_names};
 pub use latency::{Geometry, Loads, latencies, loads};

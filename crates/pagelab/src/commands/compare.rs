@@ -17,9 +17,9 @@ use crate::output;
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5      # exit status 1 if the primary metric got worse by more than 5 %\n",
-    after_help = "For each metric: both medians, the change of the median with its 95 % bootstrap interval, the p value \
-of a Mann-Whitney test, and a verdict. The experiment's primary metric is tested by itself and decides --fail-on; the \
-others are corrected for their number (Holm). Two models differ exactly, without p values. A repetition is one sample; \
+    after_help = "For each metric: both medians, the change with its 95 % interval, the p value, and a verdict. Interleaved \
+repetitions are tested in pairs (Wilcoxon's signed-rank test), others by their ranks (Mann-Whitney). The experiment's \
+primary metric is tested by itself and decides --fail-on; the others are corrected for their number (Holm). Two models differ exactly, without p values. A repetition is one sample; \
 runs of one command, interleaved with --on and --repeat, compare best."
 )]
 pub struct Arguments {
