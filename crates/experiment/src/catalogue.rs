@@ -30,7 +30,8 @@ macro_rules! definitions {
 }
 
 definitions! {
-    TIME_ELAPSED = "time.elapsed", Nanoseconds, Lower, "wall time of the references";
+    TIME_ELAPSED = "time.elapsed", Nanoseconds, Lower, "time of the references or operations; of references without the pauses between windows";
+    TIME_WALL = "time.wall", Nanoseconds, Lower, "wall time from the first reference to the last, pauses between windows included";
     TIME_USER = "time.user", Nanoseconds, Lower, "processor time in user mode";
     TIME_SYSTEM = "time.system", Nanoseconds, Lower, "processor time in the kernel";
     TIME_STALLED = "time.stalled", Nanoseconds, Lower, "time in which some task waited for memory (PSI some)";
@@ -40,6 +41,7 @@ definitions! {
     ACCESS_P999 = "access.p999", Nanoseconds, Lower, "time that 99.9 % of references do not exceed";
     ACCESS_MAX = "access.max", Nanoseconds, Lower, "longest reference";
     ACCESS_HIT_MEAN = "access.hit.mean", Nanoseconds, Lower, "mean time of a reference without a fault";
+    ACCESS_HIT_UNINTERRUPTED = "access.hit.uninterrupted", Nanoseconds, Lower, "mean time of a reference without a fault, without those that an interrupt or another task interrupted";
     ACCESS_HIT_P50 = "access.hit.p50", Nanoseconds, Lower, "median time of a reference without a fault";
     ACCESS_MINOR_MEAN = "access.minor.mean", Nanoseconds, Lower, "mean time of a reference with a minor fault";
     ACCESS_MINOR_P50 = "access.minor.p50", Nanoseconds, Lower, "median time of a reference with a minor fault";
@@ -168,8 +170,22 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("clock.source", "what times the references: tsc or clock_gettime"),
     ("clock.kernel", "the kernel's clock source"),
     ("clock.verdict", "whether time was true before the suite: true, or suspect and why"),
-    ("clock.cost", "ns for one reading"),
-    ("harness.cost", "ns that the harness adds to a reference, measured before the run"),
+    ("clock.cost", "ns of processor time for one reading, measured before the run"),
+    ("clock.cost.interval", "its 95 % interval"),
+    (
+        "fault.detection",
+        "how a reference is known to need a look at the fault counters: by a mark that each entry into the kernel takes away, or by its time",
+    ),
+    (
+        "harness.cost",
+        "ns of processor time that the harness adds to a reference, measured before the run; absent where it cannot be told",
+    ),
+    ("harness.cost.interval", "its 95 % interval"),
+    (
+        "classification.cost",
+        "ns of processor time for a look at the fault counters: in time.user and time.system of each fault, in no reference's time",
+    ),
+    ("classification.cost.interval", "its 95 % interval"),
     ("cache.l1d", "bytes of a processor's first-level data cache"),
     ("cache.l2", "bytes of the second-level cache that a processor uses"),
     ("cache.l3", "bytes of the third-level cache that a processor uses"),

@@ -22,16 +22,6 @@ pub trait Clock {
     fn now(&self) -> u64;
     /// Nanoseconds, rounded, from a difference of ticks.
     fn nanoseconds(&self, ticks: u64) -> u64;
-
-    /// Nanoseconds for one reading, over 100,000 readings.
-    fn cost(&self) -> f64 {
-        const READINGS: u64 = 100_000;
-        let start = self.now();
-        for _ in 1..READINGS {
-            std::hint::black_box(self.now());
-        }
-        self.nanoseconds(self.now() - start) as f64 / READINGS as f64
-    }
 }
 
 /// Ticks to nanoseconds as `ticks × multiplier / 2^32`, rounded to nearest, in 128 bits: exact for

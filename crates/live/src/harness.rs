@@ -148,12 +148,12 @@ impl Measured {
         Ok(recorder.observe(Observation::Counters(self.counters.clone()))?)
     }
 
-    /// Swap traffic and stalled time as figures.
-    pub fn pressure(&self) -> [Figure; 3] {
+    /// Stalled time and this swap traffic, in and out, as figures.
+    pub fn pressure(&self, swap: Option<(u64, u64)>) -> [Figure; 3] {
         [
             (name::TIME_STALLED, self.stalled.map(|v| v as f64)),
-            (name::SWAP_IN, self.swap.map(|s| s.0 as f64)),
-            (name::SWAP_OUT, self.swap.map(|s| s.1 as f64)),
+            (name::SWAP_IN, swap.map(|s| s.0 as f64)),
+            (name::SWAP_OUT, swap.map(|s| s.1 as f64)),
         ]
     }
 

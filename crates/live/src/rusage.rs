@@ -72,8 +72,14 @@ fn usage(raw: &libc::rusage) -> Usage {
 /// The same with processor times up to this very moment. The kernel brings a running thread's times up
 /// to date at its ticks, milliseconds apart, unless its own clock is read first.
 pub fn thread_up_to_date() -> Usage {
-    let _ = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let _ = thread_time();
     thread()
+}
+
+/// The calling thread's processor time so far, ns.
+pub fn thread_time() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 impl Sub for Usage {
@@ -112,10 +118,7 @@ mod tests {
     /// Intervals far shorter than a tick add up to what the thread's own clock says.
     #[test]
     fn short_intervals_are_counted() {
-        let clock = || {
-            let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-            now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-        };
+        let clock = thread_time;
         let (mut counted, mut spent) = (0, 0);
         for _ in 0..100 {
             let (begin, before) = (clock(), thread_up_to_date());

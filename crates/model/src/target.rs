@@ -234,6 +234,10 @@ impl PagingModel {
                 "use mapanon, or a policy such as model:lru",
             ));
         }
+        if paging.sample != 1 {
+            let what = What::Parameter("sample".to_owned());
+            return Err(Unsupported::new(target, what, "times every reference, at no cost", "leave it out"));
+        }
         for (name, value) in [("pages", paging.pages), ("references", paging.references)] {
             if value > u64::from(u32::MAX) {
                 let what = What::Parameter(name.to_owned());

@@ -52,6 +52,9 @@ pub struct Paging {
     /// What a reference does: reads its whole page, reads a word, or writes a word
     #[arg(long, value_enum, default_value = "page")]
     pub touch: Touch,
+    /// Time one reference of each N, drawn at random; the time of all is that of their throughput
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub sample: u64,
     /// The seed of the pattern
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,

@@ -84,7 +84,7 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
         (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
         (name::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
-    metrics(recorder, figures.into_iter().chain(measured.pressure()))?;
+    metrics(recorder, figures.into_iter().chain(measured.pressure(measured.swap)))?;
     report(&watched.looks, recorder)?;
     measured.states(Whose::Descendants, None, recorder)?;
     measured.note_scope(recorder)?;

@@ -17,7 +17,6 @@ use pagelab_experiment::observation::{Histogram, Level, Unit};
 use pagelab_experiment::{Failure, Recorder};
 use pagelab_reference::rng::Rng;
 use rustix::fs::{Advice, fadvise};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::cache::{self, Cached};
 use crate::clock::{Clock, Monotonic};
@@ -175,7 +174,7 @@ impl Case<'_> {
         counters.before();
         let deadline = Instant::now() + Duration::from_secs_f64(self.fileread.seconds.clamp(0.01, 3600.0));
         let interval = self.fileread.rate.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
-        let (used, cpu, begun) = (rusage::thread_up_to_date(), cpu_time(), Monotonic.now());
+        let (used, cpu, begun) = (rusage::thread_up_to_date(), rusage::thread_time(), Monotonic.now());
         let (mut reads, mut calls, mut hits) = (0, 0, 0);
         while reads < self.fileread.reads.max(1) {
             let due = match interval {
@@ -207,7 +206,7 @@ impl Case<'_> {
             }
         }
         let elapsed = Monotonic.now() - begun;
-        let (cpu, used) = (cpu_time() - cpu, rusage::thread_up_to_date() - used);
+        let (cpu, used) = (rusage::thread_time() - cpu, rusage::thread_up_to_date() - used);
         Ok(Some(Seen {
             reads,
             elapsed,
@@ -300,10 +299,4 @@ fn wait(due: u64) -> u64 {
             _ => std::hint::spin_loop(),
         }
     }
-}
-
-/// The thread's processor time, ns.
-fn cpu_time() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

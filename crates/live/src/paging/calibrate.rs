@@ -1,14 +1,21 @@
 //! What is measured before the run: from which time on a reference may have faulted, and what the
-//! harness adds to a reference.
+//! harness adds to a reference and to a fault.
+//!
+//! Costs are processor time of the thread, so that what else runs on the machine is not in them, and medians of paired
+//! differences with their interval. An interval that reaches 0 says that the cost could not be told.
 
+use std::hint::black_box;
 use std::io;
 
-use pagelab_experiment::build::median;
+use pagelab_experiment::build::{Estimate, estimate, median};
+use pagelab_reference::rng::Rng;
 
-use super::timing::{Tally, bare, references};
+use super::doubt::{Doubt, Slow};
+use super::timing::{Tally, bare, references, sampled};
 use super::touch::{Touch, Word, Write};
-use crate::clock::{Clock, Monotonic};
+use crate::clock::Clock;
 use crate::region::{HugePages, Region};
+use crate::rusage;
 
 /// Pages that are faulted in to find the cheapest fault.
 const FAULTS: usize = 1024;
@@ -17,10 +24,26 @@ const SHARE: f64 = 0.75;
 /// The pages of the cost measurement: 256 KiB with 4 KiB pages, so within a second-level cache.
 const PAGES: u32 = 64;
 /// References in a round of the cost measurement, and the number of rounds.
-const REFERENCES: usize = 20_000;
-const ROUNDS: usize = 9;
+const REFERENCES: usize = 10_000;
+const ROUNDS: usize = 30;
+/// Rounds of faults, and of readings of the clock.
+const FAULT_ROUNDS: usize = 9;
+const READINGS: u32 = 5_000;
+/// Classifications in a round.
+const CLASSIFICATIONS: u32 = 500;
 
-/// The nanoseconds from which on a reference may have faulted: three quarters of the fastest
+/// What the laboratory adds.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs {
+    /// One reading of the clock, ns.
+    pub clock: Option<Estimate>,
+    /// Timing and recording a reference of a present page, ns.
+    pub reference: Option<Estimate>,
+    /// Telling what a reference in doubt was, ns: in no reference's time, but in the thread's processor time.
+    pub classification: Option<Estimate>,
+}
+
+/// The nanoseconds from which on a reference may have faulted, where no mark tells: three quarters of the fastest
 /// fault there is.
 ///
 /// The fastest is a read of anonymous memory that was never written, which only maps the shared
@@ -34,9 +57,9 @@ pub fn threshold<C: Clock>(clock: &C) -> io::Result<u64> {
     let region = Region::anonymous(FAULTS)?;
     // Refused by kernels without huge pages, where it is not needed.
     let _ = region.advise(HugePages::Forbidden);
-    let mut tally = Tally::new(0);
+    let mut tally = Tally::default();
     let pages: Vec<u32> = (0..FAULTS as u32).collect();
-    references::<Word, _>(clock, &region, &pages, &mut tally);
+    references::<Word, _, _>(clock, &Slow(0), &region, &pages, &mut tally);
     let [hit, minor, _] = &tally.kinds;
     let fastest = minor.min().or(hit.min()).unwrap_or(0);
     Ok((fastest as f64 * SHARE) as u64)
@@ -49,8 +72,8 @@ pub fn threshold<C: Clock>(clock: &C) -> io::Result<u64> {
 /// When the kernel refuses memory.
 pub fn fault_cost<C: Clock>(clock: &C) -> io::Result<f64> {
     let pages: Vec<u32> = (0..FAULTS as u32).collect();
-    let mut rounds = Vec::with_capacity(ROUNDS);
-    for _ in 0..ROUNDS {
+    let mut rounds = Vec::with_capacity(FAULT_ROUNDS);
+    for _ in 0..FAULT_ROUNDS {
         let start = clock.now();
         let region = Region::anonymous(FAULTS)?;
         let _ = region.advise(HugePages::Forbidden);
@@ -61,27 +84,113 @@ pub fn fault_cost<C: Clock>(clock: &C) -> io::Result<f64> {
     Ok(median(rounds).expect("some rounds"))
 }
 
-/// The nanoseconds that timing and recording add to a reference of a present page: the median over
-/// rounds, full and bare loop in turn, of the difference.
+/// What the laboratory adds with this touch, clock and doubt, where one reference of each `every` is timed.
 ///
 /// # Errors
 /// When the kernel refuses memory.
-pub fn harness_cost<T: Touch, C: Clock>(clock: &C, threshold: u64) -> io::Result<f64> {
+pub fn costs<T: Touch, C: Clock, D: Doubt>(clock: &C, doubt: &D, every: u32) -> io::Result<Costs> {
     let region = Region::anonymous(PAGES as usize)?;
     let _ = region.advise(HugePages::Forbidden);
     region.populate(|_, _| {});
     let pages: Vec<u32> = (0..REFERENCES as u32).map(|i| i % PAGES).collect();
-    let mut tally = Tally::new(threshold);
-    let costs: Vec<f64> = (0..=ROUNDS)
-        .map(|_| {
-            let start = Monotonic.now();
-            bare::<T>(&region, &pages);
-            let middle = Monotonic.now();
-            references::<T, _>(clock, &region, &pages, &mut tally);
-            let end = Monotonic.now();
-            ((end - middle) as f64 - (middle - start) as f64) / REFERENCES as f64
-        })
-        .skip(1)
-        .collect();
-    Ok(median(costs).expect("some rounds"))
+    let mut tally = Tally::default();
+    let mut rng = Rng::new(1);
+    let mut timed = || {
+        let _ = match every {
+            1 => references::<T, _, _>(clock, doubt, &region, &pages, &mut tally),
+            every => sampled::<T, _, _>(clock, doubt, &region, &pages, (every, &mut rng), &mut tally),
+        };
+    };
+    let reference = paired(ROUNDS, || bare::<T>(&region, &pages), &mut timed, REFERENCES);
+    let mut reading = || {
+        for _ in 0..READINGS {
+            black_box(clock.now());
+        }
+    };
+    let mut classifying = Tally::default();
+    let mut classification = || {
+        (0..CLASSIFICATIONS).for_each(|_| {
+            classifying.classify(0);
+            doubt.arm();
+        });
+    };
+    Ok(Costs {
+        clock: told(spent(ROUNDS, &mut reading, READINGS as usize)),
+        reference,
+        classification: told(spent(ROUNDS, &mut classification, CLASSIFICATIONS as usize)),
+    })
+}
+
+/// What the second load takes beyond the first, ns of processor time for each of `parts`: the median of the
+/// differences, the two in turn and each as often first. `None` where that cannot be told from nothing.
+pub fn paired(
+    rounds: usize,
+    mut first: impl FnMut(),
+    mut second: impl FnMut(),
+    parts: usize,
+) -> Option<Estimate> {
+    let differences = (0..=rounds).map(|round| {
+        let before = rusage::thread_time();
+        if round % 2 == 0 {
+            first()
+        } else {
+            second()
+        }
+        let middle = rusage::thread_time();
+        if round % 2 == 0 {
+            second()
+        } else {
+            first()
+        }
+        let (early, late) = ((middle - before) as f64, (rusage::thread_time() - middle) as f64);
+        if round % 2 == 0 { (late - early) / parts as f64 } else { (early - late) / parts as f64 }
+    });
+    // The first round warms up.
+    told(estimate(&differences.skip(1).collect::<Vec<_>>()))
+}
+
+fn spent(rounds: usize, load: &mut dyn FnMut(), parts: usize) -> Option<Estimate> {
+    let rounds = (0..=rounds).map(|_| {
+        let before = rusage::thread_time();
+        load();
+        (rusage::thread_time() - before) as f64 / parts as f64
+    });
+    estimate(&rounds.skip(1).collect::<Vec<_>>())
+}
+
+/// A cost whose interval does not reach 0.
+fn told(cost: Option<Estimate>) -> Option<Estimate> {
+    cost.filter(|cost| cost.low > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Monotonic;
+
+    #[test]
+    fn what_costs_nothing_cannot_be_told_and_what_costs_can() {
+        let spin = |turns: u64| {
+            for turn in 0..turns {
+                black_box(turn);
+            }
+        };
+        assert_eq!(paired(20, || spin(20_000), || spin(20_000), 1).filter(|cost| cost.median > 2000.0), None);
+        let cost = paired(20, || spin(20_000), || spin(200_000), 180_000).unwrap();
+        assert!(cost.low <= cost.median && cost.median <= cost.high && cost.high < 100.0, "{cost:?}");
+    }
+
+    /// Also on a machine that does much else: wall time would be in the thousands.
+    #[test]
+    fn the_costs_of_a_reference_are_told() {
+        let costs = costs::<Word, _, _>(&Monotonic, &Slow(u64::MAX), 1).unwrap();
+        for cost in [costs.clock, costs.reference, costs.classification] {
+            let cost = cost.unwrap();
+            assert!(cost.low > 1.0 && cost.high < 5000.0, "{costs:?}");
+        }
+        assert!(
+            costs.reference.unwrap().median > 0.5 * costs.clock.unwrap().median,
+            "a reading is in it: {costs:?}"
+        );
+    }
 }

@@ -16,12 +16,13 @@
 //! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`.
 //! A file is mapped shared with the kernel's own read-ahead and fault-around.
 //!
-//! Elapsed, user and system time, faults, context switches and the windows' times cover the
-//! references alone: what happens between windows and the classification of slow references is not
-//! in the elapsed time; the latter is in the system time. The kernel's counters, the swap traffic
+//! Elapsed time, faults, context switches and the windows' times cover the references alone: what happens between
+//! windows and the classification of references in doubt is not in the elapsed time. The latter is in the processor
+//! time (`classification.cost` says how much for each fault). `time.wall`, the kernel's counters, the swap traffic
 //! and the stalled time cover the run from the first reference to the last, pauses included.
 
 pub mod calibrate;
+pub mod doubt;
 mod plan;
 mod seen;
 pub mod timing;
@@ -35,8 +36,10 @@ use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Setting, Thp};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::Stream;
+use pagelab_reference::rng::Rng;
 use rustix::mm::{MlockAllFlags, mlockall};
 
+use self::doubt::{Doubt, Slow};
 use self::plan::Plan;
 use self::timing::{Tally, Timed};
 use self::touch::{Page, Touch, Word, Write};
@@ -65,6 +68,12 @@ struct Window {
 /// Everything seen in a run, as raw as it was read.
 struct Seen {
     tally: Tally,
+    /// Whether it is known which hits were interrupted.
+    interruptions: bool,
+    /// Of how many references one is timed.
+    every: u32,
+    /// From the first reference to the last, pauses included, ns.
+    wall: u64,
     windows: Vec<Window>,
     looks: Vec<Snapshot>,
     swap_before: Option<(u64, u64)>,
@@ -100,13 +109,27 @@ pub fn perform(
 impl Task<'_> {
     fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         match self.paging.touch {
-            Way::Page => self.perform::<Page, C>(clock, recorder),
-            Way::Word => self.perform::<Word, C>(clock, recorder),
-            Way::Write => self.perform::<Write, C>(clock, recorder),
+            Way::Page => self.with_touch::<Page, C>(clock, recorder),
+            Way::Word => self.with_touch::<Word, C>(clock, recorder),
+            Way::Write => self.with_touch::<Write, C>(clock, recorder),
         }
     }
 
-    fn perform<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    fn with_touch<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(mark) = doubt::Mark::trusted().map_err(failed("calibrating"))? {
+            return self.perform::<T, C, _>(clock, &mark, recorder);
+        }
+        let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
+        self.perform::<T, C, _>(clock, &Slow(threshold), recorder)
+    }
+
+    fn perform<T: Touch, C: Clock, D: Doubt>(
+        &self,
+        clock: &C,
+        doubt: &D,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Failure> {
         let harness = Harness::open(self.place, recorder)?;
         recorder.progress("prepare", 0, 1);
         let Paging { pattern, pages, references, seed, .. } = self.paging;
@@ -114,12 +137,14 @@ impl Task<'_> {
         let stream = stream.map_err(|e| Failure::parameters("the reference stream", &e))?;
         let warming: Vec<u32> = self.paging.warming(stream.pages()).collect();
         let file = self.file(stream.pages() as usize, recorder)?;
-        let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
-        let cost = calibrate::harness_cost::<T, C>(clock, threshold).map_err(failed("calibrating"))?;
+        let every = self.every()?;
+        let costs = calibrate::costs::<T, C, D>(clock, doubt, every).map_err(failed("calibrating"))?;
         let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
-        recorder.observe(Observation::Environment(environment::clock(clock, cost)))?;
+        recorder.observe(Observation::Environment(environment::timing(clock, doubt, &costs)))?;
         let plan = Plan::new(stream.len());
-        let mut measuring = Measuring::new(clock, &plan, threshold, self, stream.pages() as usize, harness)?;
+        let sampling = (every, Rng::new(self.paging.seed));
+        let mut measuring =
+            Measuring::new((clock, doubt), &plan, sampling, self, stream.pages() as usize, harness)?;
         if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
             note(
                 recorder,
@@ -150,6 +175,11 @@ impl Task<'_> {
                 self.bare::<T>(file.as_ref(), &stream, &warming, recorder)
             }),
         }
+    }
+
+    /// Of how many references one is timed.
+    fn every(&self) -> Result<u32, Failure> {
+        u32::try_from(self.paging.sample).map_err(|e| Failure::parameters("--sample", &e))
     }
 
     /// The load alone, from mapping to unmapping, untimed: for what would disturb the times.
@@ -205,8 +235,11 @@ impl Task<'_> {
 }
 
 /// What is at hand during a run.
-struct Measuring<'a, C> {
+struct Measuring<'a, C, D> {
     clock: &'a C,
+    doubt: &'a D,
+    /// Of how many references one is timed, and which.
+    sampling: (u32, Rng),
     plan: &'a Plan,
     harness: Harness,
     resident: Option<ResidentSet>,
@@ -216,29 +249,34 @@ struct Measuring<'a, C> {
     seen: Seen,
 }
 
-impl<'a, C: Clock> Measuring<'a, C> {
+impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     /// Opens and allocates everything.
     fn new(
-        clock: &'a C,
+        (clock, doubt): (&'a C, &'a D),
         plan: &'a Plan,
-        threshold: u64,
+        sampling: (u32, Rng),
         task: &Task<'_>,
         pages: usize,
         harness: Harness,
     ) -> Result<Self, Failure> {
         Ok(Self {
             clock,
+            doubt,
             plan,
             harness,
             resident: ResidentSet::open(),
             others: None,
             reader: SnapshotReader::new(task.backing).map_err(failed("opening /proc/self/pagemap"))?,
             seen: Seen {
-                tally: Tally::new(threshold),
+                tally: Tally::default(),
+                interruptions: D::INTERRUPTIONS,
+                every: sampling.0,
+                wall: 0,
                 windows: Vec::with_capacity(plan.windows()),
                 looks: vec![Snapshot::new(pages); plan.looks()],
                 swap_before: None,
             },
+            sampling,
         })
     }
 
@@ -249,7 +287,8 @@ impl<'a, C: Clock> Measuring<'a, C> {
         stream: &Stream,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        let Self { clock, plan, harness, resident, others, reader, seen } = self;
+        let Self { clock, doubt, sampling: (every, rng), plan, harness, resident, others, reader, seen } =
+            self;
         let mut looks = 0;
         let mut look = |window: usize, seen: &mut Seen| -> Result<(), Failure> {
             if plan.look_after(window) {
@@ -261,9 +300,15 @@ impl<'a, C: Clock> Measuring<'a, C> {
         look(0, seen)?;
         harness.begin();
         seen.swap_before = harness.swap_before();
+        let begun = Monotonic.now();
         for window in 1..=plan.windows() {
             let part = &stream.references()[plan.start(window)..plan.end(window)];
-            let timed = timing::references::<T, C>(clock, region, part, &mut seen.tally);
+            let tally = &mut seen.tally;
+            let timed = match *every {
+                1 => timing::references::<T, C, D>(clock, doubt, region, part, tally),
+                every => timing::sampled::<T, C, D>(clock, doubt, region, part, (every, rng), tally),
+            };
+            seen.wall = Monotonic.now() - begun;
             let present = resident.as_mut().and_then(ResidentSet::read);
             seen.windows.push(Window {
                 timed,

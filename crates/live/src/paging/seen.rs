@@ -1,6 +1,6 @@
 //! From the raw readings of a run to observations. Runs after the region is gone.
 
-use pagelab_experiment::build::{KINDS, Windows, access_metrics, metrics, note};
+use pagelab_experiment::build::{KINDS, Windows, access_metrics, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Histogram, Level, PageSnapshot, Table};
 use pagelab_experiment::{Failure, Observation, Recorder, build};
@@ -31,6 +31,7 @@ pub fn report(
     let number = |value: u64| Some(value as f64);
     let figures = [
         (name::TIME_ELAPSED, number(elapsed)),
+        (name::TIME_WALL, number(seen.wall)),
         (name::TIME_USER, number(usage.user)),
         (name::TIME_SYSTEM, number(usage.system)),
         (name::FAULTS_MINOR, number(usage.minor)),
@@ -42,16 +43,29 @@ pub fn report(
         (name::FAULT_ANONYMOUS, Some(fault)),
     ];
     measured.record(recorder)?;
-    metrics(recorder, figures.into_iter().chain(measured.pressure()))?;
+    // Up to the last window and no further: on some kernels swap is counted for the whole machine.
+    let swap = seen.swap_before.zip(seen.windows.last().and_then(|window| window.swap));
+    let swap = swap.map(|(before, after)| growth(before, after));
+    metrics(recorder, figures.into_iter().chain(measured.pressure(swap)))?;
     let kinds: [Histogram; 3] = std::array::from_fn(|kind| seen.tally.kinds[kind].histogram(KINDS[kind]));
-    metrics(recorder, access_metrics(&kinds))?;
+    let (interrupted, nanoseconds) = seen.tally.interrupted;
+    let uninterrupted = (kinds[0].sum - nanoseconds) as f64 / (kinds[0].count() - interrupted) as f64;
+    for (name, value) in access_metrics(&kinds) {
+        // The mean of all references, also where few were timed.
+        let mean = (name == name::ACCESS_MEAN).then_some(elapsed as f64 / stream.len() as f64);
+        metric(recorder, name, mean.or(value))?;
+        if name == name::ACCESS_HIT_MEAN {
+            let value = seen.interruptions.then_some(uninterrupted);
+            metric(recorder, name::ACCESS_HIT_UNINTERRUPTED, value)?;
+        }
+    }
     let [_, minor, major] = [0, 1, 2].map(|i| kinds[i].count());
     for kind in kinds.into_iter().filter(|k| k.count() > 0) {
         recorder.observe(Observation::Histogram(kind))?;
     }
     recorder.observe(Observation::Table(windows(seen, plan)))?;
     let apart = minor.abs_diff(usage.minor) + major.abs_diff(usage.major);
-    if apart as f64 > (HAIR * (usage.minor + usage.major) as f64).max(2.0) {
+    if seen.every == 1 && apart as f64 > (HAIR * (usage.minor + usage.major) as f64).max(2.0) {
         note(
             recorder,
             Level::Warning,

@@ -2,12 +2,17 @@
 //!
 //! The end of one reference is the start of the next, so a reference's time includes one reading of
 //! the clock and the recording of the reference before it (`harness.cost` in the environment says
-//! how much that is). Only when a reference took [`Tally::threshold`] or longer are the thread's
+//! how much that is). Only when a reference may have faulted ([`Doubt`]) are the thread's
 //! fault counters read; from them it is known, not guessed, whether the reference was a hit, a minor
 //! or a major fault. That reading belongs to no reference: the clock is read again after it.
+//!
+//! Where one reference in N is timed ([`sampled`]), which one of each N is drawn, so that no rhythm of the stream meets
+//! that of the sampling.
 
 use pagelab_experiment::build::Distribution;
+use pagelab_reference::rng::Rng;
 
+use super::doubt::Doubt;
 use super::touch::Touch;
 use crate::clock::Clock;
 use crate::region::Region;
@@ -37,12 +42,13 @@ impl Kind {
 }
 
 /// What the loop fills.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// The references by [`Kind`].
     pub kinds: [Distribution; 3],
-    /// From this many nanoseconds on a reference may have faulted.
-    pub threshold: u64,
+    /// Hits that were in doubt: the kernel was entered for something else, an interrupt or another task. How many, and
+    /// their nanoseconds.
+    pub interrupted: (u64, u64),
     last: Usage,
 }
 
@@ -51,27 +57,25 @@ pub struct Tally {
 pub struct Timed {
     /// The sum of the references' times, ns.
     pub sum: u64,
-    /// The longest reference, ns.
+    /// The longest reference, ns; of a sample the longest of those timed.
     pub max: u64,
     /// What the thread consumed meanwhile.
     pub usage: Usage,
 }
 
 impl Tally {
-    /// An empty tally.
-    pub fn new(threshold: u64) -> Self {
-        let kinds = [Distribution::new(), Distribution::new(), Distribution::new()];
-        Self { kinds, threshold, last: Usage::default() }
-    }
-
     /// Reads the fault counters for a reference that took `nanoseconds`, and records it.
     #[cold]
     #[inline(never)]
-    fn classify(&mut self, nanoseconds: u64) {
+    pub(super) fn classify(&mut self, nanoseconds: u64) {
         let now = rusage::thread();
         let kind = Kind::of(now - self.last);
         self.last = now;
         self.kinds[kind as usize].record(nanoseconds);
+        if kind == Kind::Hit {
+            self.interrupted.0 += 1;
+            self.interrupted.1 += nanoseconds;
+        }
     }
 }
 
@@ -80,14 +84,20 @@ impl Tally {
 /// # Panics
 /// When a reference lies outside the region.
 #[inline(never)]
-pub fn references<T: Touch, C: Clock>(clock: &C, region: &Region, pages: &[u32], tally: &mut Tally) -> Timed {
+pub fn references<T: Touch, C: Clock, D: Doubt>(
+    clock: &C,
+    doubt: &D,
+    region: &Region,
+    pages: &[u32],
+    tally: &mut Tally,
+) -> Timed {
     check(region, pages);
     let (base, size, words) = (region.base(), region.page_size(), region.page_size() / 8);
-    let threshold = tally.threshold;
     let (mut slow_sum, mut slow_max) = (0, 0);
     let (mut sum, mut min, mut max) = (0, u64::MAX, 0);
     let start = rusage::thread_up_to_date();
     tally.last = start;
+    doubt.arm();
     let mut before = clock.now();
     for &page in pages {
         // SAFETY: the page lies within the region (checked above), which is readable, writable,
@@ -97,21 +107,75 @@ pub fn references<T: Touch, C: Clock>(clock: &C, region: &Region, pages: &[u32],
         // Processors' counters may differ by a tick or two after a migration.
         let nanoseconds = clock.nanoseconds(now.saturating_sub(before));
         before = now;
-        if nanoseconds < threshold {
+        if doubt.is(nanoseconds) {
+            slow_sum += nanoseconds;
+            slow_max = slow_max.max(nanoseconds);
+            tally.classify(nanoseconds);
+            doubt.arm();
+            before = clock.now();
+        } else {
             tally.kinds[Kind::Hit as usize].bucket(nanoseconds);
             sum += nanoseconds;
             min = min.min(nanoseconds);
             max = max.max(nanoseconds);
-        } else {
-            slow_sum += nanoseconds;
-            slow_max = slow_max.max(nanoseconds);
-            tally.classify(nanoseconds);
-            before = clock.now();
         }
     }
     let usage = rusage::thread_up_to_date() - start;
     tally.kinds[Kind::Hit as usize].fold(sum, min, max);
     Timed { sum: sum + slow_sum, max: max.max(slow_max), usage }
+}
+
+/// Makes the references and times one of each `every`; the sum is the time of all.
+///
+/// # Panics
+/// When a reference lies outside the region.
+#[inline(never)]
+pub fn sampled<T: Touch, C: Clock, D: Doubt>(
+    clock: &C,
+    doubt: &D,
+    region: &Region,
+    pages: &[u32],
+    (every, rng): (u32, &mut Rng),
+    tally: &mut Tally,
+) -> Timed {
+    check(region, pages);
+    let (base, size, words) = (region.base(), region.page_size(), region.page_size() / 8);
+    // SAFETY: as in `references`.
+    let touch = |page: u32| unsafe { T::touch(base.add(page as usize * size).cast(), words) };
+    let start = rusage::thread_up_to_date();
+    tally.last = start;
+    doubt.arm();
+    let (mut classifying, mut longest) = (0, 0);
+    let begun = clock.now();
+    for block in pages.chunks(every as usize) {
+        // The last, shorter block has its share of samples too.
+        let chosen = (rng.below(u64::from(every)) as usize).min(block.len());
+        block[..chosen].iter().copied().for_each(touch);
+        let Some((&page, rest)) = block[chosen..].split_first() else { continue };
+        let mut before = clock.now();
+        if doubt.is(u64::MAX) {
+            // A reference that was not timed may have faulted: the counters must be of this moment.
+            let entered = before;
+            tally.last = rusage::thread();
+            doubt.arm();
+            before = clock.now();
+            classifying += before.saturating_sub(entered);
+        }
+        touch(page);
+        let now = clock.now();
+        let nanoseconds = clock.nanoseconds(now.saturating_sub(before));
+        longest = longest.max(nanoseconds);
+        if doubt.is(nanoseconds) {
+            tally.classify(nanoseconds);
+            doubt.arm();
+            classifying += clock.now().saturating_sub(now);
+        } else {
+            tally.kinds[Kind::Hit as usize].record(nanoseconds);
+        }
+        rest.iter().copied().for_each(touch);
+    }
+    let whole = clock.now().saturating_sub(begun).saturating_sub(classifying);
+    Timed { sum: clock.nanoseconds(whole), max: longest, usage: rusage::thread_up_to_date() - start }
 }
 
 /// Makes the same references as [`references`] without timing them: what the harness is measured
@@ -138,6 +202,9 @@ fn check(region: &Region, pages: &[u32]) {
 mod tests {
     use super::*;
     use crate::clock::Monotonic;
+    #[cfg(target_arch = "x86_64")]
+    use crate::paging::doubt::Mark;
+    use crate::paging::doubt::Slow;
     use crate::paging::touch;
     use crate::region::HugePages;
 
@@ -159,9 +226,9 @@ mod tests {
         let _ = region.advise(HugePages::Forbidden);
         let pages: Vec<u32> = (0..500).collect();
         // A threshold of 0 reads the counters for every reference: exact.
-        let mut tally = Tally::new(0);
-        let first = references::<touch::Write, _>(&Monotonic, &region, &pages, &mut tally);
-        let second = references::<touch::Write, _>(&Monotonic, &region, &pages, &mut tally);
+        let mut tally = Tally::default();
+        let first = references::<touch::Write, _, _>(&Monotonic, &Slow(0), &region, &pages, &mut tally);
+        let second = references::<touch::Write, _, _>(&Monotonic, &Slow(0), &region, &pages, &mut tally);
         let counts: Vec<u64> = tally.kinds.iter().map(Distribution::count).collect();
         assert_eq!(counts, [500, 500, 0]);
         assert_eq!((first.usage.minor, second.usage.minor), (500, 0));
@@ -171,6 +238,37 @@ mod tests {
             first.max.max(second.max),
             tally.kinds.iter().filter_map(Distribution::max).max().unwrap()
         );
+    }
+
+    /// The same without a threshold, where the processor has a mark.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_mark_tells_faults_from_hits() {
+        let Some(mark) = Mark::trusted().unwrap() else { return };
+        let region = Region::anonymous(2000).unwrap();
+        let _ = region.advise(HugePages::Forbidden);
+        let pages: Vec<u32> = (0..2000).flat_map(|page| [page, page / 2]).collect();
+        let mut tally = Tally::default();
+        let timed = references::<touch::Write, _, _>(&Monotonic, &mark, &region, &pages, &mut tally);
+        let counts: Vec<u64> = tally.kinds.iter().map(Distribution::count).collect();
+        assert_eq!((counts, timed.usage.minor), (vec![2000, 2000, 0], 2000));
+        assert!(tally.interrupted.0 < 200, "hits are seldom in doubt: {:?}", tally.interrupted);
+    }
+
+    #[test]
+    fn a_sample_has_its_share_and_its_kinds() {
+        let region = Region::anonymous(4000).unwrap();
+        let _ = region.advise(HugePages::Forbidden);
+        let pages: Vec<u32> = (0..4000).flat_map(|page| [page, page / 2]).collect();
+        let mut tally = Tally::default();
+        let mut rng = Rng::new(1);
+        let way = (10, &mut rng);
+        let timed = sampled::<touch::Write, _, _>(&Monotonic, &Slow(0), &region, &pages, way, &mut tally);
+        let counts: Vec<u64> = tally.kinds.iter().map(Distribution::count).collect();
+        assert_eq!((counts[0] + counts[1], counts[2], timed.usage.minor), (800, 0, 4000));
+        assert!(counts[1].abs_diff(400) < 80, "half of them fault: {counts:?}");
+        let sampled: u64 = tally.kinds.iter().map(Distribution::sum).sum();
+        assert!(timed.sum > 2 * sampled, "the time is that of all: {timed:?}, {sampled} of the sample");
     }
 
     #[test]

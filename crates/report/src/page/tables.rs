@@ -254,8 +254,14 @@ fn measured(run: &Run) -> Markup {
             @if let Some(source) = entry("clock.source") {
                 "; timed by " (source)
                 @if let Some(cost) = entry("clock.cost") { ", " (cost) " ns a reading" }
+                @if let Some(cost) = entry("harness.cost") {
+                    "; the harness adds " (cost) " ns to a reference"
+                    @if let Some((low, high)) = entry("harness.cost.interval").and_then(|i| i.split_once("..")) {
+                        " (95 % interval " (low) " … " (high) ")"
+                    }
+                    ", measured before the run and not taken off"
+                } @else { "; what the harness adds to a reference could not be told (" (text::DASH) ")" }
             }
-            @if let Some(cost) = entry("harness.cost") { "; the harness adds " (cost) " ns to a reference (measured before the run; not taken off)" }
             "."
         }
     }
