@@ -58,6 +58,7 @@ pub fn headline_metrics(experiment: &Experiment) -> &'static [&'static str] {
         Experiment::Faultscale(_) => &["throughput.first", "throughput.last", "time.system"],
         Experiment::Fileread(_) => &["read.cpu.small", "read.cpu.beyond", "io.read"],
         Experiment::Seqread(_) => &["bandwidth.direct", "time.system"],
+        Experiment::Latency(_) => &["latency.l3", "latency.tlb-miss", "latency.minor-fault"],
         Experiment::Clock(_) => &["clock.drift.worst", "clock.skew.worst"],
         Experiment::Command(_) => &["time.user", "time.system", "memory.peak"],
         Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) | Experiment::Record(_) => &[],
