@@ -9,6 +9,7 @@
 //! This crate times and counts; it computes no statistics.
 
 pub mod affinity;
+pub mod allocator;
 pub mod bpf;
 mod cgroup;
 pub mod clock;

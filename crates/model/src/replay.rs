@@ -104,27 +104,71 @@ impl<'a> Replays<'a> {
         batch: Range<usize>,
         progress: &mut Progress,
     ) -> Result<Vec<Replayed>, Interrupted> {
-        let (stream, runs) = (self.stream, &self.runs[batch]);
-        let mut policies: Vec<(Box<dyn Policy + '_>, u64)> = runs
-            .iter()
-            .map(|(kind, frames)| (kind.build(stream.pages(), *frames, self.future.as_ref()), 0))
-            .collect();
-        for chunk in stream.references().chunks(CHUNK) {
-            for (policy, misses) in &mut policies {
-                *misses += policy.misses(chunk);
-                if progress(chunk.len() as u64).is_break() {
-                    return Err(Interrupted);
-                }
+        let mut feed = Feed::with(&self.runs[batch], self.stream.pages(), self.future.as_ref());
+        for chunk in self.stream.references().chunks(CHUNK) {
+            feed.take(self.stream.pages(), chunk, progress)?;
+        }
+        Ok(feed.finish())
+    }
+}
+
+/// Policies that are fed a stream piece by piece, as it is read: nothing of it is kept, and its pages need not be
+/// known before.
+pub struct Feed<'a> {
+    runs: &'a [(PolicyKind, u32)],
+    policies: Vec<(Box<dyn Policy + 'a>, u64)>,
+    references: u64,
+}
+
+impl<'a> Feed<'a> {
+    /// Nothing read yet.
+    ///
+    /// # Panics
+    /// When a policy [needs the future](PolicyKind::needs_future).
+    pub fn new(runs: &'a [(PolicyKind, u32)]) -> Self {
+        Self::with(runs, 0, None)
+    }
+
+    fn with(runs: &'a [(PolicyKind, u32)], pages: u32, future: Option<&'a NextUse>) -> Self {
+        let policies = runs.iter().map(|(kind, frames)| (kind.build(pages, *frames, future), 0)).collect();
+        Self { runs, policies, references: 0 }
+    }
+
+    /// Replays the next references, which name pages below `pages`.
+    ///
+    /// # Errors
+    /// When `progress` asks to stop.
+    ///
+    /// # Panics
+    /// When a reference is not below `pages`.
+    pub fn take(
+        &mut self,
+        pages: u32,
+        references: &[u32],
+        progress: &mut Progress,
+    ) -> Result<(), Interrupted> {
+        self.references += references.len() as u64;
+        for (policy, misses) in &mut self.policies {
+            policy.grow(pages);
+            *misses += policy.misses(references);
+            if progress(references.len() as u64).is_break() {
+                return Err(Interrupted);
             }
         }
-        let replayed = runs.iter().zip(policies).map(|((kind, frames), (policy, misses))| Replayed {
-            policy: kind.clone(),
-            frames: *frames,
-            references: stream.len() as u64,
-            misses,
-            mean_resident: policy.mean_resident(),
-        });
-        Ok(replayed.collect())
+        Ok(())
+    }
+
+    /// What the policies made of it, in the order of the runs.
+    pub fn finish(self) -> Vec<Replayed> {
+        let replayed =
+            self.runs.iter().zip(self.policies).map(|((kind, frames), (policy, misses))| Replayed {
+                policy: kind.clone(),
+                frames: *frames,
+                references: self.references,
+                misses,
+                mean_resident: policy.mean_resident(),
+            });
+        replayed.collect()
     }
 }
 
@@ -159,6 +203,26 @@ mod tests {
         assert_eq!(alone[1].misses, lru_misses(&stream, 500));
         assert_eq!(alone[4].misses, opt_misses(&stream, 500));
         assert!(alone[9].mean_resident.is_some_and(|mean| mean > 100.0 && mean < 1000.0));
+    }
+
+    #[test]
+    fn a_stream_in_pieces_gives_what_it_gives_whole() {
+        let stream = stream();
+        let runs: Vec<(PolicyKind, u32)> = PolicyKind::catalogue()
+            .iter()
+            .map(|(name, _)| name.replace("TAU", "5000").parse().unwrap())
+            .filter(|kind: &PolicyKind| !kind.needs_future())
+            .flat_map(|kind| [30, 700].map(|frames| (kind.clone(), frames)))
+            .collect();
+        let mut feed = Feed::new(&runs);
+        let mut pages = 0;
+        for piece in stream.references().chunks(12_345) {
+            pages = pages.max(piece.iter().max().unwrap() + 1);
+            feed.take(pages, piece, &mut |_| ControlFlow::Continue(())).unwrap();
+        }
+        for one in feed.finish() {
+            assert_eq!(one, replay(&stream, &one.policy, one.frames));
+        }
     }
 
     #[test]

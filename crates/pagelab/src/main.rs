@@ -10,6 +10,7 @@ mod computed;
 mod context;
 mod dry_run;
 mod failure;
+mod feed;
 mod file;
 mod interrupt;
 mod output;
@@ -17,6 +18,7 @@ mod page;
 mod performance;
 mod progress;
 mod recording;
+mod simulation;
 mod spread;
 mod stream;
 mod suite;
@@ -33,6 +35,9 @@ use clap::Parser;
 use signal_hook::consts::SIGXFSZ;
 
 use crate::failure::CommandError;
+
+#[global_allocator]
+static ALLOCATOR: pagelab_live::allocator::Allocator = pagelab_live::allocator::Allocator;
 
 fn main() -> ExitCode {
     // As the first process of a guest.

@@ -39,7 +39,8 @@ fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Res
     results.into_inner().expect("no thread panics while it holds the lock").into_iter().flatten().collect()
 }
 
-fn cores() -> usize {
+/// The cores that this process may use.
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -12,6 +12,7 @@ use pagelab_reference::{Pattern, Stream};
 
 use crate::context::Context;
 use crate::failure::usage;
+use crate::feed;
 use crate::progress::Work;
 
 /// The formats' names, for help, completions and errors alike.
@@ -76,15 +77,15 @@ impl StreamArguments {
         (self.stream == "-" || path.exists()).then_some(path)
     }
 
-    fn options(&self) -> Options {
+    /// How the trace is to be read.
+    pub fn options(&self) -> Options {
         Options { format: self.format, page_size: self.page_size }
     }
 
     /// Reads or generates the stream.
     pub fn load(&self, context: &Context) -> Result<Loaded> {
         if let Some(path) = self.trace() {
-            let work = Work::new("reading the trace", context.quiet);
-            let trace = trace::load(path, &self.options(), |fraction| work.at(fraction))?;
+            let trace = feed::load(path, &self.options(), context.quiet)?;
             return Ok(Loaded { stream: trace.stream, reading: Some(trace.reading) });
         }
         match self.stream.parse::<Pattern>() {
@@ -108,16 +109,10 @@ impl StreamArguments {
             return Ok(None);
         };
         let work = Work::new("sampling the trace", context.quiet);
-        let options = self.options();
-        let reading = trace::read(
-            path,
-            &options,
-            |fraction| work.at(fraction),
-            |pages| {
-                pages.iter().for_each(|&page| take(page));
-                Ok(())
-            },
-        )?;
+        let reading = feed::decoded(path, &self.options(), &work, &feed::listen()?, |pages| {
+            pages.iter().for_each(|&page| take(page));
+            Ok(())
+        })?;
         Ok(Some(described(&reading)))
     }
 
@@ -134,7 +129,8 @@ impl Loaded {
     }
 }
 
-fn described(reading: &Reading) -> String {
+/// How a recorded stream was read.
+pub fn described(reading: &Reading) -> String {
     let first: Vec<String> = reading.first.iter().map(u64::to_string).collect();
     let pages = reading.page_size.map_or_else(String::new, |size| format!(", pages of {size} bytes"));
     format!("format {} ({}){pages}; first pages {}", reading.format, reading.why, first.join(", "))

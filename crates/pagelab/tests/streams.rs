@@ -167,6 +167,41 @@ fn a_trace_comes_from_standard_input() {
     assert_eq!(lines(&String::from_utf8(output.stdout).unwrap())[0]["misses"], 12);
 }
 
+/// A trace is replayed as it is read where nothing must be known of it before, else from memory.
+#[test]
+fn a_trace_gives_the_same_as_it_is_read_and_from_memory() {
+    let lab = Lab::new();
+    // More than a few pieces, with pages that come late.
+    let list: Vec<u64> = (0..700_000).map(|n| (n * n + (n ^ n >> 3) % 7) % (1000 + n / 50)).collect();
+    let pages = list.iter().collect::<std::collections::BTreeSet<_>>().len() as f64;
+    let bytes: Vec<u8> = list.iter().flat_map(|page| page.to_le_bytes()).collect();
+    std::fs::write(lab.path("trace.bin"), bytes).unwrap();
+    let models = "--on lru --on fifo --on clock-pro --on lirs --on lfu --on arc --on random --on ws:900";
+    let replay =
+        |memory: &str| lines(&lab.ok(&format!("replay trace.bin {models} --memory {memory} --json")));
+    let read = replay("500p,4000p");
+    let [small, large] = [500.0, 4000.0].map(|frames| 100.0 * frames / pages);
+    let kept = replay(&format!("{small}%,{large}%"));
+    assert_eq!(read[0]["frames"], 500);
+    assert_eq!(read, kept);
+    let curve = lines(&lab.ok("mrc trace.bin --policy lru --policy sieve --memory 500p,4000p --json"));
+    for (curve, replayed) in curve.iter().zip(&read[..2]) {
+        assert_eq!(curve["misses"], replayed["misses"]);
+    }
+}
+
+#[test]
+fn a_trace_that_ends_badly_gives_no_figures() {
+    let lab = Lab::new();
+    let mut text: String = (0..400_000).map(|n| format!("{}\n", n % 1000)).collect();
+    text += "x\n";
+    std::fs::write(lab.path("bad.txt"), text).unwrap();
+    for command in ["replay bad.txt --memory 10p", "replay bad.txt --on lru --memory 10p", "mrc bad.txt"] {
+        let error = lab.fails(command, 3);
+        assert!(error.contains("400001") || error.contains("400,001"), "{error}");
+    }
+}
+
 #[test]
 fn an_interrupted_replay_names_no_notebook() {
     let lab = Lab::new();

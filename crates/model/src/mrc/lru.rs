@@ -106,7 +106,11 @@ impl StackDistances {
     }
 
     /// Adds page numbers, so that there are at least `pages`.
+    ///
+    /// # Panics
+    /// When there are more than 2^30.
     pub fn grow(&mut self, pages: u32) {
+        assert!(pages <= 1 << 30, "at most 2^30 pages");
         self.last.resize(self.last.len().max(pages as usize), NEVER);
     }
 
@@ -247,6 +251,64 @@ impl StackDistances {
     }
 }
 
+/// The curve of a stream that is fed piece by piece: nothing of it is kept, and its pages need not be known before.
+#[derive(Debug)]
+pub struct LruCounting {
+    distances: StackDistances,
+    /// References at each distance; those to a page for the first time stand at 0.
+    histogram: Vec<u32>,
+    /// Distances at which the count went beyond 32 bits, once for each time.
+    carried: Vec<u32>,
+    references: u64,
+}
+
+impl Default for LruCounting {
+    fn default() -> Self {
+        Self { distances: StackDistances::new(0), histogram: vec![0], carried: Vec::new(), references: 0 }
+    }
+}
+
+impl LruCounting {
+    /// Counts the next references, which name pages below `pages`.
+    ///
+    /// # Panics
+    /// When a reference is not below `pages`, or there are more than 2^30 pages.
+    pub fn take(&mut self, pages: u32, references: &[u32]) {
+        self.distances.grow(pages);
+        crate::policy::grow(&mut self.histogram, pages + 1);
+        self.references += references.len() as u64;
+        for group in references.chunks(AHEAD) {
+            self.distances.fetch(group);
+            for &page in group {
+                // Distances begin at 1: the entry 0 is free for the first references.
+                let distance = self.distances.reference(page).unwrap_or(0);
+                let count = &mut self.histogram[distance as usize];
+                *count = count.wrapping_add(1);
+                if *count == 0 {
+                    self.carried.push(distance);
+                }
+            }
+        }
+    }
+
+    /// The curve of what was fed.
+    pub fn finish(mut self) -> LruCurve {
+        self.histogram.truncate(self.distances.pages_seen() as usize + 1);
+        let mut counts: Vec<u64> = self.histogram.into_iter().map(u64::from).collect();
+        for distance in self.carried {
+            counts[distance as usize] += 1 << 32;
+        }
+        let first = std::mem::take(&mut counts[0]);
+        let mut left = self.references;
+        for count in &mut counts {
+            left -= *count;
+            *count = left;
+        }
+        debug_assert_eq!(left, first);
+        LruCurve { references: self.references, misses: counts }
+    }
+}
+
 /// Misses of LRU at every number of frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LruCurve {
@@ -269,30 +331,12 @@ impl LruCurve {
     /// # Panics
     /// As [`LruCurve::of`].
     pub fn with(stream: &Stream, progress: impl Fn(f64)) -> Self {
-        // A stream has fewer than 2^32 references.
-        let mut histogram = vec![0_u32; stream.pages() as usize + 1];
-        let mut distances = StackDistances::new(stream.pages());
+        let mut counting = LruCounting::default();
         for (n, chunk) in stream.references().chunks(CHUNK).enumerate() {
             progress((n * CHUNK) as f64 / stream.len() as f64);
-            for group in chunk.chunks(AHEAD) {
-                distances.fetch(group);
-                for &page in group {
-                    // Distances begin at 1: the entry 0 is free for the first references.
-                    histogram[distances.reference(page).unwrap_or(0) as usize] += 1;
-                }
-            }
+            counting.take(stream.pages(), chunk);
         }
-        histogram.truncate(distances.pages_seen() as usize + 1);
-        let references = stream.len() as u64;
-        let first = std::mem::take(&mut histogram[0]);
-        let mut left = references;
-        let beyond = histogram.iter().map(|&count| {
-            left -= u64::from(count);
-            left
-        });
-        let misses = beyond.collect();
-        debug_assert_eq!(left, u64::from(first));
-        Self { references, misses }
+        counting.finish()
     }
 
     /// References in the stream.

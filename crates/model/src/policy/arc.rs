@@ -5,7 +5,7 @@
 //! FAST 2003, figure 4. The target p of T1 is a real number, as there.
 
 use super::Policy;
-use super::queue::{Queue, Table, table};
+use super::queue::{Entry, Queue, table};
 
 const T1: u8 = 1;
 const T2: u8 = 2;
@@ -15,7 +15,7 @@ const B2: u8 = 4;
 /// ARC on four `Queue`s.
 #[derive(Debug)]
 pub struct Arc {
-    table: Box<Table>,
+    table: Vec<Entry>,
     t1: Queue,
     t2: Queue,
     b1: Queue,
@@ -114,6 +114,10 @@ impl Policy for Arc {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count_touching(self, references, |policy| &policy.table)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.table, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

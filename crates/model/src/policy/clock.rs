@@ -13,7 +13,7 @@ const REFERENCED: u8 = 2;
 /// CLOCK on a ring of frames and one byte a page.
 #[derive(Debug)]
 pub struct Clock {
-    state: Box<[u8]>,
+    state: Vec<u8>,
     ring: Vec<u32>,
     frames: usize,
     hand: usize,
@@ -22,12 +22,7 @@ pub struct Clock {
 impl Clock {
     /// `frames` empty frames for the pages `0..pages`.
     pub fn new(pages: u32, frames: u32) -> Self {
-        Self {
-            state: vec![ABSENT; pages as usize].into(),
-            ring: Vec::new(),
-            frames: frames as usize,
-            hand: 0,
-        }
+        Self { state: vec![ABSENT; pages as usize], ring: Vec::new(), frames: frames as usize, hand: 0 }
     }
 }
 
@@ -60,6 +55,10 @@ impl Policy for Clock {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.state, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

@@ -21,7 +21,7 @@
 //! is never ahead by more than 0.2 %.
 
 use super::Policy;
-use super::queue::{Queue, Table, table};
+use super::queue::{Entry, Queue, table};
 
 const HOT: u8 = 1;
 const TEST: u8 = 2;
@@ -31,6 +31,9 @@ const IS_HOT: u8 = 1;
 const IS_COLD: u8 = 2;
 const REFERENCED: u8 = 4;
 const IN_TEST: u8 = 8;
+
+/// The hot hand's place in the ring. Page n is n + 1 in here.
+const HAND: u32 = 0;
 
 /// A place in the ring.
 #[derive(Clone, Copy, Default, Debug)]
@@ -52,18 +55,17 @@ struct Gap {
 #[derive(Debug)]
 pub struct ClockPro {
     /// Hot pages, and the test periods that no reference has met; the notes say what each page is.
-    standing: Box<Table>,
+    standing: Vec<Entry>,
     /// When a page came to its queue: which of two the hot hand meets first.
-    since: Box<[u64]>,
+    since: Vec<u64>,
     hot: Queue,
     test: Queue,
     steps: u64,
-    /// The resident cold pages, and behind the last page's number the hot hand's place.
-    ring: Box<[Link]>,
+    /// The resident cold pages, and the hot hand's place.
+    ring: Vec<Link>,
     /// For a place in the ring the gap after it, for another page on the clock the gap that it stands in.
-    gap: Box<[u32]>,
+    gap: Vec<u32>,
     gaps: Vec<Gap>,
-    hand_hot: u32,
     /// The place that the cold hand comes to next; not the hot hand's.
     hand_cold: u32,
     cold: usize,
@@ -76,19 +78,17 @@ pub struct ClockPro {
 impl ClockPro {
     /// `frames` empty frames for the pages `0..pages`.
     pub fn new(pages: u32, frames: u32) -> Self {
-        let mut ring = vec![Link::default(); pages as usize + 1];
-        ring[pages as usize] = Link { before: pages, after: pages };
+        let entries = pages as usize + 1;
         Self {
-            standing: table(pages),
-            since: vec![0; pages as usize].into(),
+            standing: table(pages + 1),
+            since: vec![0; entries],
             hot: Queue::new(HOT),
             test: Queue::new(TEST),
             steps: 0,
-            ring: ring.into(),
-            gap: vec![0; pages as usize + 1].into(),
-            gaps: vec![Gap { parent: 0, place: pages }],
-            hand_hot: pages,
-            hand_cold: pages,
+            ring: vec![Link::default(); entries],
+            gap: vec![0; entries],
+            gaps: vec![Gap { parent: 0, place: HAND }],
+            hand_cold: HAND,
             cold: 0,
             frames: frames as usize,
             cold_target: frames as usize,
@@ -124,7 +124,7 @@ impl ClockPro {
     #[cold]
     fn renumber(&mut self) {
         let in_ring = |note: u8| note & IS_COLD != 0;
-        for page in 0..self.hand_hot {
+        for page in 1..self.standing.len() as u32 {
             let note = self.standing[page as usize].note;
             if note & (IS_HOT | IN_TEST) != 0 && !in_ring(note) {
                 let gap = self.find(self.gap[page as usize]);
@@ -132,17 +132,17 @@ impl ClockPro {
             }
         }
         self.gaps.clear();
-        let mut place = self.hand_hot;
+        let mut place = HAND;
         loop {
             let gap = self.gaps.len() as u32;
             self.gaps.push(Gap { parent: gap, place });
             self.gap[place as usize] = gap;
             place = self.ring[place as usize].after;
-            if place == self.hand_hot {
+            if place == HAND {
                 break;
             }
         }
-        for page in 0..self.hand_hot {
+        for page in 1..self.standing.len() as u32 {
             let note = self.standing[page as usize].note;
             if note & (IS_HOT | IN_TEST) != 0 && !in_ring(note) {
                 self.gap[page as usize] = self.gap[self.gap[page as usize] as usize];
@@ -168,16 +168,15 @@ impl ClockPro {
     /// The hot hand moves to just behind a place of the ring; what stands after it in its gap is ahead of
     /// the hand, and what the hand passed on the way is done.
     fn move_hot_hand(&mut self, place: u32) {
-        let hand = self.hand_hot;
-        if place != hand {
-            if self.hand_cold == hand {
-                self.hand_cold = self.ring[hand as usize].after;
+        if place != HAND {
+            if self.hand_cold == HAND {
+                self.hand_cold = self.ring[HAND as usize].after;
             }
-            self.unlink(hand);
-            self.link(hand, place);
+            self.unlink(HAND);
+            self.link(HAND, place);
             let gap = self.find(self.gap[place as usize]);
-            self.gaps[gap as usize].place = hand;
-            self.gap[hand as usize] = gap;
+            self.gaps[gap as usize].place = HAND;
+            self.gap[HAND as usize] = gap;
             self.open(place);
         }
     }
@@ -191,13 +190,13 @@ impl ClockPro {
         self.stamp(page);
         *self.note(page) = IS_HOT;
         self.hot.push(page, &mut self.standing);
-        self.gap[page as usize] = self.gap[self.ring[self.hand_hot as usize].before as usize];
+        self.gap[page as usize] = self.gap[self.ring[HAND as usize].before as usize];
     }
 
     /// A page comes to the ring, just behind the hot hand.
     fn enter_ring(&mut self, page: u32, note: u8) {
         *self.note(page) = note;
-        self.link(page, self.ring[self.hand_hot as usize].before);
+        self.link(page, self.ring[HAND as usize].before);
         self.open(page);
         self.cold += 1;
         if self.cold == 1 {
@@ -230,8 +229,8 @@ impl ClockPro {
     /// Turns hot pages cold until there are no more than their frames.
     fn run_hot(&mut self) {
         while self.hot.len() > self.frames - self.cold_target {
-            let Some(hot) = self.hot.oldest(&self.standing) else { return };
-            let test = self.test.oldest(&self.standing);
+            let Some(hot) = self.hot.oldest() else { return };
+            let test = self.test.oldest();
             let test = test.filter(|&test| self.since[test as usize] < self.since[hot as usize]);
             let page = test.unwrap_or(hot);
             let place = if *self.note(page) & IS_COLD != 0 {
@@ -258,7 +257,7 @@ impl ClockPro {
     fn run_cold(&mut self) {
         while self.resident() >= self.frames {
             let mut page = self.hand_cold;
-            if page == self.hand_hot {
+            if page == HAND {
                 page = self.ring[page as usize].after;
             }
             let Link { before, after } = self.ring[page as usize];
@@ -290,6 +289,7 @@ impl ClockPro {
 
 impl Policy for ClockPro {
     fn reference(&mut self, page: u32) -> bool {
+        let page = page + 1;
         let note = *self.note(page);
         if note & (IS_HOT | IS_COLD) != 0 {
             *self.note(page) |= REFERENCED;
@@ -314,8 +314,15 @@ impl Policy for ClockPro {
         super::count(self, references)
     }
 
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.standing, pages + 1);
+        super::grow(&mut self.since, pages + 1);
+        super::grow(&mut self.ring, pages + 1);
+        super::grow(&mut self.gap, pages + 1);
+    }
+
     fn contains(&self, page: u32) -> Option<bool> {
-        Some(self.standing[page as usize].note & (IS_HOT | IS_COLD) != 0)
+        Some(self.standing[page as usize + 1].note & (IS_HOT | IS_COLD) != 0)
     }
 
     fn resident(&self) -> usize {

@@ -8,7 +8,7 @@ use super::Policy;
 /// FIFO on a ring of frames and one byte a page.
 #[derive(Debug)]
 pub struct Fifo {
-    resident: Box<[bool]>,
+    resident: Vec<bool>,
     ring: Vec<u32>,
     frames: usize,
     oldest: usize,
@@ -17,12 +17,7 @@ pub struct Fifo {
 impl Fifo {
     /// `frames` empty frames for the pages `0..pages`.
     pub fn new(pages: u32, frames: u32) -> Self {
-        Self {
-            resident: vec![false; pages as usize].into(),
-            ring: Vec::new(),
-            frames: frames as usize,
-            oldest: 0,
-        }
+        Self { resident: vec![false; pages as usize], ring: Vec::new(), frames: frames as usize, oldest: 0 }
     }
 }
 
@@ -46,6 +41,10 @@ impl Policy for Fifo {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.resident, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

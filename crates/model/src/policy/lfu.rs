@@ -22,6 +22,12 @@ struct Node {
     bucket: u32,
 }
 
+impl Default for Node {
+    fn default() -> Self {
+        Self { older: NONE, younger: NONE, bucket: NONE }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     count: u64,
@@ -35,7 +41,7 @@ struct Bucket {
 /// LFU; 12 bytes a page, and a bucket for each count in use.
 #[derive(Debug)]
 pub struct Lfu {
-    nodes: Box<[Node]>,
+    nodes: Vec<Node>,
     buckets: Vec<Bucket>,
     free: Vec<u32>,
     lowest: u32,
@@ -50,7 +56,7 @@ impl Lfu {
     /// `frames` empty frames for the pages `0..pages`.
     pub fn new(pages: u32, frames: u32, aging: bool) -> Self {
         Self {
-            nodes: vec![Node { older: NONE, younger: NONE, bucket: NONE }; pages as usize].into(),
+            nodes: vec![Node::default(); pages as usize],
             buckets: Vec::new(),
             free: Vec::new(),
             lowest: NONE,
@@ -163,6 +169,10 @@ impl Policy for Lfu {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.nodes, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

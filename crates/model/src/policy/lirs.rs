@@ -11,7 +11,7 @@
 //! trace the misses are between 1 % fewer and 3 % more than its own.
 
 use super::Policy;
-use super::queue::{NOWHERE, Queue, Table, table};
+use super::queue::{Entry, NOWHERE, Queue, table};
 
 const LISTED: u8 = 1;
 
@@ -23,9 +23,9 @@ const HIR: u8 = 2;
 /// stack's table says what the page is.
 #[derive(Debug)]
 pub struct Lirs {
-    in_stack: Box<Table>,
+    in_stack: Vec<Entry>,
     stack: Queue,
-    in_queue: Box<Table>,
+    in_queue: Vec<Entry>,
     /// The resident HIR pages.
     queue: Queue,
     /// Frames for LIR pages; the others are for resident HIR pages.
@@ -61,7 +61,7 @@ impl Lirs {
 
     /// Takes HIR pages off the bottom of the stack, so that a LIR page is there.
     fn prune(&mut self) {
-        while let Some(page) = self.stack.oldest(&self.in_stack) {
+        while let Some(page) = self.stack.oldest() {
             if self.in_stack[page as usize].note == LIR {
                 return;
             }
@@ -126,6 +126,11 @@ impl Policy for Lirs {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.in_stack, pages);
+        super::grow(&mut self.in_queue, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

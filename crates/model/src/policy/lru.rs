@@ -4,12 +4,12 @@
 //! storage hierarchies", IBM Systems Journal 9(2), 1970. The definition is unique.
 
 use super::Policy;
-use super::queue::{NOWHERE, Queue, Table, table};
+use super::queue::{Entry, NOWHERE, Queue, table};
 
 /// LRU on one `Queue`.
 #[derive(Debug)]
 pub struct Lru {
-    table: Box<Table>,
+    table: Vec<Entry>,
     queue: Queue,
     frames: usize,
 }
@@ -37,6 +37,10 @@ impl Policy for Lru {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count_touching(self, references, |policy| &policy.table)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.table, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

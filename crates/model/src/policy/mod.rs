@@ -31,7 +31,7 @@ use pagelab_reference::Stream;
 /// Page replacement in a number of frames that is fixed when the policy is made.
 ///
 /// All policies page on demand: a miss brings in the page that was referenced and no other.
-pub trait Policy {
+pub trait Policy: Send {
     /// References a page; whether it was resident.
     ///
     /// # Panics
@@ -41,6 +41,9 @@ pub trait Policy {
     /// References these pages in turn and counts the misses: [`Policy::reference`] without a dynamic
     /// call for each. Long slices are faster.
     fn misses(&mut self, references: &[u32]) -> u64;
+
+    /// There are `pages` pages from now on, of which the new ones are not resident. Fewer change nothing.
+    fn grow(&mut self, pages: u32);
 
     /// Pages resident now.
     fn resident(&self) -> usize;
@@ -54,6 +57,13 @@ pub trait Policy {
     /// Mean number of resident pages over the references so far, for policies of variable space.
     fn mean_resident(&self) -> Option<f64> {
         None
+    }
+}
+
+/// [`Policy::grow`] for a table of one entry a page.
+pub(crate) fn grow<T: Clone + Default>(table: &mut Vec<T>, pages: u32) {
+    if table.len() < pages as usize {
+        table.resize(pages as usize, T::default());
     }
 }
 

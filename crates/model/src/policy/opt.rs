@@ -82,6 +82,9 @@ impl Policy for Opt<'_> {
         super::count(self, references)
     }
 
+    /// The future knows all pages.
+    fn grow(&mut self, _pages: u32) {}
+
     fn resident(&self) -> usize {
         self.resident
     }

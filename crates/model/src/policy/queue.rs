@@ -1,11 +1,10 @@
 //! Queues of pages that share one table: the building block of LRU, 2Q, ARC, SLRU, LIRS and S3-FIFO.
 //!
-//! A queue is a ring of page numbers in the order of arrival. Taking a page out of the middle only
-//! changes the page's entry in the table; the number left in the ring is stale and is passed over
-//! when its turn comes. So a move to the young end costs one entry and one sequential write, where
-//! a doubly linked list would touch two neighbours, and the ring is read ahead by the processor.
-//! A ring that fills with stale numbers is compacted; at least half of it is then free, so the cost
-//! of compaction stays below a few operations for each push.
+//! A queue is a ring of page numbers in the order of arrival. Taking a page out of the middle leaves a mark in its place
+//! that is passed over when its turn comes. So a move to the young end costs one entry of the table, one mark and one
+//! sequential write, where a doubly linked list would touch two neighbours; taking out the oldest looks at no entry but
+//! that one's, and the ring is read ahead by the processor. A full ring is moved together; [`ROOM`] keeps that below
+//! one operation for each push.
 
 /// What the table holds for a page: the queue it is in, and where. 8 bytes.
 #[derive(Clone, Copy, Default, Debug)]
@@ -21,6 +20,12 @@ pub(super) struct Entry {
 /// Entries of the table that are touched together before they are used.
 pub(super) const GROUP: usize = 64;
 
+/// Places of the ring for each page of the queue, once it is moved together.
+const ROOM: usize = 3;
+
+/// What stands at a place whose page was taken out of the middle.
+const GONE: u32 = u32::MAX;
+
 /// The `list` of a page that is in no queue.
 pub(super) const NOWHERE: u8 = 0;
 
@@ -28,8 +33,8 @@ pub(super) const NOWHERE: u8 = 0;
 pub(super) type Table = [Entry];
 
 /// A table for `pages` pages, none of them in a queue.
-pub(super) fn table(pages: u32) -> Box<Table> {
-    vec![Entry::default(); pages as usize].into()
+pub(super) fn table(pages: u32) -> Vec<Entry> {
+    vec![Entry::default(); pages as usize]
 }
 
 /// A queue of pages with removal from the middle; all operations take amortised constant time.
@@ -37,11 +42,11 @@ pub(super) fn table(pages: u32) -> Box<Table> {
 pub(super) struct Queue {
     list: u8,
     ring: Box<[u32]>,
-    /// Index of the oldest number in the ring, stale or not.
+    /// Index of the oldest number in the ring, [`GONE`] or not.
     oldest: usize,
     /// Index where the next number goes.
     end: usize,
-    /// Numbers between `oldest` and `end`, the stale ones included.
+    /// Places from `oldest` to `end`.
     used: usize,
     live: usize,
 }
@@ -49,7 +54,7 @@ pub(super) struct Queue {
 impl Queue {
     /// An empty queue whose pages carry the number `list` (not [`NOWHERE`]) in the table.
     pub fn new(list: u8) -> Self {
-        Self { list, ring: vec![0; 64].into(), oldest: 0, end: 0, used: 0, live: 0 }
+        Self { list, ring: vec![GONE; 64].into(), oldest: 0, end: 0, used: 0, live: 0 }
     }
 
     /// Pages in the queue.
@@ -64,37 +69,42 @@ impl Queue {
         self.place(page, table);
     }
 
-    /// Moves a page of this queue to the young end.
-    #[inline]
-    pub fn touch(&mut self, page: u32, table: &mut Table) {
-        let youngest = if self.end == 0 { self.ring.len() } else { self.end } - 1;
-        if self.ring[youngest] != page || table[page as usize].at as usize != youngest {
-            // Stale from here on: should `place` compact the ring, it must not find the page twice.
-            table[page as usize].list = NOWHERE;
-            self.place(page, table);
-        }
-    }
-
     #[inline]
     fn place(&mut self, page: u32, table: &mut Table) {
         if self.used == self.ring.len() {
             self.compact(table);
         }
-        self.ring[self.end] = page;
+        let at = self.end;
+        self.ring[at] = page;
         let entry = &mut table[page as usize];
-        entry.at = self.end as u32;
+        entry.at = at as u32;
         entry.list = self.list;
-        self.end = if self.end + 1 == self.ring.len() { 0 } else { self.end + 1 };
+        self.end = self.after(at);
         self.used += 1;
+    }
+
+    /// Moves a page of this queue to the young end.
+    #[inline]
+    pub fn touch(&mut self, page: u32, table: &mut Table) {
+        let at = table[page as usize].at as usize;
+        let youngest = if self.end == 0 { self.ring.len() } else { self.end } - 1;
+        if at != youngest {
+            self.ring[at] = GONE;
+            self.place(page, table);
+        }
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.ring.len() { 0 } else { at + 1 }
     }
 
     /// The oldest page.
     #[inline]
-    pub fn oldest(&mut self, table: &Table) -> Option<u32> {
+    pub fn oldest(&mut self) -> Option<u32> {
         while self.used > 0 {
             let page = self.ring[self.oldest];
-            let entry = table[page as usize];
-            if entry.list == self.list && entry.at as usize == self.oldest {
+            if page != GONE {
                 return Some(page);
             }
             self.skip();
@@ -105,54 +115,61 @@ impl Queue {
     /// Takes out the oldest page.
     #[inline]
     pub fn pop(&mut self, table: &mut Table) -> Option<u32> {
-        let page = self.oldest(table)?;
+        let page = self.oldest()?;
         self.skip();
-        table[page as usize].list = NOWHERE;
         self.live -= 1;
+        table[page as usize].list = NOWHERE;
         Some(page)
     }
 
     #[inline]
     fn skip(&mut self) {
-        self.oldest = if self.oldest + 1 == self.ring.len() { 0 } else { self.oldest + 1 };
+        self.oldest = self.after(self.oldest);
         self.used -= 1;
     }
 
     /// Takes a page of this queue out of it.
     #[inline]
     pub fn remove(&mut self, page: u32, table: &mut Table) {
-        debug_assert_eq!(table[page as usize].list, self.list);
-        table[page as usize].list = NOWHERE;
+        let entry = &mut table[page as usize];
+        debug_assert_eq!(entry.list, self.list);
+        entry.list = NOWHERE;
+        self.ring[entry.at as usize] = GONE;
         self.live -= 1;
     }
 
+    /// Moves the pages together, in a larger ring where this one has too little room.
     #[cold]
     fn compact(&mut self, table: &mut Table) {
-        let size = self.ring.len().max(2 * self.live).max(64);
-        let mut fresh = vec![0; size];
-        let mut kept = 0;
-        let (tail, head) = self.ring.split_at(self.oldest);
-        let first = self.used.min(head.len());
-        let parts = [(self.oldest, &head[..first]), (0, &tail[..self.used - first])];
-        for (begin, part) in parts {
-            for (n, group) in part.chunks(GROUP).enumerate() {
-                // Touched together: these loads do not wait for each other.
-                std::hint::black_box(group.iter().fold(0, |sum, &page| sum ^ table[page as usize].at));
-                for (i, &page) in group.iter().enumerate() {
-                    let at = begin + n * GROUP + i;
-                    let entry = &mut table[page as usize];
-                    let live = entry.list == self.list && entry.at as usize == at;
-                    // Without a branch, which would be mispredicted as often as not.
-                    fresh[kept] = page;
-                    entry.at = if live { kept as u32 } else { entry.at };
-                    kept += usize::from(live);
-                }
+        let size = ROOM * (self.live + 1);
+        let mut grown = (size > self.ring.len()).then(|| vec![GONE; size].into_boxed_slice());
+        // In place a page goes to where it is, or to a place that was read before.
+        let (mut from, mut to) = (self.oldest, if grown.is_some() { 0 } else { self.oldest });
+        let first = to;
+        let (mut left, mut kept) = (self.used, 0);
+        let mut group = [0; GROUP];
+        while left > 0 {
+            let mut count = 0;
+            while count < GROUP && left > 0 {
+                let page = self.ring[from];
+                // Without a branch, which would be mispredicted as often as not.
+                group[count] = page;
+                count += usize::from(page != GONE);
+                from = self.after(from);
+                left -= 1;
             }
+            // Touched together: these loads do not wait for each other.
+            std::hint::black_box(group[..count].iter().fold(0, |sum, &page| sum ^ table[page as usize].at));
+            let ring = grown.as_mut().unwrap_or(&mut self.ring);
+            for &page in &group[..count] {
+                ring[to] = page;
+                table[page as usize].at = to as u32;
+                to = if to + 1 == ring.len() { 0 } else { to + 1 };
+            }
+            kept += count;
         }
-        self.used = kept;
-        self.oldest = 0;
-        self.end = kept;
-        self.ring = fresh.into();
+        self.ring = grown.unwrap_or_else(|| std::mem::take(&mut self.ring));
+        (self.oldest, self.end, self.used) = (first, to, kept);
     }
 }
 

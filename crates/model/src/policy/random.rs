@@ -10,7 +10,7 @@ use pagelab_reference::rng::Rng;
 /// Random replacement on an array of frames.
 #[derive(Debug)]
 pub struct Random {
-    resident: Box<[bool]>,
+    resident: Vec<bool>,
     slots: Vec<u32>,
     frames: usize,
     rng: Rng,
@@ -20,7 +20,7 @@ impl Random {
     /// `frames` empty frames for the pages `0..pages`, drawing from the seed given.
     pub fn new(pages: u32, frames: u32, seed: u64) -> Self {
         Self {
-            resident: vec![false; pages as usize].into(),
+            resident: vec![false; pages as usize],
             slots: Vec::new(),
             frames: frames as usize,
             rng: Rng::new(seed),
@@ -48,6 +48,10 @@ impl Policy for Random {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.resident, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

@@ -12,7 +12,7 @@
 //! the small queue has at least one frame.
 
 use super::Policy;
-use super::queue::{NOWHERE, Queue, Table, table};
+use super::queue::{Entry, NOWHERE, Queue, table};
 
 const SMALL: u8 = 1;
 const MAIN: u8 = 2;
@@ -43,7 +43,7 @@ pub struct Parameters {
 /// S3-FIFO on three `Queue`s; the note of a page is its frequency.
 #[derive(Debug)]
 pub struct S3Fifo {
-    table: Box<Table>,
+    table: Vec<Entry>,
     small: Queue,
     main: Queue,
     ghost: Queue,
@@ -147,6 +147,10 @@ impl Policy for S3Fifo {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.table, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

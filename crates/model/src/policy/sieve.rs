@@ -18,7 +18,7 @@ const VISITED: u8 = 2;
 /// SIEVE on an array in order of age and one byte a page.
 #[derive(Debug)]
 pub struct Sieve {
-    state: Box<[u8]>,
+    state: Vec<u8>,
     queue: Vec<u32>,
     frames: usize,
     kept: usize,
@@ -29,7 +29,7 @@ impl Sieve {
     /// `frames` empty frames for the pages `0..pages`.
     pub fn new(pages: u32, frames: u32) -> Self {
         Self {
-            state: vec![ABSENT; pages as usize].into(),
+            state: vec![ABSENT; pages as usize],
             queue: Vec::new(),
             frames: frames as usize,
             kept: 0,
@@ -84,6 +84,10 @@ impl Policy for Sieve {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.state, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

@@ -7,12 +7,12 @@
 //! Q. Huang and others, "An analysis of Facebook photo caching", SOSP 2013, and are the default.
 
 use super::Policy;
-use super::queue::{NOWHERE, Queue, Table, table};
+use super::queue::{Entry, NOWHERE, Queue, table};
 
 /// SLRU on one `Queue` a segment.
 #[derive(Debug)]
 pub struct Slru {
-    table: Box<Table>,
+    table: Vec<Entry>,
     /// From the lowest; segment i carries the number i + 1.
     segments: Vec<Queue>,
     frames: usize,
@@ -79,6 +79,10 @@ impl Policy for Slru {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.table, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

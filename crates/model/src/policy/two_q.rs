@@ -7,7 +7,7 @@
 //! is made for it.
 
 use super::Policy;
-use super::queue::{Queue, Table, table};
+use super::queue::{Entry, Queue, table};
 
 const IN: u8 = 1;
 const OUT: u8 = 2;
@@ -16,7 +16,7 @@ const MAIN: u8 = 3;
 /// 2Q on three `Queue`s.
 #[derive(Debug)]
 pub struct TwoQ {
-    table: Box<Table>,
+    table: Vec<Entry>,
     a1in: Queue,
     a1out: Queue,
     am: Queue,
@@ -84,6 +84,10 @@ impl Policy for TwoQ {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.table, pages);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {

@@ -11,7 +11,7 @@ use super::Policy;
 #[derive(Debug)]
 pub struct WorkingSet {
     /// Time of the last reference plus 1; 0 for never.
-    last: Box<[u32]>,
+    last: Vec<u32>,
     tau: u64,
     now: u64,
     /// Residence of the pages up to their latest references, in references.
@@ -21,7 +21,7 @@ pub struct WorkingSet {
 impl WorkingSet {
     /// A window of `tau` references (at least 1) over the pages `0..pages`.
     pub fn new(pages: u32, tau: u64) -> Self {
-        Self { last: vec![0; pages as usize].into(), tau, now: 0, residence: 0 }
+        Self { last: vec![0; pages as usize], tau, now: 0, residence: 0 }
     }
 
     fn open(&self) -> impl Iterator<Item = u64> {
@@ -47,6 +47,10 @@ impl Policy for WorkingSet {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         super::count(self, references)
+    }
+
+    fn grow(&mut self, pages: u32) {
+        super::grow(&mut self.last, pages);
     }
 
     fn resident(&self) -> usize {

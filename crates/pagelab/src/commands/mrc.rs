@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Curve;
-use pagelab_model::mrc::lru::LruCurve;
 use pagelab_model::mrc::shards::{self, Sampling, Shards};
 use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
@@ -18,9 +17,9 @@ use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say};
-use crate::progress::Work;
+use crate::page;
+use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments, frames};
-use crate::{page, spread};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -172,25 +171,21 @@ fn sampled(arguments: &Arguments, share: f64, context: &Context) -> Result<Curve
 
 /// Every policy at every size, exactly.
 fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
-    let loaded = arguments.stream.load(context)?;
-    let stream = &loaded.stream;
-    let frames = chosen(arguments, stream.pages())?;
-    let references = stream.len() as u64;
-    let lru = arguments.policy.contains(&PolicyKind::Lru).then(|| {
-        let work = Work::new("measuring distances", context.quiet);
-        LruCurve::with(stream, |fraction| work.at(fraction))
-    });
-    let others: Vec<(PolicyKind, u32)> = arguments
-        .policy
-        .iter()
-        .filter(|policy| **policy != PolicyKind::Lru)
-        .flat_map(|policy| frames.iter().map(move |&frames| (policy.clone(), frames)))
-        .collect();
-    let mut replayed = spread::policies(stream, &others, context.quiet)?.into_iter();
+    let others: Vec<PolicyKind> =
+        arguments.policy.iter().filter(|policy| **policy != PolicyKind::Lru).cloned().collect();
+    let wanted = Wanted {
+        policies: &others,
+        lru: arguments.policy.contains(&PolicyKind::Lru),
+        memory: &arguments.memory,
+        whole: false,
+    };
+    let simulated = simulate(&arguments.stream, &wanted, |pages| sizes(pages, POINTS), context)?;
+    let references = simulated.references;
+    let mut replayed = simulated.replayed.into_iter();
     let mut points = Vec::new();
     for policy in &arguments.policy {
-        for &frames in &frames {
-            let misses = match (&lru, policy) {
+        for &frames in &simulated.frames {
+            let misses = match (&simulated.lru, policy) {
                 (Some(curve), PolicyKind::Lru) => curve.misses(frames),
                 _ => replayed.next().expect("one result for each policy and size").misses,
             };
@@ -207,9 +202,9 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
     Ok(Curves {
         points,
         references,
-        pages: text::count(f64::from(stream.pages())),
-        page_count: u64::from(stream.pages()),
-        described: loaded.described(),
+        pages: text::count(f64::from(simulated.pages)),
+        page_count: u64::from(simulated.pages),
+        described: simulated.described,
     })
 }
 

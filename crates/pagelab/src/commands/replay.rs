@@ -11,7 +11,6 @@ use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::systems::{ReadAhead, SystemKind};
-use pagelab_reference::Stream;
 use pagelab_report::{Section, text};
 use serde_json::json;
 
@@ -19,7 +18,8 @@ use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say};
-use crate::stream::{Memory, StreamArguments, frames};
+use crate::simulation::{Wanted, simulate};
+use crate::stream::{Memory, StreamArguments};
 use crate::{page, spread};
 
 /// The arguments.
@@ -78,15 +78,9 @@ fn model_target(text: &str) -> Result<TargetSpec, Refusal> {
 /// Replays and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let models = arguments.on.iter().map(model).collect::<Result<Vec<_>>>()?;
-    // Wrong sizes are refused before a long trace is read.
-    frames(&arguments.memory, arguments.stream.page_size(), 1)?;
-    let loaded = arguments.stream.load(context)?;
-    let stream = &loaded.stream;
-    let frames = frames(&arguments.memory, arguments.stream.page_size(), stream.pages())?;
-    let rows = replay(stream, &models, &frames, context)?;
-    let references = stream.len() as u64;
+    let Replay { rows, references, pages, described } = replay(arguments, &models, context)?;
     let ratio = |row: &Row| row.misses as f64 / references as f64;
-    let curves = computed(arguments, &rows, references, u64::from(stream.pages()))?;
+    let curves = computed(arguments, &rows, references, u64::from(pages))?;
     if let Some(file) = &arguments.html {
         let section = Section {
             heading: arguments.stream.stream.clone(),
@@ -101,10 +95,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             "{}: {} references to {} pages",
             arguments.stream.stream,
             text::count(references as f64),
-            text::count(f64::from(stream.pages()))
+            text::count(f64::from(pages))
         );
     }
-    if let Some(described) = loaded.described() {
+    if let Some(described) = described {
         aside(&described, arguments.json);
     }
     if arguments.json {
@@ -202,25 +196,36 @@ fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
     Ok((kind.to_string(), Replayable::Policy(kind)))
 }
 
+/// What the models made of the stream.
+struct Replay {
+    rows: Vec<Row>,
+    references: u64,
+    pages: u32,
+    described: Option<String>,
+}
+
 /// Every model at every size, in the order given; on every core.
-fn replay(
-    stream: &Stream,
-    models: &[(String, Replayable)],
-    frames: &[u32],
-    context: &Context,
-) -> Result<Vec<Row>> {
-    let mut policies: Vec<(PolicyKind, u32)> = Vec::new();
-    let mut systems: Vec<(&'static SystemKind, u32)> = Vec::new();
-    for (_, model) in models {
-        for &frames in frames {
-            match model {
-                Replayable::Policy(kind) => policies.push((kind.clone(), frames)),
-                Replayable::System(system) => systems.push((system, frames)),
-            }
-        }
-    }
-    let mut policies = spread::policies(stream, &policies, context.quiet)?.into_iter();
-    let mut systems = spread::systems(stream, &systems, context.quiet)?.into_iter();
+fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Context) -> Result<Replay> {
+    let policy = |model: &(String, Replayable)| match &model.1 {
+        Replayable::Policy(kind) => Some(kind.clone()),
+        Replayable::System(_) => None,
+    };
+    let system = |model: &(String, Replayable)| match model.1 {
+        Replayable::Policy(_) => None,
+        Replayable::System(system) => Some(system),
+    };
+    let policies: Vec<PolicyKind> = models.iter().filter_map(policy).collect();
+    let whole = models.iter().any(|model| system(model).is_some());
+    let wanted = Wanted { policies: &policies, lru: false, memory: &arguments.memory, whole };
+    let simulated = simulate(&arguments.stream, &wanted, |_| Vec::new(), context)?;
+    let frames = &simulated.frames;
+    let systems: Vec<_> =
+        models.iter().filter_map(system).flat_map(|s| frames.iter().map(move |&f| (s, f))).collect();
+    let mut systems = match &simulated.stream {
+        Some(stream) => spread::systems(stream, &systems, context.quiet)?.into_iter(),
+        None => Vec::new().into_iter(),
+    };
+    let mut policies = simulated.replayed.into_iter();
     let mut rows = Vec::new();
     for (name, model) in models {
         for &frames in frames {
@@ -237,5 +242,6 @@ fn replay(
             rows.push(Row { model: name.clone(), frames, mean_resident, misses, read_ahead });
         }
     }
-    Ok(rows)
+    let (references, pages) = (simulated.references, simulated.pages);
+    Ok(Replay { rows, references, pages, described: simulated.described })
 }

@@ -6,17 +6,24 @@
 //! algorithm L), key and number side by side, so that a look-up costs one cache miss. Pages are looked up in
 //! batches so that these misses overlap.
 
-/// A key and its number; `id` is [`FREE`] in an empty slot.
+/// A key and its number, without a gap: the fewer bytes, the more pages in the processor's caches. `id` is [`FREE`] in
+/// an empty slot.
 #[derive(Clone, Copy)]
+#[repr(C, packed(4))]
 struct Slot {
     page: u64,
     id: u32,
 }
 
+const EMPTY: Slot = Slot { page: 0, id: FREE };
+
 const FREE: u32 = u32::MAX;
 
 /// Pages looked up together.
 const BATCH: usize = 64;
+
+/// Of four slots, those that may be taken.
+const TAKEN: usize = 3;
 
 /// Page numbers below this index a table however few pages there are: 16 MiB at most.
 const SMALL: u64 = 1 << 22;
@@ -26,11 +33,11 @@ const SMALL: u64 = 1 << 22;
 const SPARSE: u64 = 8;
 
 /// Numbers the pages of a trace in the order in which they first appear. Up to 32 bytes a page where
-/// their numbers index a table; else 16 bytes a slot, and at least 1.5 slots a page.
+/// their numbers index a table; else 12 bytes a slot, and 1.3 to 2.7 slots a page.
 pub struct Densifier {
     /// By page number; empty once pages are hashed.
     direct: Vec<u32>,
-    /// Empty until pages are hashed.
+    /// Empty until pages are hashed; then a power of two of them.
     slots: Vec<Slot>,
     /// 64 minus the logarithm of the number of slots.
     shift: u32,
@@ -47,35 +54,85 @@ impl Default for Densifier {
 #[derive(Debug)]
 pub struct TooManyPages;
 
-impl Densifier {
-    /// Where to look first: Fibonacci hashing of the folded page number. Traces are not adversaries.
-    #[inline]
-    fn home(&self, page: u64) -> usize {
-        ((page ^ page >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
-    }
+/// Where to look first: Fibonacci hashing of the folded page number. Traces are not adversaries.
+#[inline]
+fn home(page: u64, shift: u32) -> usize {
+    ((page ^ page >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
+}
 
+/// The slot of a page, or the first free one on the way to it. There is one.
+#[inline]
+fn find(slots: &mut [Slot], home: usize, page: u64) -> &mut Slot {
+    let mask = slots.len() - 1;
+    let mut at = home & mask;
+    while !(slots[at].page == page || slots[at].id == FREE) {
+        at = (at + 1) & mask;
+    }
+    &mut slots[at]
+}
+
+impl Densifier {
     /// The dense number of `page`.
     ///
     /// # Errors
     /// When there are too many pages for 32 bits.
     #[inline]
     pub fn number(&mut self, page: u64) -> Result<u32, TooManyPages> {
-        loop {
-            if self.direct.is_empty() {
-                return self.hashed(page);
+        let mut list = [0];
+        self.batch(&[page], &mut list)?;
+        Ok(list[0])
+    }
+
+    /// Appends the numbers of `pages` to `list`.
+    ///
+    /// # Errors
+    /// As [`Self::number`]; the numbers before that are appended.
+    pub fn number_all(&mut self, pages: &[u64], list: &mut Vec<u32>) -> Result<(), TooManyPages> {
+        let mut ids = [0; BATCH];
+        for batch in pages.chunks(BATCH) {
+            if self.batch(batch, &mut ids).is_ok() {
+                list.extend_from_slice(&ids[..batch.len()]);
+                continue;
             }
-            if let Some(id) = usize::try_from(page).ok().and_then(|page| self.direct.get_mut(page)) {
-                if *id == FREE {
-                    if self.pages == FREE - 1 {
-                        return Err(TooManyPages);
-                    }
-                    *id = self.pages;
-                    self.pages += 1;
-                }
-                return Ok(*id);
+            for &page in batch {
+                list.push(self.number(page)?);
             }
-            self.widen(page);
         }
+        Ok(())
+    }
+
+    /// Puts the numbers of up to [`BATCH`] pages into `ids`.
+    #[inline]
+    fn batch(&mut self, pages: &[u64], ids: &mut [u32]) -> Result<(), TooManyPages> {
+        if self.pages >= FREE - 1 - pages.len() as u32 && !self.known(pages) {
+            return Err(TooManyPages);
+        }
+        if !self.direct.is_empty() {
+            for &page in pages {
+                while !self.direct.is_empty() && page >= self.direct.len() as u64 {
+                    self.widen(page);
+                }
+            }
+        }
+        if self.direct.is_empty() {
+            self.hashed(pages, ids);
+        } else {
+            self.indexed(pages, ids);
+        }
+        Ok(())
+    }
+
+    /// Whether all of these have numbers.
+    #[cold]
+    fn known(&mut self, pages: &[u64]) -> bool {
+        pages.iter().all(|&page| {
+            let id = match self.direct.get(page as usize) {
+                Some(id) => *id,
+                None if self.slots.is_empty() => FREE,
+                None => find(&mut self.slots, home(page, self.shift), page).id,
+            };
+            id != FREE
+        })
     }
 
     /// Makes the table long enough for a page number, or hashes from now on.
@@ -85,76 +142,62 @@ impl Densifier {
             self.direct.resize((page as usize + 1).next_power_of_two(), FREE);
             return;
         }
-        let size = (2 * self.pages as usize).next_power_of_two().max(1 << 10);
-        self.shift = 64 - size.trailing_zeros();
-        self.slots = vec![Slot { page: 0, id: FREE }; size];
-        for (page, id) in (0..).zip(std::mem::take(&mut self.direct)).filter(|(_, id)| *id != FREE) {
-            self.place(Slot { page, id });
+        let direct = std::mem::take(&mut self.direct);
+        self.resize(((self.pages as usize + BATCH) * 4 / TAKEN).next_power_of_two());
+        for (page, id) in (0..).zip(direct).filter(|(_, id)| *id != FREE) {
+            *find(&mut self.slots, home(page, self.shift), page) = Slot { page, id };
         }
     }
 
     #[inline]
-    fn hashed(&mut self, page: u64) -> Result<u32, TooManyPages> {
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(page);
-        loop {
-            let slot = &mut self.slots[at & mask];
-            if slot.id == FREE {
-                let id = self.pages;
-                if id == FREE - 1 {
-                    return Err(TooManyPages);
-                }
-                *slot = Slot { page, id };
+    fn indexed(&mut self, pages: &[u64], ids: &mut [u32]) {
+        // Touch all entries: these loads do not wait for each other, as those below may.
+        let touched = pages.iter().fold(0, |sum, &page| sum ^ self.direct[page as usize]);
+        std::hint::black_box(touched);
+        for (&page, number) in pages.iter().zip(ids) {
+            let id = &mut self.direct[page as usize];
+            if *id == FREE {
+                *id = self.pages;
                 self.pages += 1;
-                if self.pages as usize > self.slots.len() / 3 * 2 {
-                    self.grow();
-                }
-                return Ok(id);
             }
-            if slot.page == page {
-                return Ok(slot.id);
-            }
-            at += 1;
+            *number = *id;
         }
     }
 
-    /// Appends the numbers of `pages` to `list`.
-    ///
-    /// # Errors
-    /// As [`Self::number`]; the numbers before that are appended.
-    pub fn number_all(&mut self, pages: &[u64], list: &mut Vec<u32>) -> Result<(), TooManyPages> {
-        for batch in pages.chunks(BATCH) {
-            // Touch all first entries: these loads do not wait for each other, as the look-ups do.
-            let touched = if self.direct.is_empty() {
-                batch.iter().fold(0, |sum, &page| sum ^ self.slots[self.home(page)].id)
-            } else {
-                let entry = |page: u64| self.direct.get(page as usize).copied().unwrap_or(0);
-                batch.iter().fold(0, |sum, &page| sum ^ entry(page))
-            };
-            std::hint::black_box(touched);
-            for &page in batch {
-                list.push(self.number(page)?);
-            }
+    #[inline]
+    fn hashed(&mut self, pages: &[u64], ids: &mut [u32]) {
+        if self.pages as usize + pages.len() > self.slots.len() / 4 * TAKEN {
+            self.resize(2 * self.slots.len());
         }
-        Ok(())
+        let (slots, shift) = (&mut self.slots[..], self.shift);
+        let mask = slots.len() - 1;
+        let mut homes = [0; BATCH];
+        let mut touched = 0;
+        for (place, &page) in homes.iter_mut().zip(pages) {
+            *place = home(page, shift);
+            touched ^= slots[*place & mask].id;
+        }
+        std::hint::black_box(touched);
+        let mut next = self.pages;
+        for ((&page, &home), number) in pages.iter().zip(&homes).zip(ids) {
+            let slot = find(slots, home, page);
+            if slot.id == FREE {
+                *slot = Slot { page, id: next };
+                next += 1;
+            }
+            *number = slot.id;
+        }
+        self.pages = next;
     }
 
+    /// As many slots, a power of two.
     #[cold]
-    fn grow(&mut self) {
-        self.shift -= 1;
-        let size = self.slots.len() * 2;
-        let old = std::mem::replace(&mut self.slots, vec![Slot { page: 0, id: FREE }; size]);
-        old.into_iter().filter(|slot| slot.id != FREE).for_each(|slot| self.place(slot));
-    }
-
-    /// Puts a page that is in no slot into one.
-    fn place(&mut self, slot: Slot) {
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(slot.page);
-        while self.slots[at & mask].id != FREE {
-            at += 1;
+    fn resize(&mut self, size: usize) {
+        self.shift = 64 - size.trailing_zeros();
+        let old = std::mem::replace(&mut self.slots, vec![EMPTY; size]);
+        for slot in old.into_iter().filter(|slot| slot.id != FREE) {
+            *find(&mut self.slots, home(slot.page, self.shift), slot.page) = slot;
         }
-        self.slots[at & mask] = slot;
     }
 
     /// How many pages have a number.

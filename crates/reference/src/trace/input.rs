@@ -176,4 +176,9 @@ impl Input {
         self.byte += (count * size) as u64;
         Ok(&self.block[start..self.at])
     }
+
+    /// The last `length` bytes that were consumed, which are still at hand.
+    pub fn taken(&self, length: usize) -> &[u8] {
+        &self.block[self.at - length..self.at]
+    }
 }

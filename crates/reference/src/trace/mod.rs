@@ -24,8 +24,8 @@ pub use dense::{Densifier, TooManyPages};
 pub use format::{Format, UnknownFormat};
 use input::{Input, Trouble};
 
-/// References numbered at a time.
-const BATCH: usize = 4096;
+/// References decoded at a time.
+const BATCH: usize = 1 << 14;
 
 /// Bytes a page has when nothing else is said.
 pub const DEFAULT_PAGE_SIZE: u64 = 4096;
@@ -184,46 +184,20 @@ impl Reader {
         TraceError::Content { path, position, problem }
     }
 
-    /// Gives up to `limit` binary records to `take`, with their pages made of addresses; how many.
+    /// Up to `limit` binary records, undecoded; none at the end of the trace.
     #[inline]
-    fn binary(
-        &mut self,
-        size: usize,
-        limit: usize,
-        mut take: impl FnMut(Record),
-    ) -> Result<usize, TraceError> {
-        fn each<const N: usize>(
-            bytes: &[u8],
-            shift: u32,
-            mut of: impl FnMut(&[u8; N]) -> Record,
-            take: &mut impl FnMut(Record),
-        ) {
-            for bytes in bytes.as_chunks::<N>().0 {
-                let record = of(bytes);
-                take(Record { page: record.page >> shift, ..record });
-            }
-        }
-        let page = |page: u64| Record { page, write: false, pid: None };
-        let (format, shift) = (self.format, self.page_shift);
-        let found = match self.input.records(size, limit) {
-            Err(trouble) => Err(trouble),
-            Ok(bytes) => {
-                match format {
-                    Format::OracleGeneral => each(bytes, 0, |record| self.links.reference(record), &mut take),
-                    Format::Vscsi1 => each(bytes, shift, vscsi::reference_1, &mut take),
-                    Format::Vscsi2 => each(bytes, shift, vscsi::reference_2, &mut take),
-                    Format::U64Be => each(bytes, 0, |n| page(u64::from_be_bytes(*n)), &mut take),
-                    Format::U32 => each(bytes, 0, |n| page(u32::from_le_bytes(*n).into()), &mut take),
-                    Format::U32Be => each(bytes, 0, |n| page(u32::from_be_bytes(*n).into()), &mut take),
-                    _ => each(bytes, 0, |n| page(u64::from_le_bytes(*n)), &mut take),
-                }
-                Ok(bytes.len() / size)
-            }
-        };
-        match found {
+    fn binary(&mut self, size: usize, limit: usize) -> Result<&[u8], TraceError> {
+        // Asked for twice where there are none: what is returned borrows the reader.
+        match self.input.records(size, limit).map(|bytes| bytes.len()) {
             Err(trouble) => Err(self.trouble(trouble)),
-            Ok(0) => self.links.problem().map_or(Ok(0), |problem| Err(self.error(problem))),
-            found => found.map_err(|trouble| self.trouble(trouble)),
+            Ok(0) => self.links.problem().map_or(Ok(&[][..]), |problem| Err(self.error(problem))),
+            Ok(length) => {
+                let bytes = self.input.taken(length);
+                if self.format == Format::OracleGeneral {
+                    self.links.note(bytes.as_chunks().0);
+                }
+                Ok(bytes)
+            }
         }
     }
 
@@ -235,10 +209,29 @@ impl Reader {
     pub fn pages(&mut self, limit: usize, pages: &mut Vec<u64>) -> Result<u64, TraceError> {
         let mut writes = 0;
         if let Some(size) = self.format.record_size() {
-            self.binary(size, limit, |record| {
-                pages.push(record.page);
+            let (format, shift) = (self.format, self.page_shift);
+            let bytes = self.binary(size, limit)?;
+            let mut addresses = |record: Record| {
                 writes += u64::from(record.write);
-            })?;
+                record.page >> shift
+            };
+            match format {
+                Format::OracleGeneral => pages.extend(bytes.as_chunks().0.iter().map(oracle::object)),
+                Format::Vscsi1 => {
+                    pages.extend(bytes.as_chunks().0.iter().map(|r| addresses(vscsi::reference_1(r))));
+                }
+                Format::Vscsi2 => {
+                    pages.extend(bytes.as_chunks().0.iter().map(|r| addresses(vscsi::reference_2(r))));
+                }
+                Format::U64Be => pages.extend(bytes.as_chunks().0.iter().map(|n| u64::from_be_bytes(*n))),
+                Format::U32 => {
+                    pages.extend(bytes.as_chunks().0.iter().map(|n| u64::from(u32::from_le_bytes(*n))));
+                }
+                Format::U32Be => {
+                    pages.extend(bytes.as_chunks().0.iter().map(|n| u64::from(u32::from_be_bytes(*n))));
+                }
+                _ => pages.extend(bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n))),
+            }
             return Ok(writes);
         }
         for _ in 0..limit {
@@ -247,6 +240,25 @@ impl Reader {
             writes += u64::from(record.write);
         }
         Ok(writes)
+    }
+
+    /// The next record of a binary format.
+    fn one(&mut self, size: usize) -> Result<Option<Record>, TraceError> {
+        let (format, shift) = (self.format, self.page_shift);
+        let bytes = self.binary(size, 1)?;
+        let plain = |page| Record { page, write: false, pid: None };
+        let number = |order: fn([u8; 8]) -> u64| bytes.first_chunk().map(|n| plain(order(*n)));
+        let narrow = |order: fn([u8; 4]) -> u32| bytes.first_chunk().map(|n| plain(order(*n).into()));
+        let record = match format {
+            Format::OracleGeneral => bytes.first_chunk().map(|record| plain(oracle::object(record))),
+            Format::Vscsi1 => bytes.first_chunk().map(vscsi::reference_1),
+            Format::Vscsi2 => bytes.first_chunk().map(vscsi::reference_2),
+            Format::U64Be => number(u64::from_be_bytes),
+            Format::U32 => narrow(u32::from_le_bytes),
+            Format::U32Be => narrow(u32::from_be_bytes),
+            _ => number(u64::from_le_bytes),
+        };
+        Ok(record.map(|record| Record { page: record.page >> shift, ..record }))
     }
 
     fn text(&mut self) -> Result<Option<Record>, TraceError> {
@@ -304,10 +316,7 @@ impl Iterator for Reader {
             return None;
         }
         let result = match self.format.record_size() {
-            Some(size) => {
-                let mut found = None;
-                self.binary(size, 1, |record| found = Some(record)).map(|_| found)
-            }
+            Some(size) => self.one(size),
             None => self.text(),
         };
         self.done = !matches!(result, Ok(Some(_)));
@@ -351,22 +360,23 @@ pub struct Reading {
 /// First pages that are kept to be shown.
 const SHOWN: usize = 3;
 
-/// Gives the pages of a whole trace to `take`, some thousand at a time, as the trace names them. `progress` is told the part of
-/// the file that is read, from 0 to 1, about every million references.
+/// Gives the pages of a whole trace to `take`, some thousand at a time, as the trace names them, and with them the part of
+/// the file that is read, from 0 to 1. `take` may keep the list and leave another, the contents of which are
+/// overwritten.
 ///
 /// # Errors
-/// When the trace cannot be read, is torn, cut, foreign or without references.
+/// When the trace cannot be read, is torn, cut, foreign or without references, or `take` refuses.
 pub fn read(
     path: &Path,
     options: &Options,
-    mut progress: impl FnMut(f64),
-    mut take: impl FnMut(&[u64]) -> Result<(), TooManyPages>,
+    mut take: impl FnMut(&mut Vec<u64>, f64) -> Result<(), Refused>,
 ) -> Result<Reading, TraceError> {
     let mut reader = Reader::open(path, options)?;
-    let mut batch = Vec::with_capacity(BATCH);
+    let mut batch = Vec::new();
     let (mut writes, mut first) = (0, Vec::new());
     for n in 0_u64.. {
         batch.clear();
+        batch.reserve(BATCH);
         writes += reader.pages(BATCH, &mut batch)?;
         if batch.is_empty() {
             break;
@@ -374,10 +384,7 @@ pub fn read(
         if n == 0 {
             first.extend(batch.iter().take(SHOWN));
         }
-        take(&batch).map_err(|_| reader.error("there are too many different pages before it".into()))?;
-        if n.is_multiple_of(256) {
-            progress(reader.fraction());
-        }
+        take(&mut batch, reader.fraction()).map_err(|Refused(why)| reader.error(why))?;
     }
     if first.is_empty() {
         return Err(reader.error("it holds no reference".into()));
@@ -387,15 +394,28 @@ pub fn read(
     Ok(Reading { format, why: reader.why, page_size, writes, first })
 }
 
+/// Why nothing more of a trace is taken.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+impl From<TooManyPages> for Refused {
+    fn from(_: TooManyPages) -> Self {
+        Self("there are too many different pages before it".to_owned())
+    }
+}
+
 /// Reads a whole trace: 4 bytes a reference, and up to 72 bytes a page while it runs. `progress` is
-/// told as by [`read`].
+/// told the part of the file that is read, from 0 to 1, now and then.
 ///
 /// # Errors
 /// As [`read`]; also when the trace has 2^32 − 2 pages or more.
-pub fn load(path: &Path, options: &Options, progress: impl FnMut(f64)) -> Result<Trace, TraceError> {
+pub fn load(path: &Path, options: &Options, mut progress: impl FnMut(f64)) -> Result<Trace, TraceError> {
     let mut densifier = Densifier::default();
     let mut list: Vec<u32> = Vec::new();
-    let reading = read(path, options, progress, |batch| densifier.number_all(batch, &mut list))?;
+    let reading = read(path, options, |batch, read| {
+        progress(read);
+        Ok(densifier.number_all(batch, &mut list)?)
+    })?;
     list.shrink_to_fit();
     Ok(Trace { stream: Stream::new(densifier.pages(), list), reading })
 }

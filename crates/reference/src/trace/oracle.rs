@@ -5,8 +5,6 @@
 //! from 1, and some put the greatest i64 for none; all are accepted. A request whose object is next
 //! requested behind the end of the file tells that the file is cut.
 
-use super::Record;
-
 /// Bytes in a record.
 pub(super) const SIZE: usize = 24;
 
@@ -14,8 +12,9 @@ fn field<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     record[at..at + N].try_into().expect("the record has 24 bytes")
 }
 
+/// The object, which is the page.
 #[inline]
-fn object(record: &[u8; SIZE]) -> u64 {
+pub(super) fn object(record: &[u8; SIZE]) -> u64 {
     u64::from_le_bytes(field(record, 4))
 }
 
@@ -34,11 +33,12 @@ pub(super) struct Links {
 }
 
 impl Links {
+    /// Takes note of the records that were read next.
     #[inline]
-    pub fn reference(&mut self, record: &[u8; SIZE]) -> Record {
-        self.records += 1;
-        self.greatest = self.greatest.max(next(record).unwrap_or(0));
-        Record { page: object(record), write: false, pid: None }
+    pub fn note(&mut self, records: &[[u8; SIZE]]) {
+        self.records += records.len() as u64;
+        let upcoming = |record: &[u8; SIZE]| next(record).unwrap_or(0);
+        self.greatest = records.iter().map(upcoming).fold(self.greatest, i64::max);
     }
 
     /// What is wrong once all records were read.

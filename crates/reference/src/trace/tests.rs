@@ -196,16 +196,12 @@ fn batches_give_what_single_records_give() {
         let single: Vec<u64> = records(&bytes, None).unwrap().1.iter().map(|r| r.page).collect();
         let mut all = Vec::new();
         with_file(&bytes, |path| {
-            read(
-                path,
-                &Options::default(),
-                |_| {},
-                |batch| {
-                    all.extend_from_slice(batch);
-                    Ok(())
-                },
-            )
-            .unwrap()
+            let take = |batch: &mut Vec<u64>, _| {
+                all.extend_from_slice(batch);
+                *batch = vec![99];
+                Ok(())
+            };
+            read(path, &Options::default(), take).unwrap()
         });
         assert_eq!(all, single);
     }

@@ -1,0 +1,265 @@
+//! A recorded trace as it is read: decoded on a thread of its own, numbered on the caller's, and given to policies and
+//! curves on every core. A few pieces of it are in memory at once, however long it is.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use anyhow::{Context as _, Result};
+use pagelab_model::mrc::lru::LruCounting;
+use pagelab_model::replay::Feed;
+use pagelab_reference::Stream;
+use pagelab_reference::trace::{self, Densifier, Options, Reading, Refused, Trace};
+
+use crate::failure::CommandError;
+use crate::interrupt::Interrupt;
+use crate::progress::Work;
+
+/// Decoded batches, and numbered pieces, that may wait.
+const AHEAD: usize = 4;
+
+/// References in a piece: several policies that share a core each find their tables in its cache for most of it.
+const PIECE: usize = 1 << 17;
+
+/// Who is given the references piece by piece.
+pub trait Consumer: Send {
+    /// Takes the next references, to pages below `pages`; `Break` when `interrupt` asked to stop.
+    fn take(&mut self, pages: u32, references: &[u32], interrupt: &Interrupt) -> ControlFlow<()>;
+}
+
+impl Consumer for Feed<'_> {
+    fn take(&mut self, pages: u32, references: &[u32], interrupt: &Interrupt) -> ControlFlow<()> {
+        let go_on = || if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        Feed::take(self, pages, references, &mut |_| go_on())
+            .map_or(ControlFlow::Break(()), ControlFlow::Continue)
+    }
+}
+
+impl Consumer for LruCounting {
+    fn take(&mut self, pages: u32, references: &[u32], _: &Interrupt) -> ControlFlow<()> {
+        LruCounting::take(self, pages, references);
+        ControlFlow::Continue(())
+    }
+}
+
+/// What was read.
+pub struct Read {
+    pub references: u64,
+    pub pages: u32,
+    pub reading: Reading,
+}
+
+/// Decodes a trace on a thread of its own and gives its pages to `take` here.
+///
+/// # Errors
+/// When the trace cannot be read, or `take` fails, or the user interrupts.
+pub fn decoded(
+    path: &Path,
+    options: &Options,
+    work: &Work,
+    interrupt: &Interrupt,
+    mut take: impl FnMut(&[u64]) -> Result<()>,
+) -> Result<Reading> {
+    let (full, batches) = sync_channel::<Vec<u64>>(AHEAD);
+    let (used, empty) = channel::<Vec<u64>>();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            trace::read(path, options, |batch, fraction| {
+                work.at(fraction);
+                let next = empty.try_recv().unwrap_or_default();
+                full.send(std::mem::replace(batch, next)).map_err(|_| Refused("it is not wanted".into()))
+            })
+        });
+        let mut each = |batch: Vec<u64>| -> Result<()> {
+            take(&batch)?;
+            // The reader may have ended already.
+            let _ = used.send(batch);
+            if interrupt.requested() { Err(CommandError::Stopped.into()) } else { Ok(()) }
+        };
+        // The channel is gone when the loop ends, so a reader whose batches nobody takes ends, too.
+        let taken = batches.into_iter().try_for_each(&mut each);
+        let reading = reader.join().expect("the reader does not panic");
+        taken?;
+        Ok(reading?)
+    })
+}
+
+/// References to pages below a number.
+struct Piece {
+    pages: u32,
+    references: Vec<u32>,
+}
+
+/// What waits to be taken, and who is free to take it.
+struct State<'a> {
+    /// The pieces that somebody has not taken yet; the first has the number `first`.
+    pieces: VecDeque<Arc<Piece>>,
+    first: usize,
+    /// The number of the next piece of each consumer.
+    next: Vec<usize>,
+    /// Consumers that nobody works on, those furthest behind first: (next piece, number).
+    idle: BinaryHeap<Reverse<(usize, usize)>>,
+    consumers: Vec<Option<&'a mut dyn Consumer>>,
+    ended: bool,
+    stopped: bool,
+}
+
+struct Shared<'a> {
+    state: Mutex<State<'a>>,
+    changed: Condvar,
+    interrupt: Interrupt,
+}
+
+/// Ends the work of all where one panics.
+struct EndAll<'a, 'b>(&'a Shared<'b>);
+
+impl Drop for EndAll<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().stopped = true;
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+impl<'a> Shared<'a> {
+    fn new(consumers: Vec<&'a mut dyn Consumer>, interrupt: Interrupt) -> Self {
+        let state = State {
+            pieces: VecDeque::new(),
+            first: 0,
+            next: vec![0; consumers.len()],
+            idle: (0..consumers.len()).map(|consumer| Reverse((0, consumer))).collect(),
+            consumers: consumers.into_iter().map(Some).collect(),
+            ended: false,
+            stopped: false,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new(), interrupt }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().expect("no thread panics while it holds the lock")
+    }
+
+    fn wait<'g>(&self, state: MutexGuard<'g, State<'a>>) -> MutexGuard<'g, State<'a>> {
+        self.changed.wait(state).expect("no thread panics while it holds the lock")
+    }
+
+    /// Adds a piece as soon as there is room; a list for the next, and whether somebody still takes them.
+    fn publish(&self, piece: Piece) -> Option<Vec<u32>> {
+        let mut state = self.lock();
+        while state.pieces.len() >= AHEAD && !state.stopped {
+            state = self.wait(state);
+        }
+        state.pieces.push_back(Arc::new(piece));
+        self.changed.notify_all();
+        (!state.stopped).then(|| Vec::with_capacity(PIECE + PIECE / 4))
+    }
+
+    fn end(&self, stopped: bool) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.stopped |= stopped;
+        self.changed.notify_all();
+    }
+
+    /// Gives pieces to consumers until all are taken.
+    fn work(&self) {
+        let _end_all = EndAll(self);
+        let mut state = self.lock();
+        while !state.stopped {
+            let published = state.first + state.pieces.len();
+            let Some(&Reverse((number, consumer))) = state.idle.peek().filter(|idle| idle.0.0 < published)
+            else {
+                if state.ended {
+                    return;
+                }
+                state = self.wait(state);
+                continue;
+            };
+            state.idle.pop();
+            let piece = Arc::clone(&state.pieces[number - state.first]);
+            let taker = state.consumers[consumer].take().expect("nobody works on an idle consumer");
+            drop(state);
+            let stop = taker.take(piece.pages, &piece.references, &self.interrupt).is_break();
+            drop(piece);
+            state = self.lock();
+            state.consumers[consumer] = Some(taker);
+            state.next[consumer] = number + 1;
+            state.idle.push(Reverse((number + 1, consumer)));
+            state.stopped |= stop;
+            let slowest = state.next.iter().copied().min().unwrap_or(0);
+            while state.first < slowest {
+                state.pieces.pop_front();
+                state.first += 1;
+            }
+            self.changed.notify_all();
+        }
+        self.changed.notify_all();
+    }
+}
+
+/// Reads a trace and gives it to all consumers, on every core.
+///
+/// # Errors
+/// When the trace cannot be read or has too many pages, or the user interrupts.
+pub fn feed(path: &Path, options: &Options, consumers: Vec<&mut dyn Consumer>, quiet: bool) -> Result<Read> {
+    let interrupt = listen()?;
+    let work = Work::new("reading the trace", quiet);
+    let workers = super::spread::cores().min(consumers.len());
+    let shared = Shared::new(consumers, interrupt);
+    let mut densifier = Densifier::default();
+    let mut references = 0;
+    let reading = std::thread::scope(|scope| {
+        let _end_all = EndAll(&shared);
+        for _ in 0..workers {
+            scope.spawn(|| shared.work());
+        }
+        let mut list = Vec::with_capacity(PIECE + PIECE / 4);
+        let mut publish = |list: &mut Vec<u32>, pages| {
+            references += list.len() as u64;
+            let next = shared.publish(Piece { pages, references: std::mem::take(list) });
+            *list = next.ok_or(CommandError::Stopped)?;
+            anyhow::Ok(())
+        };
+        let reading = decoded(path, options, &work, &shared.interrupt, |batch| {
+            densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))?;
+            if list.len() >= PIECE { publish(&mut list, densifier.pages()) } else { Ok(()) }
+        });
+        let last = reading.and_then(|reading| publish(&mut list, densifier.pages()).map(|()| reading));
+        shared.end(last.is_err());
+        last
+    })?;
+    // The workers may have been stopped after the last piece was published.
+    if shared.lock().stopped {
+        return Err(CommandError::Stopped.into());
+    }
+    Ok(Read { references, pages: densifier.pages(), reading })
+}
+
+/// Reads a whole trace into memory, numbered here while it is decoded on a thread of its own.
+///
+/// # Errors
+/// As [`feed`].
+pub fn load(path: &Path, options: &Options, quiet: bool) -> Result<Trace> {
+    let work = Work::new("reading the trace", quiet);
+    let mut densifier = Densifier::default();
+    let mut list: Vec<u32> = Vec::new();
+    let reading = decoded(path, options, &work, &listen()?, |batch| {
+        densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))
+    })?;
+    list.shrink_to_fit();
+    Ok(Trace { stream: Stream::new(densifier.pages(), list), reading })
+}
+
+/// The interrupt of a command that keeps nothing.
+pub fn listen() -> Result<Interrupt> {
+    Interrupt::listen().context("the signal handlers cannot be installed")
+}
+
+/// Why a trace is given up.
+fn too_many_pages(path: &Path) -> anyhow::Error {
+    anyhow::anyhow!("the trace {} has 2^32 - 2 different pages or more", path.display())
+}

@@ -1,0 +1,111 @@
+//! Policies at several sizes on a stream, by the cheapest way: as the trace is read where nothing must be known of it
+//! before, else from memory.
+
+use anyhow::Result;
+use pagelab_model::mrc::lru::{LruCounting, LruCurve};
+use pagelab_model::policy::PolicyKind;
+use pagelab_model::replay::{Feed, Replayed};
+use pagelab_reference::Stream;
+
+use crate::context::Context;
+use crate::feed::{self, Consumer};
+use crate::progress::Work;
+use crate::spread;
+use crate::stream::{Memory, StreamArguments, described, frames};
+
+/// Runs that are fed side by side at most: each has its own tables.
+const SIDE_BY_SIDE: usize = 16;
+
+/// What is to be simulated.
+pub struct Wanted<'a> {
+    /// Each is replayed at every size.
+    pub policies: &'a [PolicyKind],
+    /// Whether LRU is wanted at every size at once.
+    pub lru: bool,
+    /// The sizes; empty: `default` of the stream's pages.
+    pub memory: &'a [Memory],
+    /// Whether the stream itself is wanted.
+    pub whole: bool,
+}
+
+/// What came of it.
+pub struct Simulated {
+    pub references: u64,
+    pub pages: u32,
+    /// How a recorded stream was read.
+    pub described: Option<String>,
+    pub frames: Vec<u32>,
+    /// The policies one after another, each at every size.
+    pub replayed: Vec<Replayed>,
+    pub lru: Option<LruCurve>,
+    /// The stream, where it was wanted.
+    pub stream: Option<Stream>,
+}
+
+/// Reads or makes the stream and simulates.
+///
+/// # Errors
+/// When the stream cannot be had, a size is wrong, or the user interrupts.
+pub fn simulate(
+    arguments: &StreamArguments,
+    wanted: &Wanted,
+    default: impl Fn(u32) -> Vec<u32>,
+    context: &Context,
+) -> Result<Simulated> {
+    let frames_of = |pages| {
+        let given = frames(wanted.memory, arguments.page_size(), pages)?;
+        anyhow::Ok(if given.is_empty() { default(pages) } else { given })
+    };
+    let runs_of = |frames: &[u32]| -> Vec<(PolicyKind, u32)> {
+        let at = |policy: &PolicyKind, frames: u32| (policy.clone(), frames);
+        wanted
+            .policies
+            .iter()
+            .flat_map(|policy| frames.iter().map(move |&frames| at(policy, frames)))
+            .collect()
+    };
+    pagelab_live::allocator::ask_for_huge_pages();
+    // Wrong sizes are refused before a long trace is read.
+    frames_of(1)?;
+    let of_the_pages =
+        wanted.memory.is_empty() || wanted.memory.iter().any(|m| matches!(m, Memory::Percent(_)));
+    let runs = wanted.policies.len() * wanted.memory.len();
+    let fed = !wanted.whole
+        && (wanted.policies.is_empty() || !of_the_pages)
+        && runs <= SIDE_BY_SIDE
+        && !wanted.policies.iter().any(PolicyKind::needs_future);
+    if let (Some(path), true) = (arguments.trace(), fed) {
+        let runs = if wanted.policies.is_empty() { Vec::new() } else { runs_of(&frames_of(1)?) };
+        let mut feeds: Vec<Feed> = runs.chunks(1).map(Feed::new).collect();
+        let mut curve = wanted.lru.then(LruCounting::default);
+        let policies = feeds.iter_mut().map(|feed| feed as &mut dyn Consumer);
+        let consumers = policies.chain(curve.as_mut().map(|curve| curve as &mut dyn Consumer)).collect();
+        let read = feed::feed(path, &arguments.options(), consumers, context.quiet)?;
+        return Ok(Simulated {
+            references: read.references,
+            pages: read.pages,
+            described: Some(described(&read.reading)),
+            frames: frames_of(read.pages)?,
+            replayed: feeds.into_iter().flat_map(Feed::finish).collect(),
+            lru: curve.map(LruCounting::finish),
+            stream: None,
+        });
+    }
+    let loaded = arguments.load(context)?;
+    let described = loaded.described();
+    let stream = loaded.stream;
+    let frames = frames_of(stream.pages())?;
+    let lru = wanted.lru.then(|| {
+        let work = Work::new("measuring distances", context.quiet);
+        LruCurve::with(&stream, |fraction| work.at(fraction))
+    });
+    Ok(Simulated {
+        references: stream.len() as u64,
+        pages: stream.pages(),
+        described,
+        replayed: spread::policies(&stream, &runs_of(&frames), context.quiet)?,
+        frames,
+        lru,
+        stream: wanted.whole.then_some(stream),
+    })
+}
