@@ -17,12 +17,18 @@ pub struct Axis {
     /// Whether the reader may switch between linear and logarithmic.
     #[serde(skip)]
     pub toggle: bool,
+    /// Bytes of a page, of an axis in bytes that also counts pages.
+    #[serde(skip)]
+    pub page: Option<u64>,
+    /// Whether a linear ordinate begins at its smallest figure where 0 is far away, to show small differences.
+    #[serde(skip)]
+    pub close: bool,
 }
 
 impl Axis {
     /// A linear axis.
     pub fn linear(label: impl Into<String>, unit: &'static str) -> Self {
-        Self { label: label.into(), unit, log: false, toggle: false }
+        Self { label: label.into(), unit, log: false, toggle: false, page: None, close: false }
     }
 
     /// A logarithmic axis.
@@ -141,6 +147,26 @@ pub struct Mark {
     /// The number of the line's colour that it belongs to, where there are several.
     #[serde(skip)]
     pub color: Option<usize>,
+    /// What it marks.
+    pub kind: MarkKind,
+}
+
+/// What a [`Mark`] is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkKind {
+    /// A knee that was found.
+    #[default]
+    Knee,
+    /// A place that is known without the curve: a limit, a cache's size.
+    Place,
+}
+
+impl Mark {
+    /// A mark without an interval and words.
+    pub fn at(x: f64) -> Self {
+        Self { x, low: None, high: None, label: String::new(), color: None, kind: MarkKind::Knee }
+    }
 }
 
 /// A plot.

@@ -4,6 +4,7 @@
 pub mod bisect;
 pub mod comparison;
 pub mod costs;
+pub mod curves;
 pub mod figure;
 pub mod finding;
 pub mod findings;

@@ -135,7 +135,8 @@ pub fn metric(name: &str, value: Option<f64>) -> Metric {
 pub const WINDOWS: &str = "windows";
 
 /// The name of the table of a miss ratio curve, with one row for each memory size. Its columns: `size`,
-/// `frames`, `misses`, `miss.ratio`, `miss.ratio.error`.
+/// `frames`, `misses`, `miss.ratio`, `miss.ratio.error`; of a policy without a fixed number of frames `frames.mean`, of a
+/// system that reads ahead `read-ahead.waits` and `read-ahead.pages`.
 pub const CURVE: &str = "curve";
 
 /// The environment's entries and what they hold.

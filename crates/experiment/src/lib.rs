@@ -10,6 +10,7 @@
 
 pub mod build;
 pub mod catalogue;
+pub mod counters;
 pub mod declaration;
 pub mod experiments;
 pub mod failure;

@@ -6,6 +6,7 @@ use pagelab_experiment::catalogue::{CURVE, metric};
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 use pagelab_experiment::{Experiment, Observation, Outcome, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
+use pagelab_report::curves::Curve;
 
 use crate::context::Context;
 use crate::output::sentences;
@@ -32,6 +33,10 @@ pub struct Point {
     pub ratio: Option<f64>,
     /// The standard error of a sampled ratio.
     pub error: Option<f64>,
+    /// Pages resident in the mean, of a policy without a fixed number of frames.
+    pub mean_resident: Option<f64>,
+    /// With read-ahead: references that waited for a read, and pages read.
+    pub read_ahead: Option<(u64, u64)>,
 }
 
 /// What was computed: a run of its own.
@@ -50,16 +55,25 @@ impl Computed {
             unit: Some(unit),
             values: Values::Number(points.iter().map(value).collect()),
         };
-        let table = Table {
-            name: CURVE.to_owned(),
-            columns: vec![
-                column("size", Unit::Bytes, &|p| Some(f64::from(p.frames) * page_size as f64)),
-                column("frames", Unit::Pages, &|p| Some(f64::from(p.frames))),
-                column("misses", Unit::Count, &|p| p.misses.map(|misses| misses as f64)),
-                column("miss.ratio", Unit::Share, &|p| p.ratio),
-                column("miss.ratio.error", Unit::Share, &|p| p.error),
-            ],
-        };
+        let mut columns = vec![
+            column("size", Unit::Bytes, &|p| Some(f64::from(p.frames) * page_size as f64)),
+            column("frames", Unit::Pages, &|p| Some(f64::from(p.frames))),
+            column("misses", Unit::Count, &|p| p.misses.map(|misses| misses as f64)),
+            column("miss.ratio", Unit::Share, &|p| p.ratio),
+            column("miss.ratio.error", Unit::Share, &|p| p.error),
+        ];
+        if points.iter().any(|point| point.mean_resident.is_some()) {
+            columns.push(column("frames.mean", Unit::Pages, &|p| p.mean_resident));
+        }
+        if points.iter().any(|point| point.read_ahead.is_some()) {
+            columns.push(column("read-ahead.waits", Unit::Count, &|p| {
+                p.read_ahead.map(|(waits, _)| waits as f64)
+            }));
+            columns.push(column("read-ahead.pages", Unit::Pages, &|p| {
+                p.read_ahead.map(|(_, pages)| pages as f64)
+            }));
+        }
+        let table = Table { name: CURVE.to_owned(), columns };
         let largest = points.iter().max_by_key(|point| point.frames);
         let ratios: Vec<f64> = points.iter().filter_map(|point| point.ratio).collect();
         let mean = (ratios.len() == points.len() && !ratios.is_empty())
@@ -73,16 +87,28 @@ impl Computed {
         Self { experiment, target, deterministic: true, seen }
     }
 
-    /// The plot of curves on one stream, as `pagelab report` draws it from their runs.
-    pub fn plot<'a>(curves: &'a [Self]) -> Option<Plot> {
-        let table = |(color, computed): (usize, &'a Self)| {
-            let table = computed.seen.iter().find_map(|seen| match seen {
-                Observation::Table(table) => Some(table),
-                _ => None,
-            });
-            Some((computed.target.to_string(), color, table?))
-        };
-        pagelab_report::curve::plot(&curves.first()?.experiment, curves.iter().enumerate().filter_map(table))
+    /// The plots of curves on one stream, as `pagelab report` draws them from their runs.
+    pub fn plots(curves: &[Self]) -> Vec<Plot> {
+        let Some(first) = curves.first() else { return Vec::new() };
+        pagelab_report::curve_plots(&first.experiment, &Self::drawn(curves))
+    }
+
+    /// The curves as they are drawn and printed.
+    pub fn drawn(curves: &[Self]) -> Vec<Curve<'_>> {
+        let mut list = Vec::new();
+        for (color, computed) in curves.iter().enumerate() {
+            let name = computed.target.to_string();
+            let name = name.strip_prefix("model:").unwrap_or(&name).to_owned();
+            list.extend(computed.table().map(|table| Curve { name, color, table }));
+        }
+        list
+    }
+
+    fn table(&self) -> Option<&Table> {
+        self.seen.iter().find_map(|seen| match seen {
+            Observation::Table(table) => Some(table),
+            _ => None,
+        })
     }
 
     /// The working set over time: (reference or nanosecond, pages).

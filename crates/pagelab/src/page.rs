@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use pagelab_analysis::findings::Assessment;
-use pagelab_report::Section;
+use pagelab_report::{Section, TextTable};
 
 /// Draws runs and what they say into `file`.
 ///
@@ -14,12 +14,17 @@ pub fn write(assessment: &Assessment, file: &Path) -> Result<()> {
     put(&pagelab_report::page(assessment), file)
 }
 
-/// Draws finished sections into `file`.
+/// Draws finished sections into `file`, after a table of all of them where there is one.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write_document(title: &str, sections: &[Section], file: &Path) -> Result<()> {
-    put(&pagelab_report::document(title, sections), file)
+pub fn write_document(
+    title: &str,
+    overview: Option<&TextTable>,
+    sections: &[Section],
+    file: &Path,
+) -> Result<()> {
+    put(&pagelab_report::document(title, overview, sections), file)
 }
 
 fn put(html: &str, file: &Path) -> Result<()> {

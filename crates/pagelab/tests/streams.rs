@@ -151,7 +151,18 @@ fn no_policy_and_no_system_beats_opt_in_the_table() {
     assert!(rows[1]["read_ahead_waits"].as_u64().unwrap() < misses[0]);
     assert!(rows[0]["read_ahead_waits"].is_null());
     let table = lab.ok(&format!("replay linear --pages 3000 --references 20000 {models} --memory 2000p"));
-    assert!(table.contains("waits with read-ahead") && table.contains("pages read"), "{table}");
+    let flowing = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flowing.contains("waits with read-ahead") && flowing.contains("pages read"), "{table}");
+    let row =
+        |model: &str| table.lines().find(|line| line.starts_with(&format!("{model} "))).unwrap().to_owned();
+    let waits = rows[1]["read_ahead_waits"].as_u64().unwrap();
+    let waits = format!("{},{:03}", waits / 1000, waits % 1000);
+    assert!(row("linux-lru").contains(&format!(" {waits} ")), "{waits}: {table}");
+    assert!(row("opt").ends_with("—") && row("opt").contains("+0.0 %"), "{table}");
+    assert!(
+        !table.lines().any(|line| line.contains(" -") && line.ends_with('%')),
+        "none is below OPT: {table}"
+    );
 }
 
 #[test]

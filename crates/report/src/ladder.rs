@@ -49,6 +49,31 @@ pub(crate) fn share(time: f64, (low, high): (i32, i32)) -> f64 {
     ((time.max(f64::MIN_POSITIVE).log10() - f64::from(low)) / f64::from(high - low)).clamp(0.0, 1.0)
 }
 
+/// The answer in a sentence: what a fault costs beside a load from memory; none where one of them was not
+/// measured.
+pub fn answer(levels: &[Level]) -> Option<String> {
+    let memory = levels.iter().find(|level| level.kind == LevelKind::Dram)?;
+    let value = |level: &Level| text::value(Some(level.time.value), Unit::Nanoseconds);
+    let fault = |level: &Level| {
+        let from = match &level.kind {
+            LevelKind::SwapFault { swap } if swap == "file" => "swap file",
+            LevelKind::SwapFault { swap } => swap,
+            LevelKind::FileFault => "file",
+            _ => return None,
+        };
+        let times = text::ratio(level.time.value / memory.time.value);
+        Some(format!("{from} {} ({times})", value(level)))
+    };
+    let faults: Vec<String> = levels.iter().filter_map(fault).collect();
+    (!faults.is_empty()).then(|| {
+        let memory = value(memory);
+        format!(
+            "Memory stops being cheap at the first major fault: DRAM {memory} → {}; medians.",
+            faults.join(", ")
+        )
+    })
+}
+
 /// The ladder for the terminal; empty where there is none.
 pub fn terminal(levels: &[Level], style: &Style) -> String {
     if levels.is_empty() {
@@ -66,5 +91,7 @@ pub fn terminal(levels: &[Level], style: &Style) -> String {
         })
         .collect();
     let table = text::table(&["level", "median", "min … max", "logarithmic"], &rows, style);
-    format!("Memory ladder: the time of one access\n{table}\n\n")
+    let answer =
+        answer(levels).map_or_else(String::new, |answer| text::wrapped(&answer, "", "  ", style) + "\n");
+    format!("Memory ladder: the time of one access\n{table}\n{answer}\n")
 }

@@ -4,10 +4,12 @@
 //! This crate draws what it is given: runs and what the analysis made of them.
 
 pub mod comparisons;
+pub mod curves;
 pub mod findings;
 pub mod ladder;
 pub mod page;
 pub mod runs;
 pub mod text;
 
-pub use page::{Section, TextTable, curve, document, page};
+pub use page::curve::plots as curve_plots;
+pub use page::{Section, TextTable, document, page};

@@ -137,8 +137,19 @@ fn many_experiments_are_one_small_page_with_a_ladder_first() {
     let page = html(&runs.iter().collect::<Vec<_>>());
     assert!(page.len() < 400_000, "{} bytes", page.len());
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
-    assert!(at("Where memory stops being cheap") < at("<h2>Experiments</h2>"));
-    assert!(at("<h2>Experiments</h2>") < at("<figure"));
+    assert!(
+        at(">Where memory stops being cheap</h2>") < at("Memory stops being cheap at the first major fault")
+    );
+    assert!(at("Memory stops being cheap at the first major fault") < at(">Experiments</h2>"));
+    assert!(at(">Experiments</h2>") < at("<figure"));
+    // Every entry of the index leads somewhere, and the glossary is one of them.
+    let index = page.split("<nav").nth(1).unwrap().split("</nav>").next().unwrap();
+    let places: Vec<&str> =
+        index.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(places.len() >= 14 && places.contains(&"glossary"), "{places:?}");
+    for place in places {
+        assert_eq!(page.matches(&format!("id=\"{place}\"")).count(), 1, "{place}");
+    }
     assert!(page.contains("minor fault") && page.contains("major fault, swap file"));
     for n in 1..=11 {
         assert!(page.contains(&format!("href=\"#e{n}\"")) && page.contains(&format!("id=\"e{n}\"")));
@@ -257,9 +268,15 @@ fn studied(text: &str) -> String {
         y: vec![Some(0.5), None],
         ..Series::default()
     });
-    let section =
-        Section { heading: text.to_owned(), paragraphs: texts(), tables: vec![table], plots: vec![plot] };
-    document(text, &[section])
+    let section = Section {
+        heading: text.to_owned(),
+        answer: text.to_owned(),
+        paragraphs: texts(),
+        plots: vec![plot.clone(), plot],
+        tables: vec![table.clone()],
+        notes: texts(),
+    };
+    document(text, Some(&table), &[section])
 }
 
 /// What a browser makes of a page: the document after its scripts ran, and the log.
@@ -361,13 +378,19 @@ fn keys_and_buttons_work() {
         "{said}"
     );
     assert_eq!(of("dots"), "2");
-    assert_eq!(of("near"), "5000 0 5000 2000");
+    let view = |what: &str| -> Vec<f64> { of(what).split(' ').map(|v| v.parse().unwrap()).collect() };
+    assert_eq!((view("near")[0], view("near")[2]), (5000.0, 5000.0));
+    assert!(view("near")[3] < 2000.0, "the ordinate is fitted to what is shown: {said}");
     assert!(
         of("first").contains(" · hit ") && !of("first").contains("fault"),
         "no fault is that quick: {said}"
     );
     assert!(of("middle").starts_with("references made 15,000 · mean "), "{said}");
-    assert_eq!((of("dragged"), of("whole")), ("2500 0 5000 2000", "0 0 10000 2000"), "{said}");
+    assert_eq!(
+        (view("dragged")[0], view("dragged")[2], of("whole")),
+        (2500.0, 5000.0, "0 0 10000 2000"),
+        "{said}"
+    );
     assert_eq!((of("far"), of("silent")), ("0 0 10000 2000", "true"));
     assert_eq!((of("scale"), of("hidden"), of("theme")), ("linear", "2false", "dark"));
 }
@@ -478,7 +501,7 @@ fn runs_on_different_targets_are_told_apart_by_them() {
     let answer = page.find("class=\"answer\"").unwrap();
     assert!(answer < page.find("<figure").unwrap(), "the answer comes first");
     assert!(page[answer..].contains("class=\"forest\""));
-    assert!(page.contains("\"model:lru mean\"") && page.contains("\"model:opt mean\""));
+    assert!(page.contains("\"model:lru hit\"") && page.contains("\"model:opt hit\""));
     b.header.target = "model:lru".parse::<TargetSpec>().unwrap();
-    assert!(html(&[&a, &b]).contains("\"b mean\""));
+    assert!(html(&[&a, &b]).contains("\"b hit\""));
 }

@@ -10,13 +10,13 @@ use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::shards::{self, Sampling, Shards};
 use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
-use pagelab_report::{Section, text};
+use pagelab_report::{Section, curves, text};
 use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
-use crate::output::{SCHEMA_VERSION, aside, say};
+use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::page;
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments, frames};
@@ -88,9 +88,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Some(share) => sampled(arguments, share, context)?,
         None => exact(arguments, context)?,
     };
-    let curves = computed(arguments, &points, references, page_count)?;
+    let results = computed(arguments, &points, references, page_count)?;
     if let Some(file) = &arguments.html {
-        draw(&arguments.stream.stream, &curves, references, file)?;
+        draw(&arguments.stream.stream, &results, references, file)?;
     }
     if !arguments.json {
         say!("{}: {} references to {pages} pages", arguments.stream.stream, text::count(references as f64));
@@ -113,15 +113,20 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             writeln!(out, "{object}")?;
         }
         drop(out);
-        arguments.keeping.keep(curves, true, context)?;
+        arguments.keeping.keep(results, true, context)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let table: Vec<Vec<String>> = points.iter().map(row).collect();
-    say!("{}", text::table(&["policy", "frames", "misses", "miss ratio", ""], &table, &context.style));
+    let drawn = Computed::drawn(&results);
+    let table = curves::beside(&drawn);
+    say!("{}", text::table(&table.headings, &table.rows, &context.style));
+    let answer = curves::answer(&drawn);
+    if !answer.is_empty() {
+        sentences(&answer, "", "  ", &context.style);
+    }
     if points.iter().any(|point| point.ratio.is_none()) {
         say!("{}: fewer than {} sampled pages would stand behind the figure", text::DASH, shards::TRUSTED);
     }
-    arguments.keeping.keep(curves, false, context)?;
+    arguments.keeping.keep(results, false, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -134,7 +139,14 @@ fn computed(arguments: &Arguments, points: &[Point], references: u64, pages: u64
         let of_it: Vec<computed::Point> = points
             .iter()
             .filter(|point| point.policy == policy)
-            .map(|p| computed::Point { frames: p.frames, misses: p.misses, ratio: p.ratio, error: p.error })
+            .map(|p| computed::Point {
+                frames: p.frames,
+                misses: p.misses,
+                ratio: p.ratio,
+                error: p.error,
+                mean_resident: None,
+                read_ahead: None,
+            })
             .collect();
         let stream = arguments.stream.stream.clone();
         let curve = Curve { stream, page_size, references, pages, sample: arguments.sample };
@@ -208,27 +220,15 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
     })
 }
 
-fn draw(stream: &str, curves: &[Computed], references: u64, file: &Path) -> Result<()> {
+fn draw(stream: &str, results: &[Computed], references: u64, file: &Path) -> Result<()> {
+    let drawn = Computed::drawn(results);
     let section = Section {
         heading: stream.to_owned(),
+        answer: curves::answer(&drawn),
         paragraphs: vec![format!("{} references.", text::count(references as f64))],
-        tables: Vec::new(),
-        plots: Computed::plot(curves).into_iter().collect(),
+        plots: Computed::plots(results),
+        tables: vec![curves::beside(&drawn)],
+        ..Section::default()
     };
-    page::write_document("Miss ratio curves", &[section], file)
-}
-
-/// A row of the table, with the ratio as a bar: the curve can be seen without a page.
-fn row(point: &Point) -> Vec<String> {
-    const WIDTH: f64 = 30.0;
-    let ratio = point.ratio.map_or_else(
-        || text::DASH.to_owned(),
-        |ratio| match point.error {
-            Some(error) => format!("{ratio:.4} ± {error:.4}"),
-            None => format!("{ratio:.4}"),
-        },
-    );
-    let misses = point.misses.map_or_else(|| text::DASH.to_owned(), |misses| text::count(misses as f64));
-    let bar = "█".repeat((point.ratio.unwrap_or(0.0) * WIDTH).round() as usize);
-    vec![point.policy.clone(), text::count(f64::from(point.frames)), misses, ratio, bar]
+    page::write_document("Miss ratio curves", None, &[section], file)
 }

@@ -11,13 +11,13 @@ use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::systems::{ReadAhead, SystemKind};
-use pagelab_report::{Section, text};
+use pagelab_report::{Section, curves, text};
 use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
-use crate::output::{SCHEMA_VERSION, aside, say};
+use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments};
 use crate::{page, spread};
@@ -80,15 +80,22 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let models = arguments.on.iter().map(model).collect::<Result<Vec<_>>>()?;
     let Replay { rows, references, pages, described } = replay(arguments, &models, context)?;
     let ratio = |row: &Row| row.misses as f64 / references as f64;
-    let curves = computed(arguments, &rows, references, u64::from(pages))?;
+    let results = computed(arguments, &rows, references, u64::from(pages))?;
+    let drawn = Computed::drawn(&results);
     if let Some(file) = &arguments.html {
         let section = Section {
             heading: arguments.stream.stream.clone(),
-            paragraphs: vec![format!("{} references.", text::count(references as f64))],
-            tables: Vec::new(),
-            plots: Computed::plot(&curves).into_iter().collect(),
+            answer: curves::answer(&drawn),
+            paragraphs: vec![format!(
+                "{} references to {} pages.",
+                text::count(references as f64),
+                text::count(f64::from(pages))
+            )],
+            plots: Computed::plots(&results),
+            tables: vec![curves::rows(&drawn)],
+            ..Section::default()
         };
-        page::write_document("Replay", &[section], file)?;
+        page::write_document("Replay", None, &[section], file)?;
     }
     if !arguments.json {
         say!(
@@ -118,39 +125,25 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             writeln!(out, "{object}")?;
         }
         drop(out);
-        arguments.keeping.keep(curves, true, context)?;
+        arguments.keeping.keep(results, true, context)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut head = vec!["model", "frames", "misses", "miss ratio"];
-    let reads_ahead = rows.iter().any(|row| row.read_ahead.is_some());
-    if reads_ahead {
-        head.extend(["waits with read-ahead", "pages read"]);
+    let table = curves::rows(&drawn);
+    say!("{}", text::table(&table.headings, &table.rows, &context.style));
+    let answer = curves::answer(&drawn);
+    if !answer.is_empty() {
+        sentences(&answer, "", "  ", &context.style);
     }
-    let table: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            let count = |count: u64| text::count(count as f64);
-            let frames = match row.mean_resident {
-                Some(mean) => format!("{} (mean)", text::count(mean.round())),
-                None => text::count(f64::from(row.frames)),
-            };
-            let mut cells = vec![row.model.clone(), frames, count(row.misses), format!("{:.4}", ratio(row))];
-            if reads_ahead {
-                let of = |figure: fn(ReadAhead) -> u64| {
-                    row.read_ahead.map_or_else(|| text::DASH.to_owned(), |ahead| count(figure(ahead)))
-                };
-                cells.extend([of(|ahead| ahead.waits), of(|ahead| ahead.pages_read)]);
-            }
-            cells
-        })
-        .collect();
-    say!("{}", text::table(&head, &table, &context.style));
-    if reads_ahead {
-        say!(
-            "misses: pages read on demand only, comparable with opt; with read-ahead fewer references wait, and more pages are read"
+    if rows.iter().any(|row| row.read_ahead.is_some()) {
+        sentences(
+            "misses: pages read on demand only, comparable with opt; waits with read-ahead: references that still wait where pages \
+             are read ahead, which reads more of them (pages read)",
+            "",
+            "  ",
+            &context.style,
         );
     }
-    arguments.keeping.keep(curves, false, context)?;
+    arguments.keeping.keep(results, false, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -168,6 +161,8 @@ fn computed(arguments: &Arguments, rows: &[Row], references: u64, pages: u64) ->
                 misses: Some(row.misses),
                 ratio: Some(row.misses as f64 / references as f64),
                 error: None,
+                mean_resident: row.mean_resident,
+                read_ahead: row.read_ahead.map(|ahead| (ahead.waits, ahead.pages_read)),
             })
             .collect();
         let stream = arguments.stream.stream.clone();

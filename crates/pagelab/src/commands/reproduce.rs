@@ -11,7 +11,9 @@ use pagelab_experiment::{Request, Run, Setting, TargetSpec};
 use pagelab_notebook::{Notebook, Problem};
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
-use pagelab_studies::claim::{self, Claim, Distance, Role, Score, Standing, Study, Tolerance, scores};
+use pagelab_studies::claim::{
+    self, Claim, Distance, ROLES, Role, Score, Standing, Study, Tolerance, Verdict, scores,
+};
 use pagelab_studies::{Change, Live, Options, STUDIES, StudyError, StudyKind, here, named};
 
 use crate::context::Context;
@@ -99,7 +101,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     if let Some(file) = &arguments.html {
         let sections: Vec<Section> = studies.iter().map(section).collect();
-        page::write_document("Published figures and models", &sections, file)?;
+        let scored = by_role(&studies);
+        page::write_document("Published figures and models", Some(&scored), &sections, file)?;
         say!("Plots: {}", file.display());
     }
     match failure {
@@ -306,17 +309,44 @@ pub fn standing(standing: &Standing) -> String {
     }
 }
 
-/// A study as a part of a page.
-fn section(study: &Study) -> Section {
-    let texts = |title: &str, headings: Vec<String>, rows| TextTable {
-        title: title.to_owned(),
-        headings,
-        rows,
-        remarks: Vec::new(),
-        warnings: Vec::new(),
+/// A table of words.
+fn texts(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
+    TextTable { title: title.to_owned(), headings, rows, remarks: Vec::new(), warnings: Vec::new() }
+}
+
+/// The score of each study by role: reproduced claims of all.
+fn by_role(studies: &[Study]) -> TextTable {
+    let roles = ROLES.iter().filter(|role| **role != Role::Identity);
+    let row = |study: &Study| {
+        let scores = scores(&study.claims);
+        let of = |role: &Role| {
+            let score = scores.iter().find(|score| score.role == *role);
+            score.map_or_else(|| DASH.to_owned(), |score| format!("{} of {}", score.reproduced, score.claims))
+        };
+        std::iter::once(study.name.to_owned()).chain(roles.clone().map(of)).collect()
     };
-    let mut tables =
-        vec![texts("Claims", HEADINGS.map(str::to_owned).to_vec(), study.claims.iter().map(row).collect())];
+    let headings =
+        std::iter::once("study".to_owned()).chain(roles.clone().map(|role| role.name().to_owned()));
+    let mut table =
+        texts("Claims reproduced, by role", headings.collect(), studies.iter().map(row).collect());
+    table.remarks.push(
+        "Held out: no parameter has seen the figure. Derived: a parameter was computed from it or its like. Fitted: a \
+         parameter was fitted with it. Identities follow without a model and are not counted."
+            .to_owned(),
+    );
+    table
+}
+
+/// A study as a part of a page: its score, the claims that were not reproduced, the published graph with ours in it;
+/// the rest folded.
+fn section(study: &Study) -> Section {
+    let headings = || HEADINGS.map(str::to_owned).to_vec();
+    let missed: Vec<&Claim> = study
+        .claims
+        .iter()
+        .filter(|c| c.verdict != Verdict::Reproduced && c.role != Role::Identity)
+        .collect();
+    let mut tables = vec![texts("Claims", headings(), study.claims.iter().map(row).collect())];
     tables.extend(std::iter::once(&study.here).chain(&study.tables).map(TextTable::from));
     let parameters = study.parameters.iter().map(|p| {
         vec![p.name.to_owned(), format!("{} {}", text::count(p.value), p.unit), standing(&p.standing)]
@@ -329,8 +359,19 @@ fn section(study: &Study) -> Section {
     for (title, headings, rows) in [assumptions(study), ablations(study)].into_iter().flatten() {
         tables.push(texts(title, headings.into_iter().map(str::to_owned).collect(), rows));
     }
+    if !missed.is_empty() {
+        tables.insert(
+            0,
+            texts("Claims not reproduced, or partly", headings(), missed.into_iter().map(row).collect()),
+        );
+    }
     let claims: Vec<&Claim> = study.claims.iter().collect();
-    let mut paragraphs = vec![score(&claims), format!("{}. {}", study.title, study.source)];
-    paragraphs.extend(study.notes.iter().cloned());
-    Section { heading: study.name.to_owned(), paragraphs, tables, plots: study.plots.clone() }
+    Section {
+        heading: study.name.to_owned(),
+        answer: score(&claims),
+        paragraphs: vec![format!("{}. {}", study.title, study.source)],
+        plots: study.plots.clone(),
+        tables,
+        notes: study.notes.clone(),
+    }
 }

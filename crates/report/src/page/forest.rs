@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 use pagelab_analysis::comparison::{Comparison, Line, Verdict};
 
+use super::glossary;
 use crate::{comparisons, text};
 
 /// The widest scale: changes beyond this factor end at its edge.
@@ -11,15 +12,28 @@ const WIDEST: f64 = 10.0;
 /// The narrowest.
 const NARROWEST: f64 = 1.05;
 
-/// The plot as a table: what differs first.
+/// The plot as a table: the primary metric and what differs; the others folded below.
 pub fn plot(comparison: &Comparison) -> Markup {
-    let mut lines: Vec<&Line> = comparison.lines.iter().collect();
     let primary = |line: &Line| comparison.primary.as_deref() == Some(line.name.as_str());
-    lines.sort_by_key(|line| (!primary(line), !line.verdict.differs()));
-    let changes = lines
+    let (mut told, others): (Vec<&Line>, Vec<&Line>) = comparison
+        .lines
         .iter()
-        .filter_map(|line| line.change)
-        .chain(lines.iter().filter_map(|line| line.interval).flat_map(|(low, high)| [low, high]));
+        .partition(|line| primary(line) || line.verdict.differs() || comparison.untested());
+    told.sort_by_key(|line| !primary(line));
+    html! {
+        (table(comparison, &told))
+        @if !others.is_empty() {
+            details { summary { (others.len()) @if comparison.exact { " metrics are equal" } @else { " metrics without a significant difference" } } (table(comparison, &others)) }
+        }
+    }
+}
+
+fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
+    let primary = |line: &Line| comparison.primary.as_deref() == Some(line.name.as_str());
+    let changes =
+        comparison.lines.iter().filter_map(|line| line.change).chain(
+            comparison.lines.iter().filter_map(|line| line.interval).flat_map(|(low, high)| [low, high]),
+        );
     let factor = |change: f64| (1.0 + change).max(1e-9);
     let widest = changes.map(|change| factor(change).max(1.0 / factor(change))).fold(NARROWEST, f64::max);
     let reach = widest.min(WIDEST);
@@ -31,7 +45,7 @@ pub fn plot(comparison: &Comparison) -> Markup {
     let value = |line: &Line, v: f64| text::value(Some(v), line.unit);
     let whole = !comparison.exact && !comparison.untested();
     html! {
-        div.scroll tabindex="0" { table.forest {
+        div.scroll tabindex="0" role="region" aria-label="Changes" { table.forest {
             thead { tr {
                 th { "metric" } th { (comparison.baseline.run) } th { (comparison.other.run) } th { "change" }
                 th.track { span { "÷ " (text::digits(reach)) } span { "no change" } span { "× " (text::digits(reach)) } }
@@ -47,7 +61,7 @@ pub fn plot(comparison: &Comparison) -> Markup {
                 };
                 @let change = line.change.map_or_else(|| text::DASH.to_owned(), comparisons::percent);
                 tr {
-                    th { (line.name) @if primary(line) { " " span.soft { "(primary)" } } }
+                    th { (glossary::metric(&line.name)) @if primary(line) { " " span.soft { "(primary)" } } }
                     td { (value(line, line.medians.0)) }
                     td { (value(line, line.medians.1)) }
                     td { (change) }

@@ -3,15 +3,19 @@
 //! Everything from outside is escaped by the template or by `plot`'s JSON; a content security policy
 //! lets nothing run or load but the page's own style and script.
 
-pub mod curve;
+mod caches;
+mod contents;
+pub(crate) mod curve;
 mod figures;
 mod flame;
 mod forest;
+mod glossary;
 mod knee;
 mod latency;
 mod overview;
 mod plot;
 mod presence;
+mod recorded;
 mod scale;
 mod svg;
 mod sweep;
@@ -21,19 +25,21 @@ mod windows;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pagelab_analysis::figure::{Column, Mark, Plot, Table};
+use pagelab_analysis::figure::{Column, Mark, MarkKind, Plot, Table};
 use pagelab_analysis::finding::Finding;
 use pagelab_analysis::findings::{Assessment, of_run};
 use pagelab_analysis::{groups, vmtest};
 use pagelab_experiment::{Experiment, Observations, Repetition, Run};
 use sha2::{Digest, Sha256};
 
-use crate::{findings, text};
+use self::contents::Contents;
+use crate::{comparisons, findings, text};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// A table of finished texts: a comparison, a study's claims.
+#[derive(Clone, Debug)]
 pub struct TextTable {
     /// The heading.
     pub title: String,
@@ -109,22 +115,42 @@ impl<'a> Shown<'a> {
         &self.repetition.observations
     }
 
-    /// The knees, in this run's colour where there are `several` runs.
+    /// The knees, in this run's colour where there are `several` runs, and the memory limit in force.
     fn marks(&self, several: bool) -> Vec<Mark> {
         let color = several.then_some(self.color);
-        let mark = |knee: &vmtest::Knee| Mark {
-            x: knee.at,
-            low: Some(knee.interval.0),
-            high: Some(knee.interval.1),
-            label: match &knee.cause {
-                Some((cause, _)) => format!("{}: {}", text::bytes(knee.at), findings::cause(cause)),
-                None => text::bytes(knee.at),
-            },
-            color,
+        let knees = self.curve.as_ref().map_or(&[][..], |curve| &curve.knees);
+        let knee = |(n, knee): (usize, &vmtest::Knee)| {
+            // Neighbours part what is between them, and a band over more than two doublings says
+            // nothing, nor one around a knee that nothing explains.
+            let halfway = |other: Option<&vmtest::Knee>| other.map(|other| (other.at * knee.at).sqrt());
+            let before = halfway(n.checked_sub(1).and_then(|n| knees.get(n))).unwrap_or(0.0);
+            let after = halfway(knees.get(n + 1)).unwrap_or(f64::INFINITY);
+            let (low, high) = (knee.interval.0.max(before), knee.interval.1.min(after));
+            let told = knee.cause.is_some() && high <= low * WIDEST_BAND;
+            Mark {
+                x: knee.at,
+                low: told.then_some(low),
+                high: told.then_some(high),
+                label: match &knee.cause {
+                    Some((cause, _)) => format!("knee {} ({})", text::bytes(knee.at), findings::cause(cause)),
+                    None => format!("knee {}", text::bytes(knee.at)),
+                },
+                color,
+                kind: MarkKind::Knee,
+            }
         };
-        self.curve.iter().flat_map(|curve| &curve.knees).map(mark).collect()
+        let limit = self.seen().environment.get("memory.limit").and_then(|bytes| bytes.parse::<f64>().ok());
+        let limit = limit.filter(|_| self.curve.is_some()).map(|x| Mark {
+            label: format!("memory limit {}", text::bytes(x)),
+            kind: MarkKind::Place,
+            ..Mark::at(x)
+        });
+        knees.iter().enumerate().map(knee).chain(limit).collect()
     }
 }
+
+/// The widest band around a knee that is drawn, as a ratio of its ends.
+const WIDEST_BAND: f64 = 4.0;
 
 /// A plot, or what is missing for it.
 pub(crate) enum Panel {
@@ -134,15 +160,20 @@ pub(crate) enum Panel {
 }
 
 /// A part of a [`document`].
+#[derive(Default)]
 pub struct Section {
     /// The heading.
     pub heading: String,
+    /// Its answer, in a sentence.
+    pub answer: String,
     /// Sentences below it.
     pub paragraphs: Vec<String>,
-    /// Tables.
-    pub tables: Vec<TextTable>,
-    /// Plots.
+    /// Plots; the first is the section's picture.
     pub plots: Vec<Plot>,
+    /// What else there is, folded: tables.
+    pub tables: Vec<TextTable>,
+    /// What else there is to say, folded.
+    pub notes: Vec<String>,
 }
 
 /// More experiments than these on one page are each shown by their main pictures alone.
@@ -150,7 +181,7 @@ const MANY: usize = 3;
 
 /// The page of runs and what they say as HTML.
 pub fn page(assessment: &Assessment) -> String {
-    let mut number = 0;
+    let contents = &mut Contents::default();
     let runs = &assessment.runs;
     let groups = groups(runs);
     let many = groups.len() > MANY;
@@ -158,65 +189,90 @@ pub fn page(assessment: &Assessment) -> String {
     let own = |finding: &&Finding| !many || findings::main(finding).is_none();
     let told: Vec<&Finding> = assessment.findings.iter().filter(own).collect();
     let sweep = assessment.findings.iter().find_map(overview::least_memory);
-    // The answer comes first where the page is about it.
-    let compared = html! {
-        @for comparison in &assessment.comparisons { (tables::comparison(comparison)) }
-    };
+    let verdict = tables::verdict(&told);
     let body = html! {
         (tables::byline(runs))
-        (overview::ladder(&assessment.ladder))
-        @if many { (overview::experiments(&groups)) } @else { (compared) }
-        (tables::verdict(&told))
         @if let Some((plots, table)) = &sweep {
-            div.plots { @for plot in plots { ({ number += 1; plot::figure(plot, number) }) } }
-            (tables::text(table))
+            (verdict)
+            (contents.heading("Time against the memory limit"))
+            (contents.plots(plots))
+            (tables::text(table, contents))
             @for group in &groups { details { summary { "Figures of each run" } (tables::metrics(group)) } }
         } @else if many {
-            @for (n, group) in groups.iter().enumerate() { (brief(group, n + 1, &mut number)) }
+            (overview::ladder(&assessment.ladder, contents))
+            (overview::experiments(&groups, contents))
+            (verdict)
+            @for (n, group) in groups.iter().enumerate() { (brief(group, assessment, n + 1, contents)) }
             p.soft { "All pictures of a run: " code { "pagelab report NAME" } "." }
         } @else {
-            @for group in &groups { (section(group, groups.len() > 1, &mut number)) }
+            // The answer comes first where the page is about it.
+            @for comparison in &assessment.comparisons { (tables::comparison(comparison, contents)) }
+            (overview::ladder(&assessment.ladder, contents))
+            (verdict)
+            @for group in &groups { (section(group, groups.len() > 1, contents)) }
         }
-        @if many { (compared) }
-        (tables::conditions(runs))
+        (tables::conditions(runs, contents))
     };
-    shell(&title(runs), &body)
+    shell(&title(runs), &body, contents)
 }
 
-/// The names of the runs, of many the first and the last.
+/// The names of the runs; of many what they begin with alike, or the first and the last.
 fn title(runs: &[&Run]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
+    let prefix = |first: &str| {
+        let (prefix, _) = first.split_once('-')?;
+        let alike = names.iter().all(|name| name.split_once('-').is_some_and(|(begin, _)| begin == prefix));
+        alike.then(|| format!("{prefix}: {} runs", names.len()))
+    };
     match names.as_slice() {
-        [first, .., last] if names.len() > 4 => format!("{first} … {last} ({} runs)", names.len()),
+        [first, .., last] if names.len() > 4 => {
+            prefix(first).unwrap_or_else(|| format!("{first} … {last} ({} runs)", names.len()))
+        }
         _ => names.join(", "),
     }
 }
 
 /// A page of finished sections as HTML: studies, curves.
-pub fn document(title: &str, sections: &[Section]) -> String {
-    let mut number = 0;
+pub fn document(title: &str, overview: Option<&TextTable>, sections: &[Section]) -> String {
+    let contents = &mut Contents::default();
     let body = html! {
-        @for part in sections {
-            section {
-                h2 { (part.heading) }
-                @for paragraph in &part.paragraphs { p { (paragraph) } }
-                div.plots {
-                    @for plot in &part.plots { ({ number += 1; plot::figure(plot, number) }) }
-                }
-            }
-            @for table in &part.tables { (tables::text(table)) }
-        }
+        @if let Some(table) = overview { (tables::text(table, contents)) }
+        @for part in sections { (finished(part, contents)) }
     };
-    shell(title, &body)
+    shell(title, &body, contents)
 }
 
-/// The page around `body`.
-fn shell(title: &str, body: &Markup) -> String {
+/// A finished section: its answer and its main pictures, the rest folded.
+fn finished(part: &Section, contents: &mut Contents) -> Markup {
+    // Two pictures are both seen; of more, the first.
+    let seen = if part.plots.len() == 2 { 2 } else { part.plots.len().min(1) };
+    let (picture, others) = part.plots.split_at(seen);
+    let picture: Vec<Plot> = picture.iter().map(|plot| Plot { wide: true, ..plot.clone() }).collect();
+    html! {
+        section {
+            (contents.heading(&part.heading))
+            @if !part.answer.is_empty() { p.answer { (part.answer) } }
+            @for paragraph in &part.paragraphs { p { (paragraph) } }
+            (contents.plots(&picture))
+            @if !others.is_empty() {
+                details { summary { "More pictures (" (others.len()) ")" } (contents.plots(others)) }
+            }
+            @for table in &part.tables { details { summary { (table.title) " (" (table.rows.len()) " rows)" } (tables::bare(table)) } }
+            @if !part.notes.is_empty() {
+                details { summary { "Notes (" (part.notes.len()) ")" } ul { @for note in &part.notes { li { (note) } } } }
+            }
+        }
+    }
+}
+
+/// The page around `body`, with its index and the words that it uses.
+fn shell(title: &str, body: &Markup, contents: &mut Contents) -> String {
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
         hash(STYLE),
         hash(SCRIPT)
     );
+    contents.place("glossary", "Glossary");
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -230,9 +286,14 @@ fn shell(title: &str, body: &Markup) -> String {
             body {
                 header {
                     h1 { (title) }
-                    button #theme type="button" { "light / dark" }
+                    span.tools {
+                        a.tool.narrow href="#index" { "index" }
+                        a.tool href="#glossary" { "glossary" }
+                        button #theme type="button" { "light / dark" }
+                    }
                 }
-                main { (body) }
+                (contents.index())
+                main { (body) (glossary::section(&body.0)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -256,34 +317,50 @@ fn is_mapping(run: &Run) -> bool {
     matches!(run.header.experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_))
 }
 
-/// The runs of one experiment: their plots have the same axes.
-fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
-    let shown = shown(runs);
-    let plots = knee::plot(&shown).into_iter().chain(sweep::plots(&shown));
+/// The command line that performs an experiment, or computes it.
+fn command_line(experiment: &Experiment) -> String {
+    match experiment {
+        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
+            format!("pagelab {experiment}")
+        }
+        _ => format!("pagelab run {experiment}"),
+    }
+}
+
+/// The plots, and those of the panels in which there is something to see; of the others why not.
+fn panels(runs: &[&Run], shown: &[Shown]) -> Vec<Panel> {
+    let plots = knee::plot(shown).into_iter().chain(caches::plot(shown)).chain(sweep::plots(shown));
     let mut panels: Vec<Panel> = plots.map(|plot| Panel::Plot(Box::new(plot))).collect();
-    panels.extend(windows::panels(&shown));
-    panels.extend(latency::panels(&shown));
-    panels.extend(presence::panels(&shown));
-    panels.extend(sweep::recorded(&shown).into_iter().map(|plot| Panel::Plot(Box::new(plot))));
+    panels.extend(windows::panels(shown));
+    panels.extend(latency::panels(shown));
+    panels.extend(presence::panels(shown));
     let drawn = panels.iter().any(|panel| matches!(panel, Panel::Plot(_)));
     // Only the references to a mapping have all of these; of other experiments none is missed.
     if !drawn || !is_mapping(runs[0]) {
         panels.retain(|panel| matches!(panel, Panel::Plot(_)));
     }
+    panels.extend(recorded::panels(shown));
+    panels
+}
+
+/// The runs of one experiment: their plots have the same axes.
+fn section(runs: &[&Run], named: bool, contents: &mut Contents) -> Markup {
+    let shown = shown(runs);
+    let panels = panels(runs, &shown);
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     html! {
         section {
-            h2 { @if named { (names.join(", ")) } @else { "What was seen" } }
-            p.soft { code { "pagelab run " (runs[0].header.experiment) } }
+            (contents.heading(&if named { names.join(", ") } else { "What was seen".to_owned() }))
+            p.soft { code { (command_line(&runs[0].header.experiment)) } }
             (tables::drawn(runs, &shown))
             (tables::time(&shown))
-            @if !drawn {
+            @if panels.is_empty() {
                 p.soft { "No time series for this experiment." }
             }
             div.plots {
                 @for panel in &panels {
                     @match panel {
-                        Panel::Plot(plot) => ({ *number += 1; plot::figure(plot, *number) }),
+                        Panel::Plot(plot) => (contents.plot(plot)),
                         Panel::Absent(title, why) => p.absent { b { (title) } " is not drawn: " (why) "." },
                     }
                 }
@@ -296,38 +373,49 @@ fn section(runs: &[&Run], named: bool, number: &mut usize) -> Markup {
     }
 }
 
-/// Pictures of a section among many.
-const PICTURES: usize = 2;
-
-/// The same in brief: the finding of each run, the main pictures, and the rest folded.
-fn brief(runs: &[&Run], place: usize, number: &mut usize) -> Markup {
-    let shown = shown(runs);
-    let plots: Vec<Plot> = if is_mapping(runs[0]) {
-        let main = [windows::panels(&shown), latency::panels(&shown)].map(|panels| {
-            panels.into_iter().find_map(|panel| match panel {
-                Panel::Plot(plot) => Some(*plot),
-                Panel::Absent(..) => None,
-            })
-        });
-        main.into_iter().flatten().collect()
-    } else {
-        match knee::plot(&shown) {
-            Some(knee) => vec![knee],
-            None => sweep::plots(&shown).into_iter().filter(|plot| !plot.is_flat()).take(PICTURES).collect(),
-        }
+/// The main pictures of a section among many; none where nothing happened that a picture would show.
+fn pictures(runs: &[&Run], shown: &[Shown]) -> Vec<Plot> {
+    let plot = |panels: Vec<Panel>| {
+        panels.into_iter().find_map(|panel| match panel {
+            Panel::Plot(plot) => Some(*plot),
+            Panel::Absent(..) => None,
+        })
     };
+    match &runs[0].header.experiment {
+        Experiment::Mapanon(_) | Experiment::Mapfile(_) => {
+            let faulted = |name: &str| shown.iter().any(|s| s.seen().metric(name).is_some_and(|n| n > 0.0));
+            if !faulted("faults.major") && !faulted("faults.minor") {
+                return Vec::new();
+            }
+            [windows::panels(shown), latency::panels(shown)].map(plot).into_iter().flatten().collect()
+        }
+        Experiment::Vmtest(_) => knee::plot(shown).into_iter().collect(),
+        Experiment::Latency(_) => caches::plot(shown).into_iter().collect(),
+        Experiment::Faultscale(_) => sweep::plots(shown).into_iter().take(1).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The same in brief: the finding of each run, how they differ, the main pictures, and the rest folded.
+fn brief(runs: &[&Run], assessment: &Assessment, place: usize, contents: &mut Contents) -> Markup {
+    let shown = shown(runs);
+    let plots = pictures(runs, &shown);
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
+    let compared = assessment.comparisons.iter().filter(|c| names.contains(&c.other.run.as_str()));
+    let id = format!("e{place}");
+    contents.place(&id, &names.join(", "));
     html! {
-        section id={"e" (place)} {
+        section id=(id) {
             h2 { (names.join(", ")) }
+            @for comparison in compared { p.answer { (comparisons::headline(comparison)) } }
             @for finding in runs.iter().filter_map(|run| of_run(run)) {
                 p { @if runs.len() > 1 { b { (finding.run) } ": " } (findings::text(&finding)) "." }
             }
             (tables::drawn(runs, &[]))
-            div.plots { @for plot in &plots { ({ *number += 1; plot::figure(plot, *number) }) } }
+            (contents.plots(&plots))
             details {
                 summary { "Figures, and where the time went" }
-                p.soft { code { "pagelab run " (runs[0].header.experiment) } }
+                p.soft { code { (command_line(&runs[0].header.experiment)) } }
                 (tables::time(&shown))
                 @for s in &shown { (tables::named_rows(s, shown.len() > 1)) }
                 (tables::metrics(runs))

@@ -2,25 +2,27 @@
 //! sweep over memory: the time and the pages fetched against the limit.
 
 use maud::{Markup, html};
-use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
+use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
 use pagelab_analysis::finding::{Finding, MeasuredLimit, Severity, What};
 use pagelab_analysis::findings::{of_run, severity};
 use pagelab_analysis::ladder::Level;
 use pagelab_experiment::Run;
 use pagelab_experiment::observation::Unit;
 
-use super::TextTable;
+use super::contents::Contents;
+use super::{TextTable, figures};
 use crate::{findings, ladder, text};
 
-/// The ladder; nothing where there is none.
-pub fn ladder(levels: &[Level]) -> Markup {
+/// The ladder, its answer first; nothing where there is none.
+pub fn ladder(levels: &[Level], contents: &mut Contents) -> Markup {
     let ends = ladder::decades(levels);
     let percent = |time: f64| format!("{:.2}%", ladder::share(time, ends) * 100.0);
     let value = |v: f64| text::value(Some(v), Unit::Nanoseconds);
     html! {
         @if !levels.is_empty() {
             section.ladder {
-                h2 { "Where memory stops being cheap" }
+                (contents.heading("Where memory stops being cheap"))
+                @if let Some(answer) = ladder::answer(levels) { p.answer { (answer) } }
                 p.soft { "Median time of one access at each level that was measured; the line is the range of the repetitions. Each step to the right is ten times slower." }
                 @for level in levels {
                     @let spread = ladder::range(level).filter(|(low, high)| low < high);
@@ -40,6 +42,14 @@ pub fn ladder(levels: &[Level]) -> Markup {
                         span.total { b { (value(level.time.value)) } " " span.soft { (words) } }
                     }
                 }
+                div.bar.axis aria-hidden="true" {
+                    span.name {}
+                    svg.track { @for decade in ends.0..=ends.1 {
+                        @let at = 10f64.powi(decade);
+                        text x=(percent(at)) y="11" { (figures::tick(at, "ns")) }
+                    } }
+                    span.total {}
+                }
             }
         }
     }
@@ -47,10 +57,10 @@ pub fn ladder(levels: &[Level]) -> Markup {
 
 /// One row for each run: its main figure with the spread, whether something spoils it, and the way to its
 /// section.
-pub fn experiments(groups: &[Vec<&Run>]) -> Markup {
+pub fn experiments(groups: &[Vec<&Run>], contents: &mut Contents) -> Markup {
     html! {
         section {
-            h2 { "Experiments" }
+            (contents.heading("Experiments"))
             div.scroll tabindex="0" { table.experiments {
                 thead { tr { th { "run" } th { "main figure" } th { "" } th { "min … max" } th { "remarks" } } }
                 tbody {
@@ -81,14 +91,19 @@ pub fn experiments(groups: &[Vec<&Run>]) -> Markup {
 pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
     let What::LeastMemory { program, limits, .. } = &finding.what else { return None };
     let bytes = |name: &str| finding.figure(name).map(|figure| figure.value);
+    let killed = limits.iter().filter(|limit| limit.time.is_none()).map(|limit| limit.memory).max();
+    let killed = killed.map(|memory| Mark {
+        label: format!("killed up to {}", text::bytes(memory as f64)),
+        kind: MarkKind::Place,
+        ..Mark::at(memory as f64)
+    });
     let mark = bytes("memory.enough").map(|enough| {
         let low = bytes("memory.too-little");
         Mark {
-            x: enough,
             low,
             high: Some(enough),
             label: format!("{} is enough", text::bytes(enough)),
-            color: None,
+            ..Mark::at(enough)
         }
     });
     let plot = |title: &str, caption: &str, y: Axis, of: fn(&MeasuredLimit) -> Option<f64>| {
@@ -99,16 +114,16 @@ pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
             y: limits.iter().map(of).collect(),
             ..Series::default()
         });
-        plot.marks.extend(mark.clone());
+        plot.marks.extend(killed.iter().chain(&mark).cloned());
+        plot.wide = true;
         plot
     };
-    let mut time = plot(
+    let time = plot(
         "Time against the memory limit",
         "The fastest repetition under each limit; a limit without a point killed the program. The knee lies in the band.",
         Axis::log(format!("time of {program}"), "ns").switchable(),
         |limit| limit.time,
     );
-    time.wide = true;
     let mut plots = vec![time];
     if limits.iter().any(|limit| limit.fetched.is_some_and(|pages| pages > 0.0)) {
         plots.push(plot(

@@ -82,6 +82,7 @@
       this.foot = Number(this.svg.dataset.foot);
       this.hidden = new Set();
       this.view = [0, 1]; // what is shown, in shares of the abscissa
+      this.span = [0, 1]; // and of the ordinate that is shown
       this.at = null;
       this.buttons();
       this.listen();
@@ -101,18 +102,50 @@
       const start = Math.min(1 - width, Math.max(0, from));
       this.view = [start, start + width];
       for (const part of this.svg.querySelectorAll(".zooms")) part.setAttribute("viewBox", `${start * WIDE} 0 ${width * WIDE} ${TALL}`);
+      this.refit();
       for (const text of this.svg.querySelectorAll("[data-at]")) {
         const at = (Number(text.dataset.at) - start) / width;
         text.setAttribute("x", `${at * 100}%`);
         text.classList.toggle("off", at < 0 || at > 1);
       }
-      const { unit, scales: [[log]] } = this.data.x;
-      const marks = ticks(this.figureAt(0), this.figureAt(1), log, unit === "bytes").flatMap((v) => {
+      const { unit, page, scales: [[log]] } = this.data.x;
+      const marks = ticks(this.figureAt(0), this.figureAt(1), log, unit.startsWith("bytes")).flatMap((v) => {
         const x = `${this.place(v) * 100}%`;
-        return [el("line", { x1: x, x2: x, y1: this.foot, y2: this.foot + 4 }), el("text", { x, y: this.foot + 17 }, tick(v, unit))];
+        const pages = page ? [el("text", { x, y: this.foot + 31, class: "second" }, tick(v / page, ""))] : [];
+        return [el("line", { x1: x, x2: x, y1: this.foot, y2: this.foot + 4 }), el("text", { x, y: this.foot + 17 }, tick(v, unit)), ...pages];
       });
       this.svg.querySelector(".xticks").replaceChildren(...marks);
       this.draw(false);
+    }
+
+    // Fits each way to draw the ordinate to what is shown of the lines; all of it where all is shown.
+    refit() {
+      const whole = this.view[0] <= 0 && this.view[1] >= 1;
+      for (const scale of this.data.y.scales) {
+        const group = this.svg.querySelector(scale[0] ? ":scope > .log" : ":scope > .linear"), grid = group?.querySelector(".grid");
+        if (!grid || group.querySelector(".cell")) continue;
+        const places = whole ? [] : this.within(scale), room = 0.05;
+        let low = Math.min(...places), high = Math.max(...places);
+        if (!(high > low)) [low, high] = [0, 1]; else [low, high] = [Math.max(0, low - (high - low) * room), Math.min(1, high + (high - low) * room)];
+        if (scale === this.y) this.span = [low, high];
+        const [x, , width] = group.querySelector(".zooms").getAttribute("viewBox").split(" ");
+        group.querySelector(".zooms").setAttribute("viewBox", `${x} ${(1 - high) * TALL} ${width} ${(high - low) * TALL}`);
+        const { unit } = this.data.y, at = (share) => Plot.value(scale, share);
+        grid.replaceChildren(...ticks(at(low), at(high), scale[0], unit.startsWith("bytes")).flatMap((v) => {
+          const y = (1 - (Plot.share(scale, v) - low) / (high - low)) * this.height;
+          return [el("line", { x1: 0, x2: "100%", y1: y, y2: y }), el("text", { x: -8, y, dy: 4 }, tick(v, unit))];
+        }));
+      }
+    }
+
+    // The places on a scale of what is shown of the lines.
+    within(scale) {
+      return this.shown.filter((curve) => curve.on).flatMap((curve) => {
+        const xs = this.data.xs[curve.xs];
+        const inside = xs.map((x, i) => (x !== null && this.place(x) >= 0 && this.place(x) <= 1 ? curve.y[i] : null));
+        if (curve.step) inside.push(curve.y[under(curve, xs, this.figureAt(0))] ?? null);
+        return inside.filter((v) => v !== null && (!scale[0] || v > 0)).map((v) => Plot.share(scale, v));
+      });
     }
 
     // The cursor and what is under it.
@@ -128,7 +161,7 @@
         const xs = this.data.xs[curve.xs], i = under(curve, xs, this.at), v = i < 0 ? null : curve.y[i];
         if (curve.step && v === null) continue;
         words.push(`${curve.name} ${figure(v, curve.unit)}`);
-        const up = v === null ? null : Plot.share(this.y, v);
+        const up = v === null ? null : (Plot.share(this.y, v) - this.span[0]) / (this.span[1] - this.span[0]);
         if (curve.on && Number.isFinite(up)) this.cursor.append(el("circle", { cx: `${this.place(curve.step ? this.at : xs[i]) * 100}%`, cy: (1 - up) * this.height, r: 4, class: `c${curve.color % 6}` }));
       }
       this.readout.textContent = words.join(" · ");
@@ -140,6 +173,7 @@
         const log = this.box.dataset.scale !== "log";
         this.box.dataset.scale = log ? "log" : "linear";
         scale.textContent = log ? "logarithmic" : "linear";
+        this.refit();
         this.draw(false);
       });
       for (const button of this.box.querySelectorAll("[data-series]")) {
@@ -148,6 +182,7 @@
           this.hidden[hide ? "add" : "delete"](n);
           button.setAttribute("aria-pressed", String(!hide));
           for (const line of this.svg.querySelectorAll(`.s${n}`)) line.classList.toggle("off", hide);
+          this.refit();
           this.draw(false);
         });
       }
@@ -206,6 +241,13 @@
   }
 
   for (const box of document.querySelectorAll(".plot[data-scale]")) new Plot(box);
+  // A table that is wider than the page says that it scrolls.
+  const hint = (box) => box.classList.toggle("more", box.scrollWidth > box.clientWidth + 2);
+  const widths = new ResizeObserver((changes) => changes.forEach(({ target }) => hint(target)));
+  for (const box of document.querySelectorAll(".scroll")) {
+    box.prepend(Object.assign(document.createElement("p"), { className: "hint", textContent: "scroll sideways for more →" }));
+    widths.observe(box);
+  }
   document.getElementById("theme").addEventListener("click", () => {
     const dark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
     document.documentElement.dataset.theme = dark ? "light" : "dark";

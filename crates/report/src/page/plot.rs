@@ -68,6 +68,9 @@ struct Data<'a> {
 struct Scaled<'a> {
     label: &'a str,
     unit: &'a str,
+    /// Bytes of a page, where pages are counted too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u64>,
     /// The ends of each scale that is drawn, the first one first: (logarithmic, low, high).
     scales: Vec<(bool, f64, f64)>,
 }
@@ -144,7 +147,11 @@ pub(super) fn scales_y(plot: &Plot) -> Vec<Scale> {
     }
     let values = || plot.series.iter().flat_map(|s| s.y.iter().flatten().copied());
     let logs = if plot.y.toggle { vec![plot.y.log, !plot.y.log] } else { vec![plot.y.log] };
-    logs.into_iter().map(|log| Scale::over(values(), log).with_room()).collect()
+    let scale = |log| {
+        let scale = Scale::over(values(), log);
+        if plot.y.close { scale.close() } else { scale.with_room() }
+    };
+    logs.into_iter().map(scale).collect()
 }
 
 fn data<'a>(plot: &'a Plot, curves: &'a [Curve]) -> Data<'a> {
@@ -171,10 +178,16 @@ fn data<'a>(plot: &'a Plot, curves: &'a [Curve]) -> Data<'a> {
         })
         .collect();
     Data {
-        x: Scaled { label: &plot.x.label, unit: plot.x.unit, scales: vec![ends(&scale_x(plot))] },
+        x: Scaled {
+            label: &plot.x.label,
+            unit: plot.x.unit,
+            page: plot.x.page,
+            scales: vec![ends(&scale_x(plot))],
+        },
         y: Scaled {
             label: &plot.y.label,
             unit: plot.y.unit,
+            page: None,
             scales: scales_y(plot).iter().map(ends).collect(),
         },
         xs,

@@ -44,6 +44,16 @@ impl Scale {
         Self { low, high: self.high + (self.high - low) * 0.05, ..self }
     }
 
+    /// The same with room at its ends, and from its smallest figure on where that is more than half of the
+    /// greatest: small differences of great figures are seen.
+    pub fn close(self) -> Self {
+        if self.log || self.low < self.high / 2.0 {
+            return self.with_room();
+        }
+        let room = (self.high - self.low) * 0.05;
+        Self { low: self.low - room, high: self.high + room, ..self }
+    }
+
     /// Where a figure is: 0 at the start, 1 at the end; `None` where it has no place.
     pub fn share(&self, value: f64) -> Option<f64> {
         if !value.is_finite() || (self.log && value <= 0.0) {
@@ -123,6 +133,13 @@ mod tests {
         assert_eq!(Scale::over([0.0, -1.0, f64::NAN], true), Scale { low: 1.0, high: 10.0, log: true });
         assert_eq!(Scale::over([7.0, 7.0], false), Scale { low: 0.0, high: 7.0, log: false });
         assert_eq!(Scale::over([10.0, 30.0], false).with_room(), Scale { low: 0.0, high: 31.5, log: false });
+    }
+
+    #[test]
+    fn a_close_scale_begins_at_its_smallest_figure_where_0_is_far_away() {
+        let close = |low, high| Scale { low, high, log: false }.close();
+        assert_eq!(close(80.0, 100.0), Scale { low: 79.0, high: 101.0, log: false });
+        assert_eq!(close(10.0, 100.0), Scale { low: 0.0, high: 105.0, log: false });
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use pagelab_analysis::figure::{Heat, Mark, Plot, Series, Strip};
+use pagelab_analysis::figure::{Heat, Mark, MarkKind, Plot, Series, Strip};
 
 use super::figures;
 use super::plot::{scale_x, scales_y};
@@ -41,7 +41,7 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
     let x = scale_x(plot);
     let several = plot.series.iter().any(|s| s.color != plot.series[0].color);
     html! {
-        svg.frame role="img" tabindex="0" aria-label=(label) height=(foot) data-height=(height) data-foot=(foot) {
+        svg.frame.two[plot.x.page.is_some()] role="img" tabindex="0" aria-label=(label) height=(foot) data-height=(height) data-foot=(foot) {
             text.label x="-58" y="-11" { (plot.y.label) }
             @for y in scales_y(plot) {
                 g class=(if y.log { "log" } else { "linear" }) {
@@ -59,13 +59,17 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
             @if plot.wide { @for (n, mark) in plot.marks.iter().enumerate() { (mark_text(mark, n, &x)) } }
             @for (n, s) in plot.strips.iter().enumerate() { (strip(s, &x, strips + n * STRIP)) }
             g.xticks {
-                @for tick in x.ticks(if plot.wide { 2 * TICKS } else { TICKS }, plot.x.unit == "bytes") {
+                @for tick in x.ticks(if plot.wide { 2 * TICKS } else { TICKS }, plot.x.unit.starts_with("bytes")) {
                     @let at = percent(x.share(tick).unwrap_or(0.0));
                     line x1=(at) x2=(at) y1=(foot) y2=(foot + 4) {}
                     text x=(at) y=(foot + 17) { (figures::tick(tick, plot.x.unit)) }
+                    @if let Some(page) = plot.x.page {
+                        text.second x=(at) y=(foot + 31) { (figures::tick(tick / page as f64, "")) }
+                    }
                 }
             }
-            text.label.abscissa x="50%" y=(foot + 34) { (plot.x.label) }
+            @let below = if plot.x.page.is_some() { 48 } else { 34 };
+            text.label.abscissa x="50%" y=(foot + below) { (plot.x.label) @if plot.x.page.is_some() { ", and its pages" } }
             g.cursor {}
         }
     }
@@ -117,7 +121,7 @@ fn grid(y: &Scale, unit: &str, height: usize) -> Markup {
     let most = if y.log { 7 } else { TICKS };
     html! {
         g.grid {
-            @for tick in y.ticks(most, unit == "bytes") {
+            @for tick in y.ticks(most, unit.starts_with("bytes")) {
                 @let at = format!("{:.1}", (1.0 - y.share(tick).unwrap_or(0.0)) * height as f64);
                 line x1="0" x2="100%" y1=(at) y2=(at) {}
                 text x="-8" y=(at) dy="4" { (figures::tick(tick, unit)) }
@@ -248,9 +252,10 @@ fn mark_line(mark: &Mark, x: &Scale, interval: bool) -> Markup {
     }
 }
 
-/// The class of a mark's own colour.
+/// The class of a mark's kind and own colour.
 fn color_class(mark: &Mark) -> String {
-    mark.color.map_or_else(String::new, |color| format!(" k{}", color % 6))
+    let color = mark.color.map_or_else(String::new, |color| format!(" k{}", color % 6));
+    if mark.kind == MarkKind::Place { color + " place" } else { color }
 }
 
 /// Neighbouring marks have their words below one another.
@@ -294,7 +299,7 @@ mod tests {
         fn any_figures_are_drawn_as_numbers(values: Vec<Option<f64>>, log: bool, toggle: bool, mark: f64) {
             let mut plot = Plot::new("t", "c", Axis::linear("x", ""), Axis { toggle, log, ..Axis::linear("y", "ns") });
             plot.series = vec![series(&values, false), Series { color: 4, ..series(&values, true) }];
-            plot.marks = vec![Mark { x: mark, low: Some(mark), high: None, label: "m".into(), color: None }];
+            plot.marks = vec![Mark { low: Some(mark), label: "m".into(), ..Mark::at(mark) }];
             let html = draw(&plot, "l").into_string();
             prop_assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
             plot::figure(&plot, 1);

@@ -6,24 +6,35 @@ use pagelab_experiment::catalogue::{CURVE, WINDOWS};
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
 use super::plot::unit_name;
-use super::{Shown, curve};
-
-/// The table of counters recorded over time beside a repetition.
-const RECORDED: &str = "counters";
+use super::{Shown, curve, recorded};
 
 /// The table of a sweep over memory, in whose plots the knees are marked.
 const SWEPT: &str = "vmtest";
 
-/// The plots of the counters recorded over time. So many lines can be read for one run alone.
-pub fn recorded(shown: &[Shown]) -> Vec<Plot> {
-    if shown.len() == 1 { drawn(RECORDED, shown) } else { Vec::new() }
-}
+/// Columns of a table that say again what its picture shows: time, speed and number of reads follow from one
+/// another.
+const SAID: &[(&str, &[&str])] = &[
+    (
+        SWEPT,
+        &[
+            "processes",
+            "relative.speed",
+            "time.elapsed",
+            "time.user",
+            "time.system",
+            "reads",
+            "access.mean",
+            "translation.mean",
+        ],
+    ),
+    ("latency", &["line.load", "page.load"]),
+];
 
 /// The plots of every other table whose first column is numbers.
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
-        let other = table.name == WINDOWS || table.name == CURVE || table.name == RECORDED;
+        let other = table.name == WINDOWS || table.name == CURVE || table.name == recorded::TABLE;
         if !other && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
@@ -59,8 +70,11 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
     // The columns of all runs, in order, each once.
     let mut columns: Vec<&Column> = Vec::new();
     for column in tables.iter().flat_map(|(_, t)| t.columns.iter().skip(1)) {
-        let measured = numbers(column).is_some_and(|n| n.iter().flatten().next().is_some());
-        if measured && !columns.iter().any(|c| c.name == column.name) {
+        // What is 0 throughout would be a line on the axis.
+        let measured = numbers(column).is_some_and(|n| n.iter().flatten().any(|&v| v != 0.0));
+        let said =
+            SAID.iter().any(|(table, columns)| *table == name && columns.contains(&column.name.as_str()));
+        if measured && !said && !columns.iter().any(|c| c.name == column.name) {
             columns.push(column);
         }
     }

@@ -10,7 +10,8 @@ use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit, Values};
 use pagelab_experiment::{Outcome, Run};
 
-use super::{Shown, TextTable, forest};
+use super::contents::Contents;
+use super::{Shown, TextTable, forest, glossary};
 use crate::runs::{self, range};
 use crate::{comparisons, findings, text};
 
@@ -43,32 +44,41 @@ pub fn verdict(list: &[&Finding]) -> Markup {
 }
 
 /// A comparison: the answer, the changes with their intervals, the rows that differ.
-pub fn comparison(comparison: &Comparison) -> Markup {
+pub fn comparison(comparison: &Comparison, contents: &mut Contents) -> Markup {
     html! {
         section {
-            h2 { (comparisons::title(comparison)) }
             p.answer { (comparisons::headline(comparison)) }
-            @for caveat in &comparison.caveats { p.verdict.warning { "Warning: " (comparisons::caveat(caveat)) } }
+            (contents.heading(&comparisons::title(comparison)))
             (forest::plot(comparison))
             @if let Some(needed) = comparison.repetitions_needed() { p.soft { (comparisons::repetitions(needed)) } }
+            @if !comparison.caveats.is_empty() {
+                ul.verdict.warning { @for caveat in &comparison.caveats { li { "Warning: " (comparisons::caveat(caveat)) } } }
+            }
         }
-        @for table in &comparisons::row_tables(comparison) { (text(table)) }
+        @for table in &comparisons::row_tables(comparison) { (text(table, contents)) }
     }
 }
 
-/// A table of texts.
-pub fn text(table: &TextTable) -> Markup {
+/// A table of texts with its heading.
+pub fn text(table: &TextTable, contents: &mut Contents) -> Markup {
+    html! { section { (contents.heading(&table.title)) (bare(table)) } }
+}
+
+/// A table of texts alone.
+pub fn bare(table: &TextTable) -> Markup {
     html! {
-        section {
-            h2 { (table.title) }
-            @for warning in &table.warnings { p.verdict.warning { "Warning: " (warning) } }
-            div.scroll { table {
-                thead { tr { @for heading in &table.headings { th { (heading) } } } }
-                tbody { @for row in &table.rows { tr { @for cell in row { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } } } } }
-            } }
-            @for remark in &table.remarks { p.soft { (remark) } }
-        }
+        @for warning in &table.warnings { p.verdict.warning { "Warning: " (warning) } }
+        (scrolling(&html! { table {
+            thead { tr { @for heading in &table.headings { th { (heading) } } } }
+            tbody { @for row in &table.rows { tr { @for cell in row { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } } } } }
+        } }))
+        @for remark in &table.remarks { p.soft { (remark) } }
     }
+}
+
+/// A table that scrolls sideways where the page is narrower; the script says so where it does.
+pub fn scrolling(table: &Markup) -> Markup {
+    html! { div.scroll tabindex="0" role="region" aria-label="Table" { (table) } }
 }
 
 /// Which repetition the plots show, and those that do not count.
@@ -165,13 +175,13 @@ pub fn metrics(runs: &[&Run]) -> Markup {
     };
     html! {
         h3 { "Figures" }
-        div.scroll { table {
+        (scrolling(&html! { table {
             thead { tr {
                 th { "median, and min … max" }
                 @for run in runs { th colspan="2" { (run.header.name) br; span.soft { (run.header.target) } " (n = " (run.done().count()) ")" } }
             } }
-            tbody { @for (name, unit) in &names { tr { th { (name) } @for list in &figures { (cell(list, name, *unit)) } } } }
-        } }
+            tbody { @for (name, unit) in &names { tr { th { (glossary::metric(name)) } @for list in &figures { (cell(list, name, *unit)) } } } }
+        } }))
     }
 }
 
@@ -190,7 +200,7 @@ pub fn named_rows(shown: &Shown, several: bool) -> Markup {
         @for (table, names) in tables {
             @let rows: Vec<(usize, &String)> = names.iter().enumerate().filter(|(row, _)| !table.nothing_in(*row)).collect();
             h3 { (table.name) @if several { ": " (shown.name()) } }
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label=(table.name) { table {
                 thead { tr { @for column in &table.columns { th { (column.name) } } } }
                 tbody {
                     @for &(row, name) in rows.iter().take(ROWS) {
@@ -234,10 +244,10 @@ pub fn counters(shown: &[Shown]) -> Markup {
     html! {
         details {
             summary { "What the kernel counted (" (names.len()) " counters that changed)" }
-            table {
+            div.scroll tabindex="0" role="region" aria-label="Counters" { table {
                 thead { tr { th { "counter" } @for s in shown { th { (s.name()) } } } }
                 tbody { @for name in &names { tr { th { (name.0) ": " (name.1) } @for s in shown { td { (growth(s, *name)) } } } } }
-            }
+            } }
         }
     }
 }
@@ -281,7 +291,7 @@ fn with_unit(key: &str, value: &str) -> String {
 }
 
 /// The conditions of all runs side by side, and their remarks.
-pub fn conditions(runs: &[&Run]) -> Markup {
+pub fn conditions(runs: &[&Run], contents: &mut Contents) -> Markup {
     let of = |run: &Run, key: &str| {
         let entry = run.repetitions.last().and_then(|r| r.observations.environment.get(key));
         entry.map(|value| with_unit(key, value))
@@ -331,7 +341,7 @@ pub fn conditions(runs: &[&Run]) -> Markup {
     };
     html! {
         section {
-            h2 { "Conditions" }
+            (contents.heading("Conditions"))
             @if runs.len() < MANY { (all) } @else { details { summary { "Machine, settings and remarks of each run" } (all) } }
         }
     }

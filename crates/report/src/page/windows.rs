@@ -109,10 +109,18 @@ fn panel(sketch: &Sketch, shown: &[Shown]) -> Vec<Panel> {
     if plots.is_empty() {
         return absent("not measured");
     }
-    let something = |plot: &Plot| plot.series.iter().flat_map(|s| s.y.iter().flatten()).any(|&v| v != 0.0);
-    plots.retain(|(_, plot)| something(plot));
+    let values =
+        |plot: &Plot| plot.series.iter().flat_map(|s| s.y.iter().flatten().copied()).collect::<Vec<_>>();
+    plots.retain(|(_, plot)| values(plot).iter().any(|&v| v != 0.0));
     if plots.is_empty() {
         return absent(sketch.nothing);
+    }
+    if let [(_, plot)] = plots.as_slice()
+        && let [first, rest @ ..] = values(plot).as_slice()
+        && rest.iter().all(|v| v == first)
+    {
+        let figure = super::figures::figure(Some(*first), plot.y.unit);
+        return absent(&format!("it is {figure} all the time"));
     }
     plots.into_iter().map(|(_, plot)| Panel::Plot(Box::new(plot))).collect()
 }

@@ -1,0 +1,159 @@
+//! Miss ratio curves as a sentence and as tables.
+
+use pagelab_analysis::curves::{beyond, is_optimum, knees, short_names};
+
+use pagelab_experiment::observation::Table;
+
+use crate::TextTable;
+use crate::text::{self, DASH};
+
+/// A curve to be printed and drawn.
+#[derive(Clone, Debug)]
+pub struct Curve<'a> {
+    /// What made it.
+    pub name: String,
+    /// The number of its colour.
+    pub color: usize,
+    /// The table [`CURVE`](pagelab_experiment::catalogue::CURVE).
+    pub table: &'a Table,
+}
+
+/// More curves than these do not stand beside one another in 80 columns.
+const BESIDE: usize = 6;
+
+/// The answer in a sentence: which is nearest to OPT, or has the fewest misses, and the first one's knees.
+pub fn answer(list: &[Curve]) -> String {
+    let names = names(list);
+    let Some((first, name)) = list.first().zip(names.first()) else { return String::new() };
+    let mut ranked: Vec<(f64, &str)> = Vec::new();
+    let optimum = list.iter().find(|curve| is_optimum(&curve.name)).filter(|_| list.len() > 1);
+    for (curve, name) in
+        list.iter().zip(&names).filter(|(curve, _)| optimum.is_none_or(|opt| opt.name != curve.name))
+    {
+        let figures = match optimum {
+            Some(opt) => beyond(curve.table, opt.table),
+            None => curve.table.numbers("miss.ratio").unwrap_or_default().to_vec(),
+        };
+        let known: Vec<f64> = figures.into_iter().flatten().collect();
+        if !known.is_empty() {
+            ranked.push((known.iter().sum::<f64>() / known.len() as f64, name));
+        }
+    }
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let percent = |share: f64| format!("{} %", text::digits(share * 100.0));
+    let others = |of: &dyn Fn(f64) -> String| {
+        let rest: Vec<String> =
+            ranked.iter().skip(1).map(|(mean, name)| format!("{name} {}", of(*mean))).collect();
+        if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) }
+    };
+    let more = |share: f64| format!("{} more", percent(share));
+    let mut answer = match (ranked.first(), optimum, list.len()) {
+        (Some((mean, name)), Some(_), _) => {
+            format!(
+                "Nearest to OPT: {name}, {} misses in the mean over the sizes{}.",
+                more(*mean),
+                others(&more)
+            )
+        }
+        (Some((mean, name)), None, 2..) => {
+            format!(
+                "Fewest misses: {name}, mean miss ratio {} over the sizes{}.",
+                percent(*mean),
+                others(&percent)
+            )
+        }
+        _ => String::new(),
+    };
+    for knee in knees(first.table) {
+        let size = text::bytes(knee.size);
+        answer += &format!(" Knee of {name} at {size} (miss ratio {}).", percent(knee.ratio));
+    }
+    answer.trim_start().to_owned()
+}
+
+/// A row for each curve and size: pages and bytes of memory, misses, their ratio, and how many more than OPT's.
+pub fn rows(list: &[Curve]) -> TextTable {
+    let optimum = list.iter().find(|curve| is_optimum(&curve.name));
+    let has = |column: &str| list.iter().any(|curve| curve.table.numbers(column).is_some());
+    let (ahead, sampled) = (has("read-ahead.waits"), has_error(list));
+    let mut headings = vec!["model", "pages", "memory", "misses", "miss ratio"];
+    headings.extend(sampled.then_some("standard error"));
+    headings.extend(optimum.map(|_| "beyond OPT"));
+    headings.extend(ahead.then_some(["waits with read-ahead", "pages read"]).into_iter().flatten());
+    let mut rows = Vec::new();
+    for (curve, name) in list.iter().zip(names(list)) {
+        let gaps = optimum.map(|opt| beyond(curve.table, opt.table));
+        for row in 0..curve.table.numbers("frames").map_or(0, <[_]>::len) {
+            let number = |column: &str| *curve.table.numbers(column)?.get(row)?;
+            let count = |column: &str| number(column).map_or_else(|| DASH.to_owned(), text::count);
+            let pages = match number("frames.mean") {
+                Some(mean) => format!("{} (mean)", text::count(mean.round())),
+                None => count("frames"),
+            };
+            let mut cells =
+                vec![name.clone(), pages, size(number("size")), count("misses"), ratio(number("miss.ratio"))];
+            cells.extend(sampled.then(|| ratio(number("miss.ratio.error"))));
+            cells.extend(gaps.as_ref().map(|gaps| gap(gaps.get(row).copied().flatten())));
+            cells.extend(
+                ahead.then(|| [count("read-ahead.waits"), count("read-ahead.pages")]).into_iter().flatten(),
+            );
+            rows.push(cells);
+        }
+    }
+    table("Misses at each size", headings.into_iter().map(str::to_owned).collect(), rows)
+}
+
+/// A row for each size, the curves' miss ratios beside one another; a row for each curve and size where there are too
+/// many, or where they are sampled.
+pub fn beside(list: &[Curve]) -> TextTable {
+    let sizes = |curve: &Curve| curve.table.numbers("frames").unwrap_or_default().to_vec();
+    let Some(first) = list.first() else { return rows(list) };
+    if list.len() > BESIDE || has_error(list) || list.iter().any(|curve| sizes(curve) != sizes(first)) {
+        return rows(list);
+    }
+    let bar = list.len() == 1;
+    let mut headings = vec!["pages".to_owned(), "memory".to_owned()];
+    headings.extend(names(list));
+    headings.extend(bar.then(|| "miss ratio".to_owned()));
+    let row = |(row, frames): (usize, &Option<f64>)| {
+        let number = |curve: &Curve, column: &str| *curve.table.numbers(column)?.get(row)?;
+        let mut cells =
+            vec![frames.map_or_else(|| DASH.to_owned(), text::count), size(number(first, "size"))];
+        cells.extend(list.iter().map(|curve| ratio(number(curve, "miss.ratio"))));
+        cells.extend(
+            bar.then(|| "█".repeat((number(first, "miss.ratio").unwrap_or(0.0) * BAR).round() as usize)),
+        );
+        cells
+    };
+    table("Miss ratio at each size", headings, sizes(first).iter().enumerate().map(row).collect())
+}
+
+/// Columns of the longest bar.
+const BAR: f64 = 30.0;
+
+fn table(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
+    TextTable { title: title.to_owned(), headings, rows, remarks: Vec::new(), warnings: Vec::new() }
+}
+
+fn names(list: &[Curve]) -> Vec<String> {
+    short_names(&list.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>())
+}
+
+/// Whether some figures are from a sample of the pages.
+fn has_error(list: &[Curve]) -> bool {
+    list.iter().any(|curve| {
+        curve.table.numbers("miss.ratio.error").is_some_and(|errors| errors.iter().any(Option::is_some))
+    })
+}
+
+fn size(bytes: Option<f64>) -> String {
+    bytes.map_or_else(|| DASH.to_owned(), text::bytes)
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| DASH.to_owned(), |ratio| format!("{ratio:.4}"))
+}
+
+fn gap(gap: Option<f64>) -> String {
+    gap.map_or_else(|| DASH.to_owned(), |gap| format!("{:+.1} %", gap * 100.0))
+}

@@ -1,0 +1,68 @@
+//! What a load costs against the working set, with the sizes of the caches and the reach of the TLBs: the picture
+//! of `latency`.
+
+use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
+use pagelab_experiment::Experiment;
+
+use super::Shown;
+use super::plot::unit_name;
+use crate::text;
+
+/// The chains: their columns, and what they are called.
+const CHAINS: [(&str, &str); 2] =
+    [("line.load", "every cache line, huge pages"), ("page.load", "one line of each base page")];
+
+/// The picture, if any of the runs has loads.
+pub fn plot(shown: &[Shown]) -> Option<Plot> {
+    let swept: Vec<&Shown> =
+        shown.iter().filter(|s| matches!(s.run.header.experiment, Experiment::Latency(_))).collect();
+    let several = swept.len() > 1;
+    let mut plot = Plot::new(
+        "What a load costs against the working set",
+        "Each load waits for the one before it, in random order. Upright lines: the processor's caches, and what its last \
+         level of TLBs reaches with base pages.",
+        Axis::log("working set", "bytes"),
+        Axis::log("time of a load", "ns").switchable(),
+    );
+    plot.wide = true;
+    for s in &swept {
+        let Some(table) = s.seen().table("latency") else { continue };
+        let Some(x) = table.numbers("size") else { continue };
+        for (n, (column, name)) in CHAINS.into_iter().enumerate() {
+            let Some(y) = table.columns.iter().find(|c| c.name == column) else { continue };
+            plot.y.unit = unit_name(y.unit);
+            let Some(y) = table.numbers(column) else { continue };
+            plot.series.push(Series {
+                name: if several { format!("{} {name}", s.name()) } else { name.to_owned() },
+                color: if several { s.color } else { n },
+                dash: if several { 2 * n } else { 0 },
+                dots: true,
+                x: x.to_vec(),
+                y: y.to_vec(),
+                ..Series::default()
+            });
+        }
+    }
+    plot.marks = swept.first().map_or_else(Vec::new, |s| places(s));
+    (!plot.series.is_empty()).then_some(plot)
+}
+
+/// The caches' sizes and the TLBs' reach.
+fn places(shown: &Shown) -> Vec<Mark> {
+    let number = |key: &str| shown.seen().environment.get(key).and_then(|v| v.parse::<f64>().ok());
+    let reach = number("tlb.l2").zip(number("page.size")).map(|(entries, page)| entries * page);
+    [
+        ("L1", number("cache.l1d")),
+        ("L2", number("cache.l2")),
+        ("L3", number("cache.l3")),
+        ("TLB reach", reach),
+    ]
+    .into_iter()
+    .filter_map(|(name, bytes)| Some((name, bytes?)))
+    .map(|(name, bytes)| Mark {
+        label: format!("{name} {}", text::bytes(bytes)),
+        kind: MarkKind::Place,
+        ..Mark::at(bytes)
+    })
+    .collect()
+}
