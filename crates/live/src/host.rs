@@ -122,7 +122,7 @@ fn perform(
         warn(text.clone(), recorder)?;
     }
     let job = Job::new(experiment.clone(), setting.clone(), confinement.place().clone());
-    worker::run(&job, recorder).map_err(|error| match error {
+    worker::run(&job, confinement.name(), recorder).map_err(|error| match error {
         RunError::Died(death) => match confinement.out_of_memory() {
             Some(limit) if death.by_kill() => Failure::out_of_memory(limit),
             _ => death.error(),

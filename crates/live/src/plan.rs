@@ -204,7 +204,11 @@ fn here(key: &str, value: &str) -> Result<(), Dishonoured> {
         }
         ("thp", _) => writable(settings::THP),
         ("swappiness", _) => writable(settings::SWAPPINESS),
-        ("set", file) => writable(file.split_once('=').map_or(file, |(path, _)| path)),
+        ("set", file) => {
+            let (path, value) = file.split_once('=').unwrap_or((file, ""));
+            settings::refusal(Path::new(path), value).map_or(Ok(()), Err)?;
+            writable(path)
+        }
         ("functions" | "profile", _) => looking(),
         _ => Ok(()),
     }
@@ -368,8 +372,11 @@ fn changes(setting: &Setting, swap: u64, need: Footprint, device: Option<&Path>)
     let files = files.into_iter().flatten();
     let others = setting.set.iter().map(|file| (file.path.clone(), file.value.clone()));
     for (path, value) in files.chain(others) {
-        let now = settings::read(Path::new(&path)).unwrap_or_default();
-        list.push(format!("{path} = {value} (now {now})"));
+        let held = |path: &Path| settings::read(path).unwrap_or_default();
+        let other = settings::counterpart(Path::new(&path)).map_or_else(String::new, |other| {
+            format!("; {}, now {}, becomes 0", other.display(), held(&other))
+        });
+        list.push(format!("{path} = {value} (now {}{other})", held(Path::new(&path))));
     }
     list
 }

@@ -11,14 +11,14 @@ use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
+use crate::confine::marked;
 use crate::message::{Message, Received, Sender, listen};
 use crate::perform::perform;
 use crate::place::Place;
@@ -31,6 +31,8 @@ pub const ARGUMENT: &str = "__worker";
 const POLL: Duration = Duration::from_millis(50);
 /// How long a worker that has closed its end may take to end.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the end of its standard error is waited for once it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How much of the worker's standard error is kept, in bytes.
 const STDERR: u64 = 4096;
 
@@ -117,13 +119,13 @@ pub enum RunError {
     Target(Failure),
 }
 
-/// Runs `job` in a worker process and forwards everything it sees to `recorder`. The worker has
-/// ended when this returns.
+/// Runs `job` in a worker process and forwards everything it sees to `recorder`. The worker and whatever it
+/// started have ended when this returns: all have `name` in their environment.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run(job: &Job, recorder: &mut dyn Recorder) -> Result<(), RunError> {
-    let mut worker = Worker::start(job)
+pub fn run(job: &Job, name: &str, recorder: &mut dyn Recorder) -> Result<(), RunError> {
+    let mut worker = Worker::start(job, name)
         .map_err(|e| RunError::Target(Failure::system("starting the worker process", &e)))?;
     let result = worker.forward(recorder);
     // One that still has work to do is ended at once; one that closed its end is ending by itself,
@@ -139,34 +141,37 @@ pub fn run(job: &Job, recorder: &mut dyn Recorder) -> Result<(), RunError> {
 
 struct Worker {
     child: Child,
+    name: String,
     messages: Receiver<Received>,
-    reading: Option<JoinHandle<()>>,
-    listening: Option<JoinHandle<String>>,
+    said: Receiver<String>,
     wire_error: Option<WireError>,
+    ended: bool,
 }
 
 impl Worker {
-    fn start(job: &Job) -> std::io::Result<Self> {
+    fn start(job: &Job, name: &str) -> std::io::Result<Self> {
         // /proc/self/exe is the running program even after the file was replaced.
         let mut child = Command::new("/proc/self/exe")
             .arg0("pagelab")
             .arg(ARGUMENT)
+            .env(marked::VARIABLE, name)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Out of the terminal's foreground group: Ctrl-C is for the parent to handle.
             .process_group(0)
             .spawn()?;
-        let (messages, reading) = listen(BufReader::new(child.stdout.take().expect("piped")));
+        let (messages, _) = listen(BufReader::new(child.stdout.take().expect("piped")));
         let mut errors = child.stderr.take().expect("piped");
-        let listening = std::thread::spawn(move || {
+        let (say, said) = mpsc::channel();
+        std::thread::spawn(move || {
             let mut said = Vec::new();
             let _ = errors.by_ref().take(STDERR).read_to_end(&mut said);
             let _ = std::io::copy(&mut errors, &mut std::io::sink());
-            String::from_utf8_lossy(&said).trim().to_owned()
+            let _ = say.send(String::from_utf8_lossy(&said).trim().to_owned());
         });
-        let mut worker =
-            Self { child, messages, reading: Some(reading), listening: Some(listening), wire_error: None };
+        let name = name.to_owned();
+        let mut worker = Self { child, name, messages, said, wire_error: None, ended: false };
         let mut input = worker.child.stdin.take().expect("piped");
         // A worker that dies at once closes its input; its death is reported, not the closed pipe.
         let _ = serde_json::to_vec(job).map_err(std::io::Error::from).and_then(|job| input.write_all(&job));
@@ -202,8 +207,10 @@ impl Worker {
         }
         let _ = self.child.kill();
         let status = self.child.wait().expect("a child that nobody else waits for");
-        let _ = self.reading.take().map(JoinHandle::join);
-        let said = self.listening.take().and_then(|thread| thread.join().ok());
+        // What it started may go on, and holds its ends of the pipes.
+        marked::end(&self.name);
+        self.ended = true;
+        let said = self.said.recv_timeout(LAST_WORDS).ok();
         let mut said: Vec<String> = said.into_iter().collect();
         said.extend(self.wire_error.take().map(|e| e.to_string()));
         said.retain(|text| !text.is_empty());
@@ -214,7 +221,10 @@ impl Worker {
 impl Drop for Worker {
     /// Leaves no worker behind when a recorder panics.
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if !self.ended {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            marked::end(&self.name);
+        }
     }
 }

@@ -27,6 +27,7 @@ use budget::Budget;
 pub use error::{Error, Problem};
 pub use import::Imported;
 pub use read::{Entry, Summary, Unreadable};
+pub use turn::hurry_when;
 
 /// A run in one notebook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

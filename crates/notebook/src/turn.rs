@@ -8,16 +8,33 @@
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How long the head of the queue is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a writer waits for SQLite's lock, and a reader.
 const LOCKED: Duration = Duration::from_secs(30);
+/// How long each waits at most once the user wants to end.
+const HURRIED: Duration = Duration::from_millis(300);
 /// The sleeps between two looks: from this …
 const SHORTEST: Duration = Duration::from_micros(500);
 /// … twice as long each time, up to this.
 const LONGEST: Duration = Duration::from_millis(16);
+
+/// Says whether the user wants to end.
+static HURRY: OnceLock<&'static AtomicBool> = OnceLock::new();
+
+/// From now on nobody waits long for a locked notebook when `flag` is set: the user wants to end.
+pub fn hurry_when(flag: &'static AtomicBool) {
+    let _ = HURRY.set(flag);
+}
+
+/// `time`, or less when the user wants to end.
+fn at_most(time: Duration) -> Duration {
+    if HURRY.get().is_some_and(|flag| flag.load(Relaxed)) { time.min(HURRIED) } else { time }
+}
 
 /// The head of the queue, until it is dropped.
 pub(crate) struct Turn {
@@ -35,7 +52,7 @@ impl Turn {
         for look in 0.. {
             match folder.try_lock() {
                 Ok(()) => return Self { _folder: Some(folder) },
-                Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
+                Err(TryLockError::WouldBlock) if started.elapsed() < at_most(PATIENCE) => {
                     std::thread::sleep(pause(look));
                 }
                 Err(_) => break,
@@ -50,7 +67,7 @@ pub(crate) fn again(looks: i32) -> bool {
     // The sum of the sleeps is the time waited, but for the looks themselves.
     let looks = looks.unsigned_abs();
     let waited = (0..looks.min(6)).map(pause).sum::<Duration>() + LONGEST * looks.saturating_sub(6);
-    let more = waited < LOCKED;
+    let more = waited < at_most(LOCKED);
     if more {
         std::thread::sleep(pause(looks));
     }

@@ -41,6 +41,12 @@ pub fn usage(text: impl Into<String>) -> anyhow::Error {
     CommandError::Usage(text.into()).into()
 }
 
+/// Whether the user ended it.
+pub fn is_interrupted(error: &anyhow::Error) -> bool {
+    let ended = |error: &CommandError| matches!(error, CommandError::Interrupted | CommandError::Stopped);
+    error.downcast_ref().is_some_and(ended)
+}
+
 /// Whether the reader of our output went away, which is no failure of ours.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error

@@ -337,6 +337,14 @@ fn recovery_keeps_no_command_waiting() {
     assert!(!lab.path("state").join("pagelab-1-0.journal").exists());
 }
 
+/// A block device of this machine's that pagelab did not make, in use as swap or not.
+fn block_device() -> String {
+    let devices = fs::read_dir("/dev").unwrap().flatten().map(|entry| entry.path());
+    let block = |path: &std::path::PathBuf| fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device());
+    let found = devices.filter(|path| !path.to_string_lossy().contains("zram")).find(block);
+    found.expect("a block device").display().to_string()
+}
+
 fn a_journal_that_names_other_peoples_things_is_not_followed() {
     let lab = Lab::new();
     let precious = lab.path("precious");
@@ -346,6 +354,7 @@ fn a_journal_that_names_other_peoples_things_is_not_followed() {
         format!(r#""undo":"restore","path":"{}","value":"gone""#, precious.display()),
         r#""undo":"remove-cgroup","path":"/sys/fs/cgroup/pagelab-1-0/../../../../tmp""#.to_owned(),
         r#""undo":"swap-off","path":"/swapfile""#.to_owned(),
+        format!(r#""undo":"swap-off","path":"{}""#, block_device()),
     ] {
         dead(&lab, &line);
         let said = String::from_utf8(lab.output("patterns").stderr).unwrap();

@@ -32,12 +32,6 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-fn nothing_is_left(lab: &Lab, when: &str) {
-    assert_eq!(lab.cgroups(), Vec::<std::path::PathBuf>::new(), "{when}: cgroups");
-    assert_eq!(lab.swaps(), Vec::<String>::new(), "{when}: swaps");
-    assert_eq!(lab.workers(), Vec::<u32>::new(), "{when}: workers");
-}
-
 fn spawn(lab: &Lab, run: &str) -> Child {
     lab.begin(run, Stdio::null())
 }
@@ -68,7 +62,7 @@ fn a_finished_run_leaves_nothing() {
     let _alone = alone();
     let lab = Lab::new();
     lab.ok(RUN);
-    nothing_is_left(&lab, "after a run");
+    lab.nothing_is_left("after a run");
 }
 
 fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
@@ -79,7 +73,7 @@ fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
         std::thread::sleep(Duration::from_millis(wait));
         signal(&child, name);
         let output = child.wait_with_output().unwrap();
-        nothing_is_left(&lab, &format!("{name} after {wait} ms ({output:?})"));
+        lab.nothing_is_left(&format!("{name} after {wait} ms ({output:?})"));
         if lab.path("pagelab.db").exists() {
             lab.ok("list");
         }
@@ -131,7 +125,7 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
             std::thread::sleep(Duration::from_millis(20));
         }
         lab.ok("patterns");
-        nothing_is_left(&lab, &format!("kill -9 after {wait} ms{swap}"));
+        lab.nothing_is_left(&format!("kill -9 after {wait} ms{swap}"));
         assert_eq!(zrams(), devices, "kill -9 after {wait} ms: zram devices");
         assert_eq!(self::thp(), thp, "kill -9 after {wait} ms: the huge page mode");
         if lab.path("pagelab.db").exists() {
@@ -159,7 +153,7 @@ fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
     let error =
         lab.fails("run mapanon --pages 12288 --references 1000 --memory 16M --swap none --report none", 3);
     assert!(error.contains("out of memory"), "{error}");
-    nothing_is_left(&lab, "after an out-of-memory kill");
+    lab.nothing_is_left("after an out-of-memory kill");
     // One side that cannot be performed does not take the other with it.
     let both = "run mapanon --pages 12288 --references 1000 --name both --on host,memory=16M,swap=none --on host,memory=64M --report none";
     lab.fails(both, 3);
@@ -204,5 +198,5 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
     assert!(error.contains("full"), "{error}");
     assert!(listed.status.success(), "{listed:?}");
     assert!(unmounted.success());
-    nothing_is_left(&lab, "after a full disk");
+    lab.nothing_is_left("after a full disk");
 }

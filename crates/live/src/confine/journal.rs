@@ -9,27 +9,62 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::folder::own_folder;
-use super::recovery;
-use super::undo::Undo;
+use super::undo::{TIMEOUT, Undo};
+use super::{leftovers, recovery};
 
 /// What ends a journal's name.
 pub(super) const EXTENSION: &str = "journal";
 /// Confinements of this process so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
+/// Journals that this process has open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this process may have set up something on the machine that it has not undone yet.
+pub fn anything_set_up() -> bool {
+    OPEN.load(Ordering::Acquire) > 0
+}
+
+/// Counts a journal as open until it is dropped.
+#[derive(Debug)]
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        OPEN.fetch_add(1, Ordering::AcqRel);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// A line of a journal.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Line {
     /// The kernel's boot id at the time.
     pub boot: String,
+    /// Why it could not be done, where it was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     #[serde(flatten)]
     pub undo: Undo,
+}
+
+impl Line {
+    /// A step of the running kernel's that was not tried yet.
+    pub fn new(boot: String, undo: Undo) -> Self {
+        Self { boot, why: None, undo }
+    }
 }
 
 /// The steps to undo, in memory and on the disk.
@@ -40,6 +75,10 @@ pub struct Journal {
     file: File,
     boot: String,
     steps: Vec<Undo>,
+    /// Where the line of each step begins in the file.
+    begins: Vec<u64>,
+    /// Dropped last.
+    _counted: Counted,
 }
 
 impl Journal {
@@ -51,6 +90,7 @@ impl Journal {
     pub fn open() -> io::Result<Self> {
         recovery::wait();
         let folder = folder()?;
+        let counted = Counted::new();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pagelab-{}-{number}", std::process::id());
         let path = folder.join(format!("{name}.{EXTENSION}"));
@@ -62,7 +102,7 @@ impl Journal {
         file.set_len(0)?;
         fs::rename(&new, &path)?;
         File::open(&folder)?.sync_all()?;
-        Ok(Self { name, path, file, boot: boot(), steps: Vec::new() })
+        Ok(Self { name, path, file, boot: boot(), steps: Vec::new(), begins: Vec::new(), _counted: counted })
     }
 
     /// A name that is unique on this machine while the process lives, for whatever is set up.
@@ -80,12 +120,38 @@ impl Journal {
     /// # Errors
     /// When it cannot be brought to the disk: then do not go on.
     pub fn enter(&mut self, undo: Undo) -> io::Result<()> {
-        let line = Line { boot: self.boot.clone(), undo };
+        let line = Line::new(self.boot.clone(), undo);
         let mut text = serde_json::to_string(&line)?;
         text.push('\n');
+        let begin = self.file.metadata()?.len();
         self.file.write_all(text.as_bytes())?;
         self.file.sync_data()?;
         self.steps.push(line.undo);
+        self.begins.push(begin);
+        Ok(())
+    }
+
+    /// How many steps there are to undo.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The steps from number `first` on.
+    pub fn since(&self, first: usize) -> impl Iterator<Item = &Undo> {
+        self.steps[first..].iter()
+    }
+
+    /// Forgets the steps from number `first` on: what they would undo was not done.
+    ///
+    /// # Errors
+    /// When that cannot be brought to the disk.
+    pub fn retract(&mut self, first: usize) -> io::Result<()> {
+        if let Some(&begin) = self.begins.get(first) {
+            self.file.set_len(begin)?;
+            self.file.sync_data()?;
+            self.steps.truncate(first);
+            self.begins.truncate(first);
+        }
         Ok(())
     }
 
@@ -108,28 +174,31 @@ impl Journal {
         others_restore(&self.path, path)
     }
 
-    /// Takes back the newest step: what it would undo was not done.
+    /// Undoes the newest step and forgets it.
+    ///
+    /// # Errors
+    /// When it cannot be undone; then it stays.
     pub fn undo_last(&mut self) -> io::Result<()> {
-        self.steps.pop().map_or(Ok(false), |step| step.perform()).map(drop)
+        let Some(step) = self.steps.last() else { return Ok(()) };
+        step.perform(TIMEOUT)?;
+        self.retract(self.steps.len() - 1)
     }
 
-    /// Undoes all steps, the newest first, and removes the journal; what could not be undone stays in
-    /// the journal for the next start and is said.
+    /// Undoes all steps, the newest first, and removes the journal; what could not be undone is said, and kept
+    /// among the leftovers.
     pub fn undo(&mut self) -> Vec<String> {
-        let mut problems = Vec::new();
+        let mut failed = Vec::new();
         self.steps.iter().for_each(Undo::end_processes);
         // Until this journal is gone, so that of two that end at once one sees that it is the last.
         let restores = self.steps.iter().any(|step| matches!(step, Undo::Restore { .. }));
         let _turn = if restores { turn(self.folder()).ok() } else { None };
         while let Some(step) = self.steps.pop() {
             if let Err(error) = perform(&step, &self.path) {
-                problems.push(format!(
-                    "could not be undone, will be tried again at the next start: {}: {error}",
-                    step.words()
-                ));
+                failed.push(Line { why: Some(error.to_string()), ..Line::new(self.boot.clone(), step) });
             }
         }
-        if problems.is_empty() {
+        let problems = failed.iter().map(leftovers::sentence).collect();
+        if leftovers::keep(&self.path, &failed).is_ok() {
             let _ = fs::remove_file(&self.path);
         }
         problems
@@ -168,7 +237,7 @@ pub fn turn(folder: &Path) -> io::Result<File> {
 pub(super) fn perform(step: &Undo, own: &Path) -> io::Result<bool> {
     match step {
         Undo::Restore { path, .. } if others_restore(own, path).is_some() => Ok(false),
-        step => step.perform(),
+        step => step.perform(TIMEOUT),
     }
 }
 

@@ -9,6 +9,8 @@ pub(crate) mod cgroup;
 pub(crate) mod folder;
 pub(crate) mod guard;
 pub(crate) mod journal;
+pub mod leftovers;
+pub(crate) mod marked;
 pub(crate) mod recovery;
 pub(crate) mod settings;
 pub(crate) mod swap;
@@ -22,6 +24,7 @@ use std::path::Path;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 
+pub use self::journal::anything_set_up;
 pub use self::recovery::Recovery;
 pub use self::turns::Turn;
 
@@ -74,6 +77,10 @@ impl Confinement {
             limit: None,
             notes: Vec::new(),
         };
+        let run = new.journal.name().to_owned();
+        new.journal
+            .enter(Undo::EndProcesses { run })
+            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
         let swap = setting.swap;
         let swap_bytes = match (swap, setting.swap_size) {
             (None | Some(Swap::None), _) => 0,
@@ -104,7 +111,8 @@ impl Confinement {
             new.limit.is_some(),
             crate::environment::memory_available(),
         )?;
-        settings::apply(setting, new.cgroup.as_ref().is_some_and(|c| c.has_swappiness), &mut new.journal)?;
+        let own_swappiness = new.cgroup.as_ref().is_some_and(|c| c.has_swappiness);
+        new.notes.extend(settings::apply(setting, own_swappiness, &mut new.journal)?);
         new.add_swap(swap, swap_bytes, swap_device)?;
         if need.file > 0 {
             new.add_scratch(need.file)?;
@@ -180,12 +188,17 @@ impl Confinement {
         }
     }
 
+    /// The run's name: its processes have it in their environment.
+    pub(crate) fn name(&self) -> &str {
+        self.journal.name()
+    }
+
     /// Where the worker performs.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// What could not be bounded, a sentence each.
+    /// What could not be bounded, and what settings hold that were written otherwise, a sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -201,7 +214,7 @@ impl Confinement {
         self.journal.has_swap() && self.out_of_memory().is_some() && left() == Some(true)
     }
 
-    /// Undoes everything; what could not be undone, a sentence each. The next start tries those again.
+    /// Undoes everything; what could not be undone, a sentence each. It is kept among the [`leftovers`].
     pub fn undo(mut self) -> Vec<String> {
         self.journal.undo()
     }

@@ -13,10 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::journal::{EXTENSION, Line, boot, folder, lock_of_the_dead, perform, steps, turn};
+use super::leftovers::{self, REFUSED};
 use super::undo::Undo;
 
-/// What ends the name of a journal that is not followed; nothing reads it again.
-const REFUSED: &str = "refused";
 /// The most bytes of a journal: a confinement has some ten lines.
 const LONGEST: u64 = 1 << 20;
 /// How long recovery may hold up the command that it comes before.
@@ -31,6 +30,8 @@ static UNDER_WAY: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub struct Recovery {
     said: Receiver<String>,
+    /// Of what could not be removed before and is tried once more, for which nobody waits.
+    later: Receiver<String>,
 }
 
 /// Says that it has ended, however it ends.
@@ -45,19 +46,20 @@ impl Drop for Ended {
 impl Recovery {
     /// Begins to remove what dead pagelabs left.
     pub fn begin() -> Self {
-        let (say, said) = mpsc::channel();
+        let ((say, said), (say_later, later)) = (mpsc::channel(), mpsc::channel());
         if anything_left() {
             UNDER_WAY.store(true, Ordering::Release);
             let (ended, other) = (Ended, say.clone());
             let started = thread::Builder::new().name("recovery".into()).spawn(move || {
-                let _ended = ended;
                 remove_all(&say);
+                drop((say, ended));
+                leftovers::try_again(&|sentence| drop(say_later.send(sentence)));
             });
             if let Err(error) = started {
                 let _ = other.send(format!("what a killed run has left cannot be looked for: {error}"));
             }
         }
-        Self { said }
+        Self { said, later }
     }
 
     /// What was removed, and what could not be, a sentence each: all of it, or where that takes longer than a
@@ -80,7 +82,7 @@ impl Recovery {
 
     /// What was said since.
     pub fn rest(&self) -> Vec<String> {
-        self.said.try_iter().collect()
+        self.said.try_iter().chain(self.later.try_iter()).collect()
     }
 }
 
@@ -99,9 +101,9 @@ pub fn wait() {
 /// Whether there is a journal at all.
 fn anything_left() -> bool {
     let entries = folder().and_then(fs::read_dir).into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .any(|path| path.extension().is_some_and(|e| e == EXTENSION || e == "new"))
+    entries.map(|entry| entry.path()).any(|path| {
+        path.extension().is_some_and(|e| e == EXTENSION || e == "new" || e == leftovers::EXTENSION)
+    })
 }
 
 fn remove_all(say: &Sender<String>) {
@@ -164,28 +166,27 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
             )),
         }
     }
-    let mut whole = true;
+    let mut failed = Vec::new();
     own.iter().for_each(|line| line.undo.end_processes());
     for line in own.into_iter().rev() {
         match perform(&line.undo, path) {
             Ok(true) => say(format!("removed what a killed run had left: {}", line.undo.words())),
             Ok(false) => {}
-            Err(error) => {
-                whole = false;
-                say(format!("a killed run has left {}, which cannot be removed: {error}", line.undo.words()));
-            }
+            Err(error) => failed.push(Line { why: Some(error.to_string()), ..line }),
         }
     }
-    if whole && foreign.is_empty() {
-        let _ = fs::remove_file(path);
-    } else if whole {
+    failed.iter().map(leftovers::sentence).for_each(say);
+    let kept = leftovers::keep(path, &failed).is_ok();
+    if !foreign.is_empty() {
         let _ = fs::rename(path, &refused);
         foreign.into_iter().for_each(say);
+    } else if kept {
+        let _ = fs::remove_file(path);
     }
 }
 
 /// Whether it is a file of this user's that nobody else can write, of a journal's size.
-fn is_own(path: &Path) -> bool {
+pub(super) fn is_own(path: &Path) -> bool {
     let closed = |path: &Path| fs::metadata(path).is_ok_and(|found| found.mode() & 0o011 == 0);
     fs::symlink_metadata(path).is_ok_and(|found| {
         let alone = found.mode() & 0o022 == 0 || path.parent().is_some_and(closed);
@@ -221,7 +222,7 @@ mod tests {
         let journal = folder.path().join("a.journal");
         let line = |path: &PathBuf| {
             let undo = Undo::RemoveFile { path: path.clone() };
-            serde_json::to_string(&Line { boot: boot(), undo }).unwrap() + "\n"
+            serde_json::to_string(&Line::new(boot(), undo)).unwrap() + "\n"
         };
         let write = |text: &str| {
             fs::write(&precious, "x").unwrap();
@@ -263,7 +264,7 @@ mod tests {
         let kept = folder.path().join("kept");
         fs::write(&kept, "x").unwrap();
         let journal = folder.path().join("a.journal");
-        let line = |undo: Undo| serde_json::to_string(&Line { boot: "before".into(), undo }).unwrap();
+        let line = |undo: Undo| serde_json::to_string(&Line::new("before".into(), undo)).unwrap();
         let lines = [
             line(Undo::RemoveFile { path: data.clone() }),
             line(Undo::Restore { path: kept.clone(), value: "y".into() }),
@@ -283,7 +284,7 @@ mod tests {
         let journal = |name: &str| {
             let undo = Undo::Restore { path: setting.clone(), value: "0".into() };
             let path = folder.path().join(name);
-            let text = serde_json::to_string(&Line { boot: boot(), undo }).unwrap() + "\n";
+            let text = serde_json::to_string(&Line::new(boot(), undo)).unwrap() + "\n";
             fs::write(&path, text).unwrap();
             path
         };

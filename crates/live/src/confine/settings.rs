@@ -1,9 +1,12 @@
 //! Files of the kernel that hold another value for the time of a run.
 //!
 //! One pagelab at a time: two that each save and restore the same file would leave it with a value
-//! that neither found.
+//! that neither found. A file is written only when the kernel takes its present value back (what cannot be
+//! written back cannot be undone), what it holds then is read, and so it is after it was put back. Where
+//! writing one file changes another, both are put back.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::{Failure, Setting};
@@ -18,33 +21,241 @@ pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// The machine's inclination to swap.
 pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 
-/// Writes what `setting` asks for, after saving what was there. The swappiness is left out when the
-/// cgroup has its own.
-pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> Result<(), Failure> {
+/// Pairs of which one is in force: writing the one makes the other 0 (mm/page-writeback.c, mm/util.c). The
+/// second of each takes a 0, the first need not.
+const PAIRS: [[&str; 2]; 3] = [
+    ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"],
+    ["/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio"],
+    ["/proc/sys/vm/overcommit_kbytes", "/proc/sys/vm/overcommit_ratio"],
+];
+
+/// Files that the kernel lets go one way only: from this value on, or from any change on.
+const ONE_WAY: [(&str, Option<&str>); 7] = [
+    ("/proc/sys/kernel/tainted", None),
+    ("/proc/sys/kernel/modules_disabled", None),
+    ("/proc/sys/kernel/kexec_load_disabled", None),
+    ("/proc/sys/kernel/unprivileged_bpf_disabled", Some("1")),
+    ("/proc/sys/kernel/yama/ptrace_scope", Some("3")),
+    ("/proc/sys/vm/memfd_noexec", None),
+    ("/sys/kernel/security/lockdown", None),
+];
+
+/// Files that do something when they are written or read, and hold no setting; folders stand for all in them.
+const ACTIONS: [&str; 8] = [
+    "/proc/sys/vm/drop_caches",
+    "/proc/sys/vm/compact_memory",
+    "/proc/sys/vm/stat_refresh",
+    "/proc/sys/kernel/ns_last_pid",
+    "/proc/sys/fs/binfmt_misc",
+    "/sys/class/zram-control",
+    "/sys/power",
+    "/sys/fs/cgroup",
+];
+
+/// Why the file `path` cannot be given `value` for a while and then be put back, and what to do instead.
+pub fn refusal(path: &Path, value: &str) -> Option<(String, String)> {
+    let leave_out = "leave it out".to_owned();
+    if ACTIONS.iter().any(|action| path.starts_with(action)) {
+        return Some((format!("cannot put {} back: it is no setting", path.display()), leave_out));
+    }
+    let one_way = |(file, from): &(&str, Option<&str>)| {
+        path == Path::new(file) && from.is_none_or(|from| same(from, value))
+    };
+    let why = || format!("cannot put {} back: this kernel never takes it back", path.display());
+    ONE_WAY.iter().any(one_way).then(|| (why(), leave_out))
+}
+
+/// Writes what `setting` asks for, after saving what was there; gives a sentence for each file that holds
+/// something else than what was written. The swappiness is left out when the cgroup has its own.
+///
+/// # Errors
+/// When a file cannot be written, or cannot be put back, or does not hold the number that it was given.
+pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> Result<Vec<String>, Failure> {
     let thp = setting.thp.map(|mode| (PathBuf::from(THP), mode.to_string()));
     let swappiness = setting.swappiness.filter(|_| !own_swappiness);
     let swappiness = swappiness.map(|value| (PathBuf::from(SWAPPINESS), value.to_string()));
     let others = setting.set.iter().map(|file| (PathBuf::from(&file.path), file.value.clone()));
+    let (mut notes, mut done) = (Vec::new(), Vec::new());
     for (path, value) in thp.into_iter().chain(swappiness).chain(others) {
+        if let Some((why, remedy)) = refusal(&path, &value) {
+            return Err(Failure::unsupported(why, remedy));
+        }
         let before = read(&path)?;
         if before == value {
             continue;
         }
         lock(journal)?;
-        journal
-            .enter(Undo::Restore { path: path.clone(), value: before })
-            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
-        fs::write(&path, &value).map_err(|e| {
+        set(&path, &before, &value, journal)?;
+        let now = read(&path)?;
+        match Taken::of(&value, &now) {
+            Taken::Yes => {}
+            Taken::Otherwise => {
+                return Err(Failure::unsupported(
+                    format!("{} was set to {value} and holds {now}", path.display()),
+                    format!("ask for what this kernel takes, such as --set {}={now}", path.display()),
+                ));
+            }
+            Taken::Unknown => {
+                let as_before = if now == before { ", as before" } else { "" };
+                notes.push(format!("{} was set to {value} and holds {now}{as_before}", path.display()));
+            }
+        }
+        done.push((path, now));
+    }
+    for (path, held) in done {
+        let now = read(&path)?;
+        if now != held {
+            return Err(Failure::unsupported(
+                format!(
+                    "{} holds {now} and not {held}: another of the settings has changed it",
+                    path.display()
+                ),
+                "give one of the two",
+            ));
+        }
+    }
+    Ok(notes)
+}
+
+/// Writes `value` to `path`, which holds `before`; what brings all back that this changes is noted before.
+fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<(), Failure> {
+    let mut saved = vec![(path.to_owned(), before.to_owned())];
+    if let Some(other) = counterpart(path)
+        && let Ok(held) = read(&other)
+        && before == "0"
+        && held != "0"
+    {
+        // The other one is in force: writing that makes this one 0.
+        saved = vec![(other, held)];
+    }
+    let beside = beside(path).into_iter().filter_map(|other| read(&other).ok().map(|held| (other, held)));
+    let beside: Vec<_> = beside.collect();
+    for (path, held) in &saved {
+        write(path, held).map_err(|e| {
             Failure::unsupported(
-                format!("{} cannot be set to '{value}': {e}", path.display()),
-                "run as root, with a value that this kernel knows",
+                format!(
+                    "{} could not be put back: the kernel does not take the '{held}' that it holds ({e})",
+                    path.display()
+                ),
+                "run as root, or leave it out",
             )
         })?;
     }
-    Ok(())
+    // Undone in the reverse order: what is only moved along comes last, and only where it is not back by itself.
+    let (noted, count) = (beside.into_iter().chain(saved), journal.len());
+    for (path, value) in noted {
+        journal
+            .enter(Undo::Restore { path, value })
+            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+    }
+    let written = write(path, value);
+    if journal.since(count).all(|step| !step.is_due()) {
+        // Nothing was changed, so there is nothing to undo.
+        journal.retract(count).map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+    }
+    written.map_err(|e| {
+        Failure::unsupported(
+            format!("{} cannot be set to '{value}': {e}", path.display()),
+            "run as root, with a value that this kernel knows",
+        )
+    })
+}
+
+/// Writes `value` back to `path`, if it holds another; whether it did.
+///
+/// # Errors
+/// When it cannot be written, or holds another value then.
+pub fn restore(path: &Path, value: &str) -> io::Result<bool> {
+    if path.ends_with("cgroup.subtree_control") {
+        // What is written is a change, not what it holds.
+        return write(path, value).map(|()| true);
+    }
+    let held = || read(path).map_err(|failure| io::Error::other(failure.what));
+    if held()? == value {
+        return Ok(false);
+    }
+    let mut written = write(path, value);
+    if held()? != value
+        && let (Some(other), "0") = (counterpart(path), value)
+    {
+        // Neither of the pair was in force: only a change of the second makes the first 0.
+        written = write(&other, "1").and_then(|()| write(&other, "0"));
+    }
+    written?;
+    match held()? {
+        now if now == value => Ok(true),
+        now => Err(io::Error::other(format!("it was written, and holds {now}"))),
+    }
+}
+
+/// The other of a pair of which one is in force.
+pub fn counterpart(path: &Path) -> Option<PathBuf> {
+    let of = |[a, b]: &[&str; 2]| match () {
+        () if path == Path::new(a) => Some(PathBuf::from(b)),
+        () if path == Path::new(b) => Some(PathBuf::from(a)),
+        () => None,
+    };
+    PAIRS.iter().find_map(of)
+}
+
+/// What the kernel may change when `path` is written, and does not always change back.
+fn beside(path: &Path) -> Vec<PathBuf> {
+    if path == Path::new(THP) {
+        // Huge pages want more memory free (mm/khugepaged.c, set_recommended_min_free_kbytes).
+        return vec!["/proc/sys/vm/min_free_kbytes".into()];
+    }
+    if path.ends_with("queue/scheduler") {
+        // Each scheduler brings its own (block/elevator.c, block/bfq-iosched.c).
+        return ["nr_requests", "wbt_lat_usec"].map(|name| path.with_file_name(name)).into();
+    }
+    Vec::new()
+}
+
+/// Whether a file took what it was given.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    /// It holds another number.
+    Otherwise,
+    /// What it holds is written otherwise (0x0007 for y), so that cannot be told.
+    Unknown,
+}
+
+impl Taken {
+    fn of(given: &str, holds: &str) -> Self {
+        match (number(given), number(holds)) {
+            _ if same(given, holds) => Self::Yes,
+            (Some(a), Some(b)) if a != b => Self::Otherwise,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Whether two texts are one value as the kernel reads them.
+fn same(a: &str, b: &str) -> bool {
+    let words = |text: &str| text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    let switch = |text: &str| match text.trim() {
+        "1" | "y" | "Y" => Some(true),
+        "0" | "n" | "N" => Some(false),
+        _ => None,
+    };
+    words(a) == words(b)
+        || number(a).is_some() && number(a) == number(b)
+        || switch(a).is_some() && switch(a) == switch(b)
+}
+
+fn number(text: &str) -> Option<i128> {
+    let text = text.trim();
+    match text.strip_prefix("0x") {
+        Some(digits) => i128::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
 }
 
 /// What to write to get the present state back: of a list with the choice in brackets, the choice.
+///
+/// # Errors
+/// [`Failure`] of kind unsupported when it cannot be read.
 pub fn read(path: &Path) -> Result<String, Failure> {
     let text = fs::read_to_string(path).map_err(|e| {
         Failure::unsupported(
@@ -53,8 +264,16 @@ pub fn read(path: &Path) -> Result<String, Failure> {
         )
     })?;
     let text = text.trim();
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    Ok(chosen.map_or(text, |(word, _)| word).to_owned())
+    let mut chosen = text.split_ascii_whitespace().filter_map(|w| w.strip_prefix('[')?.strip_suffix(']'));
+    Ok(match (chosen.next(), chosen.next()) {
+        (Some(word), None) => word.to_owned(),
+        _ => text.to_owned(),
+    })
+}
+
+/// Writes to a file that is there.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }
 
 /// Takes the lock that whoever changes settings holds until its process ends.
@@ -72,4 +291,64 @@ fn lock(journal: &Journal) -> Result<(), Failure> {
     })?;
     *held = Some(file);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_is_told_by_what_it_holds() {
+        for (given, holds, taken) in [
+            ("7", "7", Taken::Yes),
+            ("0x7", "7", Taken::Yes),
+            (" 256 32 ", "256\t32", Taken::Yes),
+            ("y", "Y", Taken::Yes),
+            ("y", "1", Taken::Yes),
+            ("5000", "4096", Taken::Otherwise),
+            ("y", "0x0007", Taken::Unknown),
+            ("always", "never", Taken::Unknown),
+        ] {
+            assert_eq!(Taken::of(given, holds), taken, "{given} and {holds}");
+        }
+    }
+
+    #[test]
+    fn the_choice_of_a_list_is_what_is_written_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        for (text, wanted) in [
+            ("always [madvise] never\n", "madvise"),
+            ("|/bin/core [%p] [%e]\n", "|/bin/core [%p] [%e]"),
+            (" 7\n", "7"),
+            ("256\t32\n", "256\t32"),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(read(&path).unwrap(), wanted);
+        }
+        fs::write(&path, "old").unwrap();
+        assert!(restore(&path, "new").unwrap());
+        assert!(!restore(&path, "new").unwrap(), "it holds it already");
+        assert!(restore(&folder.path().join("absent"), "1").is_err());
+        assert!(!folder.path().join("absent").exists());
+    }
+
+    #[test]
+    fn what_goes_one_way_or_is_no_setting_is_refused() {
+        for (path, value, refused) in [
+            ("/proc/sys/kernel/tainted", "1", true),
+            ("/proc/sys//kernel/./tainted", "1", true),
+            ("/proc/sys/kernel/yama/ptrace_scope", "3", true),
+            ("/proc/sys/kernel/yama/ptrace_scope", "1", false),
+            ("/proc/sys/vm/drop_caches", "3", true),
+            ("/sys/class/zram-control/hot_add", "1", true),
+            ("/sys/power/state", "mem", true),
+            ("/proc/sys/vm/swappiness", "1", false),
+        ] {
+            assert_eq!(refusal(Path::new(path), value).is_some(), refused, "{path}={value}");
+        }
+        for [a, b] in PAIRS.map(|pair| pair.map(Path::new)) {
+            assert_eq!((counterpart(a).as_deref(), counterpart(b).as_deref()), (Some(b), Some(a)));
+        }
+    }
 }

@@ -14,13 +14,20 @@ use std::{fs, thread};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
+use super::{marked, settings, swap, zram};
+
 /// How long a cgroup may take to become empty, and a device to become free.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "undo", rename_all = "kebab-case")]
 pub enum Undo {
+    /// Ends the processes of a run.
+    EndProcesses {
+        /// The run's name, which is its journal's.
+        run: String,
+    },
     /// Ends what runs in a cgroup of pagelab's and removes it.
     RemoveCgroup {
         /// Its folder.
@@ -61,11 +68,41 @@ impl Undo {
     /// What it takes back, in words.
     pub fn words(&self) -> String {
         match self {
+            Self::EndProcesses { run } => format!("processes of the run {run}"),
             Self::RemoveCgroup { path } => format!("cgroup {}", path.display()),
             Self::SwapOff { path } => format!("swap on {}", path.display()),
             Self::RemoveFile { path } => format!("file {}", path.display()),
             Self::RemoveZram { device, .. } => format!("device /dev/zram{device}"),
             Self::Restore { path, value } => format!("setting {} (was {value})", path.display()),
+        }
+    }
+
+    /// The shell command that does it by hand.
+    pub fn command(&self) -> String {
+        let quoted = |path: &Path| quoted(&path.to_string_lossy());
+        match self {
+            Self::EndProcesses { run } => {
+                let variable = marked::VARIABLE;
+                format!(
+                    "grep -lsz '^{variable}={run}$' /proc/[0-9]*/environ | cut -d/ -f3 | xargs -r kill -9"
+                )
+            }
+            Self::RemoveCgroup { path } => format!("rmdir {}", quoted(path)),
+            Self::SwapOff { path } => format!("swapoff {}", quoted(path)),
+            Self::RemoveFile { path } => format!("rm {}", quoted(path)),
+            Self::RemoveZram { device, .. } => format!("echo {device} > {}", zram::REMOVE),
+            Self::Restore { path, value } => format!("echo {} > {}", self::quoted(value), quoted(path)),
+        }
+    }
+
+    /// Whether it is there to be undone still; where that cannot be seen, it is.
+    pub fn is_due(&self) -> bool {
+        match self {
+            Self::EndProcesses { run } => !marked::find(run).is_empty(),
+            Self::RemoveCgroup { path } | Self::RemoveFile { path } => fs::symlink_metadata(path).is_ok(),
+            Self::SwapOff { path } => swap::in_use(path),
+            Self::RemoveZram { device, .. } => zram::folder(*device).exists(),
+            Self::Restore { path, value } => settings::read(path).map_or(true, |now| now != *value),
         }
     }
 
@@ -77,11 +114,15 @@ impl Undo {
     pub fn check(&self) -> Result<(), &'static str> {
         let holds = |holds: bool, not: &'static str| if holds { Ok(()) } else { Err(not) };
         match self {
+            Self::EndProcesses { run } => holds(is_named(Path::new(run), &[""]), "not a run of pagelab's"),
             Self::RemoveCgroup { path } => {
                 holds(is_plain(path) && is_named(path, &[""]), "not the name of a cgroup of pagelab's")?;
                 holds(in_cgroups(path), "not in a cgroup file system")
             }
-            Self::SwapOff { path } if is_plain(path) && is_device(path) => Ok(()),
+            Self::SwapOff { path } if path.starts_with("/dev") => {
+                let device = is_plain(path) && is_device(path);
+                holds(device && zram::is_free_or_ours(path), "not swap of pagelab's")
+            }
             Self::SwapOff { path } | Self::RemoveFile { path } => {
                 let named = is_named(path, &["swap", "data"]);
                 holds(named, "not the name of a file of pagelab's")?;
@@ -100,23 +141,38 @@ impl Undo {
     /// Ends the processes that it concerns, before anything is undone: swap cannot be taken from a load
     /// that still runs.
     pub fn end_processes(&self) {
-        if let Self::RemoveCgroup { path } = self {
-            tree(path).iter().for_each(|path| kill_members(path));
+        match self {
+            Self::RemoveCgroup { path } => tree(path).iter().for_each(|path| kill_members(path)),
+            Self::EndProcesses { run } => drop(marked::end(run)),
+            _ => {}
         }
     }
 
-    /// Does it; `Ok(false)` when there was nothing to do.
-    pub fn perform(&self) -> io::Result<bool> {
+    /// Does it; `Ok(false)` when there was nothing to do. What is busy is tried again for `timeout`.
+    ///
+    /// # Errors
+    /// What the system says, or that a setting is not as it was.
+    pub fn perform(&self, timeout: Duration) -> io::Result<bool> {
         match self {
-            Self::RemoveCgroup { path } => remove_cgroup(path),
+            Self::EndProcesses { run } => Ok(marked::end(run)),
+            Self::RemoveCgroup { path } => remove_cgroup(path, timeout),
             Self::SwapOff { path } => swap_off(path),
             Self::RemoveFile { path } => match fs::remove_file(path) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
                 other => other.map(|()| true),
             },
-            Self::RemoveZram { device, bytes } => remove_zram(*device, *bytes),
-            Self::Restore { path, value } => fs::write(path, value).map(|()| true),
+            Self::RemoveZram { device, bytes } => zram::remove(*device, *bytes, timeout),
+            Self::Restore { path, value } => settings::restore(path, value),
         }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:,".contains(&b);
+    match !word.is_empty() && word.bytes().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -158,11 +214,11 @@ fn tree(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Removes a cgroup with all that a program under test may have made inside it.
-fn remove_cgroup(path: &Path) -> io::Result<bool> {
+fn remove_cgroup(path: &Path, timeout: Duration) -> io::Result<bool> {
     if matches!(path.try_exists(), Ok(false)) {
         return Ok(false);
     }
-    let deadline = Instant::now() + TIMEOUT;
+    let deadline = Instant::now() + timeout;
     loop {
         Undo::RemoveCgroup { path: path.to_owned() }.end_processes();
         // Of the cgroup itself, which comes last.
@@ -241,27 +297,6 @@ fn swap_off(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn remove_zram(device: u32, bytes: u64) -> io::Result<bool> {
-    let size = match fs::read_to_string(format!("/sys/block/zram{device}/disksize")) {
-        Ok(size) => size,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(e) => return Err(e),
-    };
-    // The number may be somebody else's by now: ours has our size, or none yet.
-    if !matches!(size.trim().parse::<u64>(), Ok(size) if size == 0 || size == bytes) {
-        return Ok(false);
-    }
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        match fs::write("/sys/class/zram-control/hot_remove", device.to_string()) {
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            other => return other.map(|()| true),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +321,7 @@ mod tests {
             restore("/proc/sys/vm/swappiness"),
             restore("/sys/kernel/mm/transparent_hugepage/enabled"),
             cgroup("/no/such/place/pagelab-12-0"),
+            Undo::EndProcesses { run: "pagelab-12-0".into() },
         ] {
             assert_eq!(undo.check(), Ok(()), "{undo:?}");
         }
@@ -303,6 +339,10 @@ mod tests {
             restore("/proc/self/mem"),
             Undo::Restore { path: folder.path().join("cgroup.subtree_control"), value: "-memory".into() },
             cgroup("/sys/fs/cgroup/memory"),
+            Undo::EndProcesses { run: String::new() },
+            Undo::SwapOff { path: "/dev/vda".into() },
+            Undo::SwapOff { path: "/dev/zram0/../vda".into() },
+            Undo::SwapOff { path: "/dev/mapper/zram0".into() },
             Undo::RemoveCgroup { path: folder.path().join("pagelab-12-0") },
         ] {
             assert!(undo.check().is_err(), "{undo:?}");
@@ -318,12 +358,12 @@ mod tests {
             Undo::RemoveFile { path: path.clone() },
             Undo::RemoveZram { device: 4_000_000, bytes: 1 },
         ] {
-            assert!(!undo.perform().unwrap(), "{undo:?}");
+            assert!(!undo.perform(TIMEOUT).unwrap(), "{undo:?}");
         }
         fs::write(&path, "old").unwrap();
-        assert!(Undo::Restore { path: path.clone(), value: "new".into() }.perform().unwrap());
+        assert!(Undo::Restore { path: path.clone(), value: "new".into() }.perform(TIMEOUT).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert!(Undo::RemoveFile { path: path.clone() }.perform().unwrap());
+        assert!(Undo::RemoveFile { path: path.clone() }.perform(TIMEOUT).unwrap());
         assert!(!path.exists());
     }
 }

@@ -5,22 +5,23 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use pagelab_counters::views::doctor::{self, Level, Report};
 use pagelab_counters::views::memstat::Holder;
 use pagelab_counters::views::prstat::size;
+use pagelab_live::confine::leftovers;
 use serde_json::json;
 
 use super::watcher::{Watcher, accounting};
 use crate::context::Context;
 use crate::interrupt::Interrupt;
-use crate::output::{SCHEMA_VERSION, bounded};
+use crate::output::{SCHEMA_VERSION, bounded, print_json, say, sentences};
 use crate::ticker::{Interval, Schedule, Ticker};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || logger 'memory is short'\n",
+    before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --leftovers\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || logger 'memory is short'\n",
     after_help = "Looks for two seconds and speaks of these. docs/counters.md tells every threshold and its reason.
 Exit status: 0 fine or strained; 1 memory is short, of the machine or of a cgroup as the first line says."
 )]
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// Switch delay accounting on meanwhile, for the processes that start from then on
     #[arg(long)]
     enable_accounting: bool,
+    /// List what pagelab has set up and could not undo, each with the command that undoes it, and do not look
+    #[arg(long, conflicts_with_all = ["watch", "enable_accounting"])]
+    leftovers: bool,
     /// One JSON object a look
     #[arg(long)]
     json: bool,
@@ -41,6 +45,9 @@ pub struct Arguments {
 
 /// Looks and answers; status 1 on a shortage in the last look.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    if arguments.leftovers {
+        return leftovers(arguments.json, context);
+    }
     let interrupt = Interrupt::listen()?;
     let _accounting = accounting(arguments.enable_accounting)?;
     let mut watcher = Watcher::live(doctor::selection(), false);
@@ -94,6 +101,22 @@ fn headline(report: &Report) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{} (looked for {:.1} s).", letters.as_str(), report.seconds)
+}
+
+/// Lists what could not be undone.
+fn leftovers(json: bool, context: &Context) -> Result<ExitCode> {
+    let found = leftovers::list().context("the folder of the journals cannot be read")?;
+    if json {
+        return print_json("leftovers", serde_json::to_value(&found)?);
+    }
+    if found.is_empty() {
+        say!("Nothing is left to undo on this machine.");
+    }
+    for leftover in &found {
+        sentences(&format!("{}: {}", leftover.what, leftover.why), "", "  ", &context.style);
+        say!("  {}", leftover.command);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The answer in words.

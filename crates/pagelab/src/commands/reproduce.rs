@@ -17,7 +17,7 @@ use pagelab_studies::claim::{
 use pagelab_studies::{Change, Live, Options, STUDIES, StudyError, StudyKind, here, named};
 
 use crate::context::Context;
-use crate::failure::usage;
+use crate::failure::{is_interrupted, usage};
 use crate::output::{print_json, say, sentences};
 use crate::page;
 use crate::performance::{self, Planned};
@@ -65,10 +65,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         None => STUDIES.iter().collect(),
         Some(kind) => vec![kind],
     };
-    let failure = match &arguments.on {
+    let mut failure = match &arguments.on {
         Some(target) => live(&kinds, target, context)?,
         None => None,
     };
+    if let Some(error) = failure.take_if(|error| is_interrupted(error)) {
+        return Err(error);
+    }
     let here = newest(&kinds, context)?;
     let change = arguments.without.clone().map_or(Change::None, Change::Without);
     let options = Options { seed: arguments.seed, fit: arguments.fit.clone(), here, change };

@@ -15,7 +15,7 @@ use pagelab_studies::StudyKind;
 use super::reproduce::paper;
 use crate::context::Context;
 use crate::dry_run;
-use crate::failure::{CommandError, usage};
+use crate::failure::{CommandError, is_interrupted, usage};
 use crate::performance::{self, Planned};
 use crate::summary::Detail;
 use crate::sweep::{self, Sweep};
@@ -165,6 +165,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 let request = Request::new(suite::clock(), Setting::default());
                 let mut clock = [Planned::new(None, &request, &TargetSpec::host())?];
                 let timed = performance::perform(&mut clock, 1, context)?;
+                if let Some(error) = timed.failure.filter(is_interrupted) {
+                    return Err(error);
+                }
                 let word = clock_verdict(&timed.runs);
                 plans.list.iter_mut().for_each(|plan| plan.mark(&word));
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use pagelab_experiment::experiments::WorkingSet;
@@ -51,6 +51,11 @@ pub struct Arguments {
     keeping: Keeping,
 }
 
+/// The longest interval.
+const LONGEST: Duration = Duration::from_secs(86_400);
+/// How often a wait looks whether the user wants to end.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Points printed of a stream.
 const POINTS: usize = 50;
 
@@ -65,8 +70,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let interval = Duration::try_from_secs_f64(arguments.interval)
         .ok()
-        .filter(|i| !i.is_zero())
-        .ok_or_else(|| usage(format!("--interval {}: seconds above 0", arguments.interval)))?;
+        .filter(|i| !i.is_zero() && *i <= LONGEST)
+        .ok_or_else(|| usage(format!("--interval {}: seconds above 0, a day at most", arguments.interval)))?;
     let remedy = || {
         format!("the process {pid} cannot be looked at: is it running, and is it yours (else run as root)?")
     };
@@ -79,10 +84,16 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     let page = pagelab_live::region::page_size() as f64;
     let mut sizes = Vec::new();
     for number in 1..=arguments.count {
-        let seen = process.watch(interval).with_context(|| format!("the process {pid} ended"))?;
-        if interrupt.requested() {
-            return Err(CommandError::Stopped.into());
+        let ended = || format!("the process {pid} ended");
+        let clearing = process.clear().with_context(ended)?;
+        let end = Instant::now() + interval;
+        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            std::thread::sleep(left.min(LOOK));
+            if interrupt.requested() {
+                return Err(CommandError::Stopped.into());
+            }
         }
+        let seen = process.look().with_context(ended)?;
         let time = arguments.interval * f64::from(number);
         sizes.push((time * 1e9, seen.referenced as f64 / page));
         if arguments.json {
@@ -90,7 +101,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
                 "{}",
                 json!({
                     "schema_version": SCHEMA_VERSION, "time_seconds": time, "referenced_bytes": seen.referenced,
-                    "resident_bytes": seen.resident, "cost_nanoseconds": seen.cost.as_nanos() as u64,
+                    "resident_bytes": seen.resident, "cost_nanoseconds": (clearing + seen.cost).as_nanos() as u64,
                 })
             );
             continue;
@@ -99,7 +110,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
             &time.to_string(),
             &text::bytes(seen.referenced as f64),
             &text::bytes(seen.resident as f64),
-            &text::duration(seen.cost.as_nanos() as f64),
+            &text::duration((clearing + seen.cost).as_nanos() as f64),
         ]);
     }
     let of =

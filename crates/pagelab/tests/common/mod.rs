@@ -151,6 +151,35 @@ impl Lab {
         self.begun.lock().unwrap().iter().any(|pid| name.starts_with(&format!("pagelab-{pid}-")))
     }
 
+    /// Asserts that there is none of these, nor a process of a run's, nor a journal.
+    pub fn nothing_is_left(&self, when: &str) {
+        assert_eq!(self.cgroups(), Vec::<PathBuf>::new(), "{when}: cgroups");
+        assert_eq!(self.swaps(), Vec::<String>::new(), "{when}: swaps");
+        assert_eq!(self.workers(), Vec::<u32>::new(), "{when}: workers");
+        assert_eq!(self.processes(), Vec::<String>::new(), "{when}: processes");
+        let noted = std::fs::read_dir(self.path("state")).into_iter().flatten().flatten();
+        let noted = noted.map(|entry| entry.file_name().into_string().unwrap());
+        let noted: Vec<String> = noted.filter(|name| !name.ends_with(".lock")).collect();
+        assert!(noted.is_empty(), "{when}: {noted:?}");
+    }
+
+    /// The processes of runs begun here.
+    pub fn processes(&self) -> Vec<String> {
+        let begun = self.begun.lock().unwrap();
+        let marks: Vec<Vec<u8>> =
+            begun.iter().map(|pid| format!("PAGELAB_RUN=pagelab-{pid}-").into()).collect();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
+            let marked = |variable: &[u8]| marks.iter().any(|mark| variable.starts_with(mark));
+            if environment.split(|&b| b == 0).any(marked) {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                found.push(String::from_utf8_lossy(&line).into_owned());
+            }
+        }
+        found
+    }
+
     /// The worker processes.
     pub fn workers(&self) -> Vec<u32> {
         let mark = self.folder.path().to_str().unwrap().as_bytes();

@@ -1,0 +1,172 @@
+//! What could not be undone: told once, then kept in the folder of the journals with why, and the command that
+//! undoes it by hand, until it is undone.
+//!
+//! Every start tries once more, without waiting and while the command goes on; but it writes no setting, which
+//! somebody may have chosen since.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::journal::{Line, boot, folder, lock_of_the_dead, steps};
+use super::recovery::is_own;
+use super::undo::Undo;
+
+/// What ends the name of a file of leftovers.
+pub(super) const EXTENSION: &str = "leftover";
+/// What ends the name of a journal that is not followed; nothing reads it again.
+pub(super) const REFUSED: &str = "refused";
+
+/// Something that could not be undone.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Leftover {
+    /// What it is.
+    pub what: String,
+    /// Why it is still there.
+    pub why: String,
+    /// The shell command that undoes it.
+    pub command: String,
+}
+
+/// What is left on this machine by this user's pagelabs. What was undone by hand meanwhile is not listed again.
+///
+/// # Errors
+/// When the folder of the journals cannot be read.
+pub fn list() -> io::Result<Vec<Leftover>> {
+    let folder = folder()?;
+    let mut found = Vec::new();
+    for (path, lines) in files(&folder)? {
+        let due: Vec<Line> = lines.into_iter().filter(is_due).collect();
+        found.extend(due.iter().map(|line| Leftover {
+            what: line.undo.words(),
+            why: line.why.clone().unwrap_or_default(),
+            command: line.undo.command(),
+        }));
+        write(&path, &due)?;
+    }
+    for path in named(&folder, REFUSED)? {
+        found.push(Leftover {
+            what: format!("journal {}", path.display()),
+            why: "not followed: it names what pagelab does not set up, or others could have written it"
+                .into(),
+            command: Undo::RemoveFile { path }.command(),
+        });
+    }
+    Ok(found)
+}
+
+/// What is said, once, of a step that failed.
+pub(super) fn sentence(line: &Line) -> String {
+    format!(
+        "could not be undone: {}: {}; by hand: {} (pagelab doctor --leftovers lists it until then)",
+        line.undo.words(),
+        line.why.as_deref().unwrap_or_default(),
+        line.undo.command()
+    )
+}
+
+/// Keeps the `failed` steps of the journal at `journal`.
+pub(super) fn keep(journal: &Path, failed: &[Line]) -> io::Result<()> {
+    if failed.is_empty() { Ok(()) } else { write(&journal.with_extension(EXTENSION), failed) }
+}
+
+/// Tries to undo what is left, without waiting for anything.
+pub(super) fn try_again(say: &dyn Fn(String)) {
+    let Ok(found) = folder().and_then(|folder| files(&folder)) else { return };
+    for (path, lines) in found {
+        let Some(_lock) = lock_of_the_dead(&path) else { continue };
+        let before = lines.len();
+        let left: Vec<Line> = lines
+            .into_iter()
+            .filter(|line| {
+                if !is_due(line) {
+                    return false;
+                }
+                if matches!(line.undo, Undo::Restore { .. }) || line.undo.check().is_err() {
+                    return true;
+                }
+                line.undo.end_processes();
+                match line.undo.perform(Duration::ZERO) {
+                    Ok(true) => {
+                        say(format!("removed what could not be removed before: {}", line.undo.words()))
+                    }
+                    Ok(false) => {}
+                    Err(_) => return true,
+                }
+                false
+            })
+            .collect();
+        if left.len() < before {
+            let _ = write(&path, &left);
+        }
+    }
+}
+
+/// Whether it is still to be undone.
+fn is_due(line: &Line) -> bool {
+    (line.boot == boot() || !line.undo.ends_with_the_kernel()) && line.undo.is_due()
+}
+
+/// The files of leftovers in `folder` and their lines.
+fn files(folder: &Path) -> io::Result<Vec<(PathBuf, Vec<Line>)>> {
+    let read = |path: PathBuf| fs::read_to_string(&path).ok().map(|text| (path, steps(&text)));
+    Ok(named(folder, EXTENSION)?.into_iter().filter(|path| is_own(path)).filter_map(read).collect())
+}
+
+fn named(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Makes `lines` all that the file holds; without lines it is removed.
+fn write(path: &Path, lines: &[Line]) -> io::Result<()> {
+    if lines.is_empty() {
+        return match fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        };
+    }
+    let mut text = String::new();
+    for line in lines {
+        text += &serde_json::to_string(line)?;
+        text.push('\n');
+    }
+    if fs::read_to_string(path).is_ok_and(|found| found == text) {
+        return Ok(());
+    }
+    let new = path.with_extension(format!("{EXTENSION}-{}", std::process::id()));
+    let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_data())?;
+    fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_kept_until_it_is_undone() {
+        let folder = tempfile::tempdir().unwrap();
+        let setting = folder.path().join("a setting");
+        fs::write(&setting, "1").unwrap();
+        let undo = Undo::Restore { path: setting.clone(), value: "0".into() };
+        let line = Line { why: Some("no".into()), ..Line::new(boot(), undo) };
+        assert!(sentence(&line).contains(&format!("echo 0 > '{}'", setting.display())));
+        let journal = folder.path().join("pagelab-1-0.journal");
+        keep(&journal, &[]).unwrap();
+        assert!(files(folder.path()).unwrap().is_empty());
+        keep(&journal, std::slice::from_ref(&line)).unwrap();
+        let [(path, lines)] = &files(folder.path()).unwrap()[..] else { panic!("one file") };
+        assert!(is_due(&lines[0]) && lines[0].why.as_deref() == Some("no"));
+        assert!(!is_due(&Line::new("before".into(), line.undo.clone())), "a reboot has undone it");
+        fs::write(&setting, "0\n").unwrap();
+        assert!(!is_due(&lines[0]));
+        write(path, &[]).unwrap();
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,190 @@
+//! Ctrl-C: whatever a command waits for or computes, it ends within a second, and once or often pressed, nothing
+//! is left behind.
+
+mod common;
+
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use common::Lab;
+use pagelab_testing::{KERNELS, LIMITS, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        waits_end;
+        computations_end;
+        loads_end_and_leave_nothing: LIMITS;
+        machines_end: KERNELS;
+    })
+}
+
+/// What is measured is pagelab and not the machine's other load: the quickest of so many.
+const ATTEMPTS: u32 = 3;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Waits for nobody that comes.
+const WAITS: &[&str] = &[
+    "wss SELF --interval 1000",
+    "wss SELF --interval 0.05 --count 1000000",
+    "record --interval 1000",
+    "record --interval 0.01",
+    "export --listen 127.0.0.1:0",
+    "clock serve 127.0.0.1:0",
+    "doctor",
+    "doctor --watch 1000",
+    "vmstat 1000",
+    "iostat 1000",
+    "stat vmstat 1000",
+    "prstat 1000",
+    "prstat -m 0.05",
+    "mrc FIFO",
+    "replay FIFO --memory 10%",
+    "wss FIFO",
+    "run mapanon --on model:lru --pages 64 --references 100 --pattern trace:FIFO --report none",
+    "run forkstorm --script FIFO --memory none --report none",
+    "run mapanon --on model:lru --pages 64 --references 100 --report FIFO",
+    "run clock --reference SILENT --report none",
+    // The notebook is somebody else's for as long as the test lasts.
+    "--notebook LOCKED run mapanon --on model:lru --pages 64 --references 100 --report none",
+    "--notebook LOCKED record --interval 1000",
+];
+
+/// Computes for long, with nothing set up.
+const COMPUTATIONS: &[&str] = &[
+    "mrc uniform --pages 3000000 --references 30000000",
+    "mrc smooth-sin-random --pages 1000000 --references 20000000 --policy opt --policy arc",
+    "mrc zipf:0.9 --pages 3000000 --references 4000000000 --sample 0.01",
+    "replay uniform --pages 1000000 --references 20000000 --on lru --on linux-lru --on linux-mglru --memory 10%",
+    "wss uniform --pages 3000000 --references 30000000",
+    "run mapanon --on model:opt --pages 1000000 --references 20000000 --report none",
+    "run mapanon --on model:linux-mglru --pages 1000000 --references 30000000 --memory 1G --report none",
+    "run vmtest --on model:sun4c-sunos403 --repeat 1000 --report none",
+    "reproduce irlam-1990",
+];
+
+/// Loads this machine, under a limit and without one.
+const LOADS: &[&str] = &[
+    "run mapanon --pages 12288 --references 2000000000 --pattern uniform --memory 32M --report none",
+    "run mapanon --pages 12288 --references 20000000 --pattern uniform --memory 32M --swap zram --report none",
+    "run mapfile --pages 12288 --references 20000000 --memory 32M --report none",
+    "run vmtest --seconds 100 --memory 32M --report none",
+    "run forkstorm --forks 100000000 --memory none --report none",
+    "run forkstorm --script /dev/zero --report none",
+    "run forkstorm --script /dev/zero --memory none --report none",
+    "run faultscale --seconds 100 --memory none --report none",
+    "run fileread --seconds 100 --memory 32M --report none",
+    "run seqread --seconds 100 --memory 32M --report none",
+    "run clock --steps 1000 --memory none --report none",
+    "run command --report none -- sleep 1000",
+    "run command --memory none --report none -- setsid sleep 1000",
+    "run command --sweep-memory 32M..64M --report none -- sleep 1000",
+    "run --report none",
+    "reproduce --on host",
+];
+
+const MACHINES: &[&str] = &[
+    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:KERNEL,accel=tcg",
+    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:KERNEL,accel=tcg,append=rdinit=/nothing",
+];
+
+fn waits_end() {
+    each(WAITS, &[(400, false)]);
+}
+
+fn computations_end() {
+    each(COMPUTATIONS, &[(700, false)]);
+}
+
+fn loads_end_and_leave_nothing() {
+    each(LOADS, &[(60, true), (900, false), (1100, true)]);
+}
+
+fn machines_end() {
+    each(MACHINES, &[(300, true), (2500, false)]);
+}
+
+/// Each command, interrupted after these times in milliseconds, once or often.
+fn each(commands: &[&str], moments: &[(u64, bool)]) {
+    let mut late = Vec::new();
+    for command in commands {
+        for &(wait, often) in moments {
+            let took = (0..ATTEMPTS).map(|_| interrupted(command, wait, often));
+            let mut least = Duration::MAX;
+            for took in took {
+                least = least.min(took);
+                if least < SECOND {
+                    break;
+                }
+            }
+            if least >= SECOND {
+                late.push(format!("{command} ({wait} ms, often: {often}): {least:?}"));
+            }
+        }
+    }
+    assert!(late.is_empty(), "{late:#?}");
+}
+
+/// How long the command goes on when it is interrupted after `wait` ms. Nothing of it is left then.
+fn interrupted(command: &str, wait: u64, often: bool) -> Duration {
+    let lab = Lab::new();
+    let (words, _held) = filled(&lab, command);
+    let mut child = lab.begin(&words, Stdio::null());
+    std::thread::sleep(Duration::from_millis(wait));
+    if let Some(status) = child.try_wait().unwrap() {
+        let output = child.wait_with_output().unwrap();
+        panic!("{command}: ended by itself with {status}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let begun = Instant::now();
+    signal(&child);
+    let mut more = if often { 3 } else { 0 };
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        if more > 0 {
+            signal(&child);
+            more -= 1;
+        }
+        if begun.elapsed() > Duration::from_secs(20) {
+            let _ = child.kill();
+        }
+    };
+    let took = begun.elapsed();
+    // Those that say something in the end are successful, the others say 130 as shells do.
+    let ended = status.success() || status.code() == Some(130) || status.signal() == Some(2);
+    assert!(ended, "{command}: {status} {:?}", child.wait_with_output());
+    lab.nothing_is_left(command);
+    took
+}
+
+/// The command with what the test gives it, and what is to be held until it has ended.
+fn filled(lab: &Lab, command: &str) -> (String, (TcpListener, Option<rusqlite::Connection>)) {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    if command.contains("FIFO") {
+        assert!(Command::new("mkfifo").arg(lab.path("fifo")).status().unwrap().success());
+    }
+    let held = command.contains("LOCKED").then(|| {
+        lab.ok("--notebook locked.db run mapanon --on model:lru --pages 8 --references 20 --report none");
+        let notebook = rusqlite::Connection::open(lab.path("locked.db")).unwrap();
+        notebook.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        notebook
+    });
+    let kernel =
+        pagelab_testing::kernels().first().map_or_else(String::new, |path| path.display().to_string());
+    let words = command
+        .replace("SELF", &std::process::id().to_string())
+        .replace("FIFO", "fifo")
+        .replace("LOCKED", "locked.db")
+        .replace("SILENT", &silent.local_addr().unwrap().to_string())
+        .replace("KERNEL", &kernel);
+    (words, (silent, held))
+}
+
+fn signal(child: &Child) {
+    // It may have ended already.
+    let id = child.id().to_string();
+    let _ = Command::new("kill").args(["-INT", &id]).stderr(Stdio::null()).status();
+}

@@ -1,0 +1,166 @@
+//! The kernel's settings during a run: what is asked for is in force and read back, all that was changed is put
+//! back, and what cannot be put back is refused, or told once and kept.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Lab, joined};
+use pagelab_testing::{LIMITS, ROOT, run_in_turn, tests};
+
+fn main() -> ExitCode {
+    // They look at the machine's own settings: one at a time.
+    run_in_turn(tests! {
+        both_of_a_pair_are_put_back: LIMITS;
+        a_kill_puts_both_of_a_pair_back: LIMITS;
+        two_settings_of_one_pair_are_refused: LIMITS;
+        a_value_that_the_kernel_does_not_take_changes_nothing: LIMITS;
+        a_value_that_the_kernel_takes_otherwise_is_refused: LIMITS;
+        what_cannot_be_put_back_is_refused: LIMITS;
+        what_could_not_be_put_back_is_told_once_and_kept: ROOT;
+    })
+}
+
+const BYTES: &str = "/proc/sys/vm/dirty_bytes";
+const RATIO: &str = "/proc/sys/vm/dirty_ratio";
+const SHORT: &str = "run mapanon --pages 512 --references 2000 --memory 32M --report none -q";
+
+fn held(path: &str) -> String {
+    fs::read_to_string(path).unwrap().trim().to_owned()
+}
+
+/// The pairs of which one is 0.
+fn pairs() -> Vec<[String; 2]> {
+    let names = [
+        ["dirty_bytes", "dirty_ratio"],
+        ["dirty_background_bytes", "dirty_background_ratio"],
+        ["overcommit_kbytes", "overcommit_ratio"],
+    ];
+    names.iter().map(|pair| pair.map(|name| held(&format!("/proc/sys/vm/{name}")))).collect()
+}
+
+/// No journal, and nothing kept of one.
+fn nothing_noted(lab: &Lab, when: &str) {
+    let names =
+        fs::read_dir(lab.path("state")).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
+    let names: Vec<String> = names.filter(|name| !name.ends_with(".lock")).collect();
+    assert!(names.is_empty(), "{when}: {names:?}");
+    assert!(lab.ok("doctor --leftovers").contains("Nothing is left"), "{when}");
+}
+
+fn both_of_a_pair_are_put_back() {
+    let before = pairs();
+    let lab = Lab::new();
+    for (file, value) in [
+        (BYTES, "268435456"),
+        (RATIO, "17"),
+        ("/proc/sys/vm/dirty_background_bytes", "134217728"),
+        ("/proc/sys/vm/dirty_background_ratio", "7"),
+        ("/proc/sys/vm/overcommit_kbytes", "1000000"),
+        ("/proc/sys/vm/overcommit_ratio", "49"),
+    ] {
+        let result = lab.json(&format!("{SHORT} --json --set {file}={value}"));
+        let environment = &result["result"]["runs"][0]["repetitions"][0]["environment"];
+        assert_eq!(environment[format!("set {file}")], value, "it was in force");
+        assert_eq!(pairs(), before, "after {file}");
+        nothing_noted(&lab, file);
+    }
+}
+
+fn a_kill_puts_both_of_a_pair_back() {
+    let before = pairs();
+    let lab = Lab::new();
+    let line = "run mapanon --pages 512 --references 30000000 --memory 32M --report none -q";
+    let mut child = lab.begin(&format!("{line} --set {BYTES}=268435456"), Stdio::null());
+    let started = Instant::now();
+    while held(BYTES) != "268435456" {
+        assert!(started.elapsed() < Duration::from_secs(20), "it is never set");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(pairs(), before);
+    let output = lab.output("patterns");
+    assert_eq!(pairs(), before, "{output:?}");
+    nothing_noted(&lab, "after the next start");
+}
+
+fn two_settings_of_one_pair_are_refused() {
+    let before = pairs();
+    let lab = Lab::new();
+    let error = joined(&lab.fails(&format!("{SHORT} --set {BYTES}=268435456 --set {RATIO}=17"), 3));
+    assert!(error.contains("another of the settings has changed it"), "{error}");
+    assert_eq!(pairs(), before);
+    nothing_noted(&lab, "after a refusal");
+}
+
+fn a_value_that_the_kernel_does_not_take_changes_nothing() {
+    let before = pairs();
+    let lab = Lab::new();
+    for wrong in [format!("{RATIO}=999"), format!("{RATIO}=x"), format!("{BYTES}=1")] {
+        let error = joined(&lab.fails(&format!("{SHORT} --set {wrong}"), 3));
+        assert!(error.contains("cannot be set to"), "{wrong}: {error}");
+        assert_eq!(pairs(), before, "{wrong}");
+        nothing_noted(&lab, &wrong);
+    }
+}
+
+fn a_value_that_the_kernel_takes_otherwise_is_refused() {
+    // Counted in pages: the kernel rounds down to whole ones.
+    let file = "/sys/block/loop0/queue/read_ahead_kb";
+    if !fs::exists(file).unwrap() {
+        return;
+    }
+    let before = held(file);
+    let lab = Lab::new();
+    let error = joined(&lab.fails(&format!("{SHORT} --set {file}=130"), 3));
+    assert!(error.contains("was set to 130 and holds 128"), "{error}");
+    assert_eq!(held(file), before);
+    nothing_noted(&lab, "after a refusal");
+}
+
+fn what_cannot_be_put_back_is_refused() {
+    let tainted = held("/proc/sys/kernel/tainted");
+    let lab = Lab::new();
+    for one_way in [
+        "/proc/sys/kernel/tainted=512",
+        "/proc/sys/kernel/modules_disabled=1",
+        "/proc/sys/vm/drop_caches=1",
+        "/sys/class/zram-control/hot_add=1",
+        "/sys/power/state=disk",
+    ] {
+        let error = joined(&lab.fails(&format!("{SHORT} --set {one_way}"), 2));
+        assert!(error.contains("cannot put") && error.contains("back"), "{one_way}: {error}");
+    }
+    assert_eq!(held("/proc/sys/kernel/tainted"), tainted);
+}
+
+fn what_could_not_be_put_back_is_told_once_and_kept() {
+    let lab = Lab::new();
+    let state = lab.path("state");
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+    let boot = held("/proc/sys/kernel/random/boot_id");
+    let line = format!(
+        "{{\"boot\":\"{boot}\",\"undo\":\"restore\",\"path\":\"/proc/sys/kernel/ostype\",\"value\":\"a b\"}}\n"
+    );
+    fs::write(state.join("pagelab-1-0.journal"), line).unwrap();
+    let said = joined(&String::from_utf8(lab.output("patterns").stderr).unwrap());
+    assert!(said.contains("could not be undone") && said.contains("doctor --leftovers"), "{said}");
+    for _ in 0..3 {
+        let started = Instant::now();
+        let output = lab.output("patterns");
+        assert!(output.stderr.is_empty() && started.elapsed() < Duration::from_secs(1), "{output:?}");
+    }
+    let listed = lab.ok("doctor --leftovers");
+    assert!(listed.contains("\n  echo 'a b' > /proc/sys/kernel/ostype\n"), "{listed}");
+    assert_eq!(lab.json("doctor --leftovers --json")["leftovers"].as_array().unwrap().len(), 1);
+    // What was undone by hand, here by a reboot, is not listed again.
+    let kept = state.join("pagelab-1-0.leftover");
+    let text = fs::read_to_string(&kept).unwrap();
+    fs::write(&kept, text.replace(&boot, "another")).unwrap();
+    assert!(lab.ok("doctor --leftovers").contains("Nothing is left") && !kept.exists());
+}
