@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run build test test-setup setup lint bench dist aarch64 install clean
+.PHONY: help run build test test-setup setup lint torture fuzz bench dist aarch64 install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,13 @@ lint: ## formatting, clippy, the links of the documentation, the dependencies' l
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --locked
 	@scripts/deny
+
+torture: build ## half an hour of kills, full disks and spoiled files against the release build (root; TORTURE_SECONDS)
+	$(CARGO) run --release --locked -p pagelab-testing --bin torture
+
+fuzz: ## every reader of files against spoiled ones, FUZZ_SECONDS each (60)
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(CARGO) test --workspace --locked --test fuzz -- --nocapture
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(CARGO) test --workspace --locked --bin pagelab no_words -- --nocapture
 
 bench: setup ## the benchmarks (method and figures: docs/performance.md)
 	$(CARGO) bench --workspace --locked

@@ -5,14 +5,20 @@
 //! in order), or with no page of the file in memory; only misses after that count. A frame count
 //! is taken from the run: the most pages of the mapping that were present at any snapshot, which is
 //! what the limit really leaves after page tables and whatever else it pays for.
+//!
+//! OPT needs the whole stream: of a run with more than [`LONGEST`] references there is no regret, for a notebook
+//! comes from anywhere, and what it says must not decide how much memory is taken.
 
 use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Experiment, Paging};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::policy::opt::NextUse;
-use pagelab_reference::PatternError;
+use pagelab_reference::{Pattern, PatternError};
 
 use crate::stats::median;
+
+/// The most references, those of the population and the warm-up among them: 12 bytes each while it is computed.
+pub const LONGEST: u64 = 1 << 26;
 
 /// Major faults of a kernel beside LRU's and OPT's misses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +59,14 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
     else {
         return Ok(None);
     };
-    if kernel == 0.0 || present < 1.0 {
+    // Of a trace only a file: anything else was not there for long, or never ends.
+    if matches!(&paging.pattern, Pattern::Trace(path) if !path.is_file()) {
+        return Ok(None);
+    }
+    if kernel == 0.0
+        || present < 1.0
+        || paging.references.saturating_add(paging.pages.saturating_mul(3)) > LONGEST
+    {
         return Ok(None);
     }
     let frames = present as u32;
@@ -67,13 +80,15 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
 /// # Errors
 /// When the stream cannot be had.
 pub fn misses(paging: &Paging, populated: bool, frames: u32) -> Result<(u64, u64), PatternError> {
-    let stream = paging.pattern.stream(paging.pages, paging.references, paging.seed)?;
-    let mut all: Vec<u32> = paging.opening(stream.pages(), populated).collect();
+    let mut blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {})?;
+    let pages = blocks.pages();
+    let mut all: Vec<u32> = paging.opening(pages, populated).collect();
     let begin = all.len();
-    all.extend_from_slice(stream.references());
-    let future = NextUse::of(stream.pages(), &all);
+    all.extend_from_slice(blocks.next(paging.references as usize)?);
+    drop(blocks);
+    let future = NextUse::of(pages, &all);
     let misses = |kind: PolicyKind| {
-        let mut policy = kind.build(stream.pages(), frames.max(1), Some(&future));
+        let mut policy = kind.build(pages, frames.max(1), Some(&future));
         let mut missed = 0;
         for (n, &page) in all.iter().enumerate() {
             missed += u64::from(!policy.reference(page) && n >= begin);
@@ -98,6 +113,17 @@ mod tests {
         // A file begins cold: three misses with room for all, and the warm-up takes them.
         assert_eq!(misses(&paging, false, 3).unwrap(), (3, 3));
         assert_eq!(misses(&Paging { warm: true, ..paging }, false, 3).unwrap(), (0, 0));
+    }
+
+    #[test]
+    fn a_stream_that_no_memory_holds_has_none() {
+        let huge = Paging { pages: u64::MAX, references: u64::MAX, ..Paging::default() };
+        let device = Paging { pattern: Pattern::Trace("/dev/zero".into()), ..Paging::default() };
+        for paging in [huge, device] {
+            let figures: crate::test_runs::Figures = &[("faults.major", &[5.0]), ("pages.present", &[7.0])];
+            let run = crate::test_runs::run("x", Experiment::Mapanon(paging), "host", figures);
+            assert_eq!(of_run(&run).unwrap(), None);
+        }
     }
 
     #[test]

@@ -32,6 +32,12 @@ impl<'a> Group<'a> {
         self.number("memory.current").or_else(|| self.number("memory.usage_in_bytes"))
     }
 
+    /// The most that was ever charged to it, bytes. What a processor tries to charge is charged for a moment also
+    /// where that is refused, so that [`Group::charged`] may be above the limit; this counts what was granted.
+    pub(crate) fn charged_peak(self) -> Option<u64> {
+        self.number("memory.peak").or_else(|| self.number("memory.max_usage_in_bytes"))
+    }
+
     /// Processes that the kernel has killed in it because memory ran out.
     pub(crate) fn kills(self) -> u64 {
         let found = self.text("memory.events").or_else(|| self.text("memory.oom_control"));
@@ -70,6 +76,8 @@ mod tests {
         let group = Group::new(folder.path());
         assert_eq!((group.charged(), group.kills(), group.had_swap_left()), (None, 0, None));
         put("memory.usage_in_bytes", "4096\n");
+        put("memory.max_usage_in_bytes", "5000\n");
+        assert_eq!(group.charged_peak(), Some(5000));
         put("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
         put("memory.memsw.max_usage_in_bytes", "100\n");
         put("memory.memsw.limit_in_bytes", "101\n");

@@ -13,7 +13,7 @@ use pagelab_experiment::{
 use pagelab_reference::Pattern;
 use rustix::fs::{Access, access};
 
-use crate::confine::{self, cgroup, guard, settings, swap, zram};
+use crate::confine::{self, cgroup, guard, settings, swap, sysctl, zram};
 use crate::host::Host;
 use crate::perf;
 use crate::region::page_size;
@@ -215,7 +215,7 @@ fn here(key: &str, value: &str) -> Result<(), Dishonoured> {
 }
 
 fn writable(path: &str) -> Result<(), Dishonoured> {
-    if let Err(error) = settings::read(Path::new(path)) {
+    if let Err(error) = sysctl::read(Path::new(path)) {
         return Err((format!("cannot set it: {}", error.what), "leave it out on this kernel".to_owned()));
     }
     match access(path, Access::WRITE_OK) {
@@ -259,7 +259,7 @@ fn swap_bytes(setting: &Setting, anonymous: u64, page: u64) -> u64 {
 fn describe(settled: &mut Settled) {
     settled.also("memory", "none", Origin::Target);
     settled.also("swap", "machine", Origin::Target);
-    let present = |path: &str| settings::read(Path::new(path)).ok();
+    let present = |path: &str| sysctl::read(Path::new(path)).ok();
     match &settled.experiment {
         // Base pages, whatever the machine has: the experiment advises against huge ones.
         Experiment::Mapanon(_) => settled.also("thp", "never", Origin::Default),
@@ -274,14 +274,20 @@ fn describe(settled: &mut Settled) {
     }
 }
 
-/// Bytes that the harness takes beside the load: the stream, the page maps, the counts.
+/// Bytes that pagelab takes beside the load: the harness, what makes the stream and a part of it, page maps and
+/// counts in the worker, on their way and as they are kept.
 fn buffers(experiment: &Experiment) -> u64 {
     match experiment {
         Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
-            const LOOKS: u64 = 16;
-            let stream = paging.references.saturating_mul(4);
-            let maps = paging.pages.saturating_mul(8 + 2 * LOOKS);
-            HARNESS.saturating_add(stream).saturating_add(maps)
+            /// Counts, their copy in a map, its sets and the map as it is packed, on both sides.
+            const A_PAGE: u64 = 128;
+            /// The maps of a run as the notebook gives them back, which it bounds.
+            const MAPS: u64 = 16 * 16;
+            const READ_BACK: u64 = 1 << 30;
+            HARNESS
+                .saturating_add(crate::paging::stream_bytes(paging))
+                .saturating_add(paging.pages.saturating_mul(A_PAGE))
+                .saturating_add(paging.pages.saturating_mul(MAPS).min(READ_BACK))
         }
         // The order of the chain: four bytes for each cache line.
         Experiment::Latency(latency) => {
@@ -372,8 +378,8 @@ fn changes(setting: &Setting, swap: u64, need: Footprint, device: Option<&Path>)
     let files = files.into_iter().flatten();
     let others = setting.set.iter().map(|file| (file.path.clone(), file.value.clone()));
     for (path, value) in files.chain(others) {
-        let held = |path: &Path| settings::read(path).unwrap_or_default();
-        let other = settings::counterpart(Path::new(&path)).map_or_else(String::new, |other| {
+        let held = |path: &Path| sysctl::read(path).unwrap_or_default();
+        let other = sysctl::counterpart(Path::new(&path)).map_or_else(String::new, |other| {
             format!("; {}, now {}, becomes 0", other.display(), held(&other))
         });
         list.push(format!("{path} = {value} (now {}{other})", held(Path::new(&path))));

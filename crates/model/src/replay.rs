@@ -14,6 +14,12 @@ const CHUNK: usize = 1 << 19;
 /// Bytes of tables that may be alive at once; beyond that the stream is passed over again.
 const BUDGET: u64 = 512 << 20;
 
+/// The most bytes a page that the tables of a policy or a system take.
+pub const A_PAGE: u64 = 64;
+
+/// Bytes a reference that the future takes while it is read.
+pub const FUTURE: u64 = 5;
+
 /// What a policy made of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {

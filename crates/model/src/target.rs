@@ -17,7 +17,8 @@ use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
 };
-use pagelab_reference::Stream;
+use pagelab_reference::room::can_be_had;
+use pagelab_reference::{Blocks, PatternError};
 
 use crate::paging::machine::Tally;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
@@ -257,13 +258,26 @@ impl PagingModel {
         )
     }
 
-    /// Bytes that a performance takes: the stream twice where the populating sweep precedes it, the tables of
-    /// the policy or the machine, counts and page maps.
+    /// Bytes that a performance takes: the tables of the policy or the machine, counts and page maps, what makes
+    /// the stream and a block of it; where the future is needed, all references twice.
     fn memory(&self, paging: &Paging) -> u64 {
-        const A_REFERENCE: u64 = 4 + 4 + 4;
-        const A_PAGE: u64 = 64 + 16 * SNAPSHOTS as u64;
-        let references = paging.references.saturating_add(paging.pages.saturating_mul(3));
-        references.saturating_mul(A_REFERENCE).saturating_add(paging.pages.saturating_mul(A_PAGE))
+        /// Tables, the counts and their copy in a page map, its sets; and the maps as they are packed and kept.
+        const A_PAGE: u64 = 64 + 16 + 16 + 32;
+        /// The maps of a run as the notebook gives them back, which it bounds.
+        const MAPS: u64 = 16 * SNAPSHOTS as u64;
+        const READ_BACK: u64 = 1 << 30;
+        let future = match &self.pager {
+            Pager::Policy(kind) if kind.needs_future() => {
+                paging.references.saturating_add(paging.pages.saturating_mul(3)).saturating_mul(4 + 4 + 1)
+            }
+            _ => 0,
+        };
+        let made = paging.pattern.memory(paging.pages, paging.references);
+        (paging.pages.saturating_mul(A_PAGE))
+            .saturating_add(paging.pages.saturating_mul(MAPS).min(READ_BACK))
+            .saturating_add(future)
+            .saturating_add(made)
+            .saturating_add(4 * BLOCK as u64)
     }
 
     fn frames(&self, setting: &Setting, pages: u32) -> u32 {
@@ -280,11 +294,17 @@ impl PagingModel {
     ) -> Result<(), Failure> {
         let populated = matches!(experiment, Experiment::Mapanon(_));
         let paging = paging(experiment).ok_or_else(|| self.unmodelled(experiment))?;
-        let stream = paging
-            .pattern
-            .stream(paging.pages, paging.references, paging.seed)
-            .map_err(|e| Failure::parameters("the reference stream", &e))?;
-        let frames = self.frames(setting, stream.pages());
+        let bytes = self.memory(paging);
+        if !can_be_had(bytes) {
+            let what = format!("there is no memory for the {bytes} bytes of the model");
+            return Err(Failure::refused(what, "use fewer pages, or fewer references"));
+        }
+        let stream = || {
+            let blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {});
+            blocks.map_err(unmade)
+        };
+        let pages = u32::try_from(paging.pages).expect("a plan has no more");
+        let frames = self.frames(setting, pages);
         recorder.observe(Observation::Environment(self.environment(frames)))?;
         note(
             recorder,
@@ -298,26 +318,28 @@ impl PagingModel {
         match &self.pager {
             Pager::Policy(kind) => {
                 // The populating sweep is part of what OPT must foresee.
-                let opening = paging.opening(stream.pages(), populated);
-                let all: Vec<u32> = opening.chain(stream.references().iter().copied()).collect();
-                let future = kind.needs_future().then(|| NextUse::of(stream.pages(), &all));
-                let mut policy = kind.build(stream.pages(), frames, future.as_ref());
+                // The stream is made once more then, as it was.
+                let future = match kind.needs_future() {
+                    true => Some(future(paging.opening(pages, populated), stream()?, recorder)?),
+                    false => None,
+                };
+                let mut policy = kind.build(pages, frames, future.as_ref());
                 let mut player = PolicyPlayer {
-                    pages: stream.pages(),
+                    pages,
                     populated,
                     policy: policy.as_mut(),
                     costs: self.costs,
                     time: 0,
                     tally: Tally::default(),
                 };
-                play(&mut player, &stream, paging, populated, recorder)
+                play(&mut player, stream()?, paging, populated, recorder)
             }
             Pager::System(kind) => {
-                let machine = Machine::new(stream.pages(), frames, self.costs, kind.read_ahead);
-                let mut system = kind.build(stream.pages(), frames);
+                let machine = Machine::new(pages, frames, self.costs, kind.read_ahead);
+                let mut system = kind.build(pages, frames);
                 let mut player =
                     SystemPlayer { machine, system: system.as_mut(), before: Tally::default(), start: 0 };
-                play(&mut player, &stream, paging, populated, recorder)
+                play(&mut player, stream()?, paging, populated, recorder)
             }
         }
     }
@@ -475,26 +497,57 @@ impl Player for SystemPlayer<'_> {
     }
 }
 
+/// References made at a time, and between two looks whether to go on.
+const BLOCK: usize = 1 << 16;
+
+/// A stream that cannot be made.
+fn unmade(error: PatternError) -> Failure {
+    match error {
+        PatternError::Memory(_) => Failure::refused(error.to_string(), "make room, or use another pattern"),
+        error => Failure::parameters("the reference stream", &error),
+    }
+}
+
+/// What OPT foresees: the opening, which is part of it, and the whole stream.
+fn future(
+    opening: impl Iterator<Item = u32>,
+    mut blocks: Blocks,
+    recorder: &mut dyn Recorder,
+) -> Result<NextUse, Failure> {
+    let mut all: Vec<u32> = opening.collect();
+    all.reserve_exact(blocks.left() as usize);
+    while blocks.left() > 0 {
+        all.extend_from_slice(blocks.next(BLOCK).map_err(unmade)?);
+        if recorder.interrupted() {
+            return Err(Failure::interrupted());
+        }
+    }
+    Ok(NextUse::of(blocks.pages(), &all))
+}
+
 /// Populates, plays the stream, and observes.
 fn play(
     player: &mut dyn Player,
-    stream: &Stream,
+    mut blocks: Blocks,
     paging: &Paging,
     populated: bool,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     let fail = |e: OutOfMemory| Failure::out_of_memory(u64::from(e.frames) * PAGE_SIZE).because(&e);
-    for page in paging.opening(stream.pages(), populated) {
+    for (n, page) in paging.opening(blocks.pages(), populated).enumerate() {
         player.populate(page).map_err(fail)?;
+        if n % BLOCK == 0 && recorder.interrupted() {
+            return Err(Failure::interrupted());
+        }
     }
     player.begin();
     let write = paging.touch == Touch::Write;
     let mut kinds = KINDS.map(|_| Distribution::new());
     let mut windows = Windows::new();
-    let mut count = vec![0u32; stream.pages() as usize];
-    let mut last = vec![0u32; stream.pages() as usize];
+    let mut count = vec![0u32; blocks.pages() as usize];
+    let mut last = vec![0u32; blocks.pages() as usize];
     let mut most_present = player.present();
-    let total = stream.len();
+    let total = blocks.left() as usize;
     snapshot(player, 0, &count, &last, recorder)?;
     let mut snapshots = 1;
     let mut done = 0;
@@ -502,13 +555,19 @@ fn play(
         let end = total * window / WINDOW_COUNT.min(total);
         let before = (player.tally(), player.time());
         let mut worst = 0;
-        for &page in &stream.references()[done..end] {
-            let access = player.reference(page, write).map_err(fail)?;
-            worst = worst.max(access.time);
-            kinds[access.met as usize].record(access.time);
-            done += 1;
-            count[page as usize] += 1;
-            last[page as usize] = done as u32;
+        while done < end {
+            for &page in blocks.next(BLOCK.min(end - done)).map_err(unmade)? {
+                let access = player.reference(page, write).map_err(fail)?;
+                worst = worst.max(access.time);
+                kinds[access.met as usize].record(access.time);
+                done += 1;
+                count[page as usize] += 1;
+                last[page as usize] = done as u32;
+            }
+            recorder.progress("references", done as u64, total as u64);
+            if recorder.interrupted() {
+                return Err(Failure::interrupted());
+            }
         }
         let present = player.present();
         most_present = most_present.max(present);
@@ -528,10 +587,6 @@ fn play(
             snapshot(player, done as u64, &count, &last, recorder)?;
             snapshots += 1;
         }
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
-        recorder.progress("references", done as u64, total as u64);
     }
     recorder.observe(Observation::Table(windows.table()))?;
     let kinds = std::array::from_fn(|kind| kinds[kind].histogram(KINDS[kind]));
@@ -601,6 +656,7 @@ mod tests {
     use pagelab_experiment::catalogue::WINDOWS;
     use pagelab_experiment::observation::Values;
     use pagelab_experiment::{Observations, RecorderError};
+    use pagelab_reference::Stream;
 
     #[derive(Default)]
     struct Keeper(Observations);

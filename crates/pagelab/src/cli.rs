@@ -112,3 +112,61 @@ pub enum Command {
     #[command(name = "man")]
     Manual(manual::Arguments),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use pagelab_testing::fuzz;
+
+    /// Every word of the grammar: commands, options, possible values.
+    fn words(command: &clap::Command, list: &mut Vec<Vec<u8>>) {
+        list.push(command.get_name().into());
+        for argument in command.get_arguments() {
+            let long = argument.get_long().map(|long| format!("--{long}").into_bytes());
+            list.extend(long);
+            list.extend(argument.get_possible_values().iter().map(|value| value.get_name().into()));
+        }
+        command.get_subcommands().for_each(|command| words(command, list));
+    }
+
+    #[test]
+    fn no_words_make_the_grammar_panic() {
+        let mut command = Cli::command();
+        command.build();
+        let mut grammar = Vec::new();
+        words(&command, &mut grammar);
+        for value in [
+            "host,memory=64M,swap=zram",
+            "kernel:/x,append=\"a b\"",
+            "model:2q:kin=0.5,frames=10",
+            "/proc/sys/vm/swappiness=1",
+            "10%,64M,400p",
+            "1M..4M:3",
+            "zipf:0.9",
+            "trace:x",
+            "vmstat:0:vm:/^pg/",
+            "18446744073709551616",
+            "-0",
+            "1e999",
+            "@1",
+            "--",
+        ] {
+            grammar.push(value.into());
+        }
+        // Some words make a line, an input; what is spoiled is the line.
+        let lines: Vec<Vec<u8>> = (0..grammar.len() * 4)
+            .map(|n| {
+                let word = |k: usize| &grammar[(n * 31 + k * k * 17) % grammar.len()][..];
+                let name = command.get_subcommands().nth(n % 29).map_or("run", |command| command.get_name());
+                let mut line = name.as_bytes().to_vec();
+                (1..=n % 6).for_each(|k| line.extend([b"\n", word(k)].concat()));
+                line
+            })
+            .collect();
+        fuzz::fuzz("arguments", &lines, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let _ = Cli::try_parse_from(std::iter::once("pagelab").chain(text.split('\n')));
+        });
+    }
+}

@@ -17,6 +17,7 @@ use pagelab_reference::trace::{self, Densifier, Options, Reading, Refused, Trace
 use crate::failure::CommandError;
 use crate::interrupt::Interrupt;
 use crate::progress::Work;
+use crate::stream::{Cost, NUMBERING};
 
 /// Decoded batches, and numbered pieces, that may wait.
 const AHEAD: usize = 4;
@@ -201,17 +202,25 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Reads a trace and gives it to all consumers, on every core.
+/// Reads a trace and gives it to all consumers, on every core; together they take `cost`.
 ///
 /// # Errors
-/// When the trace cannot be read or has too many pages, or the user interrupts.
-pub fn feed(path: &Path, options: &Options, consumers: Vec<&mut dyn Consumer>, quiet: bool) -> Result<Read> {
+/// When the trace cannot be read or has too many pages, the consumers would take too much memory, or the user
+/// interrupts.
+pub fn feed(
+    path: &Path,
+    options: &Options,
+    cost: &Cost,
+    consumers: Vec<&mut dyn Consumer>,
+    quiet: bool,
+) -> Result<Read> {
     let interrupt = listen()?;
     let work = Work::new("reading the trace", quiet);
     let workers = super::spread::cores().min(consumers.len());
     let shared = Shared::new(consumers, interrupt);
     let mut densifier = Densifier::default();
     let mut references = 0;
+    let mut room = Room::new(path, cost);
     let reading = std::thread::scope(|scope| {
         let _end_all = EndAll(&shared);
         for _ in 0..workers {
@@ -226,6 +235,7 @@ pub fn feed(path: &Path, options: &Options, consumers: Vec<&mut dyn Consumer>, q
         };
         let reading = decoded(path, options, &work, &shared.interrupt, |batch| {
             densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))?;
+            room.look(densifier.pages(), 0)?;
             if list.len() >= PIECE { publish(&mut list, densifier.pages()) } else { Ok(()) }
         });
         let last = reading.and_then(|reading| publish(&mut list, densifier.pages()).map(|()| reading));
@@ -239,19 +249,49 @@ pub fn feed(path: &Path, options: &Options, consumers: Vec<&mut dyn Consumer>, q
     Ok(Read { references, pages: densifier.pages(), reading })
 }
 
-/// Reads a whole trace into memory, numbered here while it is decoded on a thread of its own.
+/// Reads a whole trace into memory, numbered here while it is decoded on a thread of its own; what it is read for takes
+/// `cost`.
 ///
 /// # Errors
 /// As [`feed`].
-pub fn load(path: &Path, options: &Options, quiet: bool) -> Result<Trace> {
+pub fn load(path: &Path, options: &Options, cost: &Cost, quiet: bool) -> Result<Trace> {
     let work = Work::new("reading the trace", quiet);
     let mut densifier = Densifier::default();
     let mut list: Vec<u32> = Vec::new();
+    let mut room = Room::new(path, cost);
     let reading = decoded(path, options, &work, &listen()?, |batch| {
+        room.look(densifier.pages(), list.len())?;
         densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))
     })?;
     list.shrink_to_fit();
     Ok(Trace { stream: Stream::new(densifier.pages(), list), reading })
+}
+
+/// What a trace takes as it becomes longer: how long it is shows only in the end.
+struct Room<'a> {
+    path: &'a Path,
+    cost: Cost,
+    /// Pages and references that are allowed.
+    allowed: (u32, usize),
+}
+
+impl<'a> Room<'a> {
+    /// Pages and references between two looks at the memory that is left.
+    const STEP: (u32, usize) = (1 << 20, 1 << 22);
+
+    fn new(path: &'a Path, cost: &Cost) -> Self {
+        Self { path, cost: cost.and(&NUMBERING), allowed: (0, 0) }
+    }
+
+    /// Refuses so many pages and references where they would take too much.
+    fn look(&mut self, pages: u32, references: usize) -> Result<()> {
+        if pages < self.allowed.0 && references < self.allowed.1 {
+            return Ok(());
+        }
+        self.allowed = (pages.saturating_add(Self::STEP.0), references + Self::STEP.1);
+        let allowed = self.cost.allow(self.allowed.0.into(), self.allowed.1 as u64, 0);
+        allowed.with_context(|| format!("the trace {} is too long", self.path.display()))
+    }
 }
 
 /// The interrupt of a command that keeps nothing.

@@ -62,6 +62,11 @@ impl Interrupt {
     }
 }
 
+/// Whether a signal has come while somebody listened.
+pub fn came() -> bool {
+    REQUESTED.load(Relaxed)
+}
+
 /// Waits for the first signal and then for the end, which it brings about where that is late.
 fn attend(mut signals: Signals) {
     if signals.forever().next().is_none() {
@@ -72,6 +77,11 @@ fn attend(mut signals: Signals) {
     loop {
         thread::sleep(LOOK);
         let again = signals.pending().next().is_some();
+        let patience = if SEEN.load(Relaxed) { ORDERLY } else { UNSEEN };
+        if (again || since.elapsed() > patience) && confine::close() {
+            remark!("interrupted");
+            std::process::exit(STATUS);
+        }
         if confine::anything_set_up() {
             if again && !said {
                 remark!(
@@ -81,12 +91,6 @@ fn attend(mut signals: Signals) {
                 said = true;
             }
             since = Instant::now();
-            continue;
-        }
-        let patience = if SEEN.load(Relaxed) { ORDERLY } else { UNSEEN };
-        if again || since.elapsed() > patience {
-            remark!("interrupted");
-            std::process::exit(STATUS);
         }
     }
 }

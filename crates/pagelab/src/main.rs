@@ -59,6 +59,11 @@ fn main() -> ExitCode {
     match commands::dispatch(cli::Cli::parse()) {
         Ok(code) => code,
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        // Whatever it is that was broken off.
+        Err(error) if interrupt::came() && error.downcast_ref::<CommandError>().is_none() => {
+            output::remark!("{}", CommandError::Stopped);
+            ExitCode::from(CommandError::Stopped.status())
+        }
         Err(error) => {
             output::remark!("{error:#}");
             ExitCode::from(error.downcast_ref::<CommandError>().map_or(3, CommandError::status))

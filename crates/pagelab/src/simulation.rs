@@ -11,10 +11,13 @@ use crate::context::Context;
 use crate::feed::{self, Consumer};
 use crate::progress::Work;
 use crate::spread;
-use crate::stream::{Memory, StreamArguments, described, frames};
+use crate::stream::{Cost, Memory, StreamArguments, described, frames};
 
 /// Runs that are fed side by side at most: each has its own tables.
 const SIDE_BY_SIDE: usize = 16;
+
+/// What the distances of the exact curve take beside the stream.
+const DISTANCES: Cost = Cost { page: 32, reference: 0 };
 
 /// What is to be simulated.
 pub struct Wanted<'a> {
@@ -74,13 +77,21 @@ pub fn simulate(
         && (wanted.policies.is_empty() || !of_the_pages)
         && runs <= SIDE_BY_SIDE
         && !wanted.policies.iter().any(PolicyKind::needs_future);
+    // The tables of those that are replayed at once.
+    let at_once = match (fed, wanted.policies.is_empty() && !wanted.whole) {
+        (_, true) => 0,
+        (true, _) => runs,
+        (false, _) => spread::cores(),
+    };
+    let distances = if wanted.lru { DISTANCES } else { Cost::default() };
+    let cost = spread::cost(wanted.policies, at_once).and(&distances);
     if let (Some(path), true) = (arguments.trace(), fed) {
         let runs = if wanted.policies.is_empty() { Vec::new() } else { runs_of(&frames_of(1)?) };
         let mut feeds: Vec<Feed> = runs.chunks(1).map(Feed::new).collect();
         let mut curve = wanted.lru.then(LruCounting::default);
         let policies = feeds.iter_mut().map(|feed| feed as &mut dyn Consumer);
         let consumers = policies.chain(curve.as_mut().map(|curve| curve as &mut dyn Consumer)).collect();
-        let read = feed::feed(path, &arguments.options(), consumers, context.quiet)?;
+        let read = feed::feed(path, &arguments.options(), &cost, consumers, context.quiet)?;
         return Ok(Simulated {
             references: read.references,
             pages: read.pages,
@@ -91,7 +102,7 @@ pub fn simulate(
             stream: None,
         });
     }
-    let loaded = arguments.load(context)?;
+    let loaded = arguments.load(&cost, context)?;
     let described = loaded.described();
     let stream = loaded.stream;
     let frames = frames_of(stream.pages())?;

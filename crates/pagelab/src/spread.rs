@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context as _, Result};
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::replay::{Replayed, Replays};
+use pagelab_model::replay::{A_PAGE, FUTURE, Replayed, Replays};
 use pagelab_model::systems::{Replay, SystemKind};
 use pagelab_reference::Stream;
 
 use crate::failure::CommandError;
 use crate::interrupt::Interrupt;
 use crate::progress::Work;
+use crate::stream::Cost;
 
 /// Performs the jobs `0..count` on every core; results in their order. A job that fails ends the others.
 fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
@@ -39,6 +40,13 @@ fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Res
     results.into_inner().expect("no thread panics while it holds the lock").into_iter().flatten().collect()
 }
 
+/// What replaying these policies and systems takes beside the stream: the tables of so many at once, and the future
+/// where one needs it.
+pub fn cost(policies: &[PolicyKind], at_once: usize) -> Cost {
+    let future = policies.iter().any(PolicyKind::needs_future);
+    Cost { page: A_PAGE * at_once as u64, reference: if future { FUTURE } else { 0 } }
+}
+
 /// The cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -46,9 +54,9 @@ pub fn cores() -> usize {
 
 /// Replays policies, each with its frames; results in the order of `runs`.
 pub fn policies(stream: &Stream, runs: &[(PolicyKind, u32)], quiet: bool) -> Result<Vec<Replayed>> {
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let work = Work::new("replaying", quiet);
     let replays = Replays::new(stream, runs);
+    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let total = replays.references() as f64;
     let batches = replays.batches(cores());
     let done = AtomicU64::new(0);

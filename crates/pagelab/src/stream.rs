@@ -7,8 +7,10 @@ use anyhow::{Result, anyhow};
 use pagelab_experiment::Size;
 use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::size::SizeError;
+use pagelab_live::confine;
+use pagelab_reference::room::can_be_had;
 use pagelab_reference::trace::{self, Format, Options, Reading};
-use pagelab_reference::{Pattern, Stream};
+use pagelab_reference::{Pattern, PatternError, Stream};
 
 use crate::context::Context;
 use crate::failure::usage;
@@ -82,43 +84,126 @@ impl StreamArguments {
         Options { format: self.format, page_size: self.page_size }
     }
 
-    /// Reads or generates the stream.
-    pub fn load(&self, context: &Context) -> Result<Loaded> {
-        if let Some(path) = self.trace() {
-            let trace = feed::load(path, &self.options(), context.quiet)?;
-            return Ok(Loaded { stream: trace.stream, reading: Some(trace.reading) });
-        }
-        match self.stream.parse::<Pattern>() {
-            Ok(pattern) => {
-                let work = Work::new("making the stream", context.quiet);
+    /// Reads or generates the stream, for a computation that takes `work` beside it.
+    ///
+    /// # Errors
+    /// When it cannot be had, or the computation would take too much of this machine's memory.
+    pub fn load(&self, work: &Cost, context: &Context) -> Result<Loaded> {
+        match self.source()? {
+            Source::Trace(path) => {
+                let trace = feed::load(path, &self.options(), &work.and(&STREAM), context.quiet)?;
+                Ok(Loaded { stream: trace.stream, reading: Some(trace.reading) })
+            }
+            Source::Pattern(pattern) => {
+                let made = pattern.memory(self.pages, self.references);
+                work.and(&STREAM).allow(self.pages, self.references, made)?;
+                let progress = Work::new("making the stream", context.quiet);
                 let stream = pattern
-                    .stream_with(self.pages, self.references, self.seed, &mut |fraction| work.at(fraction))
-                    .map_err(|e| usage(e.to_string()))?;
+                    .stream_with(self.pages, self.references, self.seed, &mut |part| progress.at(part))
+                    .map_err(unmade)?;
                 Ok(Loaded { stream, reading: None })
             }
+        }
+    }
+
+    /// A recorded trace, or a pattern.
+    fn source(&self) -> Result<Source<'_>> {
+        if let Some(path) = self.trace() {
+            return Ok(Source::Trace(path));
+        }
+        match self.stream.parse::<Pattern>() {
+            Ok(pattern) => Ok(Source::Pattern(pattern)),
             Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!("there is no trace {}", self.stream)),
             Err(error) => Err(usage(format!("'{}' is no file, and {error}", self.stream))),
         }
     }
 
-    /// Gives every page to `take`, without keeping the stream where it is recorded; what there is to say of it.
-    pub fn pass(&self, context: &Context, mut take: impl FnMut(u64)) -> Result<Option<String>> {
-        let Some(path) = self.trace() else {
-            let loaded = self.load(context)?;
-            loaded.stream.references().iter().for_each(|&page| take(u64::from(page)));
-            return Ok(None);
-        };
-        let work = Work::new("sampling the trace", context.quiet);
-        let reading = feed::decoded(path, &self.options(), &work, &feed::listen()?, |pages| {
-            pages.iter().for_each(|&page| take(page));
-            Ok(())
-        })?;
-        Ok(Some(described(&reading)))
+    /// Gives every page to `take`, some thousand at a time, without keeping the stream; what there is to say of it.
+    ///
+    /// # Errors
+    /// When it cannot be had, and those of `take`.
+    pub fn pass(
+        &self,
+        context: &Context,
+        mut take: impl FnMut(&[u64]) -> Result<()>,
+    ) -> Result<Option<String>> {
+        let work = Work::new("sampling", context.quiet);
+        match self.source()? {
+            Source::Trace(path) => {
+                let reading =
+                    feed::decoded(path, &self.options(), &work, &feed::listen()?, |pages| take(pages))?;
+                Ok(Some(described(&reading)))
+            }
+            Source::Pattern(pattern) => {
+                Cost::default().allow(0, 0, pattern.memory(self.pages, self.references))?;
+                let blocks = pattern.blocks(self.pages, self.references, self.seed, &mut |_| {});
+                let mut blocks = blocks.map_err(unmade)?;
+                let mut pages = Vec::with_capacity(BLOCK);
+                while blocks.left() > 0 {
+                    pages.clear();
+                    pages.extend(blocks.next(BLOCK).map_err(unmade)?.iter().map(|&page| u64::from(page)));
+                    take(&pages)?;
+                    work.at(1.0 - blocks.left() as f64 / self.references as f64);
+                }
+                Ok(None)
+            }
+        }
     }
 
     /// The bytes of a page, for sizes in bytes.
     pub fn page_size(&self) -> u64 {
         self.page_size
+    }
+}
+
+/// Where a stream comes from.
+enum Source<'a> {
+    Trace(&'a Path),
+    Pattern(Pattern),
+}
+
+/// References that are passed on at a time.
+const BLOCK: usize = 1 << 13;
+
+/// The most memory that something takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Bytes a page.
+    pub page: u64,
+    /// Bytes a reference.
+    pub reference: u64,
+}
+
+/// What a stream in memory takes.
+const STREAM: Cost = Cost { page: 0, reference: 4 };
+/// What numbering the pages of a trace takes beside it: the table while it grows, and the list while it does.
+pub const NUMBERING: Cost = Cost { page: 72, reference: 4 };
+
+impl Cost {
+    /// Both at once.
+    pub fn and(&self, other: &Self) -> Self {
+        Self { page: self.page + other.page, reference: self.reference + other.reference }
+    }
+
+    /// Refuses to take so much, and `more` bytes, of this machine's memory where that is more than half of what
+    /// is available, or cannot be had.
+    ///
+    /// # Errors
+    /// The figure and the remedy.
+    pub fn allow(&self, pages: u64, references: u64, more: u64) -> Result<()> {
+        let (pages, references) =
+            (self.page.saturating_mul(pages), self.reference.saturating_mul(references));
+        let bytes = pages.saturating_add(references).saturating_add(more);
+        let few = "use fewer --pages or --references, a shorter trace, or 'mrc --sample SHARE'";
+        confine::refuse_beyond_half_with(bytes, few).map_err(|failure| anyhow!(failure))?;
+        if can_be_had(bytes) { Ok(()) } else { Err(anyhow!("no memory for {bytes} bytes; {few}")) }
+    }
+}
+
+fn unmade(error: PatternError) -> anyhow::Error {
+    match error {
+        PatternError::Memory(_) => anyhow!(error),
+        error => usage(error.to_string()),
     }
 }
 

@@ -58,7 +58,7 @@ const COMPUTATIONS: &[&str] = &[
     "mrc zipf:0.9 --pages 3000000 --references 4000000000 --sample 0.01",
     "replay uniform --pages 1000000 --references 20000000 --on lru --on linux-lru --on linux-mglru --memory 10%",
     "wss uniform --pages 3000000 --references 30000000",
-    "run mapanon --on model:opt --pages 1000000 --references 20000000 --report none",
+    "run mapanon --on model:opt --pages 1000000 --references 60000000 --report none",
     "run mapanon --on model:linux-mglru --pages 1000000 --references 30000000 --memory 1G --report none",
     "run vmtest --on model:sun4c-sunos403 --repeat 1000 --report none",
     "reproduce irlam-1990",

@@ -6,9 +6,16 @@ use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
 use common::Lab;
-use pagelab_testing::{LIMITS, THP, TMPFS, run, tests};
+use pagelab_testing::{KERNELS, LIMITS, THP, TMPFS, run, tests};
+
+#[path = "common/machine.rs"]
+mod machine;
 
 fn main() -> ExitCode {
+    // As the first process of a guest.
+    if let Some(code) = machine::first() {
+        return code;
+    }
     run(tests! {
         a_finished_run_leaves_nothing: LIMITS;
         ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook: LIMITS;
@@ -18,6 +25,9 @@ fn main() -> ExitCode {
         a_load_beyond_half_of_the_memory_is_refused_without_a_limit;
         settings_are_put_back: LIMITS, THP;
         a_full_disk_is_a_clear_error_and_the_notebook_still_opens: LIMITS, TMPFS;
+        what_a_program_made_inside_its_cgroup_ends_with_it: LIMITS;
+        a_kernel_with_cgroup_1_is_left_as_it_was: KERNELS;
+        a_kernel_with_cgroup_2_is_left_as_it_was: KERNELS;
     })
 }
 
@@ -51,6 +61,12 @@ fn zrams() -> Vec<String> {
 /// The huge page mode in force; `None` on a kernel without.
 fn thp() -> Option<String> {
     std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok()
+}
+
+/// Waits until no other pagelab of this machine has the turn of a run with swap: ours would wait for it, and be
+/// killed before it has set anything up.
+fn others_have_ended() {
+    std::fs::File::open("/proc/swaps").unwrap().lock().unwrap();
 }
 
 fn signal(child: &Child, name: &str) {
@@ -110,6 +126,7 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
     for (n, wait) in [5, 8, 12, 20, 30, 45, 60, 90, 130, 200, 350, 600, 900].into_iter().enumerate() {
         let lab = Lab::new();
         let swap = if n % 2 == 0 { " --swap zram" } else { "" };
+        others_have_ended();
         let mut child = spawn(&lab, &format!("{RUN}{swap}{with_thp}"));
         std::thread::sleep(Duration::from_millis(wait));
         killed += u32::from(child.try_wait().unwrap().is_none());
@@ -199,4 +216,59 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
     assert!(listed.status.success(), "{listed:?}");
     assert!(unmounted.success());
     lab.nothing_is_left("after a full disk");
+}
+
+/// A program may make cgroups inside its own, and move into them; also when pagelab is killed they go.
+fn what_a_program_made_inside_its_cgroup_ends_with_it() {
+    let _alone = alone();
+    for kill in [false, true] {
+        let lab = Lab::new();
+        let script = "while IFS=: read n c p; do case $p in */pagelab-*)
+  for root in /sys/fs/cgroup /sys/fs/cgroup/memory /sys/fs/cgroup/unified; do
+    if test -e $root$p/memory.stat; then mkdir -p $root$p/a/b; echo $$ > $root$p/a/b/cgroup.procs; fi
+  done;;
+esac; done < /proc/self/cgroup
+sleep 1000 & sleep 1000";
+        std::fs::write(lab.path("inside"), script).unwrap();
+        let mut child = spawn(&lab, "run command --memory 32M --report none -q -- sh inside");
+        let inside = || {
+            let cgroups = lab.cgroups();
+            cgroups.iter().any(|path| {
+                std::fs::read_to_string(path.join("a/b/cgroup.procs"))
+                    .is_ok_and(|pids| pids.lines().count() >= 2)
+            })
+        };
+        let begun = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            inside()
+        });
+        assert!(begun, "the program never moved into a cgroup of its own");
+        if kill {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            lab.ok("patterns");
+        } else {
+            signal(&child, "-INT");
+            child.wait().unwrap();
+        }
+        lab.nothing_is_left(&format!("a program with cgroups of its own, killed: {kill}"));
+    }
+}
+
+/// What is performed in a guest.
+const INSIDE: [&str; 4] = [
+    "a_finished_run_leaves_nothing",
+    "ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook",
+    "after_kill_9_at_any_moment_the_next_start_removes_what_was_left",
+    "what_a_program_made_inside_its_cgroup_ends_with_it",
+];
+
+fn a_kernel_with_cgroup_1_is_left_as_it_was() {
+    let kernels = pagelab_testing::kernels();
+    println!("{}", machine::perform(&kernels[0], 1, &INSIDE));
+}
+
+fn a_kernel_with_cgroup_2_is_left_as_it_was() {
+    let kernels = pagelab_testing::kernels();
+    println!("{}", machine::perform(kernels.last().unwrap(), 2, &INSIDE));
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::patterns::Progress;
+use crate::blocks::Blocks;
+use crate::patterns::{Generator, Progress};
+use crate::room::can_be_had;
 use crate::stream::Stream;
 use crate::{patterns, trace};
 
@@ -53,6 +55,9 @@ pub enum PatternError {
     /// The region or the stream is too large or empty.
     #[error("{0}")]
     Extent(String),
+    /// There is no memory for so many bytes.
+    #[error("there is no memory for the {0} bytes of the stream; use fewer references, or fewer pages")]
+    Memory(u64),
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] trace::TraceError),
@@ -111,6 +116,29 @@ impl Pattern {
         seed: u64,
         progress: Progress,
     ) -> Result<Stream, PatternError> {
+        let mut blocks = self.blocks(pages, references, seed, progress)?;
+        let mut list: Vec<u32> = Vec::new();
+        let memory = |_| PatternError::Memory(references.saturating_mul(4));
+        list.try_reserve_exact(blocks.left() as usize).map_err(memory)?;
+        while blocks.left() > 0 {
+            progress(list.len() as f64 / references as f64);
+            list.extend_from_slice(blocks.next(BLOCK)?);
+        }
+        Ok(Stream::new(blocks.pages(), list))
+    }
+
+    /// The same stream, made a block at a time as it is taken; `progress` is told how far the beginning is where
+    /// that takes long (a shuffle).
+    ///
+    /// # Errors
+    /// As [`Pattern::stream`].
+    pub fn blocks(
+        &self,
+        pages: u64,
+        references: u64,
+        seed: u64,
+        progress: Progress,
+    ) -> Result<Blocks, PatternError> {
         let region = u32::try_from(pages)
             .map_err(|_| PatternError::Extent(format!("{pages} pages are too many: at most {}", u32::MAX)))?;
         if region == 0 {
@@ -125,20 +153,50 @@ impl Pattern {
                 u32::MAX
             )));
         }
-        let n = references as usize;
-        let list = match self {
-            Self::SmoothSin => patterns::sine::smooth_sin(region, n),
-            Self::SmoothSinTail => patterns::sine::smooth_sin_tail(region, n),
-            Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, n, seed, progress),
-            Self::Linear => patterns::simple::linear(region, n),
-            Self::Uniform => patterns::simple::uniform(region, n, seed, progress),
-            Self::Zipf(exponent) => patterns::zipf::zipf(region, n, *exponent, seed, progress),
-            Self::Drift(share) => patterns::simple::drift(region, n, *share, seed, progress),
-            Self::Trace(path) => trace::read_pages(path, region, n)?,
+        // The generators take what they need without asking.
+        let bytes = self.memory(pages, references);
+        if !can_be_had(bytes) {
+            return Err(PatternError::Memory(bytes));
+        }
+        let generator: Generator = match self {
+            Self::SmoothSin => patterns::sine::smooth_sin(region, references),
+            Self::SmoothSinTail => patterns::sine::smooth_sin_tail(region, references),
+            Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, references, seed, progress),
+            Self::Linear => patterns::simple::linear(region),
+            Self::Uniform => patterns::simple::uniform(region, seed),
+            Self::Zipf(exponent) => patterns::zipf::zipf(region, *exponent, seed),
+            Self::Drift(share) => patterns::simple::drift(region, references, *share, seed),
+            Self::Trace(path) => patterns::recorded::recorded(path, region)?,
         };
-        Ok(Stream::new(region, list))
+        Ok(Blocks::new(region, references, generator))
+    }
+
+    /// The most bytes that making the stream takes, beside the block that is made.
+    pub fn memory(&self, pages: u64, references: u64) -> u64 {
+        const READER: u64 = 4 << 20;
+        let (a_page, a_reference, more) = match self {
+            Self::SmoothSin | Self::SmoothSinTail => (8 + 4 + 4, 0, 0),
+            Self::SmoothSinRandom => (8 + 4 + 4, 4, 0),
+            Self::Zipf(_) => (4 + 8 + 4, 0, 0),
+            Self::Linear | Self::Uniform | Self::Drift(_) => (0, 0, 0),
+            // Of a trace that cannot be read twice the references are kept, in a list that doubles.
+            Self::Trace(path) => {
+                let again = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+                (TABLE, if again { 0 } else { 8 }, READER)
+            }
+        };
+        pages
+            .saturating_mul(a_page)
+            .saturating_add(references.saturating_mul(a_reference))
+            .saturating_add(more)
     }
 }
+
+/// References made at a time where all are wanted.
+const BLOCK: usize = 1 << 20;
+
+/// The most bytes a page that numbering the pages of a trace takes, while the table grows.
+const TABLE: u64 = 72;
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -267,6 +325,13 @@ mod tests {
                 prop_assert_eq!(stream.len() as u64, references, "{}", pattern);
                 prop_assert!(stream.references().iter().all(|&p| u64::from(p) < pages));
                 prop_assert_eq!(&stream, &pattern.stream(pages, references, seed).unwrap());
+                let mut blocks = pattern.blocks(pages, references, seed, &mut |_| {}).unwrap();
+                let mut list = Vec::new();
+                while blocks.left() > 0 {
+                    list.extend_from_slice(blocks.next(1 + seed as usize % 700).unwrap());
+                }
+                prop_assert_eq!(stream.references(), &list);
+                prop_assert!(blocks.next(5).unwrap().is_empty());
             }
         }
     }

@@ -193,7 +193,11 @@ pub fn verdict(findings: &[Finding], style: &Style) -> String {
         out += "Verdict\n";
     }
     for finding in findings {
-        out += &(wrapped(&findings::line(finding), "  ", "    ", style) + "\n");
+        // Of a guest that failed its console's last lines follow.
+        let line = findings::line(finding);
+        let (first, others) = line.split_once('\n').unwrap_or((&line, ""));
+        out += &(wrapped(first, "  ", "    ", style) + "\n");
+        out.extend(others.lines().map(|line| wrapped(line, "    ", "    ", style) + "\n"));
     }
     out
 }

@@ -25,7 +25,8 @@ pub struct Style {
 const UNITS: [&str; 10] = ["ns", "µs", "ms", "s", "%", "instr", "KiB", "MiB", "GiB", "ppm"];
 
 /// Sentences broken at spaces where the terminal ends, never within a name or before a unit; the first
-/// line is indented by `first`, the others by `rest`.
+/// line is indented by `first`, the others by `rest`. An end of a line within them is part of a name, and
+/// is shown as JSON has it: no name begins a line.
 pub fn wrapped(text: &str, first: &str, rest: &str, style: &Style) -> String {
     let options = textwrap::Options::new(style.width)
         .initial_indent(first)
@@ -34,7 +35,7 @@ pub fn wrapped(text: &str, first: &str, rest: &str, style: &Style) -> String {
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(false);
     // A space that the wrapping does not know.
-    textwrap::fill(&with_units_joined(text), options).replace('\u{a0}', " ")
+    textwrap::fill(&with_units_joined(&text.replace('\n', "\\u000a")), options).replace('\u{a0}', " ")
 }
 
 /// The text with a no-break space between figures and their units.

@@ -80,7 +80,7 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
         (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
         (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
         (name::MEMORY_PEAK, Some(sampled.max(rusage::children_peak() as f64))),
-        (name::MEMORY_CHARGED_PEAK, peak(|l| l.charged)),
+        (name::MEMORY_CHARGED_PEAK, place.group().and_then(charged_peak).or_else(|| peak(|l| l.charged))),
         (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
         (name::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
@@ -100,6 +100,11 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
         }
         Some(status) => Err(Failure::program(name, status)),
     }
+}
+
+/// As the kernel has noted it: exact, where the looks are samples. A kernel that does not has none.
+fn charged_peak(group: Group<'_>) -> Option<f64> {
+    group.charged_peak().map(|bytes| bytes as f64)
 }
 
 /// Kills the program when dropped before its end.

@@ -23,12 +23,19 @@ pub(super) const EXTENSION: &str = "journal";
 /// Confinements of this process so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Journals that this process has open.
+/// Journals that this process has open; from [`CLOSED`] on, none is opened any more.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
+const CLOSED: usize = 1 << 31;
 
 /// Whether this process may have set up something on the machine that it has not undone yet.
 pub fn anything_set_up() -> bool {
-    OPEN.load(Ordering::Acquire) > 0
+    OPEN.load(Ordering::Acquire) % CLOSED > 0
+}
+
+/// Sees to it that nothing more is set up, where nothing is; whether that is so.
+pub fn close() -> bool {
+    OPEN.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        || OPEN.load(Ordering::Acquire) == CLOSED
 }
 
 /// Counts a journal as open until it is dropped.
@@ -36,9 +43,13 @@ pub fn anything_set_up() -> bool {
 struct Counted;
 
 impl Counted {
-    fn new() -> Self {
-        OPEN.fetch_add(1, Ordering::AcqRel);
-        Self
+    fn new() -> io::Result<Self> {
+        let new = Self;
+        match OPEN.fetch_add(1, Ordering::AcqRel) {
+            CLOSED.. => drop(new),
+            _ => return Ok(new),
+        }
+        Err(io::Error::new(io::ErrorKind::Interrupted, "pagelab is ending"))
     }
 }
 
@@ -90,7 +101,7 @@ impl Journal {
     pub fn open() -> io::Result<Self> {
         recovery::wait();
         let folder = folder()?;
-        let counted = Counted::new();
+        let counted = Counted::new()?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pagelab-{}-{number}", std::process::id());
         let path = folder.join(format!("{name}.{EXTENSION}"));

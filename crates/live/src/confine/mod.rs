@@ -5,7 +5,9 @@
 //! [`Confinement::undo`], when dropped (an error, a panic), or from the journal by the next start of
 //! pagelab ([`Recovery`]) after a kill -9 or a power failure.
 
+mod area;
 pub(crate) mod cgroup;
+mod device;
 pub(crate) mod folder;
 pub(crate) mod guard;
 pub(crate) mod journal;
@@ -14,6 +16,7 @@ pub(crate) mod marked;
 pub(crate) mod recovery;
 pub(crate) mod settings;
 pub(crate) mod swap;
+pub(crate) mod sysctl;
 mod turns;
 pub(crate) mod undo;
 pub(crate) mod zram;
@@ -24,7 +27,7 @@ use std::path::Path;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 
-pub use self::journal::anything_set_up;
+pub use self::journal::{anything_set_up, close};
 pub use self::recovery::Recovery;
 pub use self::turns::Turn;
 
@@ -177,7 +180,7 @@ impl Confinement {
         ]);
         for file in &setting.set {
             // As the kernel has it now, which need not be as it was written.
-            let now = settings::read(Path::new(&file.path)).ok();
+            let now = sysctl::read(Path::new(&file.path)).ok();
             self.place.environment.extend(now.map(|value| (format!("set {}", file.path), value)));
         }
         if let Some(cgroup) = &self.cgroup {
@@ -238,6 +241,14 @@ pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, Failure> {
 /// [`Failure`] of kind refused.
 pub fn refuse_beyond_half(bytes: u64) -> Result<(), Failure> {
     guard::memory(bytes, true, crate::environment::memory_available())
+}
+
+/// The same, with another remedy than that for a load.
+///
+/// # Errors
+/// [`Failure`] of kind refused.
+pub fn refuse_beyond_half_with(bytes: u64, remedy: &str) -> Result<(), Failure> {
+    refuse_beyond_half(bytes).map_err(|failure| Failure::refused(failure.what, remedy))
 }
 
 /// The most that the device of `folder` reads ahead, in bytes.

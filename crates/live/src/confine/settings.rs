@@ -5,8 +5,7 @@
 //! written back cannot be undone), what it holds then is read, and so it is after it was put back. Where
 //! writing one file changes another, both are put back.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::{Failure, Setting};
@@ -14,20 +13,13 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::failed;
 use super::journal::Journal;
+use super::sysctl::{counterpart, read, write};
 use super::undo::Undo;
 
 /// The mode of transparent huge pages.
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// The machine's inclination to swap.
 pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
-
-/// Pairs of which one is in force: writing the one makes the other 0 (mm/page-writeback.c, mm/util.c). The
-/// second of each takes a 0, the first need not.
-const PAIRS: [[&str; 2]; 3] = [
-    ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"],
-    ["/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio"],
-    ["/proc/sys/vm/overcommit_kbytes", "/proc/sys/vm/overcommit_ratio"],
-];
 
 /// Files that the kernel lets go one way only: from this value on, or from any change on.
 const ONE_WAY: [(&str, Option<&str>); 7] = [
@@ -161,43 +153,6 @@ fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<
     })
 }
 
-/// Writes `value` back to `path`, if it holds another; whether it did.
-///
-/// # Errors
-/// When it cannot be written, or holds another value then.
-pub fn restore(path: &Path, value: &str) -> io::Result<bool> {
-    if path.ends_with("cgroup.subtree_control") {
-        // What is written is a change, not what it holds.
-        return write(path, value).map(|()| true);
-    }
-    let held = || read(path).map_err(|failure| io::Error::other(failure.what));
-    if held()? == value {
-        return Ok(false);
-    }
-    let mut written = write(path, value);
-    if held()? != value
-        && let (Some(other), "0") = (counterpart(path), value)
-    {
-        // Neither of the pair was in force: only a change of the second makes the first 0.
-        written = write(&other, "1").and_then(|()| write(&other, "0"));
-    }
-    written?;
-    match held()? {
-        now if now == value => Ok(true),
-        now => Err(io::Error::other(format!("it was written, and holds {now}"))),
-    }
-}
-
-/// The other of a pair of which one is in force.
-pub fn counterpart(path: &Path) -> Option<PathBuf> {
-    let of = |[a, b]: &[&str; 2]| match () {
-        () if path == Path::new(a) => Some(PathBuf::from(b)),
-        () if path == Path::new(b) => Some(PathBuf::from(a)),
-        () => None,
-    };
-    PAIRS.iter().find_map(of)
-}
-
 /// What the kernel may change when `path` is written, and does not always change back.
 fn beside(path: &Path) -> Vec<PathBuf> {
     if path == Path::new(THP) {
@@ -252,30 +207,6 @@ fn number(text: &str) -> Option<i128> {
     }
 }
 
-/// What to write to get the present state back: of a list with the choice in brackets, the choice.
-///
-/// # Errors
-/// [`Failure`] of kind unsupported when it cannot be read.
-pub fn read(path: &Path) -> Result<String, Failure> {
-    let text = fs::read_to_string(path).map_err(|e| {
-        Failure::unsupported(
-            format!("{} cannot be read: {e}", path.display()),
-            "leave this setting out on this kernel",
-        )
-    })?;
-    let text = text.trim();
-    let mut chosen = text.split_ascii_whitespace().filter_map(|w| w.strip_prefix('[')?.strip_suffix(']'));
-    Ok(match (chosen.next(), chosen.next()) {
-        (Some(word), None) => word.to_owned(),
-        _ => text.to_owned(),
-    })
-}
-
-/// Writes to a file that is there.
-fn write(path: &Path, value: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
-}
-
 /// Takes the lock that whoever changes settings holds until its process ends.
 fn lock(journal: &Journal) -> Result<(), Failure> {
     static HELD: std::sync::Mutex<Option<File>> = std::sync::Mutex::new(None);
@@ -314,26 +245,6 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_of_a_list_is_what_is_written_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x");
-        for (text, wanted) in [
-            ("always [madvise] never\n", "madvise"),
-            ("|/bin/core [%p] [%e]\n", "|/bin/core [%p] [%e]"),
-            (" 7\n", "7"),
-            ("256\t32\n", "256\t32"),
-        ] {
-            fs::write(&path, text).unwrap();
-            assert_eq!(read(&path).unwrap(), wanted);
-        }
-        fs::write(&path, "old").unwrap();
-        assert!(restore(&path, "new").unwrap());
-        assert!(!restore(&path, "new").unwrap(), "it holds it already");
-        assert!(restore(&folder.path().join("absent"), "1").is_err());
-        assert!(!folder.path().join("absent").exists());
-    }
-
-    #[test]
     fn what_goes_one_way_or_is_no_setting_is_refused() {
         for (path, value, refused) in [
             ("/proc/sys/kernel/tainted", "1", true),
@@ -346,9 +257,6 @@ mod tests {
             ("/proc/sys/vm/swappiness", "1", false),
         ] {
             assert_eq!(refusal(Path::new(path), value).is_some(), refused, "{path}={value}");
-        }
-        for [a, b] in PAIRS.map(|pair| pair.map(Path::new)) {
-            assert_eq!((counterpart(a).as_deref(), counterpart(b).as_deref()), (Some(b), Some(a)));
         }
     }
 }

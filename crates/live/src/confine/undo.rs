@@ -6,7 +6,7 @@
 use std::ffi::CString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -14,7 +14,7 @@ use std::{fs, thread};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{marked, settings, swap, zram};
+use super::{area, device, marked, sysctl};
 
 /// How long a cgroup may take to become empty, and a device to become free.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,7 +90,7 @@ impl Undo {
             Self::RemoveCgroup { path } => format!("rmdir {}", quoted(path)),
             Self::SwapOff { path } => format!("swapoff {}", quoted(path)),
             Self::RemoveFile { path } => format!("rm {}", quoted(path)),
-            Self::RemoveZram { device, .. } => format!("echo {device} > {}", zram::REMOVE),
+            Self::RemoveZram { device, .. } => format!("echo {device} > {}", device::REMOVE),
             Self::Restore { path, value } => format!("echo {} > {}", self::quoted(value), quoted(path)),
         }
     }
@@ -100,9 +100,9 @@ impl Undo {
         match self {
             Self::EndProcesses { run } => !marked::find(run).is_empty(),
             Self::RemoveCgroup { path } | Self::RemoveFile { path } => fs::symlink_metadata(path).is_ok(),
-            Self::SwapOff { path } => swap::in_use(path),
-            Self::RemoveZram { device, .. } => zram::folder(*device).exists(),
-            Self::Restore { path, value } => settings::read(path).map_or(true, |now| now != *value),
+            Self::SwapOff { path } => area::in_use(path),
+            Self::RemoveZram { device, .. } => device::folder(*device).exists(),
+            Self::Restore { path, value } => sysctl::read(path).map_or(true, |now| now != *value),
         }
     }
 
@@ -119,9 +119,8 @@ impl Undo {
                 holds(is_plain(path) && is_named(path, &[""]), "not the name of a cgroup of pagelab's")?;
                 holds(in_cgroups(path), "not in a cgroup file system")
             }
-            Self::SwapOff { path } if path.starts_with("/dev") => {
-                let device = is_plain(path) && is_device(path);
-                holds(device && zram::is_free_or_ours(path), "not swap of pagelab's")
+            Self::SwapOff { path } if device::is_named(path) => {
+                holds(device::is_free_or_ours(path), "not swap of pagelab's")
             }
             Self::SwapOff { path } | Self::RemoveFile { path } => {
                 let named = is_named(path, &["swap", "data"]);
@@ -161,8 +160,8 @@ impl Undo {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
                 other => other.map(|()| true),
             },
-            Self::RemoveZram { device, bytes } => zram::remove(*device, *bytes, timeout),
-            Self::Restore { path, value } => settings::restore(path, value),
+            Self::RemoveZram { device, bytes } => device::remove(*device, *bytes, timeout),
+            Self::Restore { path, value } => sysctl::restore(path, value),
         }
     }
 }
@@ -265,13 +264,6 @@ fn in_cgroups(path: &Path) -> bool {
         // Then nothing is done there either.
         Err(_) => true,
     }
-}
-
-/// Whether the path is a block device, or one that is gone.
-fn is_device(path: &Path) -> bool {
-    let gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
-    let block = fs::metadata(path).map_or_else(gone, |found| found.file_type().is_block_device());
-    path.starts_with("/dev") && block
 }
 
 /// Whether the path is in a folder that nobody else can write, or in one that is gone.

@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::area::{on, write_header};
+use super::device::folder;
 use super::journal::Journal;
-use super::swap::{Problem, is_blank, is_labelled, on, write_header};
+use super::swap::Problem;
 use super::undo::Undo;
 
 const ADD: &str = "/sys/class/zram-control/hot_add";
-/// Where a device's number is written to remove it.
-pub const REMOVE: &str = "/sys/class/zram-control/hot_remove";
 
 /// Whether this kernel adds zram devices.
 pub fn available() -> bool {
@@ -57,50 +57,6 @@ pub fn add(bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
     drop(file);
     journal.enter(Undo::SwapOff { path: path.clone() }).map_err(failed(noted))?;
     on(&path).map_err(failed("switching swap on a zram device"))
-}
-
-/// The folder of a device in sysfs.
-pub fn folder(device: u32) -> PathBuf {
-    PathBuf::from(format!("/sys/block/zram{device}"))
-}
-
-/// Bytes of a device, 0 before it is given a size; `None` when there is none of that number.
-fn size(device: u32) -> Option<u64> {
-    fs::read_to_string(folder(device).join("disksize")).ok()?.trim().parse().ok()
-}
-
-/// Whether `path` is a zram device that pagelab has made swap of, or there is none of that name. Any other
-/// device is somebody else's.
-pub fn is_free_or_ours(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let number = name.strip_prefix("zram").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
-    if number.is_none() || path.parent() != Some(Path::new("/dev")) {
-        return false;
-    }
-    matches!(fs::symlink_metadata(path), Err(e) if e.kind() == io::ErrorKind::NotFound) || is_labelled(path)
-}
-
-/// Removes the device of this number, if it is the one that was made with `bytes` bytes; `Ok(false)` when it is
-/// none or somebody else's by now. A busy one is tried again for `timeout`.
-///
-/// # Errors
-/// What the kernel says.
-pub fn remove(device: u32, bytes: u64, timeout: Duration) -> io::Result<bool> {
-    let Some(size) = size(device) else { return Ok(false) };
-    // Ours has our size and our header, or is not that far yet.
-    let path = PathBuf::from(format!("/dev/zram{device}"));
-    if size != 0 && (size != bytes || !is_labelled(&path) && !is_blank(&path)) {
-        return Ok(false);
-    }
-    let deadline = Instant::now() + timeout;
-    loop {
-        match fs::write(REMOVE, device.to_string()) {
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            other => return other.map(|()| true),
-        }
-    }
 }
 
 /// Opens the device's node, which udev or devtmpfs may take a moment to make.

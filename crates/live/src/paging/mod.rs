@@ -2,12 +2,13 @@
 //!
 //! In this order, so that the harness neither disturbs nor is disturbed:
 //!
-//! 1. The stream is generated, all buffers are allocated, the clock is calibrated, the file (if any)
-//!    is written and dropped from the page cache, and everything is locked in memory.
+//! 1. The beginning of the stream is generated, all buffers are allocated, the clock is calibrated, the file (if
+//!    any) is written and dropped from the page cache, and everything is locked in memory.
 //! 2. The memory cgroup is joined: what follows is charged to it, what came before is not.
 //! 3. The region is mapped and, if anonymous, every page is written once.
 //! 4. The references are made in 240 windows. Between two windows, on nobody's time, the cheap
-//!    figures are read; at 16 points (start, end, 14 between) the page map too.
+//!    figures are read; at 16 points (start, end, 14 between) the page map too; and the stream is generated on,
+//!    a million references at a time ([`feed`]).
 //! 5. The region is unmapped, and only then the observations are made and sent.
 //! 6. Where the setting asks for it, the load is made once more to count operations, and once more to
 //!    sample where the kernel is.
@@ -23,6 +24,7 @@
 
 pub mod calibrate;
 pub mod doubt;
+mod feed;
 mod plan;
 mod seen;
 pub mod timing;
@@ -35,11 +37,11 @@ use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Setting, Thp};
 use pagelab_experiment::{Failure, Observation, Recorder};
-use pagelab_reference::Stream;
 use pagelab_reference::rng::Rng;
 use rustix::mm::{MlockAllFlags, mlockall};
 
 use self::doubt::{Doubt, Slow};
+use self::feed::Feed;
 use self::plan::Plan;
 use self::timing::{Tally, Timed};
 use self::touch::{Page, Touch, Word, Write};
@@ -106,6 +108,12 @@ pub fn perform(
     task.with_clock(&Monotonic, recorder)
 }
 
+/// The most bytes that the stream of `paging` takes at once: what makes it, and a part of it.
+pub fn stream_bytes(paging: &Paging) -> u64 {
+    let references = usize::try_from(paging.references).unwrap_or(usize::MAX);
+    paging.pattern.memory(paging.pages, paging.references).saturating_add(feed::bytes(&Plan::new(references)))
+}
+
 impl Task<'_> {
     fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         match self.paging.touch {
@@ -132,19 +140,16 @@ impl Task<'_> {
     ) -> Result<(), Failure> {
         let harness = Harness::open(self.place, recorder)?;
         recorder.progress("prepare", 0, 1);
-        let Paging { pattern, pages, references, seed, .. } = self.paging;
-        let stream = pattern.stream(*pages, *references, *seed);
-        let stream = stream.map_err(|e| Failure::parameters("the reference stream", &e))?;
-        let warming: Vec<u32> = self.paging.warming(stream.pages()).collect();
-        let file = self.file(stream.pages() as usize, recorder)?;
+        let plan = Plan::new(self.paging.references as usize);
+        let mut feed = Feed::new(self.paging, &plan)?;
+        let pages = feed.pages() as usize;
+        let file = self.file(pages, recorder)?;
         let every = self.every()?;
         let costs = calibrate::costs::<T, C, D>(clock, doubt, every).map_err(failed("calibrating"))?;
         let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
         recorder.observe(Observation::Environment(environment::timing(clock, doubt, &costs)))?;
-        let plan = Plan::new(stream.len());
         let sampling = (every, Rng::new(self.paging.seed));
-        let mut measuring =
-            Measuring::new((clock, doubt), &plan, sampling, self, stream.pages() as usize, harness)?;
+        let mut measuring = Measuring::new((clock, doubt), &plan, sampling, self, pages, harness)?;
         if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
             note(
                 recorder,
@@ -157,22 +162,21 @@ impl Task<'_> {
 
         self.place.join()?;
         measuring.others = measuring.resident.as_mut().and_then(ResidentSet::read);
-        let region = self.map(stream.pages() as usize, file.as_ref(), recorder)?;
-        timing::bare::<T>(&region, &warming);
-        measuring.run::<T>(&region, &stream, recorder)?;
+        let region = self.map(pages, file.as_ref(), recorder)?;
+        self.warm::<T>(&region);
+        measuring.run::<T>(&region, &mut feed, recorder)?;
+        drop(feed);
         let Measuring { seen, harness, .. } = measuring;
         let measured = harness.finish();
         drop(region);
-        seen::report(&seen, &measured, fault, &plan, &stream, recorder)?;
+        seen::report(&seen, &measured, fault, &plan, self.paging, recorder)?;
         if self.setting.functions {
-            operations::count(true, recorder, |recorder| {
-                self.bare::<T>(file.as_ref(), &stream, &warming, recorder)
-            })?;
+            operations::count(true, recorder, |recorder| self.bare::<T>(file.as_ref(), recorder))?;
         }
         match self.setting.profile.unwrap_or(0) {
             0 => Ok(()),
             frequency => profile::take(frequency, true, recorder, |_, recorder| {
-                self.bare::<T>(file.as_ref(), &stream, &warming, recorder)
+                self.bare::<T>(file.as_ref(), recorder)
             }),
         }
     }
@@ -182,24 +186,29 @@ impl Task<'_> {
         u32::try_from(self.paging.sample).map_err(|e| Failure::parameters("--sample", &e))
     }
 
+    /// Touches the pages that are touched before the references start.
+    fn warm<T: Touch>(&self, region: &Region) {
+        self.paging.warming(region.pages() as u32).for_each(|page| timing::bare::<T>(region, &[page]));
+    }
+
     /// The load alone, from mapping to unmapping, untimed: for what would disturb the times.
-    fn bare<T: Touch>(
-        &self,
-        file: Option<&File>,
-        stream: &Stream,
-        warming: &[u32],
-        recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    fn bare<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
-        let region = self.map(stream.pages() as usize, file, recorder)?;
-        timing::bare::<T>(&region, warming);
-        for (n, part) in stream.references().chunks(BARE).enumerate() {
-            timing::bare::<T>(&region, part);
-            recorder.progress("once more", (n * BARE + part.len()) as u64, stream.len() as u64);
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
+        let mut blocks = feed::blocks(self.paging)?;
+        blocks.reserve(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
+        let region = self.map(blocks.pages() as usize, file, recorder)?;
+        self.warm::<T>(&region);
+        let (mut done, total) = (0, blocks.left());
+        while blocks.left() > 0 {
+            for part in blocks.next(feed::BLOCK).map_err(|e| feed::unmade(&e))?.chunks(BARE) {
+                timing::bare::<T>(&region, part);
+                done += part.len() as u64;
+                recorder.progress("once more", done, total);
+                if recorder.interrupted() {
+                    return Err(Failure::interrupted());
+                }
             }
         }
         Ok(())
@@ -284,7 +293,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     fn run<T: Touch>(
         &mut self,
         region: &Region,
-        stream: &Stream,
+        feed: &mut Feed,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
         let Self { clock, doubt, sampling: (every, rng), plan, harness, resident, others, reader, seen } =
@@ -302,7 +311,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         seen.swap_before = harness.swap_before();
         let begun = Monotonic.now();
         for window in 1..=plan.windows() {
-            let part = &stream.references()[plan.start(window)..plan.end(window)];
+            let part = feed.window(plan, window)?;
             let tally = &mut seen.tally;
             let timed = match *every {
                 1 => timing::references::<T, C, D>(clock, doubt, region, part, tally),
@@ -316,7 +325,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                 present: present.zip(*others).map(|(all, others)| all.saturating_sub(others)),
             });
             look(window, seen)?;
-            recorder.progress("references", plan.end(window) as u64, stream.len() as u64);
+            recorder.progress("references", plan.end(window) as u64, plan.references() as u64);
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
             }

@@ -18,6 +18,11 @@ impl Plan {
         Self { references, windows: references.min(WINDOWS) }
     }
 
+    /// The references of all windows.
+    pub fn references(&self) -> usize {
+        self.references
+    }
+
     /// The number of windows.
     pub fn windows(&self) -> usize {
         self.windows

@@ -2,12 +2,12 @@
 
 use pagelab_experiment::build::{KINDS, Windows, access_metrics, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
+use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::observation::{Histogram, Level, PageSnapshot, Table};
 use pagelab_experiment::{Failure, Observation, Recorder, build};
-use pagelab_reference::Stream;
 
 use super::plan::Plan;
-use super::{Seen, Window};
+use super::{Seen, Window, feed};
 use crate::harness::Measured;
 use crate::rusage::Usage;
 
@@ -21,7 +21,7 @@ pub fn report(
     measured: &Measured,
     fault: f64,
     plan: &Plan,
-    stream: &Stream,
+    paging: &Paging,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     let elapsed: u64 = seen.windows.iter().map(|w| w.timed.sum).sum();
@@ -52,7 +52,7 @@ pub fn report(
     let uninterrupted = (kinds[0].sum - nanoseconds) as f64 / (kinds[0].count() - interrupted) as f64;
     for (name, value) in access_metrics(&kinds) {
         // The mean of all references, also where few were timed.
-        let mean = (name == name::ACCESS_MEAN).then_some(elapsed as f64 / stream.len() as f64);
+        let mean = (name == name::ACCESS_MEAN).then_some(elapsed as f64 / plan.references() as f64);
         metric(recorder, name, mean.or(value))?;
         if name == name::ACCESS_HIT_MEAN {
             let value = seen.interruptions.then_some(uninterrupted);
@@ -76,7 +76,7 @@ pub fn report(
         )?;
     }
     measured.note_scope(recorder)?;
-    snapshots(seen, plan, stream, recorder)
+    snapshots(seen, plan, paging, recorder)
 }
 
 /// The windows as a table.
@@ -101,21 +101,26 @@ fn windows(seen: &Seen, plan: &Plan) -> Table {
     windows.table()
 }
 
-/// The page maps, with the references up to each counted from the stream.
-fn snapshots(seen: &Seen, plan: &Plan, stream: &Stream, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut count = vec![0u32; stream.pages() as usize];
-    let mut last = vec![0u32; stream.pages() as usize];
+/// The page maps, with the references up to each counted from the stream, which is made once more.
+fn snapshots(seen: &Seen, plan: &Plan, paging: &Paging, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let mut blocks = feed::blocks(paging)?;
+    let mut count = vec![0u32; blocks.pages() as usize];
+    let mut last = vec![0u32; blocks.pages() as usize];
     let mut made = 0;
     let points = (0..=plan.windows()).filter(|&window| plan.look_after(window));
     for (look, window) in seen.looks.iter().zip(points) {
-        for (number, &page) in (1..).zip(stream.references()).take(plan.end(window)).skip(made) {
-            count[page as usize] += 1;
-            last[page as usize] = number;
+        while made < plan.end(window) {
+            for &page in
+                blocks.next(feed::BLOCK.min(plan.end(window) - made)).map_err(|e| feed::unmade(&e))?
+            {
+                made += 1;
+                count[page as usize] += 1;
+                last[page as usize] = made as u32;
+            }
         }
-        made = plan.end(window);
         recorder.observe(Observation::Pages(PageSnapshot {
             reference: made as u64,
-            pages: stream.pages(),
+            pages: blocks.pages(),
             present: look.present(),
             swapped: look.swapped(),
             count: count.clone(),

@@ -98,6 +98,12 @@ impl Shards {
         f64::from(self.threshold) / f64::from(FULL)
     }
 
+    /// The bytes that the sampled pages take, at most: a table that doubles, distances, weights.
+    pub fn bytes(&self) -> u64 {
+        const A_PAGE: u64 = 96;
+        A_PAGE * self.ids.len() as u64
+    }
+
     /// References a page.
     #[inline]
     pub fn reference(&mut self, page: u64) {

@@ -31,7 +31,7 @@ pub fn working_set(stream: &Stream, tau: usize, step: usize) -> WorkingSetSizes 
     for (i, &page) in all.iter().enumerate() {
         let made = i + 1;
         // The page referenced τ references ago leaves, unless it was referenced since.
-        if let Some(left) = made.checked_sub(tau + 1)
+        if let Some(left) = made.checked_sub(tau.saturating_add(1))
             && last[all[left] as usize] == left + 1
         {
             size -= 1;

@@ -19,7 +19,7 @@ use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::page;
 use crate::simulation::{Wanted, simulate};
-use crate::stream::{Memory, StreamArguments, frames};
+use crate::stream::{Cost, Memory, StreamArguments, frames};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -64,6 +64,9 @@ struct Point {
 
 /// Sizes where none are asked for.
 const POINTS: usize = 24;
+
+/// Bytes by which a sample grows between two looks at the memory that is left.
+const STEP: u64 = 64 << 20;
 
 /// The curves, and what there is to say of their stream.
 struct Curves {
@@ -165,7 +168,15 @@ fn chosen(arguments: &Arguments, pages: u32) -> Result<Vec<u32>> {
 /// LRU from a sample of the pages; a recorded stream is not kept, and only sampled pages take memory.
 fn sampled(arguments: &Arguments, share: f64, context: &Context) -> Result<Curves> {
     let mut shards = Shards::new(Sampling::Rate(share), 1);
-    let described = arguments.stream.pass(context, |page| shards.reference(page))?;
+    let mut allowed = 0;
+    let described = arguments.stream.pass(context, |pages| {
+        pages.iter().for_each(|&page| shards.reference(page));
+        if shards.bytes() > allowed {
+            allowed = shards.bytes() + STEP;
+            Cost::default().allow(0, 0, allowed)?;
+        }
+        Ok(())
+    })?;
     let curve = shards.curve();
     let pages = (curve.sampled_pages as f64 / curve.rate).round().max(1.0);
     let point = |frames| {

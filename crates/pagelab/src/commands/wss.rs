@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, say};
-use crate::stream::StreamArguments;
+use crate::stream::{Cost, StreamArguments};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -51,6 +51,8 @@ pub struct Arguments {
     keeping: Keeping,
 }
 
+/// What the working set of a stream takes beside it.
+const WORK: Cost = Cost { page: 8, reference: 0 };
 /// The longest interval.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// How often a wait looks whether the user wants to end.
@@ -127,7 +129,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
 }
 
 fn stream(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let loaded = arguments.stream.load(context)?;
+    let loaded = arguments.stream.load(&WORK, context)?;
     let stream = &loaded.stream;
     let tau = arguments.window.map_or(stream.len() / 50, |w| usize::try_from(w).unwrap_or(usize::MAX)).max(1);
     let step = (stream.len() / POINTS).max(1);

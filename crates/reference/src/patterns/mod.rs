@@ -1,22 +1,29 @@
 //! The generators, one file for each family. Each function's documentation is its specification.
 
+pub mod recorded;
 pub mod simple;
 pub mod sine;
 pub mod zipf;
 
+use crate::trace::TraceError;
+
+/// Appends the next references to a list, as many as are asked for: what was appended before needs not be kept.
+pub type Generator = Box<dyn FnMut(usize, &mut Vec<u32>) -> Result<(), TraceError> + Send>;
+
 /// Told now and then how far a generator is, from 0 to 1.
 pub type Progress<'a> = &'a mut dyn FnMut(f64);
 
-/// References between two words of progress.
-const CHUNK: usize = 1 << 20;
+/// The references of an iterator, which has as many as are ever asked for.
+fn each(mut references: impl Iterator<Item = u32> + Send + 'static) -> Generator {
+    Box::new(move |count, list| {
+        list.extend(references.by_ref().take(count));
+        Ok(())
+    })
+}
 
-/// `references` page numbers, the i-th from `next(i)`.
-pub(crate) fn draw(references: usize, progress: Progress, mut next: impl FnMut(usize) -> u32) -> Vec<u32> {
-    let mut list = Vec::with_capacity(references);
-    while list.len() < references {
-        progress(list.len() as f64 / references as f64);
-        let end = references.min(list.len() + CHUNK);
-        list.extend((list.len()..end).map(&mut next));
-    }
+#[cfg(test)]
+fn list(mut generator: Generator, count: usize) -> Vec<u32> {
+    let mut list = Vec::new();
+    generator(count, &mut list).unwrap();
     list
 }

@@ -3,13 +3,13 @@
 
 use std::f64::consts::PI;
 
-use super::Progress;
+use super::{Generator, Progress, each};
 use crate::rng::Rng;
 
 /// How often each page is referenced: the sine part, then the fill that makes the sum exact.
 struct Counts {
     sine: Vec<u32>,
-    sine_total: usize,
+    sine_total: u64,
 }
 
 /// The sine part for `references` references over `pages` pages.
@@ -20,13 +20,13 @@ struct Counts {
 ///
 /// Where a region is so much larger than the number of references that even `step` = 1 exceeds
 /// it, that first step stands and is cut.
-fn counts(pages: u32, references: usize) -> Counts {
+fn counts(pages: u32, references: u64) -> Counts {
     let shape: Vec<f64> =
         (0..pages).map(|i| 1.0 + libm::sin(3.0 * PI * f64::from(i) / f64::from(pages))).collect();
     let mut step = 1.0;
     loop {
         let sine: Vec<u32> = shape.iter().map(|s| (step * s) as u32).collect();
-        let sine_total = sine.iter().map(|&c| c as usize).sum();
+        let sine_total = sine.iter().map(|&c| u64::from(c)).sum();
         if sine_total > references / 2 {
             return Counts { sine, sine_total };
         }
@@ -34,49 +34,56 @@ fn counts(pages: u32, references: usize) -> Counts {
     }
 }
 
-/// Each page its number of times consecutively, pages in ascending order; cut at `references`.
-fn in_page_order(counts: &[u32], references: usize) -> Vec<u32> {
-    let mut list = Vec::with_capacity(references);
-    for (page, &count) in counts.iter().enumerate() {
-        let room = references - list.len();
-        list.extend(std::iter::repeat_n(page as u32, room.min(count as usize)));
+/// Each page its number of times consecutively, pages in ascending order.
+fn in_page_order(counts: Vec<u32>) -> impl Iterator<Item = u32> + Send {
+    (0..).zip(counts).flat_map(|(page, count)| std::iter::repeat_n(page, count as usize))
+}
+
+/// The counts of [`smooth_sin`].
+fn filled(pages: u32, references: u64) -> Vec<u32> {
+    let mut counts = counts(pages, references);
+    let fill = references.saturating_sub(counts.sine_total);
+    let (each, rest) = (fill / u64::from(pages), fill % u64::from(pages));
+    for (page, count) in (0..).zip(&mut counts.sine) {
+        *count += each as u32 + u32::from(page < rest);
     }
-    list
+    counts.sine
 }
 
 /// `smooth_sin` of VM Regress 0.37: the sine part (see the module), then one reference more for
 /// page 0, 1, 2, … (and again from 0) until the sum is `references`; all references of a page
 /// follow one another, and pages ascend. One sweep over the region.
-pub fn smooth_sin(pages: u32, references: usize) -> Vec<u32> {
-    let mut counts = counts(pages, references);
-    let fill = references.saturating_sub(counts.sine_total);
-    let (each, rest) = (fill / pages as usize, fill % pages as usize);
-    for (page, count) in counts.sine.iter_mut().enumerate() {
-        *count += each as u32 + u32::from(page < rest);
-    }
-    in_page_order(&counts.sine, references)
+pub fn smooth_sin(pages: u32, references: u64) -> Generator {
+    each(in_page_order(filled(pages, references)))
 }
 
 /// `smooth_sin` of VM Regress 0.6: the sine part in page order, then the fill as ordered sweeps
 /// 0, 1, 2, … appended at the end.
-pub fn smooth_sin_tail(pages: u32, references: usize) -> Vec<u32> {
-    let counts = counts(pages, references);
-    let mut list = in_page_order(&counts.sine, references);
-    let fill = references - list.len();
-    list.extend((0..pages).cycle().take(fill));
-    list
+pub fn smooth_sin_tail(pages: u32, references: u64) -> Generator {
+    each(in_page_order(counts(pages, references).sine).chain((0..pages).cycle()))
 }
 
-/// The multiset of [`smooth_sin`], shuffled by [`Rng::shuffle`] from a generator started at `seed`.
-pub fn smooth_sin_random(pages: u32, references: usize, seed: u64, progress: Progress) -> Vec<u32> {
-    let mut list = smooth_sin(pages, references);
+/// The multiset of [`smooth_sin`], shuffled by [`Rng::shuffle`] from a generator started at `seed`. A shuffle
+/// needs all of it: 4 bytes a reference.
+pub fn smooth_sin_random(pages: u32, references: u64, seed: u64, progress: Progress) -> Generator {
+    let mut list = Vec::with_capacity(references as usize);
+    list.extend(in_page_order(filled(pages, references)).take(references as usize));
     Rng::new(seed).shuffle(&mut list, progress);
-    list
+    each(list.into_iter())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::list;
     use super::*;
+
+    fn smooth_sin(pages: u32, references: usize) -> Vec<u32> {
+        list(super::smooth_sin(pages, references as u64), references)
+    }
+
+    fn smooth_sin_tail(pages: u32, references: usize) -> Vec<u32> {
+        list(super::smooth_sin_tail(pages, references as u64), references)
+    }
 
     fn histogram(list: &[u32], pages: usize) -> Vec<u32> {
         let mut counts = vec![0; pages];
@@ -118,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_shuffle_has_the_same_multiset() {
-        let mut list = smooth_sin_random(500, 10_000, 9, &mut |_| {});
+        let mut list = list(smooth_sin_random(500, 10_000, 9, &mut |_| {}), 10_000);
         assert!(!list.is_sorted());
         list.sort_unstable();
         assert_eq!(list, smooth_sin(500, 10_000));

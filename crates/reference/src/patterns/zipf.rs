@@ -1,13 +1,13 @@
 //! References by Zipf's law.
 
-use super::{Progress, draw};
+use super::{Generator, each};
 use crate::rng::Rng;
 
 /// The page of rank `r` (from 1) has the weight `r^-exponent`. Ranks are given to pages by a
 /// Fisher-Yates shuffle of `0..pages` with a generator started at `seed`; the same generator then
 /// draws each reference: `u` = [`Rng::unit`] times the sum of all weights, and the first rank whose
 /// cumulative weight is above `u`. Powers are `libm::pow`, sums run from rank 1 up.
-pub fn zipf(pages: u32, references: usize, exponent: f64, seed: u64, progress: Progress) -> Vec<u32> {
+pub fn zipf(pages: u32, exponent: f64, seed: u64) -> Generator {
     let mut rng = Rng::new(seed);
     let mut page_of_rank: Vec<u32> = (0..pages).collect();
     rng.shuffle(&mut page_of_rank, &mut |_| {});
@@ -19,7 +19,8 @@ pub fn zipf(pages: u32, references: usize, exponent: f64, seed: u64, progress: P
         })
         .collect();
     let ranks = Ranks::new(cumulative, total);
-    draw(references, progress, |_| page_of_rank[ranks.find(rng.unit() * total).min(pages as usize - 1)])
+    let draw = move || page_of_rank[ranks.find(rng.unit() * total).min(pages as usize - 1)];
+    each(std::iter::repeat_with(draw))
 }
 
 /// Cumulative weights with a table of where to begin: H.-C. Chen and Y. Asau, "On generating random
@@ -67,13 +68,14 @@ impl Ranks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::list;
     use super::*;
     use proptest::prelude::*;
 
     #[test]
     fn counts_follow_the_law() {
         let mut counts = vec![0u32; 100];
-        for page in zipf(100, 1_000_000, 1.0, 1, &mut |_| {}) {
+        for page in list(zipf(100, 1.0, 1), 1_000_000) {
             counts[page as usize] += 1;
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -103,7 +105,7 @@ mod tests {
     #[test]
     fn exponent_zero_is_uniform() {
         let mut counts = [0u32; 10];
-        for page in zipf(10, 100_000, 0.0, 2, &mut |_| {}) {
+        for page in list(zipf(10, 0.0, 2), 100_000) {
             counts[page as usize] += 1;
         }
         assert!(counts.iter().all(|&c| (9_500..10_500).contains(&c)));

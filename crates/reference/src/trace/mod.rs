@@ -1,7 +1,7 @@
 //! Recorded traces: one file a format, recognised or named, read as a stream in bounded memory.
 //!
 //! [`Reader`] gives the references one by one or in batches; [`load`] gives them as a [`Stream`] of dense page
-//! numbers; [`read_pages`] fits a trace into a region that an experiment has laid out.
+//! numbers.
 
 pub mod block_csv;
 pub mod csv;
@@ -160,7 +160,7 @@ impl Reader {
     }
 
     /// An error at the record or line that was read last.
-    fn error(&self, problem: String) -> TraceError {
+    pub(crate) fn error(&self, problem: String) -> TraceError {
         let position = match self.format.record_size() {
             Some(size) => format!("byte {}", self.input.byte.saturating_sub(size as u64)),
             None => format!("line {}", self.input.line),
@@ -418,43 +418,4 @@ pub fn load(path: &Path, options: &Options, mut progress: impl FnMut(f64)) -> Re
     })?;
     list.shrink_to_fit();
     Ok(Trace { stream: Stream::new(densifier.pages(), list), reading })
-}
-
-/// Reads a trace for a region of `pages` pages, `references` of them; a shorter trace is repeated
-/// from its start.
-///
-/// Page numbers are taken as they are. Objects and byte addresses (in pages of 4 KiB) are numbered in
-/// the order of first reference.
-///
-/// # Errors
-/// When the trace cannot be read, is empty, torn or foreign, or has a page outside the region.
-pub fn read_pages(path: &Path, pages: u32, references: usize) -> Result<Vec<u32>, TraceError> {
-    let mut reader = Reader::open(path, &Options::default())?;
-    let as_they_are = reader.format().has_page_numbers();
-    let mut densifier = Densifier::default();
-    let mut list: Vec<u32> = Vec::new();
-    while list.len() < references
-        && let Some(record) = reader.next().transpose()?
-    {
-        let number =
-            if as_they_are { u32::try_from(record.page).ok() } else { densifier.number(record.page).ok() };
-        let Some(page) = number.filter(|&n| n < pages) else {
-            let what = if as_they_are {
-                format!("page {} is outside the region of {pages} pages", record.page)
-            } else {
-                format!("the trace has more different pages than the region's {pages}")
-            };
-            return Err(reader.error(what));
-        };
-        list.push(page);
-    }
-    if list.is_empty() && references > 0 {
-        return Err(reader.error("it holds no page number".into()));
-    }
-    let recorded = list.len();
-    list.reserve_exact(references - recorded);
-    for i in recorded..references {
-        list.push(list[i - recorded]);
-    }
-    Ok(list)
 }

@@ -1,6 +1,7 @@
 //! All formats: what they give, how they fail, and that nothing panics.
 
 use super::*;
+use crate::patterns::recorded::recorded;
 use proptest::prelude::*;
 use std::io::Write;
 
@@ -21,7 +22,11 @@ fn records(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<Record>)
 }
 
 fn region(bytes: &[u8], references: usize) -> Result<Vec<u32>, String> {
-    with_file(bytes, |path| read_pages(path, 100, references).map_err(|e| e.to_string()))
+    with_file(bytes, |path| {
+        let mut list = Vec::new();
+        let generated = recorded(path, 100).and_then(|mut generator| generator(references, &mut list));
+        generated.map(|()| list).map_err(|e| e.to_string())
+    })
 }
 
 fn oracle_general(objects: &[u64], base: i64) -> Vec<u8> {

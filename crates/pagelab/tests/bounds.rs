@@ -1,0 +1,188 @@
+//! Memory that is not the experiment's own: refused with its figure where this machine has too little, an error
+//! where it cannot be had, and never more than was planned.
+
+mod common;
+
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Lab, joined};
+use pagelab_testing::{LIMITS, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        what_is_beyond_the_machine_is_refused_with_the_figure;
+        impossible_values_are_no_panic;
+        memory_that_cannot_be_had_is_an_error;
+        a_trace_is_bounded_while_it_is_read;
+        no_model_takes_more_than_was_planned;
+        a_long_stream_is_never_held: LIMITS;
+    })
+}
+
+/// Pages and references as many as there can be, and more.
+const BEYOND: &[&str] = &[
+    "mrc uniform --pages 4294967295 --references 1000",
+    "mrc uniform --pages 1073741825 --references 1000",
+    "mrc zipf:0.9 --pages 4294967295 --references 10 --policy arc",
+    "mrc uniform --pages 1000 --references 4294967295 --policy opt",
+    "mrc zipf:0.9 --pages 4294967295 --references 100 --sample 0.5",
+    "replay linear --pages 4294967295 --references 10 --memory 10p",
+    "replay smooth-sin-random --pages 10 --references 4294967295 --memory 5p",
+    "replay smooth-sin --pages 4294967295 --references 10 --on linux-lru --memory 10p",
+    "wss uniform --pages 4294967295 --references 4294967295",
+    "wss drift --pages 4294967295 --references 10",
+    "run mapanon --on model:lru --pages 4294967295 --references 10 --report none",
+    "run mapanon --on model:opt --pages 10 --references 4294967295 --report none",
+    "run mapanon --on model:linux-mglru --pages 4294967295 --references 10 --report none",
+    "run mapanon --on model:arc,frames=4294967295 --pages 4294967295 --references 10 --report none",
+    "run mapanon --on model:lru --pages 100 --references 4294967295 --pattern smooth-sin-random --report none",
+    "run mapanon --pages 4294967295 --references 10 --memory 32M --swap none --report none",
+    "run mapanon --pages 100 --references 4294967295 --pattern smooth-sin-random --memory 32M --report none",
+];
+
+fn what_is_beyond_the_machine_is_refused_with_the_figure() {
+    let lab = Lab::new();
+    for command in BEYOND {
+        let started = Instant::now();
+        let output = lab.output(command);
+        let error = joined(&String::from_utf8_lossy(&output.stderr));
+        assert!(matches!(output.status.code(), Some(2 | 3)), "{command}: {} {error}", output.status);
+        assert!(error.contains("bytes") && error.contains("use "), "{command}: {error}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{command}: {:?}", started.elapsed());
+    }
+    // Frames without pages take nothing.
+    for frames in ["lru", "arc", "s3-fifo", "clock-pro", "random", "linux-lru", "two-handed"] {
+        let line = format!(
+            "run mapanon --on model:{frames},frames=4294967295 --pages 8 --references 20 --report none"
+        );
+        let output = lab.output(&line);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 2 | 3)), "{line}: {} {error}", output.status);
+    }
+}
+
+fn impossible_values_are_no_panic() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("t"), "1\n2\n1\n").unwrap();
+    for (command, status) in [
+        ("mrc t --page-size 0", 3),
+        ("mrc t --page-size 3000", 3),
+        ("replay t --memory 1p --page-size 18446744073709551615", 3),
+        ("wss t --window 0", 2),
+        ("wss t --window 18446744073709551615", 0),
+        ("wss linear --pages 10 --references 100 --window 18446744073709551615", 0),
+        ("replay t --memory 18446744073709551615", 2),
+        ("mrc t --memory 0", 2),
+        ("mrc t --sample 0", 2),
+        ("mrc t --sample nan", 2),
+        ("wss 1 --interval 0", 2),
+        ("wss 1 --interval nan", 2),
+        ("wss 1 --interval 1e300", 2),
+        ("run fileread --read 0 --dry-run", 2),
+        ("run fileread --process-size 0 --dry-run", 2),
+        ("run mapanon --set /proc/sys/vm/swappiness= --dry-run", 2),
+        ("run mapanon --pages 0 --dry-run", 2),
+        ("run mapanon --on model:lru,frames=0", 2),
+        ("run mapanon --on model:ws:0", 2),
+        ("run mapanon --on model:ws:18446744073709551615 --pages 8 --references 20 --report none", 0),
+        ("run vmtest --sizes 1..18446744073709551615 --dry-run", 2),
+        ("record --interval 1e-300", 2),
+        ("prstat 1e300", 2),
+    ] {
+        let output = lab.output(command);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{command}: {} {error}", output.status);
+    }
+}
+
+/// Runs it with so many KiB of address space.
+fn within(lab: &Lab, kib: u64, command: &str) -> (Option<i32>, String) {
+    let script = format!("ulimit -v {kib}; exec '{}' {command}", env!("CARGO_BIN_EXE_pagelab"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(lab.folder.path()).env("PAGELAB_STATE_DIR", lab.path("state"));
+    let output = shell.output().unwrap();
+    (output.status.code(), joined(&String::from_utf8_lossy(&output.stderr)))
+}
+
+fn memory_that_cannot_be_had_is_an_error() {
+    let lab = Lab::new();
+    for command in [
+        "mrc uniform --pages 1000 --references 300000000",
+        "mrc uniform --pages 50000000 --references 1000",
+        "replay uniform --pages 20000000 --references 1000 --on arc --memory 10%",
+        "replay uniform --pages 1000 --references 150000000 --on opt --memory 10%",
+        "wss uniform --pages 1000 --references 300000000",
+        "run mapanon --on model:opt --pages 1000 --references 150000000 --report none",
+        "run mapanon --on model:lru --pages 20000000 --references 1000 --report none",
+        "run mapanon --on model:lru --pages 1000 --references 300000000 --pattern smooth-sin-random --report none",
+    ] {
+        let (status, error) = within(&lab, 800 << 10, command);
+        assert_eq!(status, Some(3), "{command}: {error}");
+        assert!(error.contains("no memory for"), "{command}: {error}");
+    }
+}
+
+fn a_trace_is_bounded_while_it_is_read() {
+    let lab = Lab::new();
+    // A MiB of zeros a million times over: 4 bytes a page, a thousand million pages.
+    let script = "for i in $(seq 40); do head -c 100000000 /dev/zero; done";
+    let mut zeros = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+    let script =
+        format!("ulimit -v 1000000; exec '{}' mrc - --format u32 --no-keep", env!("CARGO_BIN_EXE_pagelab"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(lab.folder.path()).env("PAGELAB_STATE_DIR", lab.path("state"));
+    let output = shell.stdin(zeros.stdout.take().unwrap()).output().unwrap();
+    let _ = zeros.kill();
+    let _ = zeros.wait();
+    let error = joined(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("too long") && error.contains("no memory for"), "{error}");
+}
+
+/// The most that the process `pid` had resident so far, bytes; `None` when it has ended.
+fn peak(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
+}
+
+/// What a model takes that does nothing: the program itself.
+const PROGRAM: u64 = 48 << 20;
+
+fn no_model_takes_more_than_was_planned() {
+    let lab = Lab::new();
+    for model in ["lru", "opt", "arc", "lirs", "clock-pro", "s3-fifo", "lfu", "linux-lru", "linux-mglru"] {
+        let line = format!(
+            "run mapanon --on model:{model} --pages 400000 --references 1000000 --memory 800M --report none -q"
+        );
+        let planned = lab.json(&format!("{line} --dry-run --json"));
+        let planned = planned["plans"][0]["needs"]["memory"].as_u64().unwrap_or_else(|| panic!("{planned}"));
+        let mut child = lab.begin(&line, Stdio::null());
+        let mut most = 0;
+        while child.try_wait().unwrap().is_none() {
+            most = most.max(peak(child.id()).unwrap_or(0));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(most > 10 << 20, "{model}: nothing was seen");
+        assert!(most < planned + PROGRAM, "{model}: {most} bytes, planned were {planned}");
+    }
+}
+
+fn a_long_stream_is_never_held() {
+    let lab = Lab::new();
+    for target in ["host", "model:lru", "model:linux-lru"] {
+        let line = format!(
+            "run mapanon --on {target} --pages 4096 --references 4294967295 --pattern uniform --memory 64M --report none -q"
+        );
+        let child = lab.begin(&line, Stdio::null());
+        std::thread::sleep(Duration::from_millis(1500));
+        let all = lab.workers().into_iter().chain([child.id()]);
+        let most = all.filter_map(peak).max().unwrap();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{target}: {output:?}");
+        // The region, a window of the stream, the program.
+        assert!(most > 8 << 20 && most < 250 << 20, "{target}: {most} bytes");
+    }
+}

@@ -1,0 +1,75 @@
+//! Every reader of traces against spoiled ones: an error with a place, or references; never a panic.
+
+use std::io::Write;
+
+use pagelab_reference::Pattern;
+use pagelab_reference::trace::{self, Format, Options};
+use pagelab_testing::fuzz;
+
+/// The most references taken of one input: a few bytes may unpack to many.
+const MOST: usize = 20_000;
+
+fn good() -> Vec<Vec<u8>> {
+    let text = |line: &dyn Fn(u64) -> String| (0..400).map(line).collect::<String>().into_bytes();
+    let mut list = vec![
+        text(&|n| format!("{}\n", n * 7 % 90)),
+        text(&|n| format!("0x{:x}\n", n * 4096)),
+        text(&|n| format!("==1== x\n L {:08x},4\n S {:08x},8\nI  {:08x},3\n", n * 64, n, n * 9)),
+        text(&|n| format!("{n},{},w,{}\n", n % 50, n % 3)),
+        format!(
+            "time,page,op,pid\n{}",
+            String::from_utf8(text(&|n| format!("{n},{},r,7\n", n % 50))).unwrap()
+        )
+        .into(),
+        text(&|n| format!("{},{n},512,r,0.{n}\n", n % 4)),
+        text(&|n| format!("{n},host,0,Read,{},4096,9\n", n * 4096)),
+        text(&|n| format!("{} 0x{:x} 1\n", if n % 2 == 0 { 'l' } else { 's' }, n * 64)),
+        (0..400_u64).flat_map(|n| (n * 11 % 77).to_le_bytes()).collect(),
+        (0..400_u32).flat_map(|n| (n * 11 % 77).to_be_bytes()).collect(),
+    ];
+    // oracleGeneral: time, object, size, the next reference of the object.
+    let record = |n: u64| {
+        let next: i64 = if n < 390 { n as i64 + 10 } else { -1 };
+        [&(n as u32).to_le_bytes()[..], &(n % 10).to_le_bytes(), &512_u32.to_le_bytes(), &next.to_le_bytes()]
+            .concat()
+    };
+    list.push((0..400).flat_map(record).collect());
+    let packed = |bytes: &[u8]| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(bytes).unwrap();
+        gzip.finish().unwrap()
+    };
+    list.extend([packed(&list[0]), packed(&list[10]), zstd::encode_all(&list[3][..], 1).unwrap()]);
+    list
+}
+
+#[test]
+fn traces() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fuzz::fuzz("traces", &good(), |bytes| {
+        std::fs::write(file.path(), bytes).unwrap();
+        let format = Format::ALL.get(bytes.len() % (2 * Format::ALL.len())).map(|(format, ..)| *format);
+        let options = Options { format, page_size: 1 << (bytes.len() % 64) };
+        if let Ok(reader) = trace::Reader::open(file.path(), &options) {
+            let ended = reader.take(MOST).last();
+            if let Some(Err(error)) = ended {
+                assert!(error.to_string().contains(&file.path().display().to_string()), "{error}");
+            }
+        }
+        if let Ok(mut reader) = trace::Reader::open(file.path(), &options) {
+            let mut pages = Vec::new();
+            while pages.len() < MOST && matches!(reader.pages(1000, &mut pages), Ok(_) if !pages.is_empty()) {
+                let before = pages.len();
+                if reader.pages(1000, &mut pages).is_err() || pages.len() == before {
+                    break;
+                }
+            }
+        }
+        let pattern = Pattern::Trace(file.path().to_owned());
+        if let Ok(mut blocks) = pattern.blocks(100, 5000, 1, &mut |_| {}) {
+            while blocks.left() > 0
+                && blocks.next(700).is_ok_and(|block| block.iter().all(|&page| page < 100))
+            {}
+        }
+    });
+}

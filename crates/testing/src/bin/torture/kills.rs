@@ -1,0 +1,146 @@
+//! Ends that nobody chose: kill -9 of the parent, the worker, all of them, of the recovery; Ctrl-C at any moment.
+
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::lab::{Lab, kill};
+use pagelab_testing::random::Random;
+
+/// Loads that need a worker: SWAP is a size that is the lab's own.
+const LOADS: [&str; 16] = [
+    "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap file --report none -q",
+    "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap zram --swap-size SWAP --report none -q",
+    "run mapanon --pages 12288 --references 600000 --memory 16M --swap none --report none -q",
+    "run mapanon --pages 2048 --references 9000000 --memory none --set /proc/sys/vm/stat_interval=3 --report none -q",
+    "run mapanon --pages 2048 --references 9000000 --memory 32M --set /proc/sys/vm/dirty_bytes=4294967296 --report none -q",
+    "run mapfile --pages 8192 --references 300000 --memory 16M --report none -q",
+    "run vmtest --seconds 0.3 --memory 32M --report none -q",
+    "run forkstorm --forks 20000 --report none -q",
+    "run forkstorm --script /dev/zero --memory none --report none -q",
+    "run faultscale --seconds 0.5 --report none -q",
+    "run fileread --seconds 0.3 --memory 32M --report none -q",
+    "run seqread --seconds 0.3 --memory 32M --report none -q",
+    "run clock --steps 30 --report none -q",
+    "run command --memory 32M --report none -q -- sleep 20",
+    "run command --memory none --report none -q -- setsid sleep 20",
+    "run command --sweep-memory 16M..64M --report none -q -- sleep 0.05",
+];
+
+/// Commands without one.
+const OTHERS: [&str; 12] = [
+    "run --report none -q",
+    "reproduce --on host",
+    "record --interval 0.01",
+    "export --listen 127.0.0.1:0",
+    "clock serve 127.0.0.1:0",
+    "prstat --enable-accounting 0.1",
+    "doctor --watch 1",
+    "wss uniform --pages 300000 --references 9000000",
+    "mrc uniform --pages 300000 --references 9000000",
+    "replay zipf:0.9 --pages 300000 --references 9000000 --on lru --on linux-lru --on opt --memory 10% --memory 50%",
+    "run mapanon --on model:arc --on model:opt --pages 100000 --references 9000000 --report none -q",
+    "run mapanon --repeat 50 --on model:lru --pages 1000 --references 9000 --report none -q",
+];
+
+fn any(lab: &Lab, random: &mut Random) -> String {
+    let line = if random.below(3) > 0 { random.of(&LOADS) } else { random.of(&OTHERS) };
+    line.replace("SWAP", &format!("{}p", lab.swap_pages()))
+}
+
+/// A moment: often in the middle of the set-up, sometimes late.
+fn moment(random: &mut Random) -> Duration {
+    let most = [30, 120, 500, 1800][random.below(4) as usize];
+    Duration::from_micros(random.below(1000 * most))
+}
+
+/// Begins one and waits for a moment.
+fn begun(lab: &Lab, line: &str, random: &mut Random) -> Result<Child, String> {
+    let child = lab.begin(line)?;
+    sleep(moment(random));
+    Ok(child)
+}
+
+/// The next start removes what was left, and the notebook is whole.
+fn recovered(lab: &Lab) -> Result<(), String> {
+    lab.ok("patterns")?;
+    lab.nothing_is_left()?;
+    if lab.path("pagelab.db").exists() {
+        lab.ok("list")?;
+    }
+    Ok(())
+}
+
+pub fn parent(lab: &Lab, random: &mut Random) -> Result<(), String> {
+    let line = any(lab, random);
+    let child = begun(lab, &line, random)?;
+    kill(child.id(), Signal::KILL);
+    let _ = lab.end(&line, child)?;
+    recovered(lab)
+}
+
+pub fn worker(lab: &Lab, random: &mut Random) -> Result<(), String> {
+    let line = random.of(&LOADS).replace("SWAP", &format!("{}p", lab.swap_pages()));
+    let child = begun(lab, &line, random)?;
+    let workers: Vec<u32> = lab
+        .processes()
+        .into_iter()
+        .filter(|(_, line)| line.contains("__worker"))
+        .map(|(pid, _)| pid)
+        .collect();
+    workers.iter().for_each(|&pid| kill(pid, Signal::KILL));
+    if workers.is_empty() || line.contains("--sweep-memory") || line.contains("sleep") {
+        // It has none yet, or another would follow, or it ends by itself late.
+        kill(child.id(), Signal::INT);
+    }
+    let _ = lab.end(&line, child)?;
+    // Without a next start.
+    lab.nothing_is_left()
+}
+
+pub fn all(lab: &Lab, random: &mut Random) -> Result<(), String> {
+    let line = any(lab, random);
+    let child = begun(lab, &line, random)?;
+    let mut processes = lab.processes();
+    if random.below(2) == 0 {
+        processes.reverse();
+    }
+    processes.iter().for_each(|&(pid, _)| kill(pid, Signal::KILL));
+    kill(child.id(), Signal::KILL);
+    let _ = lab.end(&line, child)?;
+    recovered(lab)
+}
+
+pub fn recovery(lab: &Lab, random: &mut Random) -> Result<(), String> {
+    let line = random.of(&LOADS).replace("SWAP", &format!("{}p", lab.swap_pages()));
+    let child = begun(lab, &line, random)?;
+    kill(child.id(), Signal::KILL);
+    let _ = lab.end(&line, child)?;
+    for _ in 0..=random.below(4) {
+        let next = lab.begin("patterns")?;
+        sleep(Duration::from_micros(random.below(25_000)));
+        kill(next.id(), Signal::KILL);
+        let _ = lab.end("patterns", next)?;
+    }
+    recovered(lab)
+}
+
+pub fn interrupt(lab: &Lab, random: &mut Random) -> Result<(), String> {
+    let line = any(lab, random);
+    let child = begun(lab, &line, random)?;
+    let (pid, pressed) = (child.id(), Instant::now());
+    for _ in 0..=random.below(4) {
+        kill(pid, [Signal::INT, Signal::TERM, Signal::HUP][random.below(3) as usize]);
+        sleep(Duration::from_millis(random.below(40)));
+    }
+    let _ = lab.end(&line, child)?;
+    // A machine that does other things beside is given more than the second that is promised.
+    let took = pressed.elapsed();
+    if took > Duration::from_secs(4) {
+        return Err(format!("{line}: went on for {took:?} after Ctrl-C"));
+    }
+    lab.nothing_is_left()?;
+    recovered(lab)
+}

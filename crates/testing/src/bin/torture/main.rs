@@ -1,0 +1,100 @@
+//! `make torture`: kills pagelab at random moments, fills its disks, spoils its notebooks, traces and fixtures,
+//! gives it hostile names, has many write at once and attacks its exporter, for 30 minutes or `TORTURE_SECONDS`.
+//!
+//! Each try is in a folder of its own and is followed by a look whether anything is left on the machine. Prints
+//! tries and failures by kind; a failure names its seed, with which `TORTURE_SEED` begins a run that repeats it.
+
+mod files;
+mod kills;
+mod lab;
+mod network;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use lab::Lab;
+use pagelab_testing::random::{self, Random};
+
+/// What goes wrong in a try, in words.
+type Try = fn(&Lab, &mut Random) -> Result<(), String>;
+
+/// The kinds of tries, and how often each comes among hundred.
+const KINDS: [(&str, Try, u64); 15] = [
+    ("kill the parent", kills::parent, 14),
+    ("kill the worker", kills::worker, 10),
+    ("kill all processes", kills::all, 10),
+    ("kill the recovery", kills::recovery, 10),
+    ("interrupt, once or often", kills::interrupt, 14),
+    ("full disk for the notebook", files::full_disk, 6),
+    ("full disk for the journal", files::full_state, 3),
+    ("spoiled notebook", files::notebook, 12),
+    ("spoiled trace", files::trace, 6),
+    ("spoiled fixture", files::fixture, 6),
+    ("hostile names", files::names, 3),
+    ("random arguments", files::arguments, 10),
+    ("writers at once", files::writers, 3),
+    ("exporter under attack", network::exporter, 2),
+    ("clock server under attack", network::clock, 1),
+];
+
+fn main() -> ExitCode {
+    let seconds = number("TORTURE_SECONDS").unwrap_or(1800);
+    let seed = number("TORTURE_SEED").unwrap_or_else(random::seed);
+    let program =
+        std::env::var_os("PAGELAB").map_or_else(|| PathBuf::from("target/release/pagelab"), PathBuf::from);
+    let Ok(program) = program.canonicalize() else {
+        eprintln!("torture: no {}: build it (make build), or name it with PAGELAB", program.display());
+        return ExitCode::from(2);
+    };
+    println!("torture: {} for {seconds} s, seed {seed}", program.display());
+    let (started, end) = (Instant::now(), Duration::from_secs(seconds));
+    let mut counts = [(0_u64, 0_u64); KINDS.len()];
+    let mut told = Instant::now();
+    // With a seed that was given, the first try is the one that failed under it.
+    let mut seeds = Random::new(seed);
+    let mut next = seed;
+    while started.elapsed() < end {
+        let mut random = Random::new(next);
+        let kind = chosen(random.below(100));
+        let (name, perform, _) = KINDS[kind];
+        counts[kind].0 += 1;
+        let mut lab = Lab::new(&program);
+        if let Err(why) = perform(&lab, &mut random).and_then(|()| lab.nothing_is_left()) {
+            counts[kind].1 += 1;
+            println!("FAILED {name} (TORTURE_SEED={next}): {why}");
+            lab.keep();
+        }
+        next = seeds.next();
+        if told.elapsed() > Duration::from_secs(60) {
+            told = Instant::now();
+            let (tries, failures) = sum(&counts);
+            println!("{:>5} s  {tries} tries, {failures} failures", started.elapsed().as_secs());
+        }
+    }
+    println!("\n{:<28}{:>8}{:>10}", "kind", "tries", "failures");
+    for ((name, ..), (tries, failures)) in KINDS.iter().zip(&counts) {
+        println!("{name:<28}{tries:>8}{failures:>10}");
+    }
+    let (tries, failures) = sum(&counts);
+    println!("{:<28}{tries:>8}{failures:>10}   in {} s", "all", started.elapsed().as_secs());
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn chosen(mut place: u64) -> usize {
+    for (kind, (.., share)) in KINDS.iter().enumerate() {
+        if place < *share {
+            return kind;
+        }
+        place -= share;
+    }
+    0
+}
+
+fn sum(counts: &[(u64, u64)]) -> (u64, u64) {
+    counts.iter().fold((0, 0), |(tries, failures), count| (tries + count.0, failures + count.1))
+}
