@@ -11,6 +11,8 @@ use clap::{Arg, ArgAction, Command};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::size::{Size, SizeError};
+
 /// An experiment as the command line has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
@@ -229,6 +231,12 @@ pub fn closest<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Opti
 pub(crate) fn positive(text: &str) -> Result<f64, Refusal> {
     let number = text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
     number.ok_or_else(|| Refusal(format!("'{text}' must be a number above 0")))
+}
+
+/// A size above 0.
+pub(crate) fn some(text: &str) -> Result<Size, Refusal> {
+    let size: Size = text.parse().map_err(|e: SizeError| Refusal(e.to_string()))?;
+    if size.bytes(1) > 0 { Ok(size) } else { Err(Refusal(format!("'{text}' must be a size above 0"))) }
 }
 
 /// `Default` and `Display` (the command line) of a type of parameters, from its declaration.

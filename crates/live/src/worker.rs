@@ -79,7 +79,8 @@ fn work() -> Result<(), String> {
     if getppid().map(Pid::as_raw_nonzero).map(i32::from) != Some(job.parent) {
         return Err("worker: its parent is gone".into());
     }
-    let output = rustix::io::dup(rustix::stdio::stdout()).map_err(|e| text(&e))?;
+    // What it starts does not inherit it: its end is the end of the messages.
+    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(|e| text(&e))?;
     let mut sender = Sender(File::from(output));
     let result = perform(&job.experiment, &job.setting, &job.place, &mut sender);
     sender.finish(result).map_err(|e| text(&e))
@@ -180,6 +181,7 @@ impl Worker {
 
     /// Forwards until the last message; `None`: the worker ended without one.
     fn forward(&mut self, recorder: &mut dyn Recorder) -> Result<Option<Result<(), Failure>>, Failure> {
+        let mut ended = 0;
         loop {
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
@@ -193,6 +195,13 @@ impl Worker {
                 Ok(Err(error)) => {
                     self.wire_error = Some(error);
                     return Ok(None);
+                }
+                // It may have ended while something that it started holds its end of the line.
+                Err(RecvTimeoutError::Timeout) if !matches!(self.child.try_wait(), Ok(None)) => {
+                    ended += 1;
+                    if ended > 1 {
+                        return Ok(None);
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }

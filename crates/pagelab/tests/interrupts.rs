@@ -98,7 +98,7 @@ fn computations_end() {
 }
 
 fn loads_end_and_leave_nothing() {
-    each(LOADS, &[(60, true), (900, false), (1100, true)]);
+    each(LOADS, &[(60, true), (900, false)]);
 }
 
 fn machines_end() {

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         settings_are_put_back: LIMITS, THP;
         a_full_disk_is_a_clear_error_and_the_notebook_still_opens: LIMITS, TMPFS;
         what_a_program_made_inside_its_cgroup_ends_with_it: LIMITS;
+        a_killed_worker_ends_the_run_and_what_it_started;
         a_kernel_with_cgroup_1_is_left_as_it_was: KERNELS;
         a_kernel_with_cgroup_2_is_left_as_it_was: KERNELS;
     })
@@ -216,6 +217,29 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
     assert!(listed.status.success(), "{listed:?}");
     assert!(unmounted.success());
     lab.nothing_is_left("after a full disk");
+}
+
+/// Also where what the worker started goes on, with its ends of the pipes.
+fn a_killed_worker_ends_the_run_and_what_it_started() {
+    let lab = Lab::new();
+    let mut child = spawn(&lab, "run forkstorm --script /dev/zero --memory none --report none -q");
+    let begun = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        lab.processes().iter().any(|line| line.contains("/dev/zero"))
+    });
+    assert!(begun, "the script never ran");
+    let worker = lab.workers()[0].to_string();
+    assert!(std::process::Command::new("kill").args(["-9", &worker]).status().unwrap().success());
+    let ended = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        child.try_wait().unwrap()
+    });
+    if ended.is_none() {
+        child.kill().unwrap();
+        lab.ok("patterns");
+    }
+    assert_eq!(ended.expect("it ends").code(), Some(3));
+    lab.nothing_is_left("after the worker was killed");
 }
 
 /// A program may make cgroups inside its own, and move into them; also when pagelab is killed they go.

@@ -1,6 +1,6 @@
 //! A run for the terminal and as JSON: its conditions, its figures, its tables, its remarks.
 
-use pagelab_analysis::finding::Finding;
+use pagelab_analysis::finding::{Finding, What};
 use pagelab_analysis::findings::Assessment;
 use pagelab_analysis::rows::{TABLES, table};
 use pagelab_analysis::stats::median;
@@ -193,9 +193,14 @@ pub fn verdict(findings: &[Finding], style: &Style) -> String {
         out += "Verdict\n";
     }
     for finding in findings {
-        // Of a guest that failed its console's last lines follow.
         let line = findings::line(finding);
-        let (first, others) = line.split_once('\n').unwrap_or((&line, ""));
+        let (first, others) = match &finding.what {
+            // Of a guest that failed its console's last lines follow; the name before them is of one line.
+            What::NotPerformed { .. } if !finding.run.contains('\n') => {
+                line.split_once('\n').unwrap_or((&line, ""))
+            }
+            _ => (line.as_str(), ""),
+        };
         out += &(wrapped(first, "  ", "    ", style) + "\n");
         out.extend(others.lines().map(|line| wrapped(line, "    ", "    ", style) + "\n"));
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Footprint;
-use crate::declaration::{declared, positive, words};
+use crate::declaration::{declared, positive, some, words};
 use crate::size::Size;
 use crate::sizes::Sizes;
 
@@ -31,7 +31,7 @@ pub struct Fileread {
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(1..))]
     pub reads: u64,
     /// Bytes of a read
-    #[arg(long, value_name = "SIZE", default_value = "8K")]
+    #[arg(long, value_name = "SIZE", default_value = "8K", value_parser = some)]
     pub read: Size,
     /// The files: small in memory, large in memory, beyond it [default: an eighth, a half and twice the limit]
     #[arg(long, value_name = "SIZES")]
@@ -71,7 +71,7 @@ impl Fileread {
 #[serde(default)]
 pub struct Seqread {
     /// The file's size
-    #[arg(long, value_name = "SIZE", default_value = "32M")]
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = some)]
     pub size: Size,
     /// Bytes of a read
     #[arg(long, value_name = "SIZES", default_value = "4K..16M:1")]

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Footprint;
-use crate::declaration::{declared, positive, words};
+use crate::declaration::{declared, positive, some, words};
 use crate::observation::Unit;
 use crate::size::Size;
 use crate::sizes::Sizes;
@@ -46,7 +46,7 @@ words!(PagesOf);
 #[serde(default)]
 pub struct Vmtest {
     /// The segment of one process
-    #[arg(long, value_name = "SIZE", default_value = "2M")]
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = some)]
     pub process_size: Size,
     /// Times that a process reads its segment, at most (published: 5000)
     ///

@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use pagelab_guest::initramfs::{Archive, Content};
@@ -140,28 +140,34 @@ pub fn first() -> Option<ExitCode> {
         }
     }
     init::mount_files(Path::new("/dev/vda")).unwrap();
+    let run = |line: &str| {
+        let mut words = line.split_whitespace();
+        let status = Command::new(words.next().unwrap()).args(words).status();
+        assert!(status.is_ok_and(|status| status.success()), "{line}");
+    };
+    // pagelab may have been packed into a folder below it.
+    run("umount /tmp");
     if *cgroup == "1" {
         let root = "/sys/fs/cgroup";
-        let run = |line: &str| {
-            let mut words = line.split_whitespace();
-            let status = Command::new(words.next().unwrap()).args(words).status();
-            assert!(status.is_ok_and(|status| status.success()), "{line}");
-        };
         run(&format!("umount {root}"));
         run(&format!("mount -t tmpfs none {root}"));
         run(&format!("mkdir {root}/memory"));
         run(&format!("mount -t cgroup -o memory none {root}/memory"));
     }
-    let line = || fs::OpenOptions::new().write(true).open(LINE).unwrap();
-    let status = Command::new("/proc/self/exe")
-        .args(tests.split_whitespace())
-        .args(["--exact", "--test-threads=1"])
-        .env("PAGELAB_TEST_REQUIRE", "root,limits,tmpfs")
-        .env("HOME", "/")
-        .stdin(Stdio::null())
-        .stdout(line())
-        .stderr(line())
-        .status();
+    let mut status = Ok(ExitStatus::default());
+    for test in tests.split_whitespace() {
+        status = Command::new("/proc/self/exe")
+            .args([test, "--exact", "--test-threads=1"])
+            .env("PAGELAB_TEST_REQUIRE", "root,limits,tmpfs")
+            .env("HOME", "/")
+            .stdin(Stdio::null())
+            .stdout(line())
+            .stderr(line())
+            .status();
+        if !status.as_ref().is_ok_and(ExitStatus::success) {
+            break;
+        }
+    }
     let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
     writeln!(line(), "\n{STATUS} {status}").unwrap();
     std::thread::sleep(Duration::from_millis(200));

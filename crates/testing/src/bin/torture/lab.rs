@@ -1,5 +1,6 @@
 //! A folder in which pagelab is tortured, and a look at what it left on the machine.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::os::unix::process::ExitStatusExt;
@@ -24,6 +25,8 @@ pub struct Lab {
     path: PathBuf,
     program: PathBuf,
     settings: Vec<(&'static str, String)>,
+    /// The processes begun here: what they set up has their numbers.
+    begun: RefCell<Vec<u32>>,
 }
 
 /// Settings that tries change, to values that do no harm.
@@ -40,7 +43,7 @@ impl Lab {
             fs::DirBuilder::new().mode(0o700).create(path.join(part)).expect("a new folder");
         }
         let settings = SETTINGS.map(|file| (file, fs::read_to_string(file).unwrap_or_default())).into();
-        Self { folder: Some(folder), path, program: program.to_owned(), settings }
+        Self { folder: Some(folder), path, program: program.to_owned(), settings, begun: RefCell::default() }
     }
 
     /// A path in it.
@@ -73,7 +76,9 @@ impl Lab {
 
     /// Begins a command line.
     pub fn begin(&self, line: &str) -> Result<Child, String> {
-        self.command(line.split_whitespace()).spawn().map_err(|e| format!("{line}: {e}"))
+        let child = self.command(line.split_whitespace()).spawn().map_err(|e| format!("{line}: {e}"))?;
+        self.begun.borrow_mut().push(child.id());
+        Ok(child)
     }
 
     /// Waits for what was begun, and finds a panic, an abort or no end.
@@ -167,26 +172,20 @@ impl Lab {
             .or_else(|| self.zram())
     }
 
-    /// A cgroup whose name has the number of a process that is gone, made since this lab was.
+    /// A cgroup of a process that was begun here; others may run pagelab beside.
     fn cgroup(&self) -> Option<String> {
-        let since = fs::metadata(&self.path).and_then(|m| m.created()).ok()?;
+        let ours: Vec<String> = self.begun.borrow().iter().map(|pid| format!("pagelab-{pid}-")).collect();
         let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
         while let Some(folder) = open.pop() {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                let Ok(about) = entry.metadata() else { continue };
-                if !about.is_dir() {
+                if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     continue;
                 }
-                let owner = name
-                    .strip_prefix("pagelab-")
-                    .and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
-                let dead = owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
-                // Others may torture beside us: theirs is gone a moment later, and so is waited for.
-                if dead && about.modified().is_ok_and(|made| made >= since) {
+                if ours.iter().any(|ours| name.starts_with(ours)) {
                     return Some(format!("cgroup {}", entry.path().display()));
                 }
-                if owner.is_none() && open.len() < 500 {
+                if !name.starts_with("pagelab-") {
                     open.push(entry.path());
                 }
             }

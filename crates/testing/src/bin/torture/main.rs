@@ -78,6 +78,14 @@ fn main() -> ExitCode {
     }
     let (tries, failures) = sum(&counts);
     println!("{:<28}{tries:>8}{failures:>10}   in {} s", "all", started.elapsed().as_secs());
+    let ends = kills::ENDS.lock().expect("no thread panics with it");
+    let late = ends.iter().filter(|took| **took > Duration::from_secs(1)).count();
+    let longest = ends.iter().max().copied().unwrap_or_default();
+    println!(
+        "ended within a second of Ctrl-C: {} of {}; the longest after {longest:.1?}",
+        ends.len() - late,
+        ends.len()
+    );
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
