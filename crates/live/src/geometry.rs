@@ -16,6 +16,13 @@ pub fn machine() -> Entries {
     ])
 }
 
+/// Entries of the greatest TLB; many where the machine does not say.
+pub fn tlb_entries() -> u64 {
+    const MANY: u64 = 4096;
+    let (first, second) = tlb();
+    second.max(first).unwrap_or(MANY)
+}
+
 /// Bytes of the data or unified cache of this level, of the first processor.
 fn cache(level: u32) -> Option<u64> {
     let folder = "/sys/devices/system/cpu/cpu0/cache";

@@ -42,6 +42,8 @@ pub mod plan;
 pub mod profile;
 pub mod region;
 pub mod rusage;
+mod samples;
+mod spawn;
 pub mod taskstats;
 pub mod terminal;
 pub mod vmtest;

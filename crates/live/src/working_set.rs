@@ -5,16 +5,33 @@
 //! (Documentation/filesystems/proc.rst). The price: both walk the page tables while holding the
 //! process's mmap lock, the processor must set each bit anew (a page walk for each page that the TLB
 //! held), and reclaim loses what the cleared bits would have told it.
+//!
+//! The figure is not exact, and has bounds ([`Bounds`]). A page of a file counts as referenced also when another
+//! process referenced it: the lower bound has memory without a file alone. The kernel does not empty the TLB when it
+//! clears the bits, so the bit of a page whose translation stays there is not set again: the upper bound has as many
+//! pages more as the TLB has entries. (Of 1,024 pages written again and again 892 were seen; with a sleep of ten
+//! milliseconds between the turns all.)
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::region::page_size;
+
 /// A process that is looked at.
 #[derive(Debug)]
 pub struct Process {
     folder: PathBuf,
+}
+
+/// Between what the working set of an interval lies, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Referenced memory that no file stands behind.
+    pub lower: u64,
+    /// All that is marked as referenced, and as much as the TLB may hide.
+    pub upper: u64,
 }
 
 /// One interval.
@@ -37,6 +54,25 @@ impl Process {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         fs::read_to_string(folder.join("smaps_rollup"))?;
         Ok(Self { folder })
+    }
+
+    /// What was referenced since [`Process::clear`], and between what that lies where the TLB has `tlb` entries.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn look_with_bounds(&self, tlb: u64) -> io::Result<(Interval, Bounds)> {
+        let begun = Instant::now();
+        let text = fs::read_to_string(self.folder.join("smaps"))?;
+        let (referenced, resident, bounds) = mappings(&text, tlb.saturating_mul(page_size() as u64));
+        Ok((Interval { referenced, resident, cost: begun.elapsed() }, bounds))
+    }
+
+    /// What clearing and reading once takes.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn cost(&self) -> io::Result<Duration> {
+        Ok(self.clear()? + self.look_with_bounds(0)?.0.cost)
     }
 
     /// Begins an interval; the time that took.
@@ -65,6 +101,24 @@ impl Process {
     }
 }
 
+/// Bytes referenced and resident, and the bounds, from the mappings' lines: `START-END RIGHTS OFFSET DEVICE INODE
+/// [NAME]`, then `NAME:  N kB`. So many bytes may be `hidden` in the TLB.
+fn mappings(smaps: &str, hidden: u64) -> (u64, u64, Bounds) {
+    let (mut lower, mut all, mut resident, mut of_file) = (0, 0, 0, false);
+    for line in smaps.lines() {
+        let (word, _) = line.split_once(' ').unwrap_or((line, ""));
+        if !word.ends_with(':') {
+            of_file = line.split_ascii_whitespace().nth(4).is_some_and(|inode| inode != "0");
+        } else if let Some(referenced) = bytes(line, "Referenced:") {
+            all += referenced;
+            lower += if of_file { 0 } else { referenced };
+        } else if let Some(present) = bytes(line, "Rss:") {
+            resident += present;
+        }
+    }
+    (all, resident, Bounds { lower, upper: (all + hidden).min(resident).max(all) })
+}
+
 fn bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
@@ -73,7 +127,7 @@ fn bytes(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::region::{HugePages, Region, page_size};
+    use crate::region::{HugePages, Region};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
@@ -95,13 +149,27 @@ mod tests {
             });
             process.clear().unwrap();
             std::thread::sleep(Duration::from_millis(200));
-            let seen = process.look();
+            let seen = process.look_with_bounds(4096);
             stop.store(true, Ordering::Relaxed);
             seen.unwrap()
         });
         let least = 2048 * size as u64;
+        let (seen, bounds) = seen;
+        assert!(bounds.lower <= seen.referenced && bounds.upper >= least, "{seen:?} {bounds:?}");
         assert!(seen.referenced >= least && seen.referenced < 3 * least, "{seen:?}");
         assert!(seen.resident >= 4 * least, "{seen:?}");
+    }
+
+    #[test]
+    fn bounds_of_mappings() {
+        let smaps = "7f00-7f10 rw-p 00000000 00:00 0 \nSize: 400 kB\nRss: 400 kB\nReferenced: 40 kB\nVmFlags: rd\n\
+                     7f20-7f30 r-xp 00001000 fe:00 77   /lib/x y\nRss: 100 kB\nReferenced: 60 kB\n";
+        let kib = |all: u64, resident: u64, lower: u64, upper: u64| {
+            (all << 10, resident << 10, Bounds { lower: lower << 10, upper: upper << 10 })
+        };
+        assert_eq!(mappings(smaps, 8 << 10), kib(100, 500, 40, 108));
+        assert_eq!(mappings(smaps, 8 << 20), kib(100, 500, 40, 500));
+        assert_eq!(mappings("", 1), kib(0, 0, 0, 0));
     }
 
     #[test]

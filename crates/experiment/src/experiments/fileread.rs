@@ -37,7 +37,7 @@ pub struct Fileread {
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
     /// Seconds for each case, at most
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
     pub seconds: f64,
     /// Reads offered a second [default: as fast as they go]
     #[arg(long, value_name = "HZ", value_parser = positive)]

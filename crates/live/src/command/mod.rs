@@ -6,11 +6,15 @@
 //! clearing the accessed bits of its pages (which costs the program a little: see [`working_set`]).
 //! Its input is empty and its output goes nowhere; what it writes to standard error is passed on.
 //!
+//! The looks are kept out of the program's way: this thread sleeps between them, does not preempt the program when it
+//! wakes (SCHED_BATCH), and looks no more often than takes a fiftieth of a processor, a two-hundredth for working sets.
+//! Its processor time is `looks.cpu`, in none of the program's figures.
+//!
 //! [`working_set`]: crate::working_set
 
 mod tree;
 
-use std::process::{Child, Command as Program, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Sheet, metrics, note};
@@ -22,14 +26,17 @@ use pagelab_experiment::{Failure, FailureKind, Recorder};
 use self::tree::WorkingSets;
 use crate::cgroup::Group;
 use crate::harness::Harness;
-use crate::lifetime::die_with_parent;
 use crate::microstates::Whose;
 use crate::observe::failed;
 use crate::place::Place;
 use crate::rusage;
+use crate::spawn::Program;
 
 /// Looks between two at the working set.
 const WORKING_SET_EVERY: u32 = 10;
+/// Of so many nanoseconds one may go into looks, and into looks at the working set.
+const LOOKS: u32 = 50;
+const WORKING_SETS: u32 = 200;
 /// Rows of the table, at most: then every second one is dropped and looks become half as frequent.
 const ROWS: usize = 2000;
 
@@ -47,7 +54,7 @@ struct Look {
 /// # Errors
 /// When it cannot be started, or the kernel kills it inside the limit.
 pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let Some((name, arguments)) = command.program.split_first() else {
+    let Some(name) = command.program.first() else {
         return Err(Failure::unsupported(
             "there is no program to run",
             "write it after --: pagelab run command -- sort big.txt",
@@ -58,12 +65,11 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
     harness.watch_tasks();
     harness.begin();
     let used = rusage::children();
-    let mut program = Program::new(name);
-    program.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
-    die_with_parent(&mut program);
-    let child = program.spawn().map_err(failed(&format!("starting {name}")))?;
-    let mut running = Running(child);
-    let watched = watch(&mut running, command, place, &mut harness, recorder)?;
+    let mut program = Program::start(&command.program).map_err(failed(&format!("starting {name}")))?;
+    let watched = {
+        let _background = Background::enter();
+        watch(&mut program, command, place, &mut harness, recorder)?
+    };
     let used = rusage::children() - used;
     let mut measured = harness.finish();
     measured.record(recorder)?;
@@ -82,6 +88,7 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
         (name::MEMORY_PEAK, Some(sampled.max(rusage::children_peak() as f64))),
         (name::MEMORY_CHARGED_PEAK, place.group().and_then(charged_peak).or_else(|| peak(|l| l.charged))),
         (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
+        (name::LOOKS_CPU, Some(watched.cost.as_nanos() as f64)),
         (name::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
     metrics(recorder, figures.into_iter().chain(measured.pressure(measured.swap)))?;
@@ -107,13 +114,28 @@ fn charged_peak(group: Group<'_>) -> Option<f64> {
     group.charged_peak().map(|bytes| bytes as f64)
 }
 
-/// Kills the program when dropped before its end.
-struct Running(Child);
+/// This thread does not preempt others when it wakes; as it was when dropped.
+struct Background(libc::c_int);
 
-impl Drop for Running {
+impl Background {
+    fn enter() -> Self {
+        // SAFETY: asks for the calling thread's policy.
+        let before = unsafe { libc::sched_getscheduler(0) };
+        Self::set(libc::SCHED_BATCH);
+        Self(before)
+    }
+
+    /// A refusal leaves it as it is.
+    fn set(policy: libc::c_int) {
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the calling thread's own policy, from parameters that live as long as the call.
+        unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+    }
+}
+
+impl Drop for Background {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        Self::set(self.0.max(0));
     }
 }
 
@@ -122,42 +144,44 @@ struct Watched {
     elapsed: Duration,
     /// How it ended; `None`: it was stopped.
     status: Option<ExitStatus>,
+    /// Processor time of the looks.
+    cost: Duration,
 }
 
 fn watch(
-    running: &mut Running,
+    program: &mut Program,
     command: &Command,
     place: &Place,
     harness: &mut Harness,
     recorder: &mut dyn Recorder,
 ) -> Result<Watched, Failure> {
-    let pid = running.0.id();
+    let pid = program.id();
     let mut working_sets = WorkingSets::default();
-    working_sets.look(&[pid]);
     let group = place.group();
     let kills = || group.map_or(0, Group::kills);
     let killed = kills();
     let begun = harness.begun();
+    let cost = Cost::start();
     let mut looks = Vec::new();
     let mut step = Duration::from_millis(command.sample.max(1));
     let mut next = begun + step;
+    let mut next_working_set = begun + step * WORKING_SET_EVERY;
     let timeout = command.timeout.map(Duration::from_secs_f64);
-    let mut number = 0;
     loop {
-        if let Some(status) = running.0.try_wait().map_err(failed("waiting for the program"))? {
+        if let Some(status) = program.ended() {
             let elapsed = begun.elapsed();
             // Any process of the program's, not only the first.
             if let (true, Some(limit)) = (kills() > killed, place.limit()) {
                 return Err(Failure::out_of_memory(limit));
             }
-            return Ok(Watched { looks, elapsed, status: Some(status) });
+            return Ok(Watched { looks, elapsed, status: Some(status), cost: cost.so_far() });
         }
         if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
             let elapsed = begun.elapsed();
             tree::kill(pid);
-            let _ = running.0.wait();
+            program.wait();
             harness.poll();
-            return Ok(Watched { looks, elapsed, status: None });
+            return Ok(Watched { looks, elapsed, status: None, cost: cost.so_far() });
         }
         if recorder.interrupted() {
             return Err(Failure::interrupted());
@@ -165,18 +189,16 @@ fn watch(
         harness.poll();
         let now = Instant::now();
         if now >= next {
-            number += 1;
+            let before = cost.so_far();
             let (memory, processes) = tree::memory(pid);
-            let working_set = match number % WORKING_SET_EVERY {
-                0 => working_sets.look(&processes),
-                _ => None,
-            };
-            looks.push(Look {
-                time: begun.elapsed().as_nanos() as f64,
-                memory,
-                charged: group.and_then(Group::charged).map(|bytes| bytes as f64),
-                working_set,
-            });
+            let charged = group.and_then(Group::charged).map(|bytes| bytes as f64);
+            let middle = cost.so_far();
+            let working_set = (now >= next_working_set).then(|| working_sets.look(&processes)).flatten();
+            if now >= next_working_set {
+                let pause = (step * WORKING_SET_EVERY).max((cost.so_far() - middle) * WORKING_SETS);
+                next_working_set = now + pause;
+            }
+            looks.push(Look { time: begun.elapsed().as_nanos() as f64, memory, charged, working_set });
             if looks.len() >= ROWS {
                 let mut keep = false;
                 looks.retain(|look| {
@@ -185,14 +207,26 @@ fn watch(
                 });
                 step *= 2;
             }
-            next = now + step;
+            next = now + step.max((middle - before) * LOOKS);
         }
         let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(begun.elapsed()));
-        // Ending is seen within a two-hundredth of what has passed, and within a millisecond at first.
-        let nap = (begun.elapsed() / 200).clamp(Duration::from_micros(200), Duration::from_millis(20));
-        std::thread::sleep(
-            nap.min(left).min(next.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))),
-        );
+        program.sleep(left.min(next.saturating_duration_since(Instant::now())).min(INTERRUPTIBLE));
+    }
+}
+
+/// How long a wish to end may wait.
+const INTERRUPTIBLE: Duration = Duration::from_millis(100);
+
+/// Processor time of this thread since its start.
+struct Cost(u64);
+
+impl Cost {
+    fn start() -> Self {
+        Self(rusage::thread_time())
+    }
+
+    fn so_far(&self) -> Duration {
+        Duration::from_nanos(rusage::thread_time() - self.0)
     }
 }
 

@@ -84,6 +84,7 @@ fn run(
         operations: f64::from(each) * f64::from(copies),
         elapsed: begun.elapsed(),
         used: rusage::children() - used,
+        times: None,
     })
 }
 

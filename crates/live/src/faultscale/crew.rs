@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use pagelab_experiment::experiments::{Faultscale, Workers};
 use pagelab_experiment::{Failure, FailureKind, Recorder};
 
-use super::Point;
 use super::work::Worker;
+use super::{OPERATION, Point};
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Barrier, Family};
 use crate::observe::failed;
 use crate::place::Place;
 use crate::rusage::{self, Usage};
+use crate::samples::Samples;
 
 /// Cells: workers ready, whether to go, whether to stop, workers that were refused; then for each
 /// worker the operations and when it ended, and for each process its consumption.
@@ -25,6 +26,8 @@ const REFUSED: usize = 3;
 const COMMON: usize = 8;
 const EACH: usize = 8;
 
+/// Times of a worker that are kept.
+const TIMES: usize = 1 << 14;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -40,13 +43,14 @@ pub(super) fn crew(
 ) -> Result<Point, Failure> {
     let count = workers as usize;
     let barrier = Barrier::new(COMMON + 2 * EACH * count).map_err(failed("making shared memory"))?;
+    let samples = Samples::new(count, TIMES).map_err(failed("making shared memory"))?;
     let mut family = Family::default();
     let (processes, threads) = match faultscale.as_ {
         Workers::Threads => (1, count),
         Workers::Processes => (count, 1),
     };
     for process in 0..processes {
-        let work = || host(faultscale, file, &barrier, process, threads, count);
+        let work = || host(faultscale, file, (&barrier, &samples), process, threads, count);
         family.fork(work).map_err(failed(&format!("forking process {} of {processes}", process + 1)))?;
     }
     let refused = || {
@@ -95,14 +99,14 @@ pub(super) fn crew(
         };
     }
     let elapsed = Duration::from_nanos(ended.saturating_sub(start).max(1));
-    Ok(Point { workers, operations, elapsed, used })
+    Ok(Point { workers, operations, elapsed, used, times: Some(samples.all().histogram(OPERATION)) })
 }
 
 /// One process with its threads; the exit status.
 fn host(
     faultscale: &Faultscale,
     file: Option<&File>,
-    barrier: &[AtomicU64],
+    (barrier, samples): (&[AtomicU64], &Samples),
     process: usize,
     threads: usize,
     count: usize,
@@ -115,14 +119,18 @@ fn host(
         let Some(worker) = Worker::new(faultscale.work, faultscale.pages.max(1) as usize, file) else {
             return refused();
         };
+        let mut times = samples.of(index);
         barrier[READY].fetch_add(1, AcqRel);
         while barrier[GO].load(Acquire) == 0 {
             std::thread::sleep(Duration::from_micros(100));
         }
         let stop = || barrier[STOP].load(Relaxed) != 0;
         let mut operations = 0;
-        while !stop() {
-            match worker.turn(stop) {
+        for number in 0.. {
+            if stop() {
+                break;
+            }
+            match worker.turn(number, &mut times, stop) {
                 Some(made) => operations += made,
                 None => return refused(),
             }

@@ -16,8 +16,8 @@ use std::time::Duration;
 use pagelab_experiment::build::{Sheet, metrics, note, throughputs};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Faultscale, Work};
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::observation::{Histogram, Level, Unit};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use self::crew::crew;
 use self::locks::Waits;
@@ -33,19 +33,29 @@ const TAKING: Duration = Duration::from_millis(200);
 /// Rows of the table of locks for each number of workers.
 const LOCKS: usize = 12;
 
+/// The distribution of the operations' times.
+const OPERATION: &str = "operation";
+
 /// What so many workers did.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) workers: u32,
     pub(crate) operations: f64,
     pub(crate) elapsed: Duration,
     pub(crate) used: Usage,
+    /// The times of one operation in sixteen; `None` of a build.
+    pub(crate) times: Option<Histogram>,
 }
 
 impl Point {
     /// Operations a second.
     fn throughput(&self) -> f64 {
         self.operations / self.elapsed.as_secs_f64()
+    }
+
+    /// That of the times, ns.
+    fn quantile(&self, q: f64) -> Option<f64> {
+        self.times.as_ref()?.quantile(q).map(|time| time as f64)
     }
 }
 
@@ -112,6 +122,8 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
             ("time.system", Unit::Nanoseconds),
             ("faults.minor", Unit::Count),
             ("lock.wait", Unit::Share),
+            ("operation.p50", Unit::Nanoseconds),
+            ("operation.p99", Unit::Nanoseconds),
         ],
     );
     for point in points {
@@ -124,6 +136,8 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
             Some(point.used.system as f64),
             Some(point.used.minor as f64),
             wait,
+            point.quantile(0.5),
+            point.quantile(0.99),
         ]);
     }
     sheet.record(recorder)?;
@@ -161,7 +175,14 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
         (name::TIME_SYSTEM, sum(|p| p.used.system as f64)),
         (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
     ];
-    metrics(recorder, figures.into_iter().chain(throughputs(&all)))
+    metrics(recorder, figures.into_iter().chain(throughputs(&all)))?;
+    let last = points.last();
+    let quantile = |q| last.and_then(|point| point.quantile(q));
+    metrics(recorder, [(name::OPERATION_P50, quantile(0.5)), (name::OPERATION_P99, quantile(0.99))])?;
+    if let Some(times) = last.and_then(|point| point.times.clone()).filter(|times| times.count() > 0) {
+        recorder.observe(Observation::Histogram(times))?;
+    }
+    Ok(())
 }
 
 /// Reads the whole file, so that it is cached on this process's account.

@@ -1,10 +1,15 @@
-//! What one worker does again and again.
+//! What one worker does again and again. One operation in sixteen is timed.
 
 use std::fs::File;
 
 use pagelab_experiment::experiments::Work;
 
+use crate::clock::{Clock, Monotonic};
 use crate::region::{HugePages, Region, page_size};
+use crate::samples::Own;
+
+/// Of so many operations one is timed.
+const SAMPLE: usize = 16;
 
 /// A worker's work and what it holds for it.
 pub(super) enum Worker<'a> {
@@ -36,25 +41,30 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does it once; the operations made, `None` when the kernel refuses.
-    pub(super) fn turn(&self, stop: impl Fn() -> bool) -> Option<u64> {
+    /// Does it once, the `number`-th time, and leaves the times of one in sixteen; the operations made, `None` when the
+    /// kernel refuses.
+    pub(super) fn turn(&self, number: u64, times: &mut Own<'_>, stop: impl Fn() -> bool) -> Option<u64> {
+        let phase = number as usize % SAMPLE;
         match self {
             Self::Anon(pages) => {
                 let region = Region::anonymous(*pages).ok()?;
                 let _ = region.advise(HugePages::Forbidden);
-                Some(touch(&region, *pages, true, stop))
+                Some(touch(&region, *pages, true, phase, times, stop))
             }
             Self::File(file, pages) => {
                 let region = Region::part(file, 0, *pages).ok()?;
-                Some(touch(&region, *pages, false, stop))
+                Some(touch(&region, *pages, false, phase, times, stop))
             }
             Self::Map => {
-                for _ in 0..16 {
+                for one in 0..SAMPLE {
+                    let before = (one == phase).then(|| Monotonic.now());
                     drop(Region::anonymous(1).ok()?);
+                    before.into_iter().for_each(|before| times.keep(Monotonic.now() - before));
                 }
-                Some(16)
+                Some(SAMPLE as u64)
             }
             Self::Fork { .. } => {
+                let before = (phase == 0).then(|| Monotonic.now());
                 // SAFETY: the child makes no call but _exit, which is safe in a child of a threaded
                 // process too.
                 let child = unsafe { libc::fork() };
@@ -65,6 +75,7 @@ impl<'a> Worker<'a> {
                     child => {
                         // SAFETY: no status is wanted; the child is ours.
                         unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+                        before.into_iter().for_each(|before| times.keep(Monotonic.now() - before));
                         Some(1)
                     }
                 }
@@ -73,20 +84,34 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Touches every page until told to stop; how many.
-fn touch(region: &Region, pages: usize, write: bool, stop: impl Fn() -> bool) -> u64 {
+/// Touches every page until told to stop, and times those that lie `phase` pages behind a sixteenth; how many.
+fn touch(
+    region: &Region,
+    pages: usize,
+    write: bool,
+    phase: usize,
+    times: &mut Own<'_>,
+    stop: impl Fn() -> bool,
+) -> u64 {
+    // SAFETY: below the region's pages, which are mapped; written only where they may be.
+    let once = |page: usize| unsafe {
+        let at = region.base().add(page * page_size());
+        if write {
+            at.write_volatile(1);
+        } else {
+            std::hint::black_box(at.read_volatile());
+        }
+    };
     for page in 0..pages {
         if page % 64 == 0 && stop() {
             return page as u64;
         }
-        // SAFETY: below the region's pages, which are mapped; written only where they may be.
-        unsafe {
-            let at = region.base().add(page * page_size());
-            if write {
-                at.write_volatile(1);
-            } else {
-                std::hint::black_box(at.read_volatile());
-            }
+        if page % SAMPLE == phase {
+            let before = Monotonic.now();
+            once(page);
+            times.keep(Monotonic.now() - before);
+        } else {
+            once(page);
         }
     }
     pages as u64

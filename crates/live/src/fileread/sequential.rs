@@ -1,8 +1,8 @@
 //! `seqread`: sequential bandwidth against the transfer size, through the cache and around it.
 //!
 //! The file is dropped from the cache before each row, so every byte comes from the device. What the
-//! device saw comes from its own counters: they count everybody's reads, so the machine should do
-//! nothing else.
+//! device saw comes from its own counters: they count everybody's reads, so they are a dash in a row in which it read
+//! more than on this thread's account.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -43,6 +43,8 @@ struct Seen {
     elapsed: Duration,
     used: Usage,
     device: Option<Counted>,
+    /// Whether the device read for others too.
+    shared: bool,
 }
 
 /// Performs the sweep over transfer sizes, buffered and direct.
@@ -67,6 +69,7 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
     let mut sheet = Sheet::new("seqread", COLUMNS).with_texts("mode");
     let mut sums = Usage::default();
     let mut best = [None::<f64>; 2];
+    let mut shared = 0;
     let modes = [("buffered", Ok(&buffered)), ("direct", direct.as_ref())];
     for (mode, (name, file)) in modes.into_iter().enumerate() {
         for (n, &transfer) in transfers.iter().enumerate() {
@@ -74,6 +77,7 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
             let Ok(file) = file else { continue };
             let seen = read(seqread, file, &buffered, &buffer, transfer, device.as_ref(), recorder)?;
             sums += seen.used;
+            shared += u32::from(seen.shared);
             let bandwidth = seen.bytes as f64 / seen.elapsed.as_secs_f64();
             best[mode] = Some(best[mode].unwrap_or(0.0).max(bandwidth));
             row(&mut sheet, name, transfer, &seen, bandwidth);
@@ -96,6 +100,13 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
             ),
         )?;
     }
+    if shared > 0 {
+        note(
+            recorder,
+            Level::Info,
+            format!("others read from the device in {shared} rows: what it saw there is not known"),
+        )?;
+    }
     if device.is_none() {
         note(
             recorder,
@@ -107,7 +118,8 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
 }
 
 fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64) {
-    let each = |of: fn(&Counted) -> f64| seen.device.filter(|d| d.reads > 0).map(|d| of(&d) / d.reads as f64);
+    let device = seen.device.filter(|_| !seen.shared);
+    let each = |of: fn(&Counted) -> f64| device.filter(|d| d.reads > 0).map(|d| of(&d) / d.reads as f64);
     let elapsed = seen.elapsed.as_nanos() as f64;
     sheet.named(
         [mode],
@@ -118,11 +130,11 @@ fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64
             Some(elapsed),
             Some(seen.used.user as f64),
             Some(seen.used.system as f64),
-            seen.device.map(|d| d.reads as f64),
+            device.map(|d| d.reads as f64),
             each(|d| d.bytes as f64),
             each(|d| d.busy as f64 * 1e6),
             each(|d| d.waiting as f64 * 1e6),
-            seen.device.map(|d| (d.busy as f64 * 1e6 / elapsed).min(1.0)),
+            device.map(|d| (d.busy as f64 * 1e6 / elapsed).min(1.0)),
         ],
     );
 }
@@ -166,5 +178,25 @@ fn read(
     let elapsed = begun.elapsed();
     let used = rusage::thread_up_to_date() - used;
     let device = device.and_then(Device::read).zip(before).map(|(after, before)| after.since(&before));
-    Ok(Seen { bytes, elapsed, used, device })
+    let shared = device.is_some_and(|device| foreign(&device, used.read));
+    Ok(Seen { bytes, elapsed, used, device, shared })
+}
+
+/// Whether a device read more than on one thread's account, beyond the blocks of the file's own index.
+fn foreign(device: &Counted, own: u64) -> bool {
+    const INDEX: u64 = 64 << 10;
+    device.bytes > own + own / 100 + INDEX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reads_of_others_are_told() {
+        let device = |bytes| Counted { bytes, ..Counted::default() };
+        assert!(!foreign(&device(32 << 20), 32 << 20));
+        assert!(!foreign(&device((32 << 20) + 4096), 32 << 20));
+        assert!(foreign(&device(36 << 20), 32 << 20) && foreign(&device(1 << 20), 0));
+    }
 }

@@ -18,10 +18,10 @@ mod storm;
 
 use std::time::Duration;
 
-use pagelab_experiment::build::metric;
+use pagelab_experiment::build::{metric, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::{Failure, Recorder, Setting};
+use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 
 use self::storm::{Seen, storm};
 use crate::harness::Harness;
@@ -98,6 +98,17 @@ fn report(
         (name::FORK_RESIDUAL, seen.residual),
     ] {
         metric(recorder, name, value)?;
+    }
+    let [forks, ends] = seen.times.as_ref().map_or([None, None], |[forks, ends]| {
+        [Some(forks.histogram("fork")), Some(ends.histogram(if exec { "exec" } else { "exit" }))]
+    });
+    let end = if exec { [name::EXEC_P50, name::EXEC_P99] } else { [name::EXIT_P50, name::EXIT_P99] };
+    for (histogram, [median, late]) in [(forks, [name::FORK_P50, name::FORK_P99]), (ends, end)] {
+        let quantile = |q| histogram.as_ref().and_then(|times| times.quantile(q)).map(|time| time as f64);
+        metrics(recorder, [(median, quantile(0.5)), (late, quantile(0.99))])?;
+        if let Some(histogram) = histogram.filter(|times| times.count() > 0) {
+            recorder.observe(Observation::Histogram(histogram))?;
+        }
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::process::{Child as Process, Command, Stdio};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::build::Distribution;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::{Failure, Recorder};
 
@@ -19,12 +20,13 @@ use crate::observe::failed;
 use crate::place::Place;
 use crate::region::{HugePages, Region};
 use crate::rusage::{self, Usage};
+use crate::samples::{Own, Samples};
 
 /// Forks of one iteration of the script: a subshell, `cat`, `wc`, the command substitution, `expr`.
 const SCRIPT_FORKS: f64 = 5.0;
 
 /// What a storm did.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) elapsed: Duration,
     pub(super) forks: f64,
@@ -34,6 +36,8 @@ pub(super) struct Seen {
     pub(super) fork_time: Option<f64>,
     /// From fork's return to the child's end as wait(2) gave it, ns in all; `None` of a script.
     pub(super) end_time: Option<f64>,
+    /// The times of forks, and of what followed them; `None` of a script.
+    pub(super) times: Option<[Distribution; 2]>,
     /// Most page-table memory of the machine beyond what it had before, bytes.
     pub(super) page_tables: Option<f64>,
     /// Pages that a fork copied beyond the experiment's own; `None` of a script, or where not known.
@@ -64,9 +68,12 @@ pub(super) fn storm(
         return script(file, forks, copies, phase, recorder, look);
     }
     let barrier = Barrier::new(COMMON + copies * EACH).map_err(failed("making shared memory"))?;
+    let room = || Samples::new(copies, forks as usize).map_err(failed("making shared memory"));
+    let times = [room()?, room()?];
     let mut family = Family::default();
     for index in 0..copies {
-        let work = || copy(forkstorm, forks, &barrier, index);
+        let work =
+            || copy(forkstorm, forks, &barrier, times.each_ref().map(|samples| samples.of(index)), index);
         family.fork(work).map_err(failed(&format!("forking copy {} of {copies}", index + 1)))?;
     }
     while barrier[READY].load(Acquire) < copies as u64 {
@@ -115,13 +122,20 @@ pub(super) fn storm(
         used,
         fork_time: Some(cell(0)),
         end_time: Some(cell(1)),
+        times: Some(times.map(|samples| samples.all())),
         page_tables: peak,
         residual: residual.and_then(|pages| pages.checked_sub(1)).map(|pages| pages as f64),
     })
 }
 
 /// One copy: the exit status.
-fn copy(forkstorm: &Forkstorm, forks: u32, barrier: &Barrier, index: usize) -> i32 {
+fn copy(
+    forkstorm: &Forkstorm,
+    forks: u32,
+    barrier: &Barrier,
+    [mut fork_times, mut end_times]: [Own<'_>; 2],
+    index: usize,
+) -> i32 {
     let cell = |n: usize| &barrier[COMMON + index * EACH + n];
     let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return 2 };
     let _ = region.advise(HugePages::Forbidden);
@@ -159,6 +173,8 @@ fn copy(forkstorm: &Forkstorm, forks: u32, barrier: &Barrier, index: usize) -> i
             return 4;
         }
         let ended = Monotonic.now();
+        fork_times.keep(forked - before);
+        end_times.keep(ended - forked);
         cell(0).fetch_add(forked - before, Relaxed);
         cell(1).fetch_add(ended - forked, Relaxed);
         cell(2).fetch_add(1, Relaxed);
@@ -250,6 +266,7 @@ fn script(
         used: rusage::children() - used,
         fork_time: None,
         end_time: None,
+        times: None,
         page_tables: peak,
         residual: None,
     })

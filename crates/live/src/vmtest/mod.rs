@@ -112,6 +112,7 @@ fn report(
             number(point.used.major),
             number(point.reads),
             Some(at_work * point.elapsed as f64 / point.reads as f64),
+            Some((point.used.user + point.used.system) as f64 / point.reads as f64),
             point.swap_in.map(|v| v as f64),
         ]);
     }

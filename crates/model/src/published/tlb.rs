@@ -120,6 +120,7 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
             0.0,
             reads,
             time / reads,
+            time / reads,
             met.translation / tlb.gigahertz / reads,
             met.walks as f64 / reads,
         ];

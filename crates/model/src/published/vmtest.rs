@@ -48,6 +48,7 @@ pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorde
             0.0,
             outcome.reads as f64,
             outcome.elapsed * 1e9 / outcome.reads as f64,
+            (outcome.user + outcome.system) * 1e9 / outcome.reads as f64,
         ];
         sheet.row(row.map(Some));
     }

@@ -30,14 +30,17 @@ use crate::stream::{Cost, StreamArguments};
 ",
     after_help = "A process is measured by clearing the accessed bits of its pages and counting those that are set \
 again after the interval. That walks its page tables twice (the column 'cost'), makes the processor set every bit \
-anew, and takes from the kernel's reclaim what the bits would have told it: do not leave it running."
+anew, and takes from the kernel's reclaim what the bits would have told it: do not leave it running.
+
+The lower bound has memory without a file alone: a page of a file counts as referenced also when another process \
+referenced it. The upper bound has as many pages more as the TLB may hide: the kernel does not empty it."
 )]
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
-    /// A process: seconds to watch for each figure
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
-    interval: f64,
+    /// A process: seconds to watch for each figure [default: 1; of a large process as many as keep the looks below half a per cent]
+    #[arg(long, value_name = "SECONDS")]
+    interval: Option<f64>,
     /// A process: figures to take
     #[arg(long, value_name = "N", default_value_t = 10)]
     count: u32,
@@ -55,6 +58,15 @@ pub struct Arguments {
 const WORK: Cost = Cost { page: 8, reference: 0 };
 /// The longest interval.
 const LONGEST: Duration = Duration::from_secs(86_400);
+/// The shortest and the longest that are chosen, and how many times as long as a look takes one is.
+const CHOSEN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+const LOOKS: u32 = 200;
+
+/// The interval where a look costs so much: whole seconds.
+fn usual(cost: Duration) -> Duration {
+    Duration::from_secs((cost * LOOKS).as_secs_f64().ceil() as u64).clamp(CHOSEN[0], CHOSEN[1])
+}
+
 /// How often a wait looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -70,19 +82,32 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let interval = Duration::try_from_secs_f64(arguments.interval)
-        .ok()
-        .filter(|i| !i.is_zero() && *i <= LONGEST)
-        .ok_or_else(|| usage(format!("--interval {}: seconds above 0, a day at most", arguments.interval)))?;
+    let asked = arguments.interval.map(|seconds| {
+        let interval = Duration::try_from_secs_f64(seconds).ok().filter(|i| !i.is_zero() && *i <= LONGEST);
+        interval.ok_or_else(|| usage(format!("--interval {seconds}: seconds above 0, a day at most")))
+    });
+    let asked = asked.transpose()?;
     let remedy = || {
         format!("the process {pid} cannot be looked at: is it running, and is it yours (else run as root)?")
     };
     let process = Process::open(pid).with_context(remedy)?;
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
-    let row = |cells: [&str; 4]| say!("{:>8}  {:>12}  {:>12}  {:>9}", cells[0], cells[1], cells[2], cells[3]);
+    let interval = match asked {
+        Some(interval) => interval,
+        None => usual(process.cost().with_context(remedy)?),
+    };
+    let row = |cells: [&str; 6]| {
+        let [second, size, lower, upper, resident, cost] = cells;
+        say!("{second:>6}  {size:>11}  {lower:>11}  {upper:>11}  {resident:>9}  {cost:>16}");
+    };
     if !arguments.json {
-        row(["second", "working set", "resident", "cost"]);
+        if interval > CHOSEN[0] && asked.is_none() {
+            let seconds = interval.as_secs();
+            say!("Looks every {seconds} s, because of what one costs the process (--interval sets another)");
+        }
+        row(["second", "working set", "lower bound", "upper bound", "resident", "cost"]);
     }
+    let tlb = pagelab_live::geometry::tlb_entries();
     let page = pagelab_live::region::page_size() as f64;
     let mut sizes = Vec::new();
     for number in 1..=arguments.count {
@@ -95,15 +120,18 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
                 return Err(CommandError::Stopped.into());
             }
         }
-        let seen = process.look().with_context(ended)?;
-        let time = arguments.interval * f64::from(number);
+        let (seen, bounds) = process.look_with_bounds(tlb).with_context(ended)?;
+        let cost = clearing + seen.cost;
+        let share = cost.as_secs_f64() / interval.as_secs_f64();
+        let time = interval.as_secs_f64() * f64::from(number);
         sizes.push((time * 1e9, seen.referenced as f64 / page));
         if arguments.json {
             say!(
                 "{}",
                 json!({
                     "schema_version": SCHEMA_VERSION, "time_seconds": time, "referenced_bytes": seen.referenced,
-                    "resident_bytes": seen.resident, "cost_nanoseconds": (clearing + seen.cost).as_nanos() as u64,
+                    "lower_bound_bytes": bounds.lower, "upper_bound_bytes": bounds.upper, "cost_share": share,
+                    "resident_bytes": seen.resident, "cost_nanoseconds": cost.as_nanos() as u64,
                 })
             );
             continue;
@@ -111,8 +139,10 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
         row([
             &time.to_string(),
             &text::bytes(seen.referenced as f64),
+            &text::bytes(bounds.lower as f64),
+            &text::bytes(bounds.upper as f64),
             &text::bytes(seen.resident as f64),
-            &text::duration((clearing + seen.cost).as_nanos() as f64),
+            &format!("{} ({:.1} %)", text::duration(cost.as_nanos() as f64), share * 100.0),
         ]);
     }
     let of =
@@ -169,4 +199,15 @@ fn keep(arguments: &Arguments, window: usize, sizes: &[(u64, u32)], context: &Co
         Computed::working_set(Experiment::Wss(of), target, arguments.stream.page_size(), Unit::Count, &sizes);
     arguments.keeping.keep(vec![run], arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_processes_are_looked_at_less_often() {
+        let of = |milliseconds| usual(Duration::from_millis(milliseconds)).as_secs();
+        assert_eq!([of(0), of(5), of(6), of(100), of(10_000)], [1, 1, 2, 20, 60]);
+    }
 }

@@ -1,0 +1,207 @@
+//! A program started without a copy of this process.
+//!
+//! A fork copies this process's page tables and makes both copy pages, and the program's account has that too: a tenth of
+//! a short program's processor time. Here the child borrows this process's memory until it executes the program (as
+//! posix_spawn(3) does, which cannot have a program die with its parent).
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use crate::region::Region;
+
+/// Pages of the stack that the child has until it executes the program.
+const STACK: usize = 64;
+
+/// A running program: killed and waited for when dropped.
+#[derive(Debug)]
+pub struct Program {
+    pid: libc::pid_t,
+    /// Readable when it has ended; `None` before Linux 5.3.
+    handle: Option<OwnedFd>,
+    ended: Option<ExitStatus>,
+}
+
+/// What the child does, and what became of it.
+struct Order {
+    program: *const libc::c_char,
+    arguments: *const *const libc::c_char,
+    /// Its standard input and output.
+    nothing: libc::c_int,
+    parent: libc::pid_t,
+    signals: libc::sigset_t,
+    error: libc::c_int,
+}
+
+impl Program {
+    /// Starts `words`, a program looked for in PATH and its arguments, with nothing to read and its output thrown away.
+    /// The kernel kills it when the calling thread ends, however that happens.
+    ///
+    /// # Errors
+    /// When it cannot be executed.
+    pub fn start(words: &[String]) -> io::Result<Self> {
+        let texts: Vec<CString> =
+            words.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
+        let mut arguments: Vec<*const libc::c_char> = texts.iter().map(|text| text.as_ptr()).collect();
+        let program = *arguments.first().ok_or_else(|| io::Error::other("no program"))?;
+        arguments.push(std::ptr::null());
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        let stack = Region::anonymous(STACK)?;
+        // SAFETY: a signal set is plain data, and empty when zeroed.
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+        // SAFETY: both sets are writable. With all signals blocked no handler of this process runs in the child.
+        unsafe {
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        }
+        let mut order = Order {
+            program,
+            arguments: arguments.as_ptr(),
+            nothing: nothing.as_raw_fd(),
+            // SAFETY: no pointers.
+            parent: unsafe { libc::getpid() },
+            signals: before,
+            error: 0,
+        };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: the child runs `child` on a stack of its own, which ends at a page's end; this thread sleeps until it
+        // has executed or ended, so `order` and all that it points to live as long.
+        let pid = unsafe {
+            let top = stack.base().add(stack.bytes()).cast();
+            libc::clone(child, top, flags, (&raw mut order).cast())
+        };
+        let error = io::Error::last_os_error();
+        // SAFETY: the set is what was there.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+        if pid < 0 {
+            return Err(error);
+        }
+        let mut program = Self { pid, handle: handle(pid), ended: None };
+        // SAFETY: the child wrote it, if at all, before this thread went on.
+        match unsafe { (&raw const order.error).read_volatile() } {
+            0 => Ok(program),
+            error => {
+                program.wait();
+                Err(io::Error::from_raw_os_error(error))
+            }
+        }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.take(libc::WNOHANG)
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> Option<ExitStatus> {
+        self.take(0)
+    }
+
+    fn take(&mut self, flags: libc::c_int) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            let mut status = 0;
+            // SAFETY: `status` is writable; a child that was not waited for keeps its id.
+            if unsafe { libc::waitpid(self.pid, &mut status, flags) } == self.pid {
+                self.ended = Some(ExitStatus::from_raw(status));
+            }
+        }
+        self.ended
+    }
+
+    /// Sleeps until it ends, so long at most. Where the kernel cannot tell, no longer than ten milliseconds.
+    pub fn sleep(&self, most: Duration) {
+        let Some(handle) = &self.handle else {
+            std::thread::sleep(most.min(Duration::from_millis(10)));
+            return;
+        };
+        let mut poll = libc::pollfd { fd: handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let most = libc::timespec {
+            tv_sec: most.as_secs().min(1 << 30) as libc::time_t,
+            tv_nsec: libc::c_long::from(most.subsec_nanos() as i32),
+        };
+        // SAFETY: one descriptor and a time, both alive. A signal ends the sleep early.
+        unsafe { libc::ppoll(&mut poll, 1, &most, std::ptr::null()) };
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if self.ended().is_none() {
+            // SAFETY: no pointers; the child was not waited for, so the id is its own.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            self.wait();
+        }
+    }
+}
+
+fn handle(pid: libc::pid_t) -> Option<OwnedFd> {
+    // SAFETY: no pointers; a new descriptor that nobody else has, closed on exec by itself.
+    unsafe {
+        let raw = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        i32::try_from(raw).ok().filter(|&raw| raw >= 0).map(|raw| OwnedFd::from_raw_fd(raw))
+    }
+}
+
+/// In the child, which shares the parent's memory: system calls alone.
+extern "C" fn child(order: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the order lives until this child has executed or ended. `execvp` may look for the program in PATH, for
+    // which it uses this stack alone.
+    unsafe {
+        let order = &mut *order.cast::<Order>();
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != order.parent {
+            libc::_exit(1);
+        }
+        // Programs expect to be ended by a closed pipe; Rust's own ignore that.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::dup2(order.nothing, 0);
+        libc::dup2(order.nothing, 1);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &order.signals, std::ptr::null_mut());
+        libc::execvp(order.program, order.arguments);
+        order.error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+        libc::_exit(127)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_program_runs_and_says_how_it_ended() {
+        let mut program = Program::start(&words(&["sh", "-c", "kill -0 $PPID && exit 7"])).unwrap();
+        assert_eq!(program.wait().and_then(|status| status.code()), Some(7));
+        let error = Program::start(&words(&["/does/not/exist"])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn its_end_is_seen_at_once_and_dropping_ends_it() {
+        let program = Program::start(&words(&["sleep", "1000"])).unwrap();
+        let (id, begun) = (program.id(), Instant::now());
+        program.sleep(Duration::from_millis(30));
+        assert!(begun.elapsed() >= Duration::from_millis(9));
+        drop(program);
+        assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+        let mut program = Program::start(&words(&["true"])).unwrap();
+        let begun = Instant::now();
+        while program.ended().is_none() {
+            program.sleep(Duration::from_secs(60));
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    }
+}
