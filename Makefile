@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run build test test-setup setup lint torture fuzz bench dist aarch64 install clean
+.PHONY: help run build test test-setup setup lint torture fuzz bench accuracy dist aarch64 install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ fuzz: ## every reader of files against spoiled ones, FUZZ_SECONDS each (60)
 
 bench: setup ## the benchmarks (method and figures: docs/performance.md)
 	$(CARGO) bench --workspace --locked
+
+accuracy: build ## the live figures beside independent instruments, in docs/accuracy.md (root, python3; PARTS=… for some)
+	scripts/accuracy $(PARTS)
 
 dist: setup ## a static binary for any x86-64 Linux, man pages and completions, in dist/
 	@scripts/dist

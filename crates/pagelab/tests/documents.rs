@@ -19,6 +19,20 @@ fn the_notebooks_names_are_all_described() {
 }
 
 #[test]
+fn every_metric_has_its_row_of_accuracy() {
+    let text = document("accuracy.md");
+    for metric in METRICS {
+        let rows = text.lines().filter(|line| line.starts_with(&format!("| `{}` |", metric.name)));
+        let rows: Vec<&str> = rows.collect();
+        assert!(!rows.is_empty(), "docs/accuracy.md lacks {} (scripts/accuracy --document)", metric.name);
+        for row in rows {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            assert!(cells[4] != "–" || !cells[5].is_empty(), "neither a figure nor a reason: {row}");
+        }
+    }
+}
+
+#[test]
 fn the_glossary_is_what_the_program_explains() {
     let lab = Lab::new();
     let printed = lab.ok("explain --markdown");
