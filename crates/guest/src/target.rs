@@ -140,7 +140,10 @@ impl Guest {
                     last()
                 ),
             ))),
-            Forwarded::Gone { .. } if console::panicked(&shown) => Ended::Whole(Err(Failure::new(
+            Forwarded::Gone { booted: false } if console::panicked(&shown) => {
+                Ended::NeverBooted(format!("the kernel panicked while booting; {}", last()))
+            }
+            Forwarded::Gone { booted: true } if console::panicked(&shown) => Ended::Whole(Err(Failure::new(
                 FailureKind::GuestDied,
                 format!("the kernel panicked; {}", last()),
             ))),

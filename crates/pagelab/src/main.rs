@@ -56,8 +56,21 @@ fn main() -> ExitCode {
     // Where the size of files is limited, a write gives an error and does not end the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     commands::completions::answer();
-    match commands::dispatch(cli::Cli::parse()) {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && commands::bisect_run::is_meant(std::env::args().skip(1)) => {
+            let _ = error.print();
+            return commands::bisect_run::no_verdict();
+        }
+        Err(error) => error.exit(),
+    };
+    let bisects = matches!(cli.command, cli::Command::BisectRun(_));
+    match commands::dispatch(cli) {
         Ok(code) => code,
+        Err(error) if bisects => {
+            output::remark!("{error:#}");
+            commands::bisect_run::no_verdict()
+        }
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         // Whatever it is that was broken off.
         Err(error) if interrupt::came() && error.downcast_ref::<CommandError>().is_none() => {

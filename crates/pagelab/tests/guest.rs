@@ -3,10 +3,10 @@
 mod common;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use common::Lab;
-use pagelab_testing::{KERNELS, run, tests};
+use pagelab_testing::{KERNELS, Need, run, tests};
 use serde_json::Value;
 
 fn main() -> ExitCode {
@@ -18,6 +18,8 @@ fn main() -> ExitCode {
         a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine: KERNELS;
         a_load_that_outgrows_the_guests_limit_is_reported: KERNELS;
         a_kernel_is_judged_for_git_bisect: KERNELS;
+        git_bisects_a_regression_to_its_commit: GIT;
+        what_is_no_verdict_never_looks_like_one: KERNELS;
     })
 }
 
@@ -238,6 +240,116 @@ fn a_kernel_is_judged_for_git_bisect() {
         "mapanon --metric fault.anonymous --worse-than 1% --by 2",
         "mapanon --metric fault.anonymous --worse-than x%",
     ] {
-        assert_eq!(lab.output(&format!("bisect-run {wrong} --kernel {a}")).status.code(), Some(2), "{wrong}");
+        let ended = lab.output(&format!("bisect-run {wrong} --kernel {a}"));
+        assert_eq!(ended.status.code(), Some(255), "{wrong}: {ended:?}");
     }
+}
+
+/// The least that git has to do it with.
+const GIT: Need = Need {
+    name: "git",
+    on: &[&KERNELS],
+    met: || match Command::new("git").arg("--version").output() {
+        Ok(said) if said.status.success() => Ok(()),
+        _ => Err("no git".into()),
+    },
+};
+
+/// Eight commits choose the kernel's command line; the sixth takes away what switches the memory controller off,
+/// which every fault then pays.
+fn git_bisects_a_regression_to_its_commit() {
+    let (kernel, _) = kernels();
+    let lab = Lab::new();
+    let tree = lab.path("tree");
+    std::fs::create_dir(&tree).unwrap();
+    let git = |words: &[&str]| {
+        let mut git = Command::new("git");
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=m"];
+        let output = git.current_dir(&tree).args(identity).args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "git {words:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
+        said
+    };
+    git(&["init", "-q"]);
+    let lines = [
+        "cgroup_disable=memory",
+        "cgroup_disable=memory foo=1",
+        "cgroup_disable=memory foo=2 bar",
+        "foo=2 bar cgroup_disable=memory",
+        "cgroup_disable=memory foo=a-much-longer-word-than-before",
+        "foo=a-much-longer-word-than-before",
+        "foo=3",
+        "foo=3 bar=4",
+    ];
+    for (n, line) in (1..).zip(lines) {
+        std::fs::write(tree.join("cmdline"), line).unwrap();
+        git(&["add", "cmdline"]);
+        git(&["commit", "-q", "-m", &format!("commit {n}")]);
+    }
+    let kernel = kernel.display();
+    let good = format!(
+        "run mapanon --pages 200 --references 200 --memory none --report none -q --name good --on kernel:{kernel},accel=icount,append={}",
+        lines[0]
+    );
+    lab.ok(&good);
+    git(&["bisect", "start", "HEAD", "HEAD~7"]);
+    let pagelab = env!("CARGO_BIN_EXE_pagelab");
+    let script = format!(
+        "{pagelab} -q --notebook {} bisect-run mapanon --metric fault.anonymous --worse-than 3% --kernel {kernel} \
+         --option \"append=$(cat cmdline)\"",
+        lab.path("pagelab.db").display()
+    );
+    let output = Command::new("git")
+        .current_dir(&tree)
+        .args(["bisect", "run", "sh", "-c", &script])
+        .env("PAGELAB_STATE_DIR", lab.path("state"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let found = git(&["show", "-s", "--format=%s", "refs/bisect/bad"]);
+    assert_eq!(found.trim(), "commit 6", "{said}");
+    assert!(said.contains("can be told, from 3 boots"), "{said}");
+    // What is less than boots differ by is no threshold, and no verdict.
+    let fine = lab.output(&format!(
+        "bisect-run mapanon --metric fault.anonymous --worse-than good --by 0 --kernel {kernel} --option append={}",
+        lines[0]
+    ));
+    let words = format!("{}{}", String::from_utf8_lossy(&fine.stdout), String::from_utf8_lossy(&fine.stderr));
+    let exact = said.contains("0.00 % can be told");
+    assert_eq!(fine.status.code(), Some(if exact { 0 } else { 255 }), "{words}");
+}
+
+/// Git takes every status below 128 but 0 and 125 for a bad commit.
+fn what_is_no_verdict_never_looks_like_one() {
+    let (kernel, _) = kernels();
+    let lab = Lab::new();
+    let kernel = kernel.display().to_string();
+    let boot = "--memory none --report none -q --on";
+    lab.ok(&format!(
+        "run mapanon --pages 100 --references 100 {boot} kernel:{kernel},accel=icount --name good"
+    ));
+    let judge = "bisect-run --metric fault.anonymous --worse-than good --kernel";
+    for (words, status) in [
+        (format!("bisect-run --metrik fault.anonymous --worse-than good --kernel {kernel}"), 255),
+        (format!("-q --notebook pagelab.db bisect-run --repeat none --kernel {kernel}"), 255),
+        ("bisect-run".to_owned(), 255),
+        (format!("{judge} /does/not/exist"), 255),
+        (format!("{judge} {kernel} --option accel"), 255),
+        (format!("{judge} {kernel} --option acel=icount"), 255),
+        (format!("{judge} {kernel} --repeat 0"), 255),
+        (format!("--notebook none.db {judge} {kernel}"), 255),
+        (format!("bisect-run --metric fault.anonymus --worse-than good --kernel {kernel}"), 255),
+        (format!("bisect-run --metric pages.present --worse-than good --kernel {kernel}"), 255),
+        (format!("{judge} {kernel} --option append=rdinit=/nothing"), 125),
+        ("bisect-run --help".to_owned(), 0),
+    ] {
+        let ended = lab.output(&words);
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(ended.status.code(), Some(status), "{words}: {said}");
+        assert!(!said.is_empty(), "{words}");
+    }
+    let said = lab.output(&format!("bisect-run --metric fault.anonymus --worse-than good --kernel {kernel}"));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("did you mean fault.anonymous?"), "{said:?}");
 }

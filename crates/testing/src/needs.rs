@@ -18,6 +18,7 @@ pub(crate) const NAMES: [&str; 19] = [
     "bpf",
     "tracepoints",
     "kpageflags",
+    "git",
     "delay-accounting",
     "tsc",
     "zram",
