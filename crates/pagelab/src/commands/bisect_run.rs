@@ -213,7 +213,7 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<bool> {
         runs.push(&good);
     }
     let side = Side::of(&runs, &arguments.metric)?;
-    let told = format!("{:.2} % can be told, from {} boots", side.detectable(), side.values.len());
+    let told = format!("{} % can be told, from {} boots", side.told(), side.values.len());
     side.check(percent)?;
     let name = Notebook::open_existing(&context.notebook)?.free_name(NAME)?;
     let performed = performance::perform(&mut [work.plan(name, &target)?], arguments.repeat, context)?;
