@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook: LIMITS;
         an_interrupt_leaves_no_run_that_was_never_performed;
         after_kill_9_at_any_moment_the_next_start_removes_what_was_left: LIMITS;
+        after_kill_9_the_pipelines_of_a_script_end;
         an_out_of_memory_kill_ends_the_experiment_and_not_pagelab: LIMITS;
         a_load_beyond_half_of_the_memory_is_refused_without_a_limit;
         settings_are_put_back: LIMITS, THP;
@@ -163,6 +164,33 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
     }
     assert_eq!(seen, [true; 3], "a cgroup, swap and a worker were there to be left");
     assert!(killed >= 6, "only {killed} of 13 runs were still there to be killed");
+}
+
+fn after_kill_9_the_pipelines_of_a_script_end() {
+    let lab = Lab::new();
+    let endless = lab.path("endless");
+    std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+    let name = endless.display().to_string();
+    let pipelines = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let line = |entry: std::fs::DirEntry| {
+            let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).into_owned()
+        };
+        all.map(line).filter(|line| line.starts_with("cat") && line.contains(&name)).count()
+    };
+    let within_a_minute = |holds: &dyn Fn() -> bool| {
+        (0..600).any(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            holds()
+        })
+    };
+    let run = format!("run forkstorm --script {name} --memory none --report none -q");
+    let mut child = spawn(&lab, &run);
+    assert!(within_a_minute(&|| pipelines() > 0), "the script never began");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(within_a_minute(&|| pipelines() == 0), "{} pipelines go on for ever", pipelines());
 }
 
 fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {

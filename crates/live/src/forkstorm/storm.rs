@@ -198,18 +198,48 @@ do
 	i=$(expr $i + 1)
 done"#;
 
-/// The copies of the script; ended when dropped.
-struct Shells(Vec<Process>);
+/// What ends the group `$1` when pagelab is gone and the other end of its standard input with it: a shell's own
+/// children do not die with pagelab.
+const GUARD: &str = r#"cat > /dev/null; kill -KILL -- "-$1""#;
+
+/// The copies of the script, each with its guard; ended when dropped.
+#[derive(Default)]
+struct Shells(Vec<(Process, Process)>);
+
+impl Shells {
+    /// Starts one more copy, which leads a group of its own, so that its pipeline can be ended with it.
+    fn start(&mut self, file: &Path, iterations: u32) -> io::Result<()> {
+        use std::os::unix::process::CommandExt;
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", SCRIPT, "sh"]).arg(iterations.to_string()).arg(file);
+        shell.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        die_with_parent(&mut shell);
+        let mut shell = shell.spawn()?;
+        let mut guard = Command::new("/bin/sh");
+        guard.args(["-c", GUARD, "sh"]).arg(shell.id().to_string());
+        guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        match guard.spawn() {
+            Ok(guard) => self.0.push((shell, guard)),
+            Err(error) => {
+                let _ = shell.kill().and_then(|()| shell.wait());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Drop for Shells {
     fn drop(&mut self) {
-        for shell in &mut self.0 {
-            // The shell leads a group of its own, so its pipeline ends with it.
-            if let (Ok(None), Ok(group)) = (shell.try_wait(), i32::try_from(shell.id())) {
-                // SAFETY: no pointers; the group is the shell's, which has not been waited for.
-                unsafe { libc::kill(-group, libc::SIGKILL) };
+        for (shell, guard) in &mut self.0 {
+            // The guard goes first, with its `cat`: the number of a group that has ended may be another's soon.
+            for process in [guard, shell] {
+                if let (Ok(None), Ok(group)) = (process.try_wait(), i32::try_from(process.id())) {
+                    // SAFETY: no pointers; the group is that of its leader, which has not been waited for.
+                    unsafe { libc::kill(-group, libc::SIGKILL) };
+                }
+                let _ = process.wait();
             }
-            let _ = shell.wait();
         }
     }
 }
@@ -222,21 +252,13 @@ fn script(
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
 ) -> Result<Seen, Failure> {
-    use std::os::unix::process::CommandExt;
     std::fs::File::open(file).map_err(failed(&format!("opening {}", file.display())))?;
     let used = rusage::children();
     let tables_before = page_tables();
     let begun = Instant::now();
-    let start = || -> io::Result<Process> {
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", SCRIPT, "sh"]).arg(iterations.to_string()).arg(file);
-        shell.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-        die_with_parent(&mut shell);
-        shell.spawn()
-    };
-    let mut shells = Shells(Vec::new());
+    let mut shells = Shells::default();
     for _ in 0..copies {
-        shells.0.push(start().map_err(failed("starting /bin/sh"))?);
+        shells.start(file, iterations).map_err(failed("starting /bin/sh"))?;
     }
     let mut peak: Option<f64> = None;
     let mut running = copies;
@@ -247,7 +269,7 @@ fn script(
         let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
         peak = peak.into_iter().chain(grown).reduce(f64::max);
         running = 0;
-        for shell in &mut shells.0 {
+        for (shell, _) in &mut shells.0 {
             match shell.try_wait().map_err(failed("waiting for a shell"))? {
                 None => running += 1,
                 Some(status) if !status.success() => {
