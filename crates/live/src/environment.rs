@@ -5,12 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use pagelab_experiment::build::Estimate;
-
-use crate::clock::{self, Clock};
+use crate::clock;
 use crate::kernel::KernelFile;
-use crate::paging::calibrate::Costs;
-use crate::paging::doubt::Doubt;
 use crate::region::page_size;
 
 /// Entries by name.
@@ -50,23 +46,6 @@ pub fn machine() -> Entries {
         ("clock.kernel", clock::kernel_source()),
         ("load.1min", load),
         ("governor", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
-    ])
-}
-
-/// What times the references, how faults are told from hits, and what both cost. A cost that could not be told is
-/// absent.
-pub fn timing<C: Clock, D: Doubt>(_: &C, _: &D, costs: &Costs) -> Entries {
-    let median = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}", cost.median));
-    let interval = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}..{:.1}", cost.low, cost.high));
-    entries([
-        ("clock.source", Some(C::NAME.to_owned())),
-        ("fault.detection", Some(D::NAME.to_owned())),
-        ("clock.cost", median(costs.clock)),
-        ("clock.cost.interval", interval(costs.clock)),
-        ("harness.cost", median(costs.reference)),
-        ("harness.cost.interval", interval(costs.reference)),
-        ("classification.cost", median(costs.classification)),
-        ("classification.cost.interval", interval(costs.classification)),
     ])
 }
 
@@ -192,16 +171,11 @@ mod tests {
 
     #[test]
     fn every_entry_is_in_the_catalogue() {
-        let mut all = machine();
-        let cost = Some(Estimate { median: 21.6, low: 21.1, high: 22.3 });
-        let costs = Costs { clock: cost, reference: cost, classification: None };
-        all.extend(timing(&crate::clock::Monotonic, &crate::paging::doubt::Slow(1), &costs));
-        assert_eq!((&*all["harness.cost"], &*all["harness.cost.interval"]), ("21.6", "21.1..22.3"));
-        assert!(!all.contains_key("classification.cost"), "a cost that could not be told is absent");
+        let all = machine();
         for name in all.keys() {
             assert!(ENVIRONMENT.iter().any(|(known, _)| known == name), "{name}");
         }
-        for name in ["kernel.release", "memory.total", "page.size", "clock.cost", "cpu.count"] {
+        for name in ["kernel.release", "memory.total", "page.size", "cpu.count"] {
             assert!(all.contains_key(name), "{name}: {all:?}");
         }
     }

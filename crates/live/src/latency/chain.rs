@@ -52,7 +52,7 @@ impl Places {
 pub struct Field {
     region: Region,
     /// Bytes before the first place: the place is aligned to a huge page.
-    skipped: usize,
+    offset: usize,
     bytes: usize,
     huge: bool,
 }
@@ -67,15 +67,15 @@ impl Field {
         let region = Region::anonymous((bytes + aligned).div_ceil(page_size()))?;
         // Refused by kernels without huge pages: then there are none.
         let _ = region.advise(pages);
-        let skipped = region.base().align_offset(aligned);
+        let offset = region.base().align_offset(aligned);
         let before = rusage::thread().minor;
         for page in 0..bytes.div_ceil(page_size()) {
-            // SAFETY: within the mapping, which is longer by more than what was skipped; nobody else has it.
-            unsafe { region.base().add(skipped + page * page_size()).write_volatile(1) };
+            // SAFETY: within the mapping, which is longer by more than the offset; nobody else has it.
+            unsafe { region.base().add(offset + page * page_size()).write_volatile(1) };
         }
         let faults = rusage::thread().minor - before;
         let huge = faults * FEW < (bytes / page_size()) as u64;
-        Ok(Self { region, skipped, bytes, huge })
+        Ok(Self { region, offset, bytes, huge })
     }
 
     /// Whether the kernel gave huge pages.
@@ -98,7 +98,7 @@ impl Field {
             return None;
         }
         // SAFETY: every place is within the mapping and aligned to a line.
-        let at = |number: usize| unsafe { self.region.base().add(self.skipped + places.at(number)) };
+        let at = |number: usize| unsafe { self.region.base().add(self.offset + places.at(number)) };
         for (place, &next) in order.iter().enumerate() {
             // SAFETY: as above; a line has room for a pointer, and nobody else has the mapping.
             unsafe { at(place).cast::<*const u8>().write(at(next as usize)) };

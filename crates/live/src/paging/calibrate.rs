@@ -14,6 +14,7 @@ use super::doubt::{Doubt, Slow};
 use super::timing::{Tally, bare, references, sampled};
 use super::touch::{Touch, Word, Write};
 use crate::clock::Clock;
+use crate::environment::{Entries, entries};
 use crate::region::{HugePages, Region};
 use crate::rusage;
 
@@ -41,6 +42,25 @@ pub struct Costs {
     pub reference: Option<Estimate>,
     /// Telling what a reference in doubt was, ns: in no reference's time, but in the thread's processor time.
     pub classification: Option<Estimate>,
+}
+
+impl Costs {
+    /// What times the references, how faults are told from hits, and what both cost, as facts about the machine. A
+    /// cost that could not be told is absent.
+    pub fn entries<C: Clock, D: Doubt>(&self, _: &C, _: &D) -> Entries {
+        let median = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}", cost.median));
+        let interval = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}..{:.1}", cost.low, cost.high));
+        entries([
+            ("clock.source", Some(C::NAME.to_owned())),
+            ("fault.detection", Some(D::NAME.to_owned())),
+            ("clock.cost", median(self.clock)),
+            ("clock.cost.interval", interval(self.clock)),
+            ("harness.cost", median(self.reference)),
+            ("harness.cost.interval", interval(self.reference)),
+            ("classification.cost", median(self.classification)),
+            ("classification.cost.interval", interval(self.classification)),
+        ])
+    }
 }
 
 /// The nanoseconds from which on a reference may have faulted, where no mark tells: three quarters of the fastest
@@ -167,6 +187,20 @@ fn told(cost: Option<Estimate>) -> Option<Estimate> {
 mod tests {
     use super::*;
     use crate::clock::Monotonic;
+    use pagelab_experiment::catalogue::ENVIRONMENT;
+
+    #[test]
+    fn every_cost_is_in_the_catalogue_and_one_that_cannot_be_told_is_absent() {
+        let cost = Some(Estimate { median: 21.6, low: 21.1, high: 22.3 });
+        let costs = Costs { clock: cost, reference: cost, classification: None };
+        let all = costs.entries(&Monotonic, &Slow(1));
+        assert_eq!((&*all["harness.cost"], &*all["harness.cost.interval"]), ("21.6", "21.1..22.3"));
+        assert!(!all.contains_key("classification.cost"));
+        assert_eq!(all["clock.cost"], "21.6");
+        for name in all.keys() {
+            assert!(ENVIRONMENT.iter().any(|(known, _)| known == name), "{name}");
+        }
+    }
 
     #[test]
     fn what_costs_nothing_cannot_be_told_and_what_costs_can() {

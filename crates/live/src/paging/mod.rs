@@ -46,7 +46,6 @@ use self::plan::Plan;
 use self::timing::{Tally, Timed};
 use self::touch::{Page, Touch, Word, Write};
 use crate::clock::{Clock, Monotonic};
-use crate::environment;
 use crate::harness::Harness;
 use crate::kernel::ResidentSet;
 use crate::observe::failed;
@@ -147,7 +146,7 @@ impl Task<'_> {
         let every = self.every()?;
         let costs = calibrate::costs::<T, C, D>(clock, doubt, every).map_err(failed("calibrating"))?;
         let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
-        recorder.observe(Observation::Environment(environment::timing(clock, doubt, &costs)))?;
+        recorder.observe(Observation::Environment(costs.entries(clock, doubt)))?;
         let sampling = (every, Rng::new(self.paging.seed));
         let mut measuring = Measuring::new((clock, doubt), &plan, sampling, self, pages, harness)?;
         if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
