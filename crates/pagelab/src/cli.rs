@@ -23,7 +23,7 @@ use crate::terminal::Color;
 )]
 pub struct Cli {
     /// The notebook: one SQLite file that keeps every run
-    #[arg(long, value_name = "FILE", env = "PAGELAB_NOTEBOOK", default_value = "pagelab.db", global = true)]
+    #[arg(long, value_name = "FILE", env = "PAGELAB_NOTEBOOK", default_value = "pagelab.db", global = true, help_heading = GLOBAL)]
     pub notebook: PathBuf,
     /// When to print colours (NO_COLOR is honoured)
     #[arg(
@@ -32,16 +32,20 @@ pub struct Cli {
         value_name = "WHEN",
         default_value = "auto",
         global = true,
+        help_heading = GLOBAL,
         hide_possible_values = false
     )]
     pub color: Color,
     /// No progress and no remarks, only results and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
     /// What to do
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
 
 const EXAMPLES: &str = "Examples:
   pagelab run                                      the standard suite: a verdict and report.html

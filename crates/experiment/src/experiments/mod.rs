@@ -34,24 +34,52 @@ pub use vmtest::{Mapping, PagesOf, Vmtest};
 #[strum(serialize_all = "kebab-case")]
 pub enum Experiment {
     /// References to one anonymous mapping, each timed (Gorman 2002)
+    #[command(
+        before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n"
+    )]
     Mapanon(Paging),
     /// References to one mapping of a file, each timed
+    #[command(
+        before_help = "Examples:\n  pagelab run mapfile --pattern uniform --memory 128M\n  pagelab run mapfile --touch write --name dirty-pages\n"
+    )]
     Mapfile(Paging),
     /// Throughput against active virtual memory, and its knees (Irlam 1990)
+    #[command(
+        before_help = "Examples:\n  pagelab run vmtest --repeat 3\n  pagelab run vmtest --sizes 1M..256M:4 --pages-of thp --memory 128M\n"
+    )]
     Vmtest(Vmtest),
     /// Fork, exec and exit as fast as they go (Morton 2002)
+    #[command(
+        before_help = "Examples:\n  pagelab run forkstorm --forks 5000 --repeat 5\n  pagelab run forkstorm --on host --on model:linux-6-folio\n"
+    )]
     Forkstorm(Forkstorm),
     /// Faults, mappings, forks or a build against the number of workers (Dillon 2011)
+    #[command(
+        before_help = "Examples:\n  pagelab run faultscale --workers 1,2,4,8\n  pagelab run faultscale --as processes --workers 1,7\n"
+    )]
     Faultscale(Faultscale),
     /// Random reads of files that fit in memory and do not (McDougall 2005)
+    #[command(
+        before_help = "Examples:\n  pagelab run fileread --memory 256M\n  pagelab run fileread --access pread --rate 2000 --reads 20000\n"
+    )]
     Fileread(Fileread),
     /// Sequential reads against the transfer size (McDougall 2005)
+    #[command(before_help = "Examples:\n  pagelab run seqread --size 256M --transfers 4K..16M:1\n")]
     Seqread(Seqread),
     /// What one access costs from the caches to a page fault (McVoy and Staelin 1996)
+    #[command(
+        before_help = "Examples:\n  pagelab run latency --repeat 3\n  pagelab run latency --sizes 16K..1G:2 --loads 1000000\n"
+    )]
     Latency(Latency),
     /// Whether time is true on this machine (McDougall 2007)
+    #[command(
+        before_help = "Examples:\n  pagelab run clock --steps 30\n  pagelab run clock --reference otherhost:7071\n"
+    )]
     Clock(Clock),
     /// Any program of yours, under a memory limit or none: command -- PROGRAM ARGUMENTS
+    #[command(
+        before_help = "Examples:\n  pagelab run command --memory 64M -- sort big.txt\n  pagelab run command --sweep-memory 32M..1G -- sort big.txt\n"
+    )]
     Command(Command),
     /// The kernel's counters over time (`pagelab record`); no target performs it.
     #[command(skip)]

@@ -18,6 +18,7 @@ use crate::targets;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
+#[command(before_help = "Examples:\n  pagelab patterns\n  pagelab patterns --json\n")]
 pub struct Arguments {
     /// Print JSON
     #[arg(long)]
@@ -43,6 +44,7 @@ const TARGETS: &[(&str, &str)] = &[
 
 /// The arguments of `experiments`.
 #[derive(clap::Args, Debug)]
+#[command(before_help = "Examples:\n  pagelab experiments\n  pagelab experiments --json\n")]
 pub struct ExperimentArguments {
     /// Print the tables of docs/experiments/parameters.md
     #[arg(long, conflicts_with = "json")]
@@ -113,6 +115,7 @@ pub fn experiments(arguments: &ExperimentArguments, context: &Context) -> Result
 
 /// The arguments of `targets`.
 #[derive(clap::Args, Debug)]
+#[command(before_help = "Examples:\n  pagelab targets\n  pagelab targets --honours\n")]
 pub struct TargetArguments {
     /// Which target honours which experiment and which condition
     #[arg(long)]

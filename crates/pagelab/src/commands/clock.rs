@@ -10,6 +10,7 @@ use crate::output::say;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
+#[command(before_help = "Example:\n  pagelab clock serve 0.0.0.0:7071\n")]
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -18,6 +19,9 @@ pub struct Arguments {
 #[derive(clap::Subcommand, Debug)]
 enum Action {
     /// Answer with this machine's time whoever asks, until interrupted
+    #[command(
+        before_help = "Examples:\n  pagelab clock serve                  on this machine alone\n  pagelab clock serve 0.0.0.0:7071     for other machines: pagelab run clock --reference HOST:7071\n"
+    )]
     Serve {
         /// The address to listen on; who can reach it can read this machine's uptime and time
         #[arg(value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7071")]

@@ -67,6 +67,7 @@ fn candidates(arg: &Arg) -> Option<Values> {
         "PATTERN" => Some(|| owned(Pattern::catalogue())),
         "POLICY" | "POLICIES" => Some(|| owned(PolicyKind::catalogue())),
         "RUN" => Some(runs),
+        "FILE=VALUE" => Some(settings),
         _ => None,
     }
 }
@@ -82,6 +83,24 @@ fn all_targets() -> Vec<(String, String)> {
         ("kernel:".to_owned(), "a kernel image".to_owned()),
     ];
     list.extend(models.map(|name| (name, "a model".to_owned())));
+    list
+}
+
+/// The kernel's settings of virtual memory, each with its value now.
+fn settings() -> Vec<(String, String)> {
+    const FOLDERS: [&str; 4] = [
+        "/proc/sys/vm",
+        "/sys/kernel/mm/transparent_hugepage",
+        "/sys/kernel/mm/lru_gen",
+        "/sys/kernel/mm/ksm",
+    ];
+    let files = FOLDERS.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let setting = |file: std::fs::DirEntry| {
+        let value = std::fs::read_to_string(file.path()).ok()?;
+        Some((format!("{}=", file.path().display()), format!("now {}", value.trim())))
+    };
+    let mut list: Vec<(String, String)> = files.filter_map(setting).collect();
+    list.sort();
     list
 }
 

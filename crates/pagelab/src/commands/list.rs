@@ -14,6 +14,7 @@ use crate::terminal;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
+#[command(before_help = "Examples:\n  pagelab list\n  pagelab --notebook other.db list --check\n")]
 pub struct Arguments {
     /// Read every figure of every run to find those that cannot be read
     #[arg(long)]

@@ -34,12 +34,12 @@ use crate::{page, suite, summary};
   pagelab run --study gorman-2002 --on host --on model:linux-mglru --on model:opt
 ")]
 pub struct Arguments {
-    #[command(flatten)]
-    conditions: Conditions,
     /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
     /// under the study's limit
     #[arg(long, value_name = "PAPER", value_parser = paper())]
     study: Option<&'static StudyKind>,
+    #[command(flatten)]
+    conditions: Conditions,
     /// The experiment; none: the standard suite
     #[command(subcommand)]
     experiment: Option<Experiment>,
@@ -47,6 +47,7 @@ pub struct Arguments {
 
 /// What is common to all experiments.
 #[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Options of every experiment")]
 struct Conditions {
     /// What to perform it on; several are interleaved (A B B A) [default: host]
     #[arg(long, value_name = "TARGET", global = true)]
