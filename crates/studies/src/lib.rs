@@ -209,7 +209,7 @@ pub const STUDIES: &[StudyKind] = &[
         name: "irlam-1990",
         title: "Sun-4 pmegs: a SPARCstation 1 under vmtest, and what would have helped",
         claims: include_str!("../../../published/claims/irlam-1990.toml"),
-        sheets: &[irlam_1990::PUBLISHED],
+        sheets: &[irlam_1990::PUBLISHED, irlam_1990::MACHINES],
         answers: irlam_1990::answers,
         make: irlam_1990::study,
         live: irlam_1990::here::live,

@@ -88,13 +88,14 @@ fn reach(system: &Sun4, vmtest: &Vmtest) -> u64 {
 fn sized(vmtest: &Vmtest, size: u64, page: u64) -> VmTest {
     let (children, each) = vmtest.processes(size, page);
     let passes = vmtest.reads(each, page) / each;
-    // The parent sleeps twice; each sleep is that many ticks and the rest of the present one.
+    // The parent sleeps twice that many ticks and the rest of the present one.
     let ticks = 100u64.div_ceil(u64::from(vmtest.switch_rate.max(1)));
     VmTest {
         children: u32::try_from(children).unwrap_or(u32::MAX),
         bytes: each * page,
         passes: passes.clamp(1, u64::from(u32::MAX)) as u32,
-        poll: 2 * (ticks + 1),
+        poll: 2 * ticks + 1,
+        sleepers: 0,
         seconds: Some(vmtest.seconds),
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn sizes(seeds: &std::ops::Range<u64>) -> Table {
 
 /// Other switching rates.
 pub(super) fn rates(seeds: &std::ops::Range<u64>) -> Table {
-    let polls = [3u64, 6, 10, 20, 100];
+    let polls = [3u64, 5, 10, 20, 100];
     let mut table = Table::new(
         "Other switching rates on a SPARCstation 1: speed relative to one process, 1,000 sweeps",
         "a poll every",
@@ -141,15 +141,15 @@ pub(super) fn remedies(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
     let base = Sun4::sunos403(SPARCSTATION_1);
     let copies = |copies| Sun4 { copies, ..base };
     let remedies: Vec<(&str, Sun4, u64)> = vec![
-        ("SunOS 4.0.3 as it was", base, 6),
-        ("a copy of every pmeg, reloaded whole", copies(Copies::All), 6),
-        ("a cache of 32 copies", copies(Copies::Some(32)), 6),
-        ("a cache of 64 copies", copies(Copies::Some(64)), 6),
-        ("pmegs shared between processes", Sun4 { shared: true, ..base }, 6),
-        ("no eager swapping", Sun4 { eager_swapping: false, ..base }, 6),
+        ("SunOS 4.0.3 as it was", base, 5),
+        ("a copy of every pmeg, reloaded whole", copies(Copies::All), 5),
+        ("a cache of 32 copies", copies(Copies::Some(32)), 5),
+        ("a cache of 64 copies", copies(Copies::Some(64)), 5),
+        ("pmegs shared between processes", Sun4 { shared: true, ..base }, 5),
+        ("no eager swapping", Sun4 { eager_swapping: false, ..base }, 5),
         ("a switch every 0.5 s", base, 50),
-        ("libraries that take pmegs (not static)", Sun4 { libraries: true, ..base }, 6),
-        ("copies and sharing", Sun4 { copies: Copies::All, shared: true, ..base }, 6),
+        ("libraries that take pmegs (not static)", Sun4 { libraries: true, ..base }, 5),
+        ("copies and sharing", Sun4 { copies: Copies::All, shared: true, ..base }, 5),
     ];
     let sizes = [16u32, 18, 20, 24, 28, 32];
     let mut table = Table::new(
