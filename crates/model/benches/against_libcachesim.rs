@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The first form writes a trace in the format of both (oracleGeneral). The second prints the misses that libCacheSim
-//! counts on the generated patterns, which tests/patterns.csv holds. The third, for each policy and
+//! counts on the generated patterns, which src/policy/patterns.csv holds. The third, for each policy and
 //! size, runs in turns: libCacheSim's `cachesim` (a program the reader builds), the same work here from
 //! the file on (reading, numbering the pages, replaying), and the replay alone from dense page numbers.
 //! It prints medians of the rounds in nanoseconds a request with the least and the greatest, the

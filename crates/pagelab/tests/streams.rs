@@ -107,6 +107,36 @@ fn a_sample_has_no_figure_below_a_hundred_sampled_pages() {
 }
 
 #[test]
+fn a_sample_of_so_many_pages_comes_close() {
+    let lab = Lab::new();
+    let stream = "zipf:0.8 --pages 50000 --references 400000 --memory 10000p,30000p --json";
+    let exact = lines(&lab.ok(&format!("mrc {stream}")));
+    let sampled = lines(&lab.ok(&format!("mrc {stream} --sample-pages 4000")));
+    for (sample, exact) in sampled.iter().zip(&exact) {
+        let (a, b) = (sample["miss_ratio"].as_f64().unwrap(), exact["miss_ratio"].as_f64().unwrap());
+        assert!(a != b && (a - b).abs() < 0.05, "{a} against {b}");
+        assert!(sample["standard_error"].as_f64().unwrap() > 0.0);
+    }
+    // Where all pages have room in the sample it is exact.
+    let all = lines(&lab.ok(&format!("mrc {stream} --sample-pages 60000")));
+    let (a, b) = (all[0]["miss_ratio"].as_f64().unwrap(), exact[0]["miss_ratio"].as_f64().unwrap());
+    assert!((a - b).abs() < 0.001, "{a} against {b}");
+    lab.fails("mrc zipf:0.8 --sample-pages 0", 2);
+    lab.fails("mrc zipf:0.8 --sample-pages 10 --sample 0.1", 2);
+}
+
+#[test]
+fn the_policies_are_laid_beside_an_authority() {
+    let lab = Lab::new();
+    let table = lab.ok("targets --conformance");
+    assert!(table.starts_with("10 of 10 policies have the misses of libCacheSim"), "{table}");
+    assert!(table.contains("104 of 104") && table.contains("64 of 64"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let json = lab.json("targets --conformance --json");
+    assert_eq!(json["conformance"][0]["equal"], json["conformance"][0]["points"]);
+}
+
+#[test]
 fn the_format_of_a_trace_is_always_said() {
     let lab = Lab::new();
     let pages: Vec<u8> = (0..500u32).flat_map(|n| (n * 7 % 100).to_le_bytes()).collect();

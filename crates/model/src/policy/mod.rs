@@ -7,6 +7,7 @@
 pub mod arc;
 pub mod clock;
 pub mod clock_pro;
+pub mod conformance;
 pub mod fifo;
 mod kind;
 pub mod lfu;

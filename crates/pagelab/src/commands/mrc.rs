@@ -42,6 +42,9 @@ pub struct Arguments {
     /// LRU from a sample of this share of the pages (SHARDS)
     #[arg(long, value_name = "SHARE", conflicts_with = "policy")]
     sample: Option<f64>,
+    /// LRU from a sample of at most this many pages: bounded memory however long the trace (SHARDS)
+    #[arg(long, value_name = "N", conflicts_with_all = ["policy", "sample"], value_parser = clap::value_parser!(u32).range(1..))]
+    sample_pages: Option<u32>,
     /// Draw the curves as a page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -76,6 +79,8 @@ struct Curves {
     /// The same as a number.
     page_count: u64,
     described: Option<String>,
+    /// The share of the pages that was sampled; none: all.
+    sampled: Option<f64>,
 }
 
 /// Computes the curves and prints them.
@@ -87,11 +92,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     // Wrong sizes are refused before a long trace is read.
     frames(&arguments.memory, arguments.stream.page_size(), 1)?;
-    let Curves { points, references, pages, page_count, described } = match arguments.sample {
-        Some(share) => sampled(arguments, share, context)?,
+    let rate = arguments.sample.map(Sampling::Rate);
+    let sampling = rate.or(arguments.sample_pages.map(|pages| Sampling::Pages(pages as usize)));
+    let found = match sampling {
+        Some(sampling) => sampled(arguments, sampling, context)?,
         None => exact(arguments, context)?,
     };
-    let results = computed(arguments, &points, references, page_count)?;
+    let results = computed(arguments, &found)?;
+    let Curves { points, references, pages, described, .. } = found;
     if let Some(file) = &arguments.html {
         draw(&arguments.stream.stream, &results, references, file)?;
     }
@@ -134,7 +142,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 /// The curve of each policy.
-fn computed(arguments: &Arguments, points: &[Point], references: u64, pages: u64) -> Result<Vec<Computed>> {
+fn computed(arguments: &Arguments, found: &Curves) -> Result<Vec<Computed>> {
+    let Curves { points, references, page_count, sampled, .. } = found;
     let page_size = arguments.stream.page_size();
     let mut policies: Vec<&str> = points.iter().map(|point| point.policy.as_str()).collect();
     policies.dedup();
@@ -152,7 +161,8 @@ fn computed(arguments: &Arguments, points: &[Point], references: u64, pages: u64
             })
             .collect();
         let stream = arguments.stream.stream.clone();
-        let curve = Curve { stream, page_size, references, pages, sample: arguments.sample };
+        let curve =
+            Curve { stream, page_size, references: *references, pages: *page_count, sample: *sampled };
         let target = computed::model(policy)?;
         Ok(Computed::curve(Experiment::Mrc(curve), target, page_size, &of_it))
     };
@@ -166,8 +176,8 @@ fn chosen(arguments: &Arguments, pages: u32) -> Result<Vec<u32>> {
 }
 
 /// LRU from a sample of the pages; a recorded stream is not kept, and only sampled pages take memory.
-fn sampled(arguments: &Arguments, share: f64, context: &Context) -> Result<Curves> {
-    let mut shards = Shards::new(Sampling::Rate(share), 1);
+fn sampled(arguments: &Arguments, sampling: Sampling, context: &Context) -> Result<Curves> {
+    let mut shards = Shards::new(sampling, 1);
     let mut allowed = 0;
     let described = arguments.stream.pass(context, |pages| {
         pages.iter().for_each(|&page| shards.reference(page));
@@ -189,6 +199,7 @@ fn sampled(arguments: &Arguments, share: f64, context: &Context) -> Result<Curve
         pages: format!("about {}", text::count(pages)),
         page_count: pages as u64,
         described,
+        sampled: Some(curve.rate),
     })
 }
 
@@ -228,6 +239,7 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
         pages: text::count(f64::from(simulated.pages)),
         page_count: u64::from(simulated.pages),
         described: simulated.described,
+        sampled: None,
     })
 }
 

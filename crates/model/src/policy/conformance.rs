@@ -1,0 +1,73 @@
+//! How the policies stand beside authorities: at how many points (stream × frames) a policy has exactly the misses that
+//! an independent simulator counted.
+//!
+//! `patterns.csv` holds those counts for generated streams, which are the same on every machine, and says how it was
+//! made; so the comparison needs nothing but the program.
+
+use std::collections::HashMap;
+
+use super::PolicyKind;
+use crate::replay::replay;
+use pagelab_reference::{Pattern, Stream};
+
+/// Who counted.
+pub const AUTHORITY: &str = "libCacheSim (October 2024)";
+
+/// One policy beside the authority.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conformance {
+    /// The policy with its parameters.
+    pub policy: PolicyKind,
+    /// Points that were compared.
+    pub points: u32,
+    /// Points that were left out, for the authority's definition is another there.
+    pub left_out: u32,
+    /// Where the misses differ: (pattern, frames, misses here, misses there).
+    pub different: Vec<(String, u32, u64, u64)>,
+}
+
+/// Compares every policy of the table, in its order.
+///
+/// # Panics
+/// When the table that is built into the program cannot be read.
+pub fn conformance() -> Vec<Conformance> {
+    let mut list: Vec<Conformance> = Vec::new();
+    let mut made: HashMap<&str, Stream> = HashMap::new();
+    for line in include_str!("patterns.csv").lines().filter(|line| !line.starts_with('#')) {
+        let [pattern, pages, references, seed, policy, frames, misses] =
+            line.split(',').collect::<Vec<_>>()[..]
+        else {
+            panic!("seven fields: {line}")
+        };
+        let number = |text: &str| text.parse::<u64>().unwrap_or_else(|e| panic!("{line}: {e}"));
+        // All streams of the table have one length and seed.
+        let stream = made.entry(pattern).or_insert_with(|| {
+            let parsed: Pattern = pattern.parse().unwrap_or_else(|e| panic!("{line}: {e}"));
+            let made = parsed.stream(number(pages), number(references), number(seed));
+            made.unwrap_or_else(|e| panic!("{line}: {e}"))
+        });
+        assert_eq!(
+            (u64::from(stream.pages()), stream.len() as u64),
+            (number(pages), number(references)),
+            "{line}"
+        );
+        let kind: PolicyKind = policy.parse().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let at = list.iter().position(|one| one.policy == kind).unwrap_or_else(|| {
+            list.push(Conformance { policy: kind.clone(), points: 0, left_out: 0, different: Vec::new() });
+            list.len() - 1
+        });
+        let one = &mut list[at];
+        let frames = number(frames) as u32;
+        // Where the segments are not of one size, libCacheSim drops pages from the remainder on a hit.
+        if matches!(kind, PolicyKind::Slru { segments } if !frames.is_multiple_of(u32::from(segments))) {
+            one.left_out += 1;
+            continue;
+        }
+        let (ours, theirs) = (replay(stream, &kind, frames).misses, number(misses));
+        one.points += 1;
+        if ours != theirs {
+            one.different.push((pattern.to_owned(), frames, ours, theirs));
+        }
+    }
+    list
+}
