@@ -87,7 +87,7 @@ fn impossible_values_are_no_panic() {
         ("run mapanon --on model:lru,frames=0", 2),
         ("run mapanon --on model:ws:0", 2),
         ("run mapanon --on model:ws:18446744073709551615 --pages 8 --references 20 --report none", 0),
-        ("run vmtest --sizes 1..18446744073709551615 --dry-run", 2),
+        ("run vmtest --sizes 1..18446744073709551615 --dry-run", 3),
         ("record --interval 1e-300", 2),
         ("prstat 1e300", 2),
     ] {
@@ -126,19 +126,25 @@ fn memory_that_cannot_be_had_is_an_error() {
 
 fn a_trace_is_bounded_while_it_is_read() {
     let lab = Lab::new();
-    // A MiB of zeros a million times over: 4 bytes a page, a thousand million pages.
-    let script = "for i in $(seq 40); do head -c 100000000 /dev/zero; done";
-    let mut zeros = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
-    let script =
-        format!("ulimit -v 1000000; exec '{}' mrc - --format u32 --no-keep", env!("CARGO_BIN_EXE_pagelab"));
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &script]).current_dir(lab.folder.path()).env("PAGELAB_STATE_DIR", lab.path("state"));
-    let output = shell.stdin(zeros.stdout.take().unwrap()).output().unwrap();
-    let _ = zeros.kill();
-    let _ = zeros.wait();
-    let error = joined(&String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(error.contains("too long") && error.contains("no memory for"), "{error}");
+    let zeros = "for i in $(seq 40); do head -c 100000000 /dev/zero; done";
+    for (source, kib, command) in [
+        // A thousand million references, all of which are wanted at once.
+        (zeros, 1_000_000, "wss - --format u32 --no-keep"),
+        // Many pages, and nothing kept but what is counted of them.
+        ("seq 9000000", 600_000, "mrc - --format plain --no-keep"),
+    ] {
+        let mut source = Command::new("sh").args(["-c", source]).stdout(Stdio::piped()).spawn().unwrap();
+        let script = format!("ulimit -v {kib}; exec '{}' {command}", env!("CARGO_BIN_EXE_pagelab"));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(lab.folder.path());
+        shell.env("PAGELAB_STATE_DIR", lab.path("state"));
+        let output = shell.stdin(source.stdout.take().unwrap()).output().unwrap();
+        let _ = source.kill();
+        let _ = source.wait();
+        let error = joined(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{command}: {error}");
+        assert!(error.contains("too long") && error.contains("no memory for"), "{command}: {error}");
+    }
 }
 
 /// The most that the process `pid` had resident so far, bytes; `None` when it has ended.
