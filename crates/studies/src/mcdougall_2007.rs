@@ -414,7 +414,12 @@ fn parameters(fit: &Fit) -> Vec<Parameter> {
         parameter("the wall clock slewed by at most", 1.0 / 16.0, "", documented("illumos, hres_tick")),
         parameter("slewed where the chip is apart by", 2.0, "s", documented("illumos, clock; set beyond")),
         parameter("the chip stalls when it stands for", 1.5, "s", documented("illumos, tod_validate")),
-        parameter("a wait is of what is left", 15.0 / 16.0, "", documented("illumos, timespectohz_adj")),
+        parameter(
+            "a wait is of what is left",
+            15.0 / 16.0,
+            "",
+            fitted("the rows of 94 ticks; timespectohz_adj shortens parts"),
+        ),
         parameter(
             "readings apart, at most",
             SLACK * 1e6,
