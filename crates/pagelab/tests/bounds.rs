@@ -131,7 +131,7 @@ fn a_trace_is_bounded_while_it_is_read() {
         // A thousand million references, all of which are wanted at once.
         (zeros, 1_000_000, "wss - --format u32 --no-keep"),
         // Many pages, and nothing kept but what is counted of them.
-        ("seq 9000000", 600_000, "mrc - --format plain --no-keep"),
+        ("seq 9000000", 600_000, "mrc - --format text --no-keep"),
     ] {
         let mut source = Command::new("sh").args(["-c", source]).stdout(Stdio::piped()).spawn().unwrap();
         let script = format!("ulimit -v {kib}; exec '{}' {command}", env!("CARGO_BIN_EXE_pagelab"));

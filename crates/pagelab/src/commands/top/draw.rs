@@ -174,11 +174,11 @@ struct Columns {
 impl Columns {
     /// Those of a screen; the threads' numbers take room, too.
     fn of(width: usize, threads: bool) -> Self {
-        const FIXED: usize = 54;
+        const FIXED: usize = 61;
         let sleep = width >= 96;
         let room = width.saturating_sub(FIXED + if sleep { 6 } else { 0 });
         let number = if threads { 8 } else { 4 };
-        let command = (room / 2).min(15 + number);
+        let command = (room * 3 / 5).min(15 + number);
         Self { sleep, cgroup: room.saturating_sub(command + 1), command }
     }
 
