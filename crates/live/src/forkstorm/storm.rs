@@ -200,7 +200,7 @@ done"#;
 
 /// What ends the group `$1` when pagelab is gone and the other end of its standard input with it: a shell's own
 /// children do not die with pagelab.
-const GUARD: &str = r#"cat > /dev/null; kill -KILL -- "-$1""#;
+const GUARD: &str = r#"cat > /dev/null; kill -s KILL -- "-$1""#;
 
 /// The copies of the script, each with its guard; ended when dropped.
 #[derive(Default)]

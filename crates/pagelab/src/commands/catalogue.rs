@@ -203,7 +203,7 @@ fn print_conformance(arguments: &Arguments, context: &Context) -> Result<ExitCod
         .collect();
     let differing = list.iter().filter(|one| !one.different.is_empty()).count();
     say!(
-        "{} of {} policies have the misses of {AUTHORITY} at every point compared",
+        "{} of {} policies have the misses of {AUTHORITY} at every point",
         list.len() - differing,
         list.len()
     );

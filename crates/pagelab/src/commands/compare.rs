@@ -41,7 +41,7 @@ pub struct Arguments {
 }
 
 /// A percentage with or without its sign: `5`, `5%`.
-pub(super) fn percent(text: &str) -> Result<f64, Refusal> {
+pub fn percent(text: &str) -> Result<f64, Refusal> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),

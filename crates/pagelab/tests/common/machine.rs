@@ -17,7 +17,7 @@ use pagelab_live::init;
 /// What the tests start.
 const PROGRAMS: [&str; 8] = ["sh", "sleep", "mkdir", "kill", "mount", "umount", "cat", "true"];
 /// Where the guest finds what it is to do: the version of cgroups, the modules, the tests.
-const WORK: &str = "/work";
+const WORK: &str = "/tests-to-perform";
 /// Where its modules are.
 const MODULES: &str = "/modules";
 /// Where it says what came of it.

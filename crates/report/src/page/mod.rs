@@ -203,6 +203,9 @@ pub fn page(assessment: &Assessment) -> String {
             (overview::experiments(&groups, contents))
             (verdict)
             @for (n, group) in groups.iter().enumerate() { (brief(group, assessment, n + 1, contents)) }
+            @for comparison in &assessment.comparisons {
+                details { summary { (comparisons::title(comparison)) } (tables::comparison(comparison, contents)) }
+            }
             p.soft { "All pictures of a run: " code { "pagelab report NAME" } "." }
         } @else {
             // The answer comes first where the page is about it.
