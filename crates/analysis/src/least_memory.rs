@@ -301,7 +301,7 @@ impl Search {
 
     /// When a run is to be stopped, ns after its start; `None` under the greatest limit, which is at full speed.
     pub fn deadline(&self) -> Option<f64> {
-        self.fastest.is_finite().then(|| self.fastest * self.effort.give_up)
+        self.fastest.is_finite().then_some(self.fastest * self.effort.give_up)
     }
 
     /// The runs under this limit, which took `spent` ns with their set-up, ended because the kernel killed the

@@ -58,7 +58,7 @@ fn traces() {
         }
         if let Ok(mut reader) = trace::Reader::open(file.path(), &options) {
             let mut pages = Vec::new();
-            while pages.len() < MOST && matches!(reader.pages(1000, &mut pages), Ok(_) if !pages.is_empty()) {
+            while pages.len() < MOST && reader.pages(1000, &mut pages).is_ok() && (!pages.is_empty()) {
                 let before = pages.len();
                 if reader.pages(1000, &mut pages).is_err() || pages.len() == before {
                     break;

@@ -29,7 +29,7 @@ const CLOSED: usize = 1 << 31;
 
 /// Whether this process may have set up something on the machine that it has not undone yet.
 pub fn anything_set_up() -> bool {
-    OPEN.load(Ordering::Acquire) % CLOSED > 0
+    !OPEN.load(Ordering::Acquire).is_multiple_of(CLOSED)
 }
 
 /// Sees to it that nothing more is set up, where nothing is; whether that is so.

@@ -2,7 +2,7 @@
 //!
 //! One processor, one thread. A mapping as large as the greatest working set is written once: in huge pages for
 //! the loads of every cache line, then in base pages for the loads of one line of each page. At each size a chain
-//! is laid over the first part of the mapping and followed once, then in [`ROUNDS`] rounds that are timed; the
+//! is laid over the first part of the mapping and followed once, then in `ROUNDS` rounds that are timed; the
 //! figure is the median round. First touches are timed in rounds of fresh mappings, without unmapping them. Neither
 //! waits for anything, so their times are the thread's processor time, which other programs do not lengthen.
 

@@ -8,7 +8,7 @@
 //! 3. The region is mapped and, if anonymous, every page is written once.
 //! 4. The references are made in 240 windows. Between two windows, on nobody's time, the cheap
 //!    figures are read; at 16 points (start, end, 14 between) the page map too; and the stream is generated on,
-//!    a million references at a time ([`feed`]).
+//!    a million references at a time (`feed`).
 //! 5. The region is unmapped, and only then the observations are made and sent.
 //! 6. Where the setting asks for it, the load is made once more to count operations, and once more to
 //!    sample where the kernel is.

@@ -208,8 +208,9 @@ fn print_conformance(arguments: &Arguments, context: &Context) -> Result<ExitCod
         list.len()
     );
     say!("{}", text::table(&["policy", "points equal", "left out"], &rows, &context.style));
-    say!("A point is a generated stream and a number of frames. Left out: where the segments");
-    say!("of slru are not of one size, for which the authority has another definition.");
+    say!("A point is a generated stream and a number of frames. Left out: where the");
+    say!("segments of slru are not of one size, for which the authority has another");
+    say!("definition.");
     Ok(ExitCode::SUCCESS)
 }
 
