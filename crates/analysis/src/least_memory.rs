@@ -162,7 +162,7 @@ impl<'a> View<'a> {
 
     /// The interval known by now; `early`: doubts do not count as an answer.
     fn knee(&self, early: bool) -> Knee {
-        let too_little = self.points.iter().filter(|p| !self.is_enough(p) && !(early && self.is_doubtful(p)));
+        let too_little = self.points.iter().filter(|p| !(self.is_enough(p) || early && self.is_doubtful(p)));
         let too_little = too_little.map(|p| p.memory).max();
         let enough = self.points.iter().filter(|p| self.is_enough(p)).map(|p| p.memory);
         let enough = enough.filter(|&memory| too_little.is_none_or(|less| memory > less)).min();
