@@ -371,7 +371,7 @@ fn least_memory(finding: &Finding, program: &str, limits: &[MeasuredLimit], earl
     let full = shown(finding, "time.full");
     let lowest = limits.first().map(|limit| limit.memory as f64);
     let mut text = match finding.figure("memory.too-little") {
-        None if finding.figure("memory.enough").map(|f| f.value) == lowest => {
+        None if !early && finding.figure("memory.enough").map(|f| f.value) == lowest => {
             format!(
                 "{program} runs at full speed ({full}) even at {enough}: sweep from less to find the knee"
             )
