@@ -36,7 +36,10 @@ pub fn write(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<
         return written.context("the output cannot be written");
     }
     let named = || format!("{} cannot be written", path.display());
-    let target = resolve(path).with_context(named)?;
+    let target = match resolve(path).with_context(named)? {
+        End::Opened(path) => return opened(&path, write).with_context(named),
+        End::Path(path) => path,
+    };
     match fs::symlink_metadata(&target) {
         Ok(there) if there.is_file() => replace(&target, Some(&there), write).with_context(named),
         Ok(there) if there.is_dir() => anyhow::bail!("{} is a folder", path.display()),
@@ -46,19 +49,26 @@ pub fn write(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<
     }
 }
 
+/// What a name leads to.
+enum End {
+    /// A path that is no link, or nothing yet.
+    Path(PathBuf),
+    /// What a process has open: the kernel's own link to it (`/dev/stdout`, `/dev/fd/63`) names it as no path does.
+    Opened(PathBuf),
+}
+
 /// What the name leads to: itself, or the end of its links.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
+fn resolve(path: &Path) -> io::Result<End> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         let there = match fs::symlink_metadata(&path) {
             Ok(there) if there.is_symlink() => there,
-            _ => return Ok(path),
+            _ => return Ok(End::Path(path)),
         };
-        // The kernel's own links to what is open (/dev/stdout) name what they lead to as no path does.
-        if path.starts_with("/proc") || path.starts_with("/dev") {
-            return path.canonicalize().or(Ok(path));
-        }
         let folder = folder(&path);
+        if folder.canonicalize()?.starts_with("/proc") {
+            return Ok(End::Opened(path));
+        }
         let around = fs::metadata(folder)?;
         let shared = around.mode() & (STICKY | EVERYBODY_WRITES) == STICKY | EVERYBODY_WRITES;
         if shared && there.uid() != own_user()? && there.uid() != around.uid() {
@@ -126,6 +136,13 @@ fn in_place(
     same(&file, old)?;
     file.set_len(0)?;
     let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Writes to what a process has open. Of a file nothing is lost: it goes on at its end.
+fn opened(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+    let mut out = BufWriter::new(OpenOptions::new().append(true).open(path)?);
     write(&mut out)?;
     Ok(out.flush()?)
 }

@@ -93,7 +93,8 @@ fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
     assert!((10.0..64.0).contains(&mebibytes), "sort holds about 20 to 30 MiB: {text}");
     assert!(text.contains("the knee is between"), "{text}");
     // A program that needs nothing is at full speed everywhere.
-    let text = joined(&run(&lab, "command --sweep-memory 32M..64M --repeat 2 --budget 200 --name t -- sleep 0.2"));
+    let text =
+        joined(&run(&lab, "command --sweep-memory 32M..64M --repeat 2 --budget 200 --name t -- sleep 0.2"));
     assert!(text.contains("sleep runs at full speed") && text.contains("even at 32 MiB"), "{text}");
 }
 

@@ -196,6 +196,12 @@ fn outputs_leave_links_fifos_and_neighbours_as_they_are() {
     assert!(lab.fails("report x -o /dev/full", 3).contains("No space left"));
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
     assert!(lab.ok("report x -o -").starts_with("<!DOCTYPE html>"));
+    // What is open already: a pipe, a file that goes on, what a shell has opened for `-o >(...)`.
+    assert!(lab.ok("report x -q -o /dev/stdout").starts_with("<!DOCTYPE html>"));
+    fs::write(lab.path("log"), "before\n").unwrap();
+    let log = fs::OpenOptions::new().append(true).open(lab.path("log")).unwrap();
+    let status = lab.command("export x -q -o /dev/fd/1").stdout(log).status().unwrap();
+    assert!(status.success() && fs::read_to_string(lab.path("log")).unwrap().starts_with("before\n{"));
     assert!(lab.ok("export x --format csv -o -").starts_with("run,"));
     let left =
         fs::read_dir(lab.folder.path()).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
@@ -219,23 +225,26 @@ fn a_device_that_is_named_as_an_output_stays_one() {
 fn a_link_that_another_user_planted_where_everybody_may_is_refused() {
     let lab = Lab::new();
     lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none --name x");
-    let (shared, victim) = (lab.path("shared"), lab.path("victim"));
-    fs::create_dir(&shared).unwrap();
-    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
-    fs::write(&victim, "precious").unwrap();
-    let link = shared.join("page.html");
-    symlink(&victim, &link).unwrap();
-    lchown(&link, Some(12_345), None).unwrap();
-    for command in outputs("shared/page.html") {
-        let output = lab.output(&command);
-        assert!(!output.status.success(), "{command}");
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(error.contains("another user"), "{command}: {error}");
+    let victim = lab.path("victim");
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    for shared in [lab.path("shared"), memory.path().join("shared")] {
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(&victim, "precious").unwrap();
+        let link = shared.join("page.html");
+        symlink(&victim, &link).unwrap();
+        lchown(&link, Some(12_345), None).unwrap();
+        for command in outputs(link.to_str().unwrap()) {
+            let output = lab.output(&command);
+            assert!(!output.status.success(), "{command}");
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(error.contains("another user"), "{command}: {error}");
+        }
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+        lab.ok(&format!("report x -o {}", link.display()));
+        assert!(fs::metadata(&victim).unwrap().len() > 1000, "a link in one's own folder is followed");
     }
-    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-    fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
-    lab.ok("report x -o shared/page.html");
-    assert!(fs::metadata(&victim).unwrap().len() > 1000, "a link in one's own folder is followed");
 }
 
 fn an_output_that_cannot_be_written_is_no_panic() {

@@ -31,7 +31,7 @@ impl Room {
 pub fn memory(wanted: u64, bounded: bool, available: Option<u64>) -> Result<(), Failure> {
     let remedy = || {
         if bounded {
-            "use a smaller --memory (or --swap-size, with zram)"
+            "use fewer pages or references, or a smaller --memory (or --swap-size, with zram)"
         } else {
             "use fewer pages, or bound it with --memory"
         }
