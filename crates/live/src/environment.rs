@@ -2,11 +2,10 @@
 //! here. What the machine does not show is absent.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use crate::clock;
-use crate::kernel::KernelFile;
+use crate::kernel::{self, KernelFile};
 use crate::region::page_size;
 
 /// Entries by name.
@@ -86,7 +85,7 @@ fn stolen(stat: &str) -> Option<(u64, u64)> {
 }
 
 fn text(path: &str) -> Option<String> {
-    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+    kernel::text(path).ok().map(|text| text.trim().to_owned())
 }
 
 /// Where the memory controller is: version 2, version 1, or nowhere.

@@ -37,6 +37,17 @@ impl KernelFile {
     }
 }
 
+/// The text of a file in which names stand that others have chosen (of processes, files, mounts): those need not be
+/// UTF-8, and must not hide what stands beside them. What is none is replaced.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn text(path: impl AsRef<Path>) -> std::io::Result<String> {
+    let bytes = std::fs::read(path)?;
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|other| String::from_utf8_lossy(other.as_bytes()).into_owned()))
+}
+
 /// The number behind `name` in lines of `name value`.
 pub fn value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())

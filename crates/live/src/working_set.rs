@@ -17,6 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::kernel;
 use crate::region::page_size;
 
 /// A process that is looked at.
@@ -52,7 +53,7 @@ impl Process {
     /// When there is none or this user may not look at it.
     pub fn open(pid: u32) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
-        fs::read_to_string(folder.join("smaps_rollup"))?;
+        kernel::text(folder.join("smaps_rollup"))?;
         Ok(Self { folder })
     }
 
@@ -62,7 +63,7 @@ impl Process {
     /// When the process has ended.
     pub fn look_with_bounds(&self, tlb: u64) -> io::Result<(Interval, Bounds)> {
         let begun = Instant::now();
-        let text = fs::read_to_string(self.folder.join("smaps"))?;
+        let text = kernel::text(self.folder.join("smaps"))?;
         let (referenced, resident, bounds) = mappings(&text, tlb.saturating_mul(page_size() as u64));
         Ok((Interval { referenced, resident, cost: begun.elapsed() }, bounds))
     }
@@ -91,7 +92,7 @@ impl Process {
     /// When the process has ended.
     pub fn look(&self) -> io::Result<Interval> {
         let begun = Instant::now();
-        let text = fs::read_to_string(self.folder.join("smaps_rollup"))?;
+        let text = kernel::text(self.folder.join("smaps_rollup"))?;
         let gone = || io::Error::other("the kernel no longer says what the process references");
         Ok(Interval {
             referenced: bytes(&text, "Referenced:").ok_or_else(gone)?,

@@ -44,7 +44,8 @@ fn place() -> &'static str {
 
 /// When the process began, in ticks since boot; `None` when there is none or it is a zombie.
 fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
     // The command name stands in parentheses and may hold anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;

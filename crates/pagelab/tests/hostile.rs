@@ -10,13 +10,14 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use common::Lab;
-use pagelab_testing::{ROOT, run, tests};
+use pagelab_testing::{LIMITS, ROOT, TMPFS, run, tests};
 
 fn main() -> ExitCode {
     run(tests! {
         a_hostile_process_name_is_shown_and_not_obeyed;
         a_hostile_cgroup_name_is_shown_and_not_obeyed;
         a_hostile_run_of_somebody_elses_notebook_is_shown_and_not_obeyed;
+        a_mount_whose_name_is_no_text_hides_no_cgroup: LIMITS, TMPFS;
         outputs_leave_links_fifos_and_neighbours_as_they_are;
         a_device_that_is_named_as_an_output_stays_one: ROOT;
         a_link_that_another_user_planted_where_everybody_may_is_refused: ROOT;
@@ -155,6 +156,29 @@ fn a_hostile_run_of_somebody_elses_notebook_is_shown_and_not_obeyed() {
     let mut named = lab.command("run mapanon --on model:lru --pages 8 --references 20 --report none --name");
     let named = named.arg(NAME).output().unwrap();
     assert!(!named.status.success() && !String::from_utf8_lossy(&named.stderr).contains('\u{1b}'));
+}
+
+/// Anybody who may mount something of their own chooses a name that every process reads among the mounts.
+fn a_mount_whose_name_is_no_text_hides_no_cgroup() {
+    let lab = Lab::new();
+    let script = r#"d=$(printf 'm\033[2J\377'); mkdir "$d" && mount -t tmpfs none "$d" && exec "$0" "$@""#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_pagelab")]);
+    command.args([
+        "run",
+        "mapanon",
+        "--pages",
+        "8",
+        "--references",
+        "20",
+        "--memory",
+        "16M",
+        "--report",
+        "none",
+    ]);
+    let output = command.current_dir(lab.folder.path()).env("PAGELAB_STATE_DIR", lab.path("state")).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Every way to write the file `name`.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
+use crate::kernel;
 use crate::working_set::Process;
 
 /// How long the end of killed processes is waited for; what is left then ends with the limit's cgroup.
@@ -76,7 +77,7 @@ fn children(pid: u32) -> Vec<u32> {
 pub(super) fn memory(root: u32) -> (Memory, Vec<u32>) {
     let (mut found, mut processes) = (Memory::default(), Vec::new());
     for pid in [root].into_iter().chain(descendants(root)) {
-        let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { continue };
+        let Ok(status) = kernel::text(format!("/proc/{pid}/status")) else { continue };
         found.resident += kib(&status, "VmRSS:").unwrap_or(0.0) * 1024.0;
         found.swapped += kib(&status, "VmSwap:").unwrap_or(0.0) * 1024.0;
         found.processes += 1.0;
@@ -128,5 +129,19 @@ mod tests {
         assert_eq!(WorkingSets::default().look(&[u32::MAX]), None);
         assert_eq!(kib("VmRSS:\t    12 kB\n", "VmRSS:"), Some(12.0));
         assert_eq!(kib("VmRSS:\t    x kB\n", "VmRSS:"), None);
+    }
+
+    #[test]
+    fn a_process_whose_name_is_no_text_has_memory() {
+        let script = "printf 'x\\377' > /proc/$$/comm; echo; read x";
+        let mut shell = std::process::Command::new("sh");
+        let pipe = std::process::Stdio::piped;
+        let mut shell = shell.args(["-c", script]).stdin(pipe()).stdout(pipe()).spawn().unwrap();
+        let ready = std::io::Read::read(shell.stdout.as_mut().unwrap(), &mut [0]);
+        let (seen, _) = memory(shell.id());
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert_eq!((ready.unwrap(), seen.processes), (1, 1.0));
+        assert!(seen.resident > 1e4, "{seen:?}");
     }
 }

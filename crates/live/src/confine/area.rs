@@ -58,7 +58,7 @@ pub fn is_blank(path: &Path) -> bool {
 
 /// Whether the kernel uses `path` as swap now.
 pub fn in_use(path: &Path) -> bool {
-    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let swaps = crate::kernel::text("/proc/swaps").unwrap_or_default();
     let mut used = swaps.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().next());
     used.any(|name| Path::new(&unescaped(name)) == path)
 }

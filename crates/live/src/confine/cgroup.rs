@@ -14,6 +14,7 @@ use rustix::fs::{Access, access};
 use super::journal::Journal;
 use super::undo::Undo;
 use crate::cgroup::Group;
+use crate::kernel;
 
 /// What a run may use.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ struct Hierarchy {
 
 /// The hierarchy with the memory controller, and the cgroup in it that takes a child of this user's.
 fn place() -> Result<(Hierarchy, PathBuf), String> {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let read = |path: &str| kernel::text(path).unwrap_or_default();
     let hierarchy = find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
         fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has_memory(&text))
     });

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::own_folder;
 use super::undo::{TIMEOUT, Undo};
 use super::{leftovers, recovery};
+use crate::kernel;
 
 /// What ends a journal's name.
 pub(super) const EXTENSION: &str = "journal";
@@ -258,7 +259,7 @@ pub(super) fn others_restore(own: &Path, path: &Path) -> Option<String> {
     let journals = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let others = journals.filter(|file| file != own && file.extension().is_some_and(|e| e == EXTENSION));
     others.filter(|file| lock_of_the_dead(file).is_none()).find_map(|file| {
-        let lines = steps(&fs::read_to_string(file).ok()?);
+        let lines = steps(&kernel::text(file).ok()?);
         lines.into_iter().find_map(|line| match line.undo {
             Undo::Restore { path: noted, value } if noted == path => Some(value),
             _ => None,

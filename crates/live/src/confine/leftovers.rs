@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::journal::{Line, boot, folder, lock_of_the_dead, steps};
 use super::recovery::is_own;
 use super::undo::Undo;
+use crate::kernel;
 
 /// What ends the name of a file of leftovers.
 pub(super) const EXTENSION: &str = "leftover";
@@ -111,7 +112,7 @@ fn is_due(line: &Line) -> bool {
 
 /// The files of leftovers in `folder` and their lines.
 fn files(folder: &Path) -> io::Result<Vec<(PathBuf, Vec<Line>)>> {
-    let read = |path: PathBuf| fs::read_to_string(&path).ok().map(|text| (path, steps(&text)));
+    let read = |path: PathBuf| kernel::text(&path).ok().map(|text| (path, steps(&text)));
     Ok(named(folder, EXTENSION)?.into_iter().filter(|path| is_own(path)).filter_map(read).collect())
 }
 
@@ -136,7 +137,7 @@ fn write(path: &Path, lines: &[Line]) -> io::Result<()> {
         text += &serde_json::to_string(line)?;
         text.push('\n');
     }
-    if fs::read_to_string(path).is_ok_and(|found| found == text) {
+    if kernel::text(path).is_ok_and(|found| found == text) {
         return Ok(());
     }
     let new = path.with_extension(format!("{EXTENSION}-{}", std::process::id()));

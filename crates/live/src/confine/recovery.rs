@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::journal::{EXTENSION, Line, boot, folder, lock_of_the_dead, perform, steps, turn};
 use super::leftovers::{self, REFUSED};
 use super::undo::Undo;
+use crate::kernel;
 
 /// The most bytes of a journal: a confinement has some ten lines.
 const LONGEST: u64 = 1 << 20;
@@ -151,7 +152,7 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
         ));
         return;
     }
-    let Ok(text) = fs::read_to_string(path) else { return };
+    let Ok(text) = kernel::text(path) else { return };
     let now = boot();
     let (mut own, mut foreign): (Vec<Line>, Vec<String>) = (Vec::new(), Vec::new());
     for line in steps(&text) {

@@ -24,7 +24,7 @@ pub enum Problem {
 
 /// Whether this process may switch swap on (`CAP_SYS_ADMIN`, bit 21 of its effective capabilities).
 pub fn permitted() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = crate::kernel::text("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> 21 & 1 == 1)
 }

@@ -170,7 +170,7 @@ pub(super) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
 /// # Errors
 /// When the kernel does not show what is mapped.
 pub(super) fn keep_the_rest_from_children(region: &Region) -> io::Result<Vec<Range>> {
-    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let maps = crate::kernel::text("/proc/self/maps")?;
     let page = page_size();
     let here = 0_u8;
     let (stack, code) = (std::ptr::from_ref(&here) as usize, fork as *const () as usize);

@@ -115,7 +115,7 @@ pub fn permitted() -> Result<(), String> {
     const ENOUGH: u64 = 1 << 21 | 1 << 38;
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
         .map_err(|_| "this kernel has no perf events".to_owned())?;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = crate::kernel::text("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     if mask & ENOUGH != 0 || paranoid.trim().parse::<i32>().is_ok_and(|level| level < 0) {
