@@ -313,11 +313,19 @@ sleep 1000 & sleep 1000";
     }
 }
 
-/// What is performed in a guest.
-const INSIDE: [&str; 3] = [
+/// What is performed in a guest: all the others.
+const INSIDE: [&str; 11] = [
     "a_finished_run_leaves_nothing",
     "ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook",
+    "an_interrupt_leaves_no_run_that_was_never_performed",
     "after_kill_9_at_any_moment_the_next_start_removes_what_was_left",
+    "after_kill_9_the_pipelines_of_a_script_end",
+    "an_out_of_memory_kill_ends_the_experiment_and_not_pagelab",
+    "a_load_beyond_half_of_the_memory_is_refused_without_a_limit",
+    "settings_are_put_back",
+    "a_full_disk_is_a_clear_error_and_the_notebook_still_opens",
+    "what_a_program_made_inside_its_cgroup_ends_with_it",
+    "a_killed_worker_ends_the_run_and_what_it_started",
 ];
 
 fn a_kernel_with_cgroup_1_is_left_as_it_was() {

@@ -15,8 +15,9 @@ use pagelab_guest::modules;
 use pagelab_live::init;
 
 /// What the tests start.
-const PROGRAMS: [&str; 8] = ["sh", "sleep", "mkdir", "kill", "mount", "umount", "cat", "true"];
-/// Where the guest finds what it is to do: the version of cgroups, the modules, the tests.
+const PROGRAMS: [&str; 11] =
+    ["sh", "sleep", "mkdir", "kill", "mount", "umount", "unshare", "cat", "wc", "expr", "true"];
+/// Where the guest finds what it is to do: the version of cgroups, where programs are, the modules, the tests.
 const WORK: &str = "/tests-to-perform";
 /// Where its modules are.
 const MODULES: &str = "/modules";
@@ -27,7 +28,7 @@ const STATUS: &str = "the tests ended with";
 /// Bytes of its disk.
 const DISK: u64 = 2 << 30;
 /// How long it may take.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// Performs `tests` of the calling test file on the kernel `image`; what they said.
 ///
@@ -114,7 +115,8 @@ fn pack(image: &Path, cgroup: u32, tests: &[&str], to: &Path) {
         archive.add(&Path::new(MODULES).join(&module.name), &Content::File(module.content)).unwrap();
         names.push(module.name);
     }
-    let work = format!("{cgroup}\n{}\n{}\n", names.join(" "), tests.join(" "));
+    // The kernel gives its first process no PATH, and pagelab looks for programs as a shell does.
+    let work = format!("{cgroup}\n{}\n{}\n{}\n", path.display(), names.join(" "), tests.join(" "));
     archive.add(Path::new(WORK), &Content::File(work.into_bytes())).unwrap();
     archive.finish().unwrap();
 }
@@ -132,8 +134,12 @@ pub fn first() -> Option<ExitCode> {
         return None;
     }
     init::mount_all();
+    // Where PATH finds the shell elsewhere, a program may still call it by its own name.
+    let _ = std::os::unix::fs::symlink("usr/bin", "/bin");
+    // Where it is tried whether a file system can be mounted.
+    fs::create_dir_all("/mnt").unwrap();
     let work = fs::read_to_string(WORK).unwrap();
-    let [cgroup, modules, tests] = &work.lines().collect::<Vec<_>>()[..] else { panic!("{work}") };
+    let [cgroup, path, modules, tests] = &work.lines().collect::<Vec<_>>()[..] else { panic!("{work}") };
     for module in modules.split_whitespace() {
         if let Err(error) = init::load_module(&Path::new(MODULES).join(module)) {
             eprintln!("the module {module}: {error}");
@@ -161,6 +167,7 @@ pub fn first() -> Option<ExitCode> {
             .args([test, "--exact", "--test-threads=1"])
             .env("PAGELAB_TEST_REQUIRE", "root,limits,tmpfs")
             .env("HOME", "/")
+            .env("PATH", path)
             .stdin(Stdio::null())
             .stdout(line())
             .stderr(line())
