@@ -174,6 +174,8 @@ pub enum What {
         /// The run that stays within it.
         within: String,
     },
+    /// How far transparent huge pages covered the mapping.
+    HugePages,
     /// The major faults beside LRU's and OPT's on the same stream.
     Regret,
     /// The time of a read against active virtual memory.

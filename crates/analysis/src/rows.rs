@@ -6,7 +6,8 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the column by which they are compared.
-pub const TABLES: [(&str, &str); 2] = [("operations", "count"), ("profile", "time")];
+pub const TABLES: [(&str, &str); 3] =
+    [("operations", "count"), ("profile", "time"), ("huge-pages", "populating")];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;
 

@@ -51,6 +51,11 @@ definitions! {
     FAULT_ANONYMOUS = "fault.anonymous", Nanoseconds, Lower, "first touch of a page of anonymous memory and giving it back, measured before the run";
     FAULTS_MINOR = "faults.minor", Count, Lower, "minor faults";
     FAULTS_MAJOR = "faults.major", Count, Lower, "major faults";
+    FAULTS_POPULATE = "faults.populate", Count, Lower, "mapanon: minor faults of writing every page once before the references; a huge page takes one";
+    HUGE_FIRST = "huge.first", Bytes, Neither, "mapanon: bytes of the mapping in transparent huge pages before the first reference";
+    HUGE_LAST = "huge.last", Bytes, Neither, "mapanon: bytes of the mapping in transparent huge pages after the last reference";
+    HUGE_COVERAGE_FIRST = "huge.coverage.first", Share, Higher, "mapanon: share of the mapping in transparent huge pages before the first reference";
+    HUGE_COVERAGE_LAST = "huge.coverage.last", Share, Higher, "mapanon: share of the mapping in transparent huge pages after the last reference";
     SWAP_IN = "swap.in", Pages, Lower, "pages read from swap";
     SWAP_OUT = "swap.out", Pages, Lower, "pages written to swap";
     IO_READ = "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";

@@ -15,6 +15,7 @@ pub struct Named {
 type Known = (&'static str, &'static str, &'static str, &'static str, &'static str, bool);
 
 const FAULTS: &str = "Page faults";
+const HUGE: &str = "Transparent huge pages";
 const SWAP: &str = "Swap traffic";
 const RECLAIM: &str = "Reclaim and refaults";
 const STALLED: &str = "Time stalled (PSI)";
@@ -30,7 +31,26 @@ const KNOWN: &[Known] = &[
     ("pressure", "cpu", "full_total", STALLED, "processor, all tasks", false),
     ("vmstat", "", "pgfault", FAULTS, "page faults", false),
     ("vmstat", "", "pgmajfault", FAULTS, "major faults", false),
-    ("vmstat", "", "thp_fault_alloc", FAULTS, "huge pages given at a fault", false),
+    ("vmstat", "", "thp_fault_alloc", HUGE, "huge pages given at a fault", false),
+    ("vmstat", "", "thp_fault_fallback", HUGE, "base pages given at a fault instead", false),
+    (
+        "vmstat",
+        "",
+        "thp_fault_fallback_charge",
+        HUGE,
+        "base pages given because the cgroup's limit was met",
+        false,
+    ),
+    ("vmstat", "", "thp_collapse_alloc", HUGE, "huge pages allocated to collapse base pages", false),
+    ("vmstat", "", "thp_collapse_alloc_failed", HUGE, "failed allocations to collapse base pages", false),
+    ("vmstat", "", "thp_split_page", HUGE, "huge pages split", false),
+    ("vmstat", "", "thp_split_page_failed", HUGE, "failed splits of huge pages", false),
+    ("vmstat", "", "thp_deferred_split_page", HUGE, "huge pages to be split, partly unmapped", false),
+    ("vmstat", "", "thp_underused_split_page", HUGE, "huge pages split, mostly zero", false),
+    ("vmstat", "", "thp_split_pmd", HUGE, "mappings of huge pages split", false),
+    ("vmstat", "", "thp_zero_page_alloc", HUGE, "huge zero pages allocated", false),
+    ("vmstat", "", "thp_swpout", HUGE, "huge pages swapped out whole", false),
+    ("vmstat", "", "thp_swpout_fallback", HUGE, "huge pages split before swap-out", false),
     ("vmstat", "", "pswpin", SWAP, "swap-in", true),
     ("vmstat", "", "pswpout", SWAP, "swap-out", true),
     ("vmstat", "", "pgscan_anon", RECLAIM, "anonymous memory scanned", true),

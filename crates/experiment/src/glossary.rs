@@ -523,6 +523,26 @@ const READING: &[(&str, &str)] = &[
     ("working-set.mean", "Over the points that were taken."),
     ("working-set.peak", "Over the points that were taken."),
     (
+        "faults.populate",
+        "As the kernel counts them: of base pages as many as the mapping has, of huge pages one for each 2 MiB on x86-64. \
+         They are in no other figure of the run.",
+    ),
+    (
+        "huge.first",
+        "AnonHugePages of the mapping itself in /proc/self/smaps, once it is populated. Only where --thp allows huge \
+         pages; a dash where the kernel does not say it of the mapping alone.",
+    ),
+    ("huge.last", "As huge.first. Less than it where the kernel split huge pages to reclaim them."),
+    (
+        "huge.coverage.first",
+        "huge.first of the whole mapping. Less than all where its ends are not aligned to huge pages, where no huge \
+         page was free, and where the mapping exceeds the limit.",
+    ),
+    (
+        "huge.coverage.last",
+        "huge.last of the whole mapping. What is swapped in again comes as base pages, until khugepaged collapses them.",
+    ),
+    (
         "pages.present",
         "The models of the verdict get as many frames; page tables and the rest of the charge are not among them.",
     ),

@@ -126,6 +126,17 @@ impl Region {
         Ok(())
     }
 
+    /// Keeps the kernel from merging this mapping with a neighbour: children do not inherit it, and the kernel merges
+    /// only what is alike in that too.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn keep_apart(&self) -> io::Result<()> {
+        // SAFETY: the range is this mapping; the advice changes neither its contents nor this process's access.
+        unsafe { madvise(self.base.as_ptr().cast(), self.bytes(), Advice::LinuxDontFork)? };
+        Ok(())
+    }
+
     /// The first byte.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()

@@ -14,6 +14,7 @@ pub fn text(finding: &Finding) -> String {
     match &finding.what {
         What::AccessTime { pattern } => access_time(finding, pattern),
         What::PastLimit { limit, within } => past_limit(finding, *limit, within),
+        What::HugePages => huge_pages(finding),
         What::Regret => regret(finding),
         What::ReadTime { knees } => read_time(finding, knees),
         What::ForkRate { copies, exec, top_function } => {
@@ -144,6 +145,27 @@ fn past_limit(finding: &Finding, limit: Size, within: &str) -> String {
         shown(finding, "access.mean.past"),
         finding.run,
     )
+}
+
+/// Of huge pages: the shares of the mapping first, then what the kernel did.
+fn huge_pages(finding: &Finding) -> String {
+    let percent = |name: &str| finding.figure(name).map(|f| format!("{:.0} %", f.value * 100.0));
+    let first = percent("huge.coverage.first").unwrap_or_else(|| DASH.to_owned());
+    let mut text = format!("huge pages cover {first} of the mapping before the references");
+    match percent("huge.coverage.last") {
+        Some(last) if last != first => text += &format!(" and {last} after them"),
+        Some(_) => text += " and after them",
+        None => {}
+    }
+    if finding.figure("faults.populate").is_some() {
+        text += &format!("; populating it took {} minor faults", shown(finding, "faults.populate"));
+    }
+    let counters = finding.figures.iter().filter(|f| f.name.starts_with("thp_") && f.value != 0.0);
+    let counters: Vec<String> = counters.map(|f| format!("{} {}", f.name, count(f.value))).collect();
+    if !counters.is_empty() {
+        text += &format!("; the kernel counted {} (whole machine)", counters.join(", "));
+    }
+    text
 }
 
 fn regret(finding: &Finding) -> String {
@@ -460,11 +482,11 @@ fn curve(finding: &Finding, stream: &str) -> String {
 }
 
 fn working_set(finding: &Finding, of: &str) -> String {
-    format!(
-        "working set of {of}: mean {} pages, peak {} pages",
-        shown(finding, "working-set.mean"),
-        shown(finding, "working-set.peak")
-    )
+    let pages = |name: &str| {
+        let bytes = finding.figure(&format!("{name}.bytes")).map(|f| format!(" ({})", bytes(f.value)));
+        format!("{} pages{}", shown(finding, name), bytes.unwrap_or_default())
+    };
+    format!("working set of {of}: mean {}, peak {}", pages("working-set.mean"), pages("working-set.peak"))
 }
 
 fn not_performed(repetition: u32, outcome: &Outcome) -> String {

@@ -1,6 +1,7 @@
 //! What runs say, in words and as JSON: a golden text of each kind of finding and comparison.
 
 use pagelab_analysis::comparison::compare;
+use pagelab_analysis::finding::{Finding, MeasuredLimit, What};
 use pagelab_analysis::findings::{assess, assess_sweep};
 use pagelab_analysis::least_memory::{Effort, Next, Search};
 use pagelab_experiment::catalogue::metric;
@@ -100,6 +101,27 @@ fn exceeds() -> Run {
         ("pages.present", &[2000.0]),
     ];
     run("random", paging(3000, 10_000), "host", &metrics, &[])
+}
+
+/// Under thp=always.
+fn huge() -> Run {
+    let metrics: [(&str, &[f64]); 5] = [
+        ("access.mean", &[300.0]),
+        ("huge.coverage.first", &[0.96]),
+        ("huge.coverage.last", &[0.5]),
+        ("huge.first", &[0.96 * 64.0 * 1_048_576.0]),
+        ("faults.populate", &[686.0]),
+    ];
+    let counters = table(
+        "huge-pages",
+        vec![
+            texts("counter", &["thp_fault_alloc", "thp_split_page"]),
+            texts("what", &["huge pages given at a fault", "huge pages split"]),
+            numbers("populating", Unit::Count, &[31.0, 0.0]),
+            numbers("references", Unit::Count, &[1.0, 15.0]),
+        ],
+    );
+    run("huge", paging(16_384, 10_000), "host", &metrics, &[counters])
 }
 
 /// One run of each experiment.
@@ -238,6 +260,7 @@ fn every_finding_in_words() {
         ..runs[1].repetitions[0].clone()
     };
     runs[1].repetitions.push(failed);
+    runs.push(huge());
     let list: Vec<&Run> = runs.iter().collect();
     insta::assert_snapshot!(runs::verdict(&assess(&list).findings, &STYLE));
 }
@@ -319,6 +342,26 @@ fn a_sweep_over_memory_in_words() {
     insta::assert_snapshot!(text);
 }
 
+/// What was stopped is a lower bound on the page as in the terminal, in the table and in the picture.
+#[test]
+fn the_page_of_a_sweep_says_over_of_a_stopped_limit() {
+    let limit = |memory: u64, time: f64, stopped| MeasuredLimit {
+        memory: memory << 20,
+        time: Some(time),
+        stopped,
+        fetched: Some(7.0),
+    };
+    let page = |stopped| {
+        let limits = vec![limit(8, 2.1e9, stopped), limit(16, 1.4e9, false), limit(32, 1e9, false)];
+        let what = What::LeastMemory { program: "sort".into(), limits, early: false };
+        let finding = Finding::new(&fits(), what, Vec::new(), Vec::new());
+        pagelab_report::page(&assess_sweep(&[], Some(finding)))
+    };
+    let (stopped, ended) = (page(true), page(false));
+    assert!(stopped.contains("over 2.10 s") && stopped.contains("stopped: at least this"), "{stopped}");
+    assert!(ended.contains("2.10 s") && !ended.contains("over 2.10 s") && !ended.contains("at least this"));
+}
+
 fn compared(a: &[f64], b: &[f64], targets: (&str, &str)) -> String {
     let of = |name: &str, target: &str, values: &[f64]| {
         let same: &[f64] = &[7.0, 7.1, 6.9, 7.2, 6.8, 7.0, 7.1, 6.9];
@@ -327,6 +370,17 @@ fn compared(a: &[f64], b: &[f64], targets: (&str, &str)) -> String {
     };
     let comparison = compare(&of("before", targets.0, a), &of("after", targets.1, b));
     comparisons::terminal(&comparison, Options::default(), &STYLE)
+}
+
+/// Figures in one sentence close, or name their statistic.
+#[test]
+fn a_change_that_is_not_that_of_the_medians_says_what_it_is() {
+    let host = ("host", "host");
+    let text = compared(&[90_900.0, 46_900.0, 104_000.0], &[40_400.0, 27_400.0, 64_700.0], host);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("90.9 µs → 40.4 µs (Hodges-Lehmann estimate -"), "{text}");
+    let text = compared(&[100.0, 100.0, 100.0], &[110.0, 110.0, 110.0], host);
+    assert!(text.contains("100 ns → 110 ns (+10.0 %)"), "{text}");
 }
 
 #[test]

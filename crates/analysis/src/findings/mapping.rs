@@ -3,7 +3,7 @@
 
 use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Experiment, Paging};
-use pagelab_experiment::observation::Unit;
+use pagelab_experiment::observation::{Table, Unit, Values};
 
 use super::figures;
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
@@ -12,6 +12,9 @@ use crate::stats::median;
 /// Bytes read for each major fault from which on the read-ahead is worth a word: twice the 128 KiB that
 /// the kernel reads ahead unless told otherwise.
 const MUCH_READ_AHEAD: f64 = 262_144.0;
+
+/// The table of the counters of huge pages.
+const HUGE_PAGES: &str = "huge-pages";
 
 /// What a reference costs, by kind.
 pub fn access_time(run: &Run, paging: &Paging) -> Option<Finding> {
@@ -42,6 +45,41 @@ pub fn access_time(run: &Run, paging: &Paging) -> Option<Finding> {
     }
     let what = What::AccessTime { pattern: paging.pattern.to_string() };
     Some(Finding::new(run, what, list, vec![Evidence::Metrics]))
+}
+
+/// How far transparent huge pages covered the mapping, and what the kernel counted about them from before it was
+/// populated to the last reference; nothing where the run allowed none.
+pub fn huge_pages(run: &Run) -> Option<Finding> {
+    let mut list = vec![Figure::of(run, "huge.coverage.first")?];
+    list.extend(figures(run, &["huge.coverage.last", "huge.first", "faults.populate"]));
+    let tables = || run.done().map(|r| r.observations.table(HUGE_PAGES));
+    let mut names: Vec<&str> = Vec::new();
+    for table in tables().flatten() {
+        let Some(Values::Text(counters)) = table.columns.first().map(|column| &column.values) else {
+            continue;
+        };
+        names.extend(
+            counters.iter().map(String::as_str).filter(|name| !names.contains(name)).collect::<Vec<_>>(),
+        );
+    }
+    for name in &names {
+        let of = |table: Option<&Table>| table.map_or(0.0, |table| counted(table, name));
+        let values: Vec<f64> = tables().map(of).collect();
+        list.extend(Figure::over(name, Unit::Count, Statistic::Value, &values));
+    }
+    let evidence = vec![Evidence::Metrics, Evidence::Table(HUGE_PAGES.into())];
+    Some(Finding::new(run, What::HugePages, list, evidence))
+}
+
+/// The growth of a counter over all columns of numbers; a row that is not there did not grow.
+fn counted(table: &Table, name: &str) -> f64 {
+    let Some(Values::Text(names)) = table.columns.first().map(|column| &column.values) else { return 0.0 };
+    let Some(row) = names.iter().position(|n| n == name) else { return 0.0 };
+    let cell = |values: &Values| match values {
+        Values::Number(numbers) => numbers.get(row).copied().flatten(),
+        Values::Text(_) => None,
+    };
+    table.columns.iter().filter_map(|column| cell(&column.values)).sum()
 }
 
 fn middle(run: &Run, metric: &str) -> Option<f64> {

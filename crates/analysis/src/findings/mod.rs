@@ -33,6 +33,7 @@ pub struct Assessment<'a> {
 pub fn assess<'a>(runs: &[&'a Run]) -> Assessment<'a> {
     let mut findings: Vec<Finding> = runs.iter().filter_map(|run| of_run(run)).collect();
     findings.extend(mapping::past_the_limit(runs));
+    findings.extend(runs.iter().filter_map(|run| mapping::huge_pages(run)));
     findings.extend(runs.iter().filter_map(|run| mapping::regret(run)));
     findings.extend(spoiling(runs));
     let ladder = if groups(runs).len() > 1 { ladder::of_runs(runs) } else { Vec::new() };

@@ -29,7 +29,15 @@ pub fn misses(run: &Run, curve: &Curve) -> Option<Finding> {
 
 /// The mean and the greatest working set.
 pub fn working_set(run: &Run, of: &WorkingSet) -> Option<Finding> {
-    let list = figures(run, &["working-set.mean", "working-set.peak"]);
+    let mut list = figures(run, &["working-set.mean", "working-set.peak"]);
+    let page = run.repetitions.last().and_then(|r| r.observations.environment.get("page.size"));
+    if let Some(page) = page.and_then(|bytes| bytes.parse::<f64>().ok()) {
+        let bytes = |figure: &Figure| {
+            let name = format!("{}.bytes", figure.name);
+            Figure::derived(&name, Unit::Bytes, figure.statistic, figure.value * page, figure.n)
+        };
+        list.extend(list.iter().map(bytes).collect::<Vec<_>>());
+    }
     let what = What::WorkingSet { of: of.of.clone() };
     (!list.is_empty()).then(|| Finding::new(run, what, list, vec![Evidence::Table("working-set".into())]))
 }

@@ -15,6 +15,7 @@
 //!
 //! Anonymous memory is advised `MADV_NOHUGEPAGE` unless the setting says otherwise: the experiment
 //! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`.
+//! How far huge pages then cover the mapping is in the figures (`huge`).
 //! A file is mapped shared with the kernel's own read-ahead and fault-around.
 //!
 //! Elapsed time, faults, context switches and the windows' times cover the references alone: what happens between
@@ -25,6 +26,7 @@
 pub mod calibrate;
 pub mod doubt;
 mod feed;
+mod huge;
 mod plan;
 mod seen;
 pub mod timing;
@@ -161,14 +163,20 @@ impl Task<'_> {
 
         self.place.join()?;
         measuring.others = measuring.resident.as_mut().and_then(ResidentSet::read);
+        let before = huge::Before::read();
         let region = self.map(pages, file.as_ref(), recorder)?;
+        let populated = before.populated(&region);
         self.warm::<T>(&region);
         measuring.run::<T>(&region, &mut feed, recorder)?;
         drop(feed);
         let Measuring { seen, harness, .. } = measuring;
         let measured = harness.finish();
+        let huge = populated.referenced(&region);
         drop(region);
         seen::report(&seen, &measured, fault, &plan, self.paging, recorder)?;
+        if self.backing == Backing::Anonymous {
+            huge.report(self.huge_pages() != HugePages::Forbidden, recorder)?;
+        }
         if self.setting.functions {
             operations::count(true, recorder, |recorder| self.bare::<T>(file.as_ref(), recorder))?;
         }
@@ -228,17 +236,26 @@ impl Task<'_> {
             return Region::file(file, pages).map_err(failed(&doing));
         }
         let region = Region::anonymous(pages).map_err(failed(&doing))?;
-        let huge = match self.setting.thp {
-            None | Some(Thp::Never) => HugePages::Forbidden,
-            Some(Thp::Madvise) => HugePages::Wanted,
-            Some(Thp::Always) => HugePages::System,
-        };
+        let huge = self.huge_pages();
         // A kernel without huge pages refuses to forbid them, and all is well.
         if let (Err(error), HugePages::Wanted) = (region.advise(huge), huge) {
             note(recorder, Level::Warning, format!("huge pages could not be asked for: {error}"))?;
         }
+        if huge != HugePages::Forbidden {
+            // So that the kernel merges it with no neighbour, and what it says of it is of it alone.
+            let _ = region.keep_apart();
+        }
         region.populate(|done, of| recorder.progress("populate", done, of));
         Ok(region)
+    }
+
+    /// What the kernel is told about huge pages.
+    fn huge_pages(&self) -> HugePages {
+        match self.setting.thp {
+            None | Some(Thp::Never) => HugePages::Forbidden,
+            Some(Thp::Madvise) => HugePages::Wanted,
+            Some(Thp::Always) => HugePages::System,
+        }
     }
 }
 

@@ -1,0 +1,161 @@
+//! How far transparent huge pages cover the mapping, and what the kernel did about them.
+//!
+//! The coverage is `AnonHugePages` of the mapping's own entry in `/proc/self/smaps`, read before the first reference
+//! and after the last. The counters are those of `/proc/vmstat` whose names begin with `thp_`, read before the
+//! mapping is populated too: that is where huge pages are given. They are the whole machine's.
+
+use std::fs;
+
+use pagelab_experiment::build::{Sheet, metrics};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::counters;
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{Failure, Recorder};
+
+use crate::region::Region;
+use crate::rusage;
+
+/// What is known before the mapping is populated.
+#[derive(Debug)]
+pub struct Before {
+    /// Faults of this thread that waited for no input.
+    faults: u64,
+    thp: Vec<(String, u64)>,
+}
+
+/// What is known when it is populated, before the first reference.
+#[derive(Debug)]
+pub struct Populated {
+    before: Before,
+    /// Faults that populating it took.
+    faults: u64,
+    /// Bytes in huge pages.
+    huge: Option<u64>,
+    thp: Vec<(String, u64)>,
+}
+
+impl Before {
+    /// Reads.
+    pub fn read() -> Self {
+        Self { faults: rusage::thread().minor, thp: thp() }
+    }
+
+    /// Reads again, now that `region` is populated.
+    pub fn populated(self, region: &Region) -> Populated {
+        let faults = rusage::thread().minor - self.faults;
+        Populated { before: self, faults, huge: covered(region), thp: thp() }
+    }
+}
+
+impl Populated {
+    /// Reads again after the last reference, while `region` is still there.
+    pub fn referenced(self, region: &Region) -> Seen {
+        Seen { huge: covered(region), thp: thp(), bytes: region.bytes() as u64, populated: self }
+    }
+}
+
+/// All that was read.
+#[derive(Debug)]
+pub struct Seen {
+    populated: Populated,
+    huge: Option<u64>,
+    thp: Vec<(String, u64)>,
+    /// Of the mapping.
+    bytes: u64,
+}
+
+impl Seen {
+    /// Records the faults of populating, and where huge pages were `allowed` also their figures.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    pub fn report(&self, allowed: bool, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        metrics(recorder, [(name::FAULTS_POPULATE, Some(self.populated.faults as f64))])?;
+        if !allowed {
+            return Ok(());
+        }
+        let share = |huge: Option<u64>| Some(huge? as f64 / self.bytes as f64);
+        let (first, last) = (self.populated.huge, self.huge);
+        metrics(
+            recorder,
+            [
+                (name::HUGE_FIRST, first.map(|v| v as f64)),
+                (name::HUGE_LAST, last.map(|v| v as f64)),
+                (name::HUGE_COVERAGE_FIRST, share(first)),
+                (name::HUGE_COVERAGE_LAST, share(last)),
+            ],
+        )?;
+        let columns = [("populating", Unit::Count), ("references", Unit::Count)];
+        let mut sheet = Sheet::new("huge-pages", &columns).with_texts("counter").with_texts("what");
+        let of = |list: &[(String, u64)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        let mut any = false;
+        for (name, before) in &self.populated.before.thp {
+            let Some((middle, after)) = of(&self.populated.thp, name).zip(of(&self.thp, name)) else {
+                continue;
+            };
+            let (populating, references) = (middle.saturating_sub(*before), after.saturating_sub(middle));
+            if (populating, references) != (0, 0) {
+                any = true;
+                let words = counters::named(&format!("vmstat:0:vm:{name}")).words;
+                sheet.named([name, &words], [Some(populating as f64), Some(references as f64)]);
+            }
+        }
+        if any { sheet.record(recorder) } else { Ok(()) }
+    }
+}
+
+/// The counters of huge pages since boot; none where the kernel has none.
+fn thp() -> Vec<(String, u64)> {
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let thp = text.lines().filter(|line| line.starts_with("thp_"));
+    thp.filter_map(|line| line.split_once(' ').and_then(|(n, v)| Some((n.to_owned(), v.parse().ok()?))))
+        .collect()
+}
+
+/// Bytes of `region` in transparent huge pages; `None` where that is not known of it alone.
+fn covered(region: &Region) -> Option<u64> {
+    let begin = region.base() as u64;
+    anon_huge(&fs::read_to_string("/proc/self/smaps").ok()?, begin..begin + region.bytes() as u64)
+}
+
+/// The sum of `AnonHugePages` over the mappings within `range`; `None` where one sticks out of it (the kernel has
+/// merged it with a neighbour), or none is there, or the kernel does not say.
+fn anon_huge(smaps: &str, range: std::ops::Range<u64>) -> Option<u64> {
+    let (mut sum, mut bytes, mut inside) = (0, 0, false);
+    for line in smaps.lines() {
+        if let Some((begin, end)) = addresses(line) {
+            inside = begin < range.end && end > range.start;
+            if inside && (begin < range.start || end > range.end) {
+                return None;
+            }
+        } else if inside && let Some(value) = line.strip_prefix("AnonHugePages:") {
+            sum += value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
+            bytes += 1;
+        }
+    }
+    (bytes > 0).then_some(sum)
+}
+
+/// The addresses of an entry's first line.
+fn addresses(line: &str) -> Option<(u64, u64)> {
+    let (begin, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
+    Some((u64::from_str_radix(begin, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMAPS: &str = "1000-3000 rw-p 00000000 00:00 0 \nRss: 8 kB\nAnonHugePages:         4 kB\n\
+        3000-9000 rw-p 00000000 00:00 0                  [heap]\nAnonHugePages:      2048 kB\n\
+        9000-a000 r--p 00000000 08:01 123                /a-b\nAnonHugePages:         0 kB\n";
+
+    #[test]
+    fn only_the_mapping_itself_counts() {
+        assert_eq!(anon_huge(SMAPS, 0x3000..0x9000), Some(2 << 20));
+        assert_eq!(anon_huge(SMAPS, 0x1000..0x9000), Some((2 << 20) + 4096), "it may be split");
+        assert_eq!(anon_huge(SMAPS, 0x4000..0x9000), None, "merged with a neighbour");
+        assert_eq!(anon_huge(SMAPS, 0xb000..0xc000), None);
+        assert_eq!(anon_huge("3000-9000 rw-p\nRss: 1 kB\n", 0x3000..0x9000), None, "an old kernel");
+    }
+}
