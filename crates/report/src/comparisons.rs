@@ -96,7 +96,12 @@ pub fn headline(comparison: &Comparison) -> String {
     let (metric, speed) = named(&line.name);
     let figure = |v: f64| text::value(Some(v), line.unit);
     let from_to = format!("{} → {}", figure(line.medians.0), figure(line.medians.1));
-    let change = line.change.map_or_else(String::new, percent);
+    // The change is estimated from all pairs of repetitions, and need not be that of the medians beside it.
+    let of_medians = percent(line.medians.1 / line.medians.0 - 1.0);
+    let change = line.change.map_or_else(String::new, |change| match percent(change) {
+        change if change == of_medians => change,
+        change => format!("Hodges-Lehmann estimate {change}"),
+    });
     let sure = match (comparison.exact, line.interval, line.p) {
         (true, ..) => ", exact".to_owned(),
         (_, Some((low, high)), Some(p)) => {

@@ -194,7 +194,7 @@ pub fn page(assessment: &Assessment) -> String {
         (tables::byline(runs))
         @if let Some((plots, table)) = &sweep {
             (verdict)
-            (contents.heading("Time against the memory limit"))
+            (contents.heading("Sweep over memory"))
             (contents.plots(plots))
             (tables::text(table, contents))
             @for group in &groups { details { summary { "Figures of each run" } (tables::metrics(group)) } }

@@ -106,14 +106,24 @@ pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
             ..Mark::at(enough)
         }
     });
+    let any_stopped = limits.iter().any(|limit| limit.stopped);
     let plot = |title: &str, caption: &str, y: Axis, of: fn(&MeasuredLimit) -> Option<f64>| {
         let mut plot = Plot::new(title, caption, Axis::log("memory limit", "bytes"), y);
-        plot.series.push(Series {
-            dots: true,
-            x: limits.iter().map(|limit| Some(limit.memory as f64)).collect(),
-            y: limits.iter().map(of).collect(),
-            ..Series::default()
-        });
+        // A program that was stopped would have taken longer and fetched more: its points are no measurement.
+        for (stopped, name) in [(false, "ended by itself"), (true, "stopped: at least this")] {
+            let wanted = |limit: &MeasuredLimit| of(limit).filter(|_| limit.stopped == stopped);
+            if limits.iter().any(|limit| wanted(limit).is_some()) {
+                plot.series.push(Series {
+                    name: if any_stopped { name.to_owned() } else { String::new() },
+                    color: usize::from(stopped),
+                    dash: if stopped { 2 } else { 0 },
+                    dots: true,
+                    x: limits.iter().map(|limit| Some(limit.memory as f64)).collect(),
+                    y: limits.iter().map(wanted).collect(),
+                    ..Series::default()
+                });
+            }
+        }
         plot.marks.extend(killed.iter().chain(&mark).cloned());
         plot.wide = true;
         plot
@@ -133,19 +143,5 @@ pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
             |limit| limit.fetched,
         ));
     }
-    let cells = |limit: &MeasuredLimit| {
-        vec![
-            text::bytes(limit.memory as f64),
-            limit.time.map_or_else(|| "OOM-killed".to_owned(), text::duration),
-            text::value(limit.fetched, Unit::Pages),
-        ]
-    };
-    let table = TextTable {
-        title: "Limits".to_owned(),
-        headings: ["memory limit", "fastest time", "pages fetched"].map(str::to_owned).to_vec(),
-        rows: limits.iter().map(cells).collect(),
-        remarks: Vec::new(),
-        warnings: Vec::new(),
-    };
-    Some((plots, table))
+    Some((plots, findings::limits(finding)?))
 }

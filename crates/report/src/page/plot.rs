@@ -137,7 +137,9 @@ pub(super) fn scale_x(plot: &Plot) -> Scale {
     let scale = Scale::over(lines.chain(strips).chain(heat).chain(marks), plot.x.log);
     // What begins a little above 0, as a first window does, is drawn from 0.
     let near = !scale.log && scale.low > 0.0 && scale.low < scale.high / 20.0;
-    Scale { low: if near { 0.0 } else { scale.low }, ..scale }
+    let scale = Scale { low: if near { 0.0 } else { scale.low }, ..scale };
+    let dots = plot.heat.is_none() && plot.strips.is_empty() && plot.series.iter().any(|s| s.dots);
+    if dots { scale.with_ends() } else { scale }
 }
 
 /// The ordinate's scale, and the other one where the reader may switch.

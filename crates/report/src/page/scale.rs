@@ -44,6 +44,17 @@ impl Scale {
         Self { low, high: self.high + (self.high - low) * 0.05, ..self }
     }
 
+    /// The same with a little room at its ends, so that a dot there is drawn whole.
+    pub fn with_ends(self) -> Self {
+        const ROOM: f64 = 0.012;
+        if self.log {
+            let by = (self.high / self.low).powf(ROOM);
+            return Self { low: self.low / by, high: self.high * by, ..self };
+        }
+        let by = (self.high - self.low) * ROOM;
+        Self { low: self.low - by, high: self.high + by, ..self }
+    }
+
     /// The same with room at its ends, and from its smallest figure on where that is more than half of the
     /// greatest: small differences of great figures are seen.
     pub fn close(self) -> Self {
@@ -108,6 +119,15 @@ impl Scale {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn dots_at_the_ends_are_whole() {
+        for scale in [Scale { low: 1e6, high: 8e6, log: true }, Scale { low: 0.0, high: 5.0, log: false }] {
+            let wider = scale.with_ends();
+            let (first, last) = (wider.share(scale.low).unwrap(), wider.share(scale.high).unwrap());
+            assert!((0.01..0.02).contains(&first) && (0.98..0.99).contains(&last), "{first} {last}");
+        }
+    }
 
     #[test]
     fn ticks_are_round() {

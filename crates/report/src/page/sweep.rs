@@ -11,6 +11,13 @@ use super::{Shown, curve, recorded};
 /// The table of a sweep over memory, in whose plots the knees are marked.
 const SWEPT: &str = "vmtest";
 
+/// Tables whose only plot has a heading and a caption of its own.
+const HEADED: &[(&str, &str, &str)] = &[(
+    "working-set",
+    "Working set over time",
+    "Pages that were referenced in the window that ends at the point.",
+)];
+
 /// Columns of a table that say again what its picture shows: time, speed and number of reads follow from one
 /// another.
 const SAID: &[(&str, &[&str])] = &[
@@ -84,8 +91,10 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
         let at = plots.iter().position(|(unit, ..)| *unit == column.unit).unwrap_or_else(|| {
             let y = Axis::linear(column.name.clone(), unit_name(column.unit)).switchable();
             let x = axis(abscissa.name.clone(), unit_name(abscissa.unit));
-            let title = format!("{name}: {}", column.name);
-            plots.push((column.unit, Plot::new(title, "One point for each row of the table.", x, y), 0));
+            let headed = HEADED.iter().find(|(table, ..)| *table == name);
+            let title = headed.map_or_else(|| format!("{name}: {}", column.name), |h| h.1.to_owned());
+            let caption = headed.map_or("One point for each row of the table.", |h| h.2);
+            plots.push((column.unit, Plot::new(title, caption, x, y), 0));
             plots.len() - 1
         });
         let (_, plot, quantity) = &mut plots[at];
