@@ -55,7 +55,8 @@ impl Performer for Host {
             let nothing_kept = !watched.seen;
             // Seen on kernel 6.18 with version 1: reclaim gives up while other load keeps the disk busy.
             let spurious = confinement.killed_with_swap_left();
-            for text in confinement.undo() {
+            let others = confinement.others_in_swap();
+            for text in others.into_iter().chain(confinement.undo()) {
                 warn(text, recorder)?;
             }
             if let (Err(failure), true, true) = (&performed, spurious, nothing_kept)

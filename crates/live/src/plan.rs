@@ -41,7 +41,7 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     let need = settled.experiment.footprint(page);
     if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
         match swap::permitted() {
-            true => settled.choose("swap", &Swap::File.to_string()),
+            true => settled.choose("swap", &usual_swap(host).to_string()),
             false => settled.also("swap", "machine", Origin::Target),
         }
     }
@@ -242,6 +242,12 @@ fn combined(setting: &Setting) -> Result<(), Unsupported> {
     Ok(())
 }
 
+/// The swap of a run that asks for none: a file, and zram where the disk of the scratch files takes no swap file.
+fn usual_swap(host: &Host) -> Swap {
+    let file = host.swap_device.is_some() || swap::takes_file(&confine::folder::scratch_path());
+    if file || !zram::available() { Swap::File } else { Swap::Zram }
+}
+
 fn own_swap(setting: &Setting) -> bool {
     matches!(setting.swap, Some(Swap::File | Swap::Zram))
 }
@@ -367,6 +373,9 @@ fn changes(setting: &Setting, swap: u64, need: Footprint, device: Option<&Path>)
         }
         (Some(Swap::Zram), ..) => list.push(format!("a zram device of {swap} bytes, swap switched on")),
         _ => {}
+    }
+    if own_swap(setting) {
+        list.push("for that time other cgroups that reclaim may page into this swap too".to_owned());
     }
     if need.file > 0 {
         list.push(format!("a scratch file of {} bytes in {}", need.file, folder.display()));

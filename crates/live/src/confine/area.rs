@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::region::page_size;
 
 /// The highest priority that a swap area can have.
-const PRIORITY: i32 = 0x7fff;
+const HIGHEST: i32 = 0x7fff;
 const PREFER: i32 = 0x8000;
 
 /// The volume's name in the header, and where it begins.
@@ -56,11 +56,48 @@ pub fn is_blank(path: &Path) -> bool {
         && page.iter().all(|&b| b == 0)
 }
 
+/// A swap area in use.
+#[derive(Debug, PartialEq, Eq)]
+struct Area {
+    path: PathBuf,
+    /// Bytes.
+    size: u64,
+    /// Bytes.
+    used: u64,
+    priority: i32,
+}
+
+/// The areas of a text of `/proc/swaps`.
+fn areas(swaps: &str) -> impl Iterator<Item = Area> {
+    swaps.lines().skip(1).filter_map(|line| {
+        let mut parts = line.split_ascii_whitespace();
+        let path = PathBuf::from(unescaped(parts.next()?));
+        let mut numbers = parts.skip(1);
+        let mut bytes = || numbers.next()?.parse::<u64>().ok()?.checked_mul(1024);
+        let (size, used) = (bytes()?, bytes()?);
+        Some(Area { path, size, used, priority: numbers.next()?.parse().ok()? })
+    })
+}
+
+fn swaps() -> String {
+    crate::kernel::text("/proc/swaps").unwrap_or_default()
+}
+
 /// Whether the kernel uses `path` as swap now.
 pub fn in_use(path: &Path) -> bool {
-    let swaps = crate::kernel::text("/proc/swaps").unwrap_or_default();
-    let mut used = swaps.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().next());
-    used.any(|name| Path::new(&unescaped(name)) == path)
+    areas(&swaps()).any(|area| area.path == path)
+}
+
+/// Bytes used of the swap area `path`; `None` when it is not in use.
+pub fn used(path: &Path) -> Option<u64> {
+    areas(&swaps()).find(|area| area.path == path).map(|area| area.used)
+}
+
+/// Bytes free in all swap areas but `path`.
+pub fn free_beside(path: &Path) -> u64 {
+    let swaps = swaps();
+    let others = areas(&swaps).filter(|area| area.path != path);
+    others.map(|area| area.size.saturating_sub(area.used)).sum()
 }
 
 /// A path of `/proc/swaps`, where spaces and the like are octal (`\040`).
@@ -75,11 +112,16 @@ fn unescaped(name: &str) -> String {
     path + rest
 }
 
-/// Switches swap on with the highest priority.
+/// The priority of a new area among those of a text of `/proc/swaps`: the lowest above them all.
+fn priority(swaps: &str) -> i32 {
+    areas(swaps).map(|area| area.priority).fold(0, i32::max).saturating_add(1).min(HIGHEST)
+}
+
+/// Switches swap on, with the lowest priority at which the load's pages go there and to no other swap.
 pub fn on(path: &Path) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: a terminated string and flags; the call takes nothing else.
-    if unsafe { libc::swapon(name.as_ptr(), PREFER | PRIORITY) } == 0 {
+    if unsafe { libc::swapon(name.as_ptr(), PREFER | priority(&swaps())) } == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
@@ -104,6 +146,12 @@ mod tests {
         assert!(is_blank(&path) && !is_labelled(&path));
         assert!(!in_use(&path));
         assert_eq!(unescaped(r"/a\040b\"), r"/a b\");
+        let swaps =
+            "Filename\tType\tSize\tUsed\tPriority\n/a\\040b file\t\t64\t8\t-2\n/dev/c partition 1 1 5\n";
+        let area = |path: &str, size, used, priority| Area { path: path.into(), size, used, priority };
+        let found: Vec<_> = areas(swaps).collect();
+        assert_eq!(found, [area("/a b", 65_536, 8192, -2), area("/dev/c", 1024, 1024, 5)]);
+        assert_eq!((priority(""), priority(swaps)), (1, 6));
         assert!(super::header(4096, 4096).is_err());
         assert!(super::header(4096, u64::MAX).is_err());
     }

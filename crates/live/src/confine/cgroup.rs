@@ -62,13 +62,22 @@ struct Hierarchy {
     own: PathBuf,
 }
 
-/// The hierarchy with the memory controller, and the cgroup in it that takes a child of this user's.
-fn place() -> Result<(Hierarchy, PathBuf), String> {
+/// The hierarchy with the memory controller.
+fn hierarchy() -> Option<Hierarchy> {
     let read = |path: &str| kernel::text(path).unwrap_or_default();
-    let hierarchy = find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
+    find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
         fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has_memory(&text))
-    });
-    let hierarchy = hierarchy.ok_or(
+    })
+}
+
+/// Where it is mounted.
+pub fn mount() -> Option<PathBuf> {
+    hierarchy().map(|hierarchy| hierarchy.mount)
+}
+
+/// That hierarchy, and the cgroup in it that takes a child of this user's.
+fn place() -> Result<(Hierarchy, PathBuf), String> {
+    let hierarchy = hierarchy().ok_or(
         "no cgroup hierarchy with the memory controller is mounted (boot with cgroup_enable=memory, or mount one)",
     )?;
     let parent = parent(&hierarchy).ok_or(

@@ -167,9 +167,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether swap of its own is in use.
-    pub fn has_swap(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Undo::SwapOff { .. }))
+    /// The swap of its own that is in use.
+    pub fn swap(&self) -> Option<&Path> {
+        self.steps.iter().find_map(|step| match step {
+            Undo::SwapOff { path } => Some(path.as_path()),
+            _ => None,
+        })
     }
 
     /// The number of the zram device that was added.

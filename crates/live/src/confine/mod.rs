@@ -13,6 +13,7 @@ pub(crate) mod guard;
 pub(crate) mod journal;
 pub mod leftovers;
 pub(crate) mod marked;
+mod others;
 pub(crate) mod recovery;
 pub(crate) mod settings;
 pub(crate) mod swap;
@@ -117,6 +118,9 @@ impl Confinement {
         let own_swappiness = new.cgroup.as_ref().is_some_and(|c| c.has_swappiness);
         new.notes.extend(settings::apply(setting, own_swappiness, &mut new.journal)?);
         new.add_swap(swap, swap_bytes, swap_device)?;
+        if new.journal.swap().is_some() {
+            new.notes.extend(others::warning());
+        }
         if need.file > 0 {
             new.add_scratch(need.file)?;
         }
@@ -161,7 +165,7 @@ impl Confinement {
     }
 
     fn describe(&mut self, swap: Option<Swap>, bytes: u64, setting: &Setting) {
-        let own_swap = self.journal.has_swap();
+        let own_swap = self.journal.swap().is_some();
         let kind = match swap {
             Some(Swap::None) if self.cgroup.is_some() => Some("none".to_owned()),
             Some(kind) if own_swap => Some(kind.to_string()),
@@ -214,7 +218,12 @@ impl Confinement {
     /// Whether the kernel killed inside the limit although it could have swapped.
     pub fn killed_with_swap_left(&self) -> bool {
         let left = || self.cgroup.as_ref().and_then(|c| c.group().had_swap_left());
-        self.journal.has_swap() && self.out_of_memory().is_some() && left() == Some(true)
+        self.journal.swap().is_some() && self.out_of_memory().is_some() && left() == Some(true)
+    }
+
+    /// What other people have in the run's own swap, a sentence. To be asked for when the load has ended.
+    pub fn others_in_swap(&self) -> Option<String> {
+        self.journal.swap().and_then(others::left_in)
     }
 
     /// Undoes everything; what could not be undone, a sentence each. It is kept among the [`leftovers`].

@@ -1,6 +1,7 @@
 //! Swap of the run's own: a file, made, used, and removed again.
 //!
-//! It has the highest priority, so the load's pages go there and not to the machine's own swap.
+//! It has a higher priority than all other swap, so the load's pages go there and not to the machine's own. Other
+//! people's may go there too ([`super::others`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -27,6 +28,25 @@ pub fn permitted() -> bool {
     let status = crate::kernel::text("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> 21 & 1 == 1)
+}
+
+/// Whether the file system of `folder`, which need not be there yet, may take a swap file: those in memory, of a
+/// network or over others do not (they have no block of a disk to name), the rest is tried.
+pub fn takes_file(folder: &Path) -> bool {
+    /// tmpfs, ramfs, overlayfs, NFS, SMB, 9p, FUSE, ZFS (linux/magic.h).
+    const NONE: [u32; 9] = [
+        0x0102_1994,
+        0x8584_58f6,
+        0x794c_7630,
+        0x6969,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x0102_1997,
+        0x6573_5546,
+        0x2fc1_2fc1,
+    ];
+    let found = folder.ancestors().find_map(|folder| rustix::fs::statfs(folder).ok());
+    found.is_none_or(|found| !NONE.contains(&(found.f_type as u32)))
 }
 
 /// Makes a swap file of `bytes` bytes in `folder` and switches it on.
@@ -89,4 +109,15 @@ fn write_zeros(mut file: &File, bytes: u64) -> io::Result<()> {
         left -= part;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_in_memory_takes_no_swap_file() {
+        assert!(!takes_file(Path::new("/dev/shm/not/there")) || !Path::new("/dev/shm").is_dir());
+        assert!(takes_file(Path::new("/sys/kernel/not-there")), "what is not known is tried");
+    }
 }

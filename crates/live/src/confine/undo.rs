@@ -14,7 +14,7 @@ use std::{fs, thread};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{area, device, marked, sysctl};
+use super::{area, device, marked, others, sysctl};
 
 /// How long a cgroup may take to become empty, and a device to become free.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
@@ -276,6 +276,9 @@ fn in_own_folder(path: &Path) -> bool {
 }
 
 fn swap_off(path: &Path) -> io::Result<bool> {
+    if let Some(why) = others::in_the_way(path) {
+        return Err(io::Error::other(why));
+    }
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: a terminated string; the call takes nothing else.
     if unsafe { libc::swapoff(name.as_ptr()) } == 0 {

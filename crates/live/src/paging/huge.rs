@@ -4,8 +4,6 @@
 //! and after the last. The counters are those of `/proc/vmstat` whose names begin with `thp_`, read before the
 //! mapping is populated too: that is where huge pages are given. They are the whole machine's.
 
-use std::fs;
-
 use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::counters;
@@ -13,7 +11,7 @@ use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
 
 use crate::region::Region;
-use crate::rusage;
+use crate::{kernel, rusage};
 
 /// What is known before the mapping is populated.
 #[derive(Debug)]
@@ -106,7 +104,7 @@ impl Seen {
 
 /// The counters of huge pages since boot; none where the kernel has none.
 fn thp() -> Vec<(String, u64)> {
-    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let text = kernel::text("/proc/vmstat").unwrap_or_default();
     let thp = text.lines().filter(|line| line.starts_with("thp_"));
     thp.filter_map(|line| line.split_once(' ').and_then(|(n, v)| Some((n.to_owned(), v.parse().ok()?))))
         .collect()
@@ -115,7 +113,7 @@ fn thp() -> Vec<(String, u64)> {
 /// Bytes of `region` in transparent huge pages; `None` where that is not known of it alone.
 fn covered(region: &Region) -> Option<u64> {
     let begin = region.base() as u64;
-    anon_huge(&fs::read_to_string("/proc/self/smaps").ok()?, begin..begin + region.bytes() as u64)
+    anon_huge(&kernel::text("/proc/self/smaps").ok()?, begin..begin + region.bytes() as u64)
 }
 
 /// The sum of `AnonHugePages` over the mappings within `range`; `None` where one sticks out of it (the kernel has

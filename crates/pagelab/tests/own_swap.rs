@@ -1,0 +1,139 @@
+//! Swap of the run's own beside an unrelated cgroup that reclaims: what goes where, what is said of it, and that
+//! nobody is killed when it is taken out of use.
+
+mod common;
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Lab, joined};
+use pagelab_testing::{LIMITS, Need, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        others_that_page_into_the_runs_swap_are_named_and_not_killed: LIMITS;
+        where_no_swap_file_can_be_the_default_is_zram: LIMITS, ZRAM;
+    })
+}
+
+/// Compressed swap in memory can be made, and there is a file system in memory.
+const ZRAM: Need = Need {
+    name: "zram",
+    on: &[],
+    met: || match Path::new("/sys/class/zram-control/hot_add").exists() && Path::new("/dev/shm").is_dir() {
+        true => Ok(()),
+        false => {
+            Err("this kernel has no zram control (modprobe zram num_devices=0), or there is no /dev/shm"
+                .into())
+        }
+    },
+};
+
+/// An unrelated cgroup that may have 24 MiB; removed when dropped, with what runs in it.
+struct Beside {
+    path: PathBuf,
+}
+
+impl Beside {
+    fn new() -> Self {
+        let one = Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists();
+        let root = if one { "/sys/fs/cgroup/memory" } else { "/sys/fs/cgroup" };
+        let new = Self { path: Path::new(root).join(format!("beside-{}", std::process::id())) };
+        if !one {
+            fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory").unwrap();
+        }
+        fs::create_dir(&new.path).unwrap();
+        let limit = if one { "memory.limit_in_bytes" } else { "memory.max" };
+        fs::write(new.path.join(limit), "25165824").unwrap();
+        new
+    }
+
+    /// Begins a shell's line in it.
+    fn begin(&self, line: &str) -> Child {
+        let line = format!("echo $$ > {}/cgroup.procs; {line}", self.path.display());
+        Command::new("sh").arg("-c").arg(line).stdout(Stdio::null()).process_group(0).spawn().unwrap()
+    }
+
+    fn kills(&self) -> u64 {
+        let text =
+            ["memory.events", "memory.oom_control"].map(|file| fs::read_to_string(self.path.join(file)));
+        let text = text.into_iter().flatten().next().unwrap();
+        text.lines().find_map(|line| line.strip_prefix("oom_kill ")).unwrap().parse().unwrap()
+    }
+
+    fn end(&self) {
+        let members = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        let _ = Command::new("kill").arg("-9").args(members.lines()).stderr(Stdio::null()).status();
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.end();
+        within(10, || fs::remove_dir(&self.path).is_ok());
+    }
+}
+
+fn within(seconds: u64, holds: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while !holds() {
+        if begun.elapsed() > Duration::from_secs(seconds) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
+    let lab = Lab::new();
+    let beside = Beside::new();
+    // At its limit by page cache, before the run.
+    let file = lab.path("cache");
+    let filled =
+        beside.begin(&format!("head -c 40M /dev/urandom > {0}; cat {0} > /dev/null", file.display())).wait();
+    assert!(filled.unwrap().success());
+    fs::File::open("/proc/swaps").unwrap().lock().unwrap();
+    let line = "run mapanon --pages 12288 --references 150000 --pattern uniform --memory 32M --report none --name beside";
+    let run = lab.begin(line, Stdio::piped());
+    assert!(within(20, || !lab.swaps().is_empty()), "no swap came");
+    // 40 MiB that are never given back: 16 of them and more must be in swap, and there is only the run's.
+    let mut stranger = beside.begin("head -c 40M /dev/urandom | tail -c 40M | sleep 60");
+    let output = run.wait_with_output().unwrap();
+    let said = joined(&String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{output:?}");
+    let name = beside.path.file_name().unwrap().to_str().unwrap();
+    assert!(said.contains(&format!("{name} is at its memory limit and may page into")), "{said}");
+    assert!(said.contains("MiB of other cgroups were in the run's own swap when it ended"), "{said}");
+    // Taken out of use it would not fit back: the kernel would kill in the stranger's cgroup.
+    assert_eq!((beside.kills(), stranger.try_wait().unwrap()), (0, None), "{said}");
+    assert!(said.contains("the kernel would kill there"), "{said}");
+    assert!(lab.ok("doctor --leftovers").contains("swapoff"));
+    // As soon as the stranger has ended, a start takes away what was left.
+    beside.end();
+    stranger.wait().unwrap();
+    let gone = within(20, || {
+        lab.ok("patterns");
+        lab.swaps().is_empty() && !lab.ok("doctor --leftovers").contains("swapoff")
+    });
+    assert!(gone, "{}", lab.ok("doctor --leftovers"));
+    assert!(within(10, || lab.ok("doctor --leftovers").contains("Nothing is left")));
+    lab.nothing_is_left("after the stranger has ended");
+}
+
+fn where_no_swap_file_can_be_the_default_is_zram() {
+    let lab = Lab::new();
+    let swap = |scratch: &str| {
+        let line = "run mapanon --pages 4096 --memory 32M --dry-run --json";
+        let output = lab.command(line).env("PAGELAB_SCRATCH_DIR", scratch).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (memory, disk) = (swap("/dev/shm/pagelab-scratch"), swap(lab.path("scratch").to_str().unwrap()));
+    assert!(memory.contains("a zram device of") && !memory.contains("a swap file of"), "{memory}");
+    assert!(disk.contains("a swap file of"), "{disk}");
+    assert!(disk.contains("other cgroups that reclaim may page into this swap too"), "{disk}");
+}
