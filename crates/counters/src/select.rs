@@ -7,8 +7,8 @@
 
 use std::str::FromStr;
 
-use globset::{GlobBuilder, GlobMatcher};
-use regex::Regex;
+use glob::Pattern;
+use regex_lite::Regex;
 
 /// Why a selector was not understood.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +45,9 @@ pub enum Part {
     /// This text and no other.
     Exact(String),
     /// A shell glob over the whole text.
-    Glob(Box<GlobMatcher>),
+    Glob(Pattern),
     /// A regular expression that matches somewhere.
-    Regex(Box<Regex>),
+    Regex(Regex),
 }
 
 impl Part {
@@ -56,7 +56,7 @@ impl Part {
         match self {
             Self::Any => true,
             Self::Exact(wanted) => wanted == text,
-            Self::Glob(glob) => glob.is_match(text),
+            Self::Glob(glob) => glob.matches(text),
             Self::Regex(regex) => regex.is_match(text),
         }
     }
@@ -81,7 +81,7 @@ impl FromStr for Part {
         if let Some(inner) =
             text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).filter(|t| !t.contains('/'))
         {
-            return Regex::new(inner).map(|regex| Self::Regex(Box::new(regex))).map_err(|e| {
+            return Regex::new(inner).map(Self::Regex).map_err(|e| {
                 let why = e.to_string();
                 SelectorError::Regex {
                     part: inner.to_owned(),
@@ -89,14 +89,12 @@ impl FromStr for Part {
                 }
             });
         }
-        if !text.contains(['*', '?', '[', '{', '\\']) {
+        if !text.contains(['*', '?', '[']) {
             return Ok(Self::Exact(text.to_owned()));
         }
-        GlobBuilder::new(text)
-            .literal_separator(false)
-            .build()
-            .map(|glob| Self::Glob(Box::new(glob.compile_matcher())))
-            .map_err(|e| SelectorError::Glob { part: text.to_owned(), why: e.kind().to_string() })
+        Pattern::new(text)
+            .map(Self::Glob)
+            .map_err(|e| SelectorError::Glob { part: text.to_owned(), why: e.msg.to_owned() })
     }
 }
 
