@@ -19,7 +19,7 @@ use pagelab_testing::random::{self, Random};
 /// What goes wrong in a try, in words.
 type Try = fn(&Lab, &mut Random) -> Result<(), String>;
 
-/// The kinds of tries, and how often each comes among hundred.
+/// The kinds of tries, and each one's share of them.
 const KINDS: [(&str, Try, u64); 15] = [
     ("kill the parent", kills::parent, 14),
     ("kill the worker", kills::worker, 10),
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let mut next = seed;
     while started.elapsed() < end {
         let mut random = Random::new(next);
-        let kind = chosen(random.below(100));
+        let kind = chosen(random.below(KINDS.iter().map(|(.., share)| share).sum()));
         let (name, perform, _) = KINDS[kind];
         counts[kind].0 += 1;
         let mut lab = Lab::new(&program);
@@ -86,6 +86,11 @@ fn main() -> ExitCode {
         ends.len() - late,
         ends.len()
     );
+    let never = KINDS.iter().zip(&counts).filter(|(_, (tries, _))| *tries == 0).map(|((name, ..), _)| *name);
+    let never: Vec<&str> = never.collect();
+    if !never.is_empty() {
+        println!("never tried: {}", never.join(", "));
+    }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -93,6 +98,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// The kind whose share this place among all shares is in.
 fn chosen(mut place: u64) -> usize {
     for (kind, (.., share)) in KINDS.iter().enumerate() {
         if place < *share {
@@ -100,9 +106,23 @@ fn chosen(mut place: u64) -> usize {
         }
         place -= share;
     }
-    0
+    unreachable!("a place beyond all shares")
 }
 
 fn sum(counts: &[(u64, u64)]) -> (u64, u64) {
     counts.iter().fold((0, 0), |(tries, failures), count| (tries + count.0, failures + count.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_tried_as_often_as_its_share_says() {
+        let mut tried = [0; KINDS.len()];
+        for place in 0..KINDS.iter().map(|(.., share)| share).sum() {
+            tried[chosen(place)] += 1;
+        }
+        assert_eq!(tried, KINDS.map(|(.., share)| share));
+    }
 }
