@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use pagelab_analysis::figure::{Axis, Plot, Series, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::ranges::Range;
+
 /// How far a model's figure may be from the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +50,8 @@ impl Tolerance {
             }
             Self::Share(share) => (model - published).abs() / (share * published.abs()),
             Self::Difference(most) => (model - published).abs() / most,
+            // A wide range forgives no figure far below it.
+            Self::Range(from, _) if model < from / 2.0 => f64::INFINITY,
             Self::Range(from, to) => (model - (from + to) / 2.0).abs() / ((to - from) / 2.0),
             Self::AtMost(limit) if model <= limit => 0.0,
             Self::AtMost(limit) => model / limit,
@@ -227,7 +231,7 @@ pub struct Parameter {
     pub standing: Standing,
 }
 
-/// An assumed value that decides a verdict, and the range of it over which the verdict stays.
+/// An assumed value, and the range of it over which the verdict that it decides stays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumption {
@@ -240,8 +244,16 @@ pub struct Assumption {
     /// Its unit.
     #[serde(default)]
     pub unit: String,
-    /// The claim whose verdict it decides.
-    pub decides: String,
+    /// The claim whose verdict it decides, if it decides any.
+    pub decides: Option<Decides>,
+}
+
+/// The verdict that an assumed value decides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decides {
+    /// The claim.
+    pub claim: String,
     /// From where to where the verdict is the same.
     pub holds: (f64, f64),
     /// Values outside at which it is another.
@@ -283,6 +295,9 @@ pub struct Study {
     pub ablations: BTreeMap<String, String>,
     /// Assumed values on which a verdict depends.
     pub assumptions: Vec<Assumption>,
+    /// Over which range of each every verdict stays, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<Range>,
     /// What the model was given.
     pub parameters: Vec<Parameter>,
     /// The same experiment on a kernel that runs, beside the two; dashes where it has not been run.
@@ -325,6 +340,7 @@ mod tests {
         assert_eq!(Tolerance::Factor(1.1).judge(0.0, 0.0), Verdict::Reproduced);
         assert_eq!(Tolerance::AtMost(0.0).judge(0.0, 1.0), Verdict::Not);
         assert_eq!(Tolerance::AtLeast(1.0).judge(0.0, -1.0), Verdict::Not);
+        assert_eq!(Tolerance::Range(3_000.0, 28_000.0).judge(f64::NAN, 28.0), Verdict::Not);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod mcdougall_2005;
 mod mcdougall_2007;
 mod morton_2002;
 pub mod published;
+pub mod ranges;
 
 use pagelab_analysis::figure::{Plot, Table};
 use pagelab_experiment::Run;
@@ -194,6 +195,7 @@ impl StudyKind {
             claims,
             ablations: book.ablations,
             assumptions: book.assumptions,
+            ranges: Vec::new(),
             parameters: shown.parameters,
             here: shown.here,
             tables: shown.tables,
@@ -218,7 +220,7 @@ pub const STUDIES: &[StudyKind] = &[
         name: "morton-2002",
         title: "reverse maps: the cost of pte_chain at fork, exec and exit, against four others",
         claims: include_str!("../../../published/claims/morton-2002.toml"),
-        sheets: &[morton_2002::CALLS, morton_2002::RUN, morton_2002::PROFILE],
+        sheets: &[morton_2002::CALLS, morton_2002::RUN, morton_2002::PROFILE, morton_2002::INSTRUCTIONS],
         answers: morton_2002::answers,
         make: morton_2002::study,
         live: morton_2002::live,

@@ -3,11 +3,13 @@
 use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::{Experiment, Run};
+use pagelab_model::rmap::interleave::{Interleaved, Processors, run as interleave};
 use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
 use pagelab_model::rmap::mechanism::{KINDS, Work};
 use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
+use pagelab_model::rmap::script::STEPS;
 use pagelab_model::rmap::space::Memory;
-use pagelab_model::rmap::{Costs, Kind, Script, run};
+use pagelab_model::rmap::{Costs, KernelCosts, Kind, Script, run};
 
 use crate::book::At;
 use crate::claim::{Parameter, Standing, study_plot};
@@ -19,9 +21,14 @@ const NAME: &str = "morton-2002";
 pub(crate) const CALLS: Sheet = sheet!("morton-2002-calls.csv");
 pub(crate) const RUN: Sheet = sheet!("morton-2002-run.csv");
 pub(crate) const PROFILE: Sheet = sheet!("morton-2002-profile.csv");
+pub(crate) const INSTRUCTIONS: Sheet = sheet!("morton-2002-instructions.csv");
 const WITH: &str = "2.5.27-rmap";
 const WITHOUT: &str = "2.5.27-no-rmap";
 const PROCESSORS: f64 = 4.0;
+/// Iterations that are performed on four processors at once; what they meet is the same in all 500.
+const INTERLEAVED: u32 = 60;
+/// A look at a lock that is taken, in ns.
+const SPIN: f64 = 14.0;
 
 struct Published {
     calls: Vec<(String, f64)>,
@@ -84,12 +91,17 @@ fn count(memory: &Memory, name: &str) -> Option<f64> {
 struct Model {
     five: Memory,
     ten: Memory,
+    /// Five and ten copies on the processors, at once.
+    five_at_once: Interleaved,
+    ten_at_once: Interleaved,
     costs: Costs,
+    /// A look at a lock that is taken, in ns.
+    spin: f64,
     /// The reverse map whose work counts.
     kind: Kind,
 }
 
-fn model(options: &Options) -> Model {
+fn model(options: &Options) -> Result<Model, StudyError> {
     let script = |instances| {
         let mut script = Script::published(instances);
         if options.without("no-exec") {
@@ -101,71 +113,117 @@ fn model(options: &Options) -> Model {
         }
         script
     };
-    let (five, ten) = std::thread::scope(|scope| {
-        let five = scope.spawn(|| run(&script(5), options.seed));
-        let ten = run(&script(10), options.seed);
-        (five.join().unwrap(), ten)
-    });
     let usual = Costs::QUAD_PENTIUM_III;
-    let mut costs = Costs { miss: options.assumed("miss", usual.miss), ..usual };
+    let mut costs = Costs {
+        miss: options.assumed("miss", usual.miss),
+        shared: options.assumed("shared", usual.shared),
+        atomic: options.assumed("atomic", usual.atomic),
+        slab: options.assumed("slab", usual.slab),
+        call: options.assumed("call", usual.call),
+    };
     if options.without("free-chains") {
-        costs = Costs { atomic: 0.0, miss: 0.0, slab: 0.0, call: 0.0 };
+        costs = Costs { atomic: 0.0, miss: 0.0, shared: 0.0, slab: 0.0, call: 0.0 };
     }
+    // A copy's own time for one of the steps of an iteration.
+    let user = published()?.run(WITHOUT)?[0] / 10.0 / 500.0 / f64::from(STEPS) * 1e9;
+    let processors = Processors {
+        count: if options.without("one-processor") { 1 } else { PROCESSORS as u32 },
+        costs,
+        kernel: KernelCosts::QUAD_PENTIUM_III,
+        user,
+        one_line: options.without("one-line"),
+        elements_of_line: if options.without("scattered-elements") { 1 } else { 4 },
+    };
+    let at_once = |instances| {
+        interleave(&Script { iterations: INTERLEAVED, ..script(instances) }, &processors, options.seed)
+    };
+    let (five, ten, five_at_once, ten_at_once) = std::thread::scope(|scope| {
+        let five = scope.spawn(|| (run(&script(5), options.seed), at_once(5)));
+        let (ten, ten_at_once) = (run(&script(10), options.seed), at_once(10));
+        let (five, five_at_once) = five.join().expect("the model does not panic");
+        (five, ten, five_at_once, ten_at_once)
+    });
     let kind = if options.without("lazy-chains") { Kind::Lazy } else { Kind::Chain };
-    Model { five, ten, costs, kind }
+    Ok(Model { five, ten, five_at_once, ten_at_once, costs, spin: options.assumed("spin", SPIN), kind })
 }
 
+/// How many times what was interleaved all iterations are.
+const ALL: f64 = 500.0 / INTERLEAVED as f64;
+
 impl Model {
-    /// Seconds of adding and of removing in ten copies.
-    fn halves(&self) -> (f64, f64) {
-        let time = |work: &Work| self.costs.time(work) / 1e9;
+    /// Seconds of adding to chains, of removing, and of the slab for both, in ten copies.
+    fn of_chains(&self) -> [f64; 3] {
+        let Interleaved { adding, removing, .. } = &self.ten_at_once;
+        let own = |parts: [f64; 4]| ALL * parts.iter().sum::<f64>() / 1e9;
+        let slab = ALL * (adding.slab + removing.slab) as f64 * self.costs.slab / 1e9;
+        [own(adding.time(&self.costs)), own(removing.time(&self.costs)), slab]
+    }
+
+    fn chain_seconds(&self) -> f64 {
+        self.of_chains().iter().sum()
+    }
+
+    /// The same of the reverse map whose work counts.
+    fn seconds(&self) -> [f64; 3] {
         if self.kind == Kind::Chain {
-            let (adding, removing) = self.ten.chains.work();
-            (time(&adding), time(&removing))
+            self.of_chains()
         } else {
             // Counts go up and down in the same way.
-            let all = time(&self.ten.work(self.kind));
-            (all / 2.0, all / 2.0)
+            let work = self.ten.work(self.kind);
+            let slab = self.costs.slab * work.slab as f64 / 1e9;
+            let own = self.costs.time(&work) / 1e9 - slab;
+            [own / 2.0, own / 2.0, slab]
         }
     }
 
-    /// The chance that a lock is found taken: another processor is at that moment in an operation, and that
-    /// is on the same page. The kinds that count take no lock.
-    fn contention(&self, without: [f64; 4]) -> f64 {
-        if self.kind != Kind::Chain {
-            return 0.0;
+    /// The work of the chains in ten copies, as it is counted for the other kinds.
+    fn chain_work(&self) -> Work {
+        let Interleaved { adding, removing, .. } = &self.ten_at_once;
+        let all = |count: u64| (ALL * count as f64) as u64;
+        let operations = all(adding.operations + removing.operations);
+        Work {
+            operations,
+            atomics: 2 * operations,
+            misses: all(adding.misses() + removing.misses()),
+            slab: all(adding.slab + removing.slab),
         }
-        let held = self.costs.time(&self.five.work(Kind::Chain)) / 1e9;
-        // Half of the ten copies' processor time is that of five.
-        let busy = (without[0] + without[1]) / 2.0 + held;
-        (PROCESSORS - 1.0) * held / busy * self.five.chains.concentration()
+    }
+
+    /// Percent of a function's time in the part at this place of [`Parts::time`]. The kinds that count have none.
+    fn part(&self, add: bool, part: usize) -> f64 {
+        let Interleaved { adding, removing, .. } = &self.ten_at_once;
+        let time = if add { adding } else { removing }.time(&self.costs);
+        if self.kind == Kind::Chain { 100.0 * time[part] / time.iter().sum::<f64>() } else { f64::NAN }
+    }
+
+    /// Percent of removing that the elements behind a chain's first cost.
+    fn length(&self) -> f64 {
+        let removing = &self.ten_at_once.removing;
+        100.0 * removing.beyond as f64 * self.costs.miss / removing.time(&self.costs).iter().sum::<f64>()
+    }
+
+    /// Percent of the locks of five copies found taken. The kinds that count take none.
+    fn contention(&self) -> f64 {
+        let seen = &self.five_at_once;
+        if self.kind == Kind::Chain { 100.0 * seen.contended as f64 / seen.locks() as f64 } else { 0.0 }
     }
 }
 
 pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
-    answering(model(options), published()?)
+    answering(model(options)?, published()?)
 }
 
 fn answering(model: Model, published: Published) -> Result<Answers, StudyError> {
     let without = published.run(WITHOUT)?;
-    let (add, remove) = model.halves();
-    let system = without[1] + add + remove;
+    let [add, remove, slab] = model.seconds();
+    let system = without[1] + add + remove + slab;
     let share = without[2] / 100.0 / PROCESSORS;
     let elapsed = (without[0] + system) / PROCESSORS / share;
-    let slab = {
-        let (adding, removing) = model.ten.chains.work();
-        let work = if model.kind == Kind::Chain {
-            (adding + removing).slab
-        } else {
-            model.ten.work(model.kind).slab
-        };
-        model.costs.slab * work as f64 / 1e9
-    };
     Ok(Box::new(move |At { id, row }| {
         Some(match id {
             "forks" | "counter" => count(&model.five, &published.calls.get(row.checked_sub(1)?)?.0)?.into(),
             "system-without" => without[1].into(),
-            "system-of-map" => (add + remove).into(),
+            "system-of-map" => (add + remove + slab).into(),
             "elapsed-with" => elapsed.into(),
             "share" => {
                 let seconds = match published.profile.get(row.checked_sub(1)?)?.1.as_str() {
@@ -177,7 +235,17 @@ fn answering(model: Model, published: Published) -> Result<Answers, StudyError> 
                 (100.0 * seconds / system).into()
             }
             "slab-share" => (100.0 * slab / system).into(),
-            "contention" => (100.0 * model.contention(without)).into(),
+            "contention" => model.contention().into(),
+            "spins" => {
+                let seen = &model.five_at_once;
+                (seen.waited / seen.contended as f64 / model.spin).into()
+            }
+            "add-lock" => model.part(true, 0).into(),
+            "add-unlock" => model.part(true, 2).into(),
+            "remove-lock" => model.part(false, 0).into(),
+            "remove-walk" => model.part(false, 1).into(),
+            "remove-unlock" => model.part(false, 2).into(),
+            "length" => model.length().into(),
             _ => return None,
         })
     }))
@@ -185,16 +253,18 @@ fn answering(model: Model, published: Published) -> Result<Answers, StudyError> 
 
 pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let published = published()?;
-    let model = model(options);
+    let model = model(options)?;
     let costs = model.costs;
     let (reclaim, reclaim_plot) = reclaim(&costs);
     let (even, trade_plot) = trade(&costs);
     let shown = Shown {
-        parameters: parameters(&Script::published(5), &costs),
-        here: here(&options.here, &published, &model.ten, &costs)?,
+        parameters: parameters(&Script::published(5), &model),
+        here: here(&options.here, &published, &model)?,
         tables: vec![
             counts_table(&published, &model.five),
-            kinds_table(&published, &model.ten, &costs)?,
+            kinds_table(&published, &model)?,
+            profile_table(&published, &model)?,
+            parts_table(&model),
             reclaim,
             even,
         ],
@@ -206,11 +276,12 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
             "The time without reverse map is the published one: the model adds what the reverse map costs \
              to it. Its costs of a cache miss and an atomic operation are assumed, not fitted."
                 .into(),
-            "Locks found taken come out a third of the published number: the estimate takes operations as \
-             spread evenly in time, but forks and exits go over the same pages in the same order."
+            "An unlock of page_add_rmap is dearer here than in the profile, where a third of the function falls on no \
+             part of it; the walk of page_remove_rmap has a larger share, because its lock is cheaper than the \
+             published half a microsecond."
                 .into(),
-            "page_add_rmap comes out cheaper and page_remove_rmap dearer than in the profile: an element's \
-             first line is charged to whoever walks it, and interrupts' samples fall where locks are dropped."
+            "Elements move between a processor's own list and the slab for nothing, so the slab's share is short of \
+             the published one."
                 .into(),
             "Functions that have nothing to do with the reverse map are taken to cost what they cost without it. \
              The profile says that some cost more: the chains take their lines out of the cache."
@@ -231,14 +302,15 @@ pub(crate) fn live() -> Vec<Live> {
     vec![Live::free("forkstorm", Experiment::Forkstorm(storm))]
 }
 
-fn here(runs: &[Run], published: &Published, ten: &Memory, costs: &Costs) -> Result<Table, StudyError> {
+fn here(runs: &[Run], published: &Published, model: &Model) -> Result<Table, StudyError> {
+    let ten = &model.ten;
     let live = live();
     let columns = ["2.5.27 published", "with chains published", "with chains, model", "here"]
         .map(|name| Column::new(name, "", 2));
     let mut table = here::table(NAME, &live, runs, "the script, by its forks", columns.to_vec());
     let (with, without) = (published.run(WITH)?, published.run(WITHOUT)?);
     let forks = ten.counts.forks as f64;
-    let system = without[1] + costs.time(&ten.work(Kind::Chain)) / 1e9;
+    let system = without[1] + model.chain_seconds();
     let metric = |name: &str| live[0].metric(runs, name);
     // 200 iterations of five forks each.
     let made = metric("forks.rate").zip(metric("time.elapsed")).map(|(rate, ns)| rate * ns / 1e9);
@@ -288,7 +360,8 @@ fn counts_table(published: &Published, five: &Memory) -> Table {
     table
 }
 
-fn kinds_table(published: &Published, ten: &Memory, costs: &Costs) -> Result<Table, StudyError> {
+fn kinds_table(published: &Published, model: &Model) -> Result<Table, StudyError> {
+    let costs = &model.costs;
     let without = published.run(WITHOUT)?;
     let mut table = Table::new(
         "Ten copies of the script under each reverse map",
@@ -304,8 +377,8 @@ fn kinds_table(published: &Published, ten: &Memory, costs: &Costs) -> Result<Tab
         ],
     );
     for kind in KINDS {
-        let work = ten.work(kind);
-        let time = costs.time(&work) / 1e9;
+        let work = if kind == Kind::Chain { model.chain_work() } else { model.ten.work(kind) };
+        let time = if kind == Kind::Chain { model.chain_seconds() } else { costs.time(&work) / 1e9 };
         table.row(
             kind.name(),
             [
@@ -320,6 +393,63 @@ fn kinds_table(published: &Published, ten: &Memory, costs: &Costs) -> Result<Tab
         );
     }
     Ok(table)
+}
+
+/// Every row of the published profile beside the model's share of the same kernel.
+fn profile_table(published: &Published, model: &Model) -> Result<Table, StudyError> {
+    let without = published.run(WITHOUT)?;
+    let [add, remove, slab] = model.seconds();
+    let system = without[1] + add + remove + slab;
+    let mut table = Table::new(
+        "Ten copies: every row of the profile; the kernel without chains is what the model adds to",
+        "function",
+        ["without chains, published", "with chains, published", "with chains, model"]
+            .map(|name| Column::new(name, "%", 2))
+            .to_vec(),
+    );
+    let mut names: Vec<&str> = published.profile.iter().map(|(_, function, ..)| function.as_str()).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    for function in names {
+        let share = |kernel| published.share(kernel, function);
+        let seconds = match function {
+            "page_add_rmap" => Some(add),
+            "page_remove_rmap" => Some(remove),
+            _ => share(WITHOUT).map(|share| share * without[1]),
+        };
+        let percent = |share: f64| 100.0 * share;
+        table.row(
+            function,
+            [share(WITHOUT).map(percent), share(WITH).map(percent), seconds.map(|s| 100.0 * s / system)],
+        );
+    }
+    table.row("kmem_cache_alloc and _free for chains", [None, Some(2.85), Some(100.0 * slab / system)]);
+    Ok(table)
+}
+
+/// Where the time of the two functions is.
+fn parts_table(model: &Model) -> Table {
+    let mut table = Table::new(
+        "Ten copies on four processors: an operation of the reverse map",
+        "function",
+        vec![
+            Column::new("lock", "ns", 0),
+            Column::new("walk", "ns", 0),
+            Column::new("unlock", "ns", 0),
+            Column::new("rest", "ns", 0),
+            Column::new("lines missed", "", 2),
+            Column::new("of them behind the first element", "", 2),
+            Column::new("elements allocated or freed", "", 2),
+        ],
+    );
+    let seen = &model.ten_at_once;
+    for (name, parts) in [("page_add_rmap", &seen.adding), ("page_remove_rmap", &seen.removing)] {
+        let calls = parts.operations as f64;
+        let times = parts.time(&model.costs).map(|time| Some(time / calls));
+        let counts = [parts.misses(), parts.beyond, parts.slab].map(|count| Some(count as f64 / calls));
+        table.row(name, times.into_iter().chain(counts));
+    }
+    table
 }
 
 const SHARERS: [u64; 7] = [1, 2, 5, 10, 50, 200, 1000];
@@ -398,7 +528,8 @@ fn trade(costs: &Costs) -> (Table, Plot) {
     (table, plot)
 }
 
-fn parameters(script: &Script, costs: &Costs) -> Vec<Parameter> {
+fn parameters(script: &Script, model: &Model) -> Vec<Parameter> {
+    let costs = &model.costs;
     let fitted = |on: &str| Standing::Fitted { on: on.to_owned() };
     let assumed = |why| Standing::Assumed { why };
     let parameter = |name, value, unit, standing| Parameter { name, value, unit, standing };
@@ -433,9 +564,28 @@ fn parameters(script: &Script, costs: &Costs) -> Vec<Parameter> {
             fitted("do_wp_page"),
         ),
         parameter("cache miss", costs.miss, "ns", assumed("a line over the bus that four Pentium III share")),
+        parameter(
+            "line that others must drop",
+            costs.shared,
+            "ns",
+            assumed("ten cycles of a bus of 100 MHz, without data"),
+        ),
         parameter("atomic operation", costs.atomic, "ns", assumed("some 40 cycles at 700 MHz")),
         parameter("allocation or free", costs.slab, "ns", assumed("some 60 cycles at 700 MHz")),
         parameter("call", costs.call, "ns", assumed("some 20 cycles at 700 MHz")),
+        parameter("a look at a taken lock", model.spin, "ns", assumed("some 10 cycles at 700 MHz")),
+        parameter(
+            "elements of a line",
+            4.0,
+            "",
+            Standing::Derived { from: "8 bytes each, lines of 32 bytes" },
+        ),
+        parameter(
+            "elements a processor keeps",
+            252.0,
+            "",
+            Standing::Documented { source: "2.5's slab: 252 of small objects, 126 at once" },
+        ),
     ]
 }
 

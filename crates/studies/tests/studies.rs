@@ -128,25 +128,26 @@ fn every_claim_of_dillon_fails_without_its_mechanism() {
 fn assumed_values_decide_where_they_are_said_to() {
     for kind in STUDIES {
         for assumption in kind.book().unwrap().assumptions {
+            let Some(decides) = &assumption.decides else { continue };
             let verdict = |value: f64| {
                 let change = Change::With(assumption.id.clone(), value);
                 let options = Options { change, ..Options::default() };
-                let decided = assumption.decides.split('/').next().unwrap();
+                let decided = decides.claim.split('/').next().unwrap();
                 let claims = kind.claims_that(&options, |id, _| id == decided).unwrap();
-                let claim = claims.into_iter().find(|claim| claim.id == assumption.decides);
+                let claim = claims.into_iter().find(|claim| claim.id == decides.claim);
                 let claim = claim.unwrap_or_else(|| panic!("{} decides nothing", assumption.id));
                 (claim.verdict, claim.model)
             };
             let at = verdict(assumption.value);
             let place = format!("{}, {}: {at:?}", kind.name, assumption.id);
-            assert!(!assumption.otherwise.is_empty(), "{place}: decides nothing");
-            for end in [assumption.holds.0, assumption.holds.1] {
+            assert!(!decides.otherwise.is_empty(), "{place}: decides nothing");
+            for end in [decides.holds.0, decides.holds.1] {
                 let found = verdict(end);
                 assert_eq!(found.0, at.0, "{place}, at {end}: {found:?}");
             }
-            for &value in &assumption.otherwise {
+            for &value in &decides.otherwise {
                 let found = verdict(value);
-                assert!(!(assumption.holds.0..=assumption.holds.1).contains(&value), "{place}");
+                assert!(!(decides.holds.0..=decides.holds.1).contains(&value), "{place}");
                 assert_ne!(found.0, at.0, "{place}, at {value}: {found:?}");
             }
         }

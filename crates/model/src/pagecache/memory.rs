@@ -26,6 +26,8 @@ pub enum Release {
 pub struct Load {
     /// Frames.
     pub frames: u32,
+    /// Bytes of a page.
+    pub page: u32,
     /// Pages of files that the server reads from, each as likely as any other.
     pub files: u32,
     /// Reads of a page a second.
@@ -50,6 +52,9 @@ pub struct Rates {
     pub re: f64,
     pub mf: f64,
     pub fr: f64,
+    /// What is set aside for processes that are swapped in; no number where they would be: the swapper, which
+    /// works when the mean of half a minute is below desfree, is not modelled.
+    pub de: f64,
     pub sr: f64,
     pub epi: f64,
     pub epo: f64,
@@ -82,6 +87,8 @@ struct Frame {
 const NOWHERE: u32 = u32::MAX;
 const CACHE: u8 = 0;
 const TURNS: u32 = 4;
+/// Turns in half a minute.
+const HALF_A_MINUTE: f64 = 30.0 * TURNS as f64;
 
 struct Memory<'a> {
     release: Release,
@@ -96,6 +103,9 @@ struct Memory<'a> {
     front: u32,
     passed: u32,
     writes: u32,
+    /// The mean of what is available over half a minute (`avefree30`), and the least it was.
+    average: f64,
+    least: f64,
     sums: Rates,
 }
 
@@ -106,6 +116,7 @@ pub fn run(release: Release, load: &Load, seconds: u32, seed: u64) -> Rates {
     for turn in 0..2 * seconds * TURNS {
         if turn == seconds * TURNS {
             memory.sums = Rates::default();
+            memory.least = f64::INFINITY;
         }
         memory.writes = memory.tunables.maxpgio / TURNS;
         memory.turn(&mut rng);
@@ -118,7 +129,7 @@ impl<'a> Memory<'a> {
         Self {
             release,
             load,
-            tunables: super::memstat::sampled(load.frames, 8192, load.fastscan),
+            tunables: super::memstat::sampled(load.frames, load.page, load.fastscan),
             frames: vec![Frame { owner: Owner::None, referenced: false }; load.frames as usize],
             free: (0..load.frames).rev().collect(),
             cache: Lists::new(load.frames, 1),
@@ -128,6 +139,8 @@ impl<'a> Memory<'a> {
             front: 0,
             passed: 0,
             writes: 0,
+            average: f64::from(load.frames),
+            least: f64::INFINITY,
             sums: Rates::default(),
         }
     }
@@ -153,6 +166,7 @@ impl<'a> Memory<'a> {
             *sum /= seconds;
         }
         rates.free = f64::from(self.available());
+        rates.de = if self.least < f64::from(self.tunables.desfree) { f64::NAN } else { 0.0 };
         rates.hits /= seconds * f64::from(self.load.reads);
         rates
     }
@@ -178,6 +192,8 @@ impl<'a> Memory<'a> {
             self.use_page(rng.below(u64::from(all)) as u32);
         }
         self.scan();
+        self.average += (f64::from(self.available()) - self.average) / HALF_A_MINUTE;
+        self.least = self.least.min(self.average);
     }
 
     fn read(&mut self, page: u32) {
@@ -225,9 +241,13 @@ impl<'a> Memory<'a> {
         self.application_at[page as usize] = at;
     }
 
-    /// A frame from the free list, or the oldest of the cache list. Without any the process waits for
-    /// the scanner's next turn.
+    /// A frame from the free list, or the oldest of the cache list. Below throttlefree, which is minfree, the
+    /// process waits for the scanner's next turn.
     fn allocate(&mut self) -> Option<u32> {
+        if self.available() <= self.tunables.minfree {
+            self.sums.waits += 1.0;
+            return None;
+        }
         if let Some(frame) = self.free.pop() {
             return Some(frame);
         }
@@ -315,6 +335,7 @@ mod tests {
     fn load() -> Load {
         Load {
             frames: 8192,
+            page: 8192,
             files: 32_768,
             reads: 200,
             anonymous: 3000,

@@ -107,12 +107,12 @@ pub const PUBLISHED: &[Published] = &[
     Published {
         name: "solaris8-segmap",
         help: "fileread: reads through windows that are mapped and unmapped (McDougall 2005)",
-        system: System::Pagecache(Path::Segmap, Costs::SOLARIS_8),
+        system: System::Pagecache(Path::Segmap, Costs::SOLARIS),
     },
     Published {
         name: "solaris10-segkpm",
         help: "fileread: reads through memory mapped once",
-        system: System::Pagecache(Path::Kpm, Costs::SOLARIS_10),
+        system: System::Pagecache(Path::Kpm, Costs::SOLARIS),
     },
     Published {
         name: "guest-clock",

@@ -52,8 +52,10 @@ pub struct Work {
 pub struct Costs {
     /// An atomic operation on a line that is there.
     pub atomic: f64,
-    /// A line from memory.
+    /// A line from memory or from another processor's cache.
     pub miss: f64,
+    /// That the other processors drop a line that is here: no data on the bus.
+    pub shared: f64,
     /// An allocation or a free from the processor's own list.
     pub slab: f64,
     /// A call and its tests.
@@ -62,8 +64,10 @@ pub struct Costs {
 
 impl Costs {
     /// A quad Pentium III. Assumed: a locked operation of some 40 cycles, a line over a front side bus
-    /// that four processors share, a slab call of some 60 cycles.
-    pub const QUAD_PENTIUM_III: Self = Self { atomic: 60.0, miss: 250.0, slab: 90.0, call: 30.0 };
+    /// that four processors share, ten of that bus's 100 MHz cycles where no data follow, a slab call of some 60
+    /// cycles.
+    pub const QUAD_PENTIUM_III: Self =
+        Self { atomic: 60.0, miss: 250.0, shared: 100.0, slab: 90.0, call: 30.0 };
 
     /// The time of some work, in ns.
     pub fn time(&self, work: &Work) -> f64 {

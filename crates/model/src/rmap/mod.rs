@@ -4,8 +4,10 @@
 //! ([`layout`], [`space`]), following a script ([`script`]) or a storm ([`storm`]). Each change of a page table is told to a
 //! reverse map ([`mechanism`]), which counts its own work: atomic operations, cache misses, allocations.
 //! [`reclaim`] has the other side: what finding all mappings of a page costs under each. [`kernel`] has
-//! what the same calls cost without any.
+//! what the same calls cost without any. [`interleave`] has the script on several processors at once, with their
+//! caches and locks.
 
+pub mod interleave;
 pub mod kernel;
 pub mod layout;
 pub mod mechanism;

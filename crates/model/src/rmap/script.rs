@@ -35,7 +35,8 @@ impl Script {
 /// Every sixth program has arguments and environment on two pages: 1.17 on average.
 const SECOND_ARGUMENT_PAGE: u64 = 6;
 
-struct Instance {
+/// One copy of the script.
+pub(super) struct Instance {
     shell: Mapper,
     /// The processes that run now: subshell or substitution, and what it started.
     middle: Mapper,
@@ -44,30 +45,43 @@ struct Instance {
     left: u32,
 }
 
+impl Instance {
+    /// A shell that is up.
+    pub(super) fn new(memory: &mut Memory, script: &Script) -> Self {
+        let shell = memory.process();
+        memory.exec(shell, &SHELL, 0);
+        Self { shell, middle: 0, tools: [0; 2], step: 0, left: script.iterations }
+    }
+
+    /// Whether it has done all its iterations.
+    pub(super) fn over(&self) -> bool {
+        self.left == 0
+    }
+}
+
+/// Steps of an iteration.
+pub const STEPS: u32 = 13;
+
 /// Runs the script; the copies take turns at random. Counting begins when the shells are up.
 pub fn run(script: &Script, seed: u64) -> Memory {
     let mut rng = Rng::new(seed);
     let mut memory = Memory::new();
-    let mut instances: Vec<Instance> = (0..script.instances)
-        .map(|_| {
-            let shell = memory.process();
-            memory.exec(shell, &SHELL, 0);
-            Instance { shell, middle: 0, tools: [0; 2], step: 0, left: script.iterations }
-        })
-        .collect();
+    let mut instances: Vec<Instance> =
+        (0..script.instances).map(|_| Instance::new(&mut memory, script)).collect();
     memory.reset_counts();
     memory.chains.reset_counts();
     while !instances.is_empty() {
         let turn = rng.below(instances.len() as u64) as usize;
         step(&mut memory, script, &mut instances[turn]);
-        if instances[turn].left == 0 {
+        if instances[turn].over() {
             instances.swap_remove(turn);
         }
     }
     memory
 }
 
-fn step(memory: &mut Memory, script: &Script, it: &mut Instance) {
+/// Performs the next step of a copy.
+pub(super) fn step(memory: &mut Memory, script: &Script, it: &mut Instance) {
     let fork = |memory: &mut Memory, parent: Mapper| {
         let child = if script.copies { memory.fork(parent) } else { memory.fork_empty() };
         memory.write_own(child, script.child_writes);
@@ -96,7 +110,7 @@ fn step(memory: &mut Memory, script: &Script, it: &mut Instance) {
         _ => memory.exit(it.tools[0]),
     }
     it.step += 1;
-    if it.step == 13 {
+    if it.step == STEPS {
         it.step = 0;
         it.left -= 1;
     }

@@ -58,9 +58,41 @@ struct Space {
     mappings: Vec<Vec<Entry>>,
 }
 
+/// Whose call of the reverse map it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// `copy_page_range`.
+    Fork,
+    /// `zap_pte_range`.
+    Drop,
+    /// `do_no_page` of a file's page, or an argument page of exec.
+    Touch,
+    /// `do_anonymous_page`.
+    Fresh,
+    /// `do_wp_page`.
+    Write,
+}
+
+/// One call of the reverse map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// The page.
+    pub page: Page,
+    /// Who maps it.
+    pub mapper: Mapper,
+    /// Whether the mapping is noted or forgotten.
+    pub add: bool,
+    /// Whether the page was just allocated.
+    pub new: bool,
+    /// Whose call it is.
+    pub caller: Caller,
+}
+
 /// All address spaces, the pages and the reverse map.
 #[derive(Debug, Default)]
 pub struct Memory {
+    /// The calls since they were last asked for, if they are recorded.
+    ops: Option<Vec<Op>>,
     spaces: Vec<Space>,
     idle: Vec<Mapper>,
     free: Vec<Page>,
@@ -86,6 +118,16 @@ impl Memory {
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
         self.counted = Counted::default();
+    }
+
+    /// Records the calls of the reverse map from now on.
+    pub fn record(&mut self) {
+        self.ops = Some(Vec::new());
+    }
+
+    /// The calls recorded since the last time, in order.
+    pub fn ops(&mut self) -> Vec<Op> {
+        self.ops.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What this kind of reverse map did.
@@ -119,7 +161,7 @@ impl Memory {
             for entry in mapping.iter_mut() {
                 entry.writable = false;
                 self.counts.add_copy_page_range += 1;
-                self.add(entry.page, child);
+                self.add(entry.page, child, Caller::Fork);
             }
             self.entries(mapping);
         }
@@ -142,7 +184,7 @@ impl Memory {
         let mut stack = Vec::new();
         for _ in 0..arguments {
             self.counts.add_put_dirty_page += 1;
-            stack.push(self.fresh(process));
+            stack.push(self.fresh(process, Caller::Touch));
         }
         let mut mappings = Vec::new();
         for (number, segment) in program.segments.iter().enumerate() {
@@ -157,12 +199,12 @@ impl Memory {
                 let entry = match segment.object {
                     Object::File(_) if written => {
                         self.counts.add_do_no_page += 1;
-                        self.fresh(process)
+                        self.fresh(process, Caller::Touch)
                     }
                     Object::File(file) => {
                         self.counts.add_do_no_page += 1;
                         let page = file * FILE_PAGES + index;
-                        self.add(page, process);
+                        self.add(page, process, Caller::Touch);
                         // A fault maps what else of the folio is in the page cache.
                         runs += u64::from(index % FOLIO == 0);
                         let own = index >= segment.read;
@@ -171,10 +213,10 @@ impl Memory {
                     Object::Anonymous => {
                         self.counts.add_do_anonymous_page += 1;
                         if index < segment.read {
-                            self.add(ZEROES, process);
+                            self.add(ZEROES, process, Caller::Fresh);
                             Entry { page: ZEROES, own: true, writable: false }
                         } else {
-                            self.fresh(process)
+                            self.fresh(process, Caller::Fresh)
                         }
                     }
                 };
@@ -197,7 +239,7 @@ impl Memory {
         self.counted.mapping();
         self.counts.do_no_page += u64::from(pages);
         self.counts.add_do_anonymous_page += u64::from(pages);
-        let mapping = (0..pages).map(|_| self.fresh(process)).collect();
+        let mapping = (0..pages).map(|_| self.fresh(process, Caller::Fresh)).collect();
         self.spaces[process as usize].mappings.push(mapping);
     }
 
@@ -243,20 +285,20 @@ impl Memory {
         } else {
             self.counts.add_do_wp_page += 1;
             self.counts.remove_do_wp_page += 1;
-            self.remove(entry.page, process);
+            self.remove(entry.page, process, Caller::Write);
             self.counted.entries(1, 1, 0);
-            self.fresh(process)
+            self.fresh(process, Caller::Write)
         };
         self.spaces[process as usize].mappings[mapping][index] = new;
     }
 
-    fn fresh(&mut self, process: Mapper) -> Entry {
+    fn fresh(&mut self, process: Mapper, caller: Caller) -> Entry {
         let page = self.free.pop().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
         });
         self.chains.page(page);
-        self.add(page, process);
+        self.add(page, process, caller);
         self.counted.entries(1, 1, 1);
         Entry { page, own: true, writable: true }
     }
@@ -267,7 +309,7 @@ impl Memory {
             self.entries(&mapping);
             for entry in mapping {
                 self.counts.remove_zap_pte_range += 1;
-                self.remove(entry.page, process);
+                self.remove(entry.page, process, Caller::Drop);
             }
         }
     }
@@ -292,17 +334,25 @@ impl Memory {
         self.counted.entries(real().count() as u64, runs, 0);
     }
 
-    fn add(&mut self, page: Page, mapper: Mapper) {
-        match page {
-            ZEROES => self.counts.add_nope += 1,
-            _ => self.chains.add(page, mapper),
+    fn add(&mut self, page: Page, mapper: Mapper, caller: Caller) {
+        if page == ZEROES {
+            self.counts.add_nope += 1;
+            return;
         }
+        if let Some(ops) = &mut self.ops {
+            let new = page >= FILES * FILE_PAGES && self.chains.mappers(page).is_empty();
+            ops.push(Op { page, mapper, add: true, new, caller });
+        }
+        self.chains.add(page, mapper);
     }
 
-    fn remove(&mut self, page: Page, mapper: Mapper) {
+    fn remove(&mut self, page: Page, mapper: Mapper, caller: Caller) {
         if page == ZEROES {
             self.counts.remove_nope += 1;
             return;
+        }
+        if let Some(ops) = &mut self.ops {
+            ops.push(Op { page, mapper, add: false, new: false, caller });
         }
         self.chains.remove(page, mapper);
         if page >= FILES * FILE_PAGES && self.chains.mappers(page).is_empty() {

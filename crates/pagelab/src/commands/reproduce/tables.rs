@@ -1,0 +1,234 @@
+//! A study in words: the cells of its claims, its score by role, its parameters, assumptions and ablations, as
+//! tables for the terminal and for the page.
+
+use pagelab_report::text::{self, DASH};
+use pagelab_report::{Section, TextTable};
+use pagelab_studies::claim::{
+    Assumption, Claim, Distance, ROLES, Role, Score, Standing, Study, Tolerance, Verdict, scores,
+};
+use pagelab_studies::ranges::{End, Range, SEARCHED};
+
+/// A figure in its unit.
+fn figure(number: f64, unit: &str) -> String {
+    format!("{} {unit}", text::count(number)).trim_end().to_owned()
+}
+
+/// How far model and published are apart.
+fn distance(claim: &Claim) -> String {
+    match claim.distance {
+        None => DASH.to_owned(),
+        Some(Distance::Ratio(ratio)) => format!("× {ratio:.2}"),
+        Some(Distance::Difference(difference)) => format!("{difference:+.3}"),
+    }
+}
+
+/// How close the model was asked to come.
+fn asked(claim: &Claim) -> String {
+    let count = text::count;
+    match claim.tolerance {
+        Tolerance::Factor(factor) => format!("× {factor}"),
+        Tolerance::Share(share) => format!("{} %", count(100.0 * share)),
+        Tolerance::Difference(most) => format!("± {most}"),
+        Tolerance::Range(from, to) => format!("{} to {}", count(from), count(to)),
+        Tolerance::AtMost(limit) => format!("≤ {}", count(limit)),
+        Tolerance::AtLeast(limit) => format!("≥ {}", count(limit)),
+        Tolerance::Exact => "exact".to_owned(),
+    }
+}
+
+/// The cells of a claim.
+fn row(claim: &Claim) -> Vec<String> {
+    let published = match (&claim.words, claim.published) {
+        (Some(words), _) => words.clone(),
+        (None, Some(number)) => figure(number, &claim.unit),
+        (None, None) => DASH.to_owned(),
+    };
+    let detail = claim.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
+    vec![
+        claim.what.clone(),
+        published,
+        figure(claim.model, &claim.unit) + &detail,
+        distance(claim),
+        asked(claim),
+        claim.role.name().to_owned(),
+        claim.verdict.name().to_owned(),
+    ]
+}
+
+/// The columns of a table of claims.
+const HEADINGS: [&str; 7] = ["claim", "published", "model", "distance", "asked", "role", "verdict"];
+
+/// A table of claims, of several papers with the paper before each.
+pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
+    let cells = |claim: &&Claim| {
+        papers.then(|| claim.paper.clone()).into_iter().chain(row(claim)).collect::<Vec<String>>()
+    };
+    let headings = papers.then_some("paper").into_iter().chain(HEADINGS).map(str::to_owned);
+    texts(title, headings.collect(), claims.iter().map(cells).collect())
+}
+
+/// The claims that count and were not reproduced, or partly.
+pub fn missed(study: &Study) -> Option<TextTable> {
+    let missed: Vec<&Claim> = study
+        .claims
+        .iter()
+        .filter(|c| c.verdict != Verdict::Reproduced && c.role != Role::Identity)
+        .collect();
+    (!missed.is_empty()).then(|| claims("Claims not reproduced, or partly", &missed, false))
+}
+
+/// How many claims of each role were reproduced; identities are said, not counted.
+pub fn score(claims: &[&Claim]) -> String {
+    let scores = scores(claims.iter().copied());
+    let (given, counted): (Vec<&Score>, Vec<&Score>) =
+        scores.iter().partition(|score| score.role == Role::Identity);
+    let said: Vec<String> = counted
+        .iter()
+        .map(|score| {
+            let partly =
+                if score.partly > 0 { format!(" ({} more partly)", score.partly) } else { String::new() };
+            format!("{} {} of {}{partly}", score.role.name(), score.reproduced, score.claims)
+        })
+        .collect();
+    let given =
+        given.first().map_or_else(String::new, |score| format!("; {} identities not counted", score.claims));
+    format!("Reproduced: {}{given}.", said.join(", "))
+}
+
+/// What the model was given, and where from.
+pub fn parameters(study: &Study) -> TextTable {
+    let rows = study.parameters.iter().map(|p| {
+        vec![p.name.to_owned(), format!("{} {}", text::count(p.value), p.unit), standing(&p.standing)]
+    });
+    words("Parameters", &["parameter", "value", "from"], rows.collect())
+}
+
+/// The assumed values that decide a verdict; none where there are none.
+pub fn assumptions(study: &Study) -> Option<TextTable> {
+    let row = |assumption: &Assumption| {
+        let decides = assumption.decides.as_ref()?;
+        let (from, to) = decides.holds;
+        let decided = study.claims.iter().find(|claim| claim.id == decides.claim);
+        let others: Vec<String> = decides.otherwise.iter().map(|&value| text::count(value)).collect();
+        Some(vec![
+            assumption.what.clone(),
+            figure(assumption.value, &assumption.unit),
+            decided.map_or_else(|| DASH.to_owned(), |claim| claim.what.clone()),
+            format!("{} to {}", text::count(from), text::count(to)),
+            others.join(", "),
+        ])
+    };
+    let headings = ["assumed", "value", "decides", "same verdict", "another at"];
+    let rows: Vec<Vec<String>> = study.assumptions.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| words("Assumed values that decide a verdict", &headings, rows))
+}
+
+/// The ranges that were asked for; none where they were not.
+pub fn ranges(study: &Study) -> Option<TextTable> {
+    let beyond = |end: &End| match &end.turns {
+        None => "nothing turns".to_owned(),
+        Some(turn) => {
+            let others = match turn.others {
+                0 => String::new(),
+                others => format!(", and {others} more"),
+            };
+            format!("at {} {}: {}{others}", text::count(turn.at), turn.verdict.name(), turn.claim)
+        }
+    };
+    let row = |range: &Range| {
+        let ends = format!("{} to {}", text::count(range.from.at), text::count(range.to.at));
+        vec![
+            range.what.clone(),
+            figure(range.value, &range.unit),
+            ends,
+            beyond(&range.from),
+            beyond(&range.to),
+        ]
+    };
+    let headings = ["assumed", "value", "every verdict as it is", "below", "above"];
+    let mut table = words(
+        "Assumed values, and the range over which every verdict stays",
+        &headings,
+        study.ranges.iter().map(row).collect(),
+    );
+    table.remarks.push(format!(
+        "Looked for from a {SEARCHED:.0}th to {SEARCHED:.0} times the value, one value at a time, in steps of a factor \
+         of 1.4 and then to 2 %."
+    ));
+    (!study.ranges.is_empty()).then_some(table)
+}
+
+/// The changes of the model under which claims fail.
+pub fn ablations(study: &Study) -> TextTable {
+    let row = |(name, what): (&String, &String)| {
+        let own = |claim: &&Claim| claim.ablation.as_ref() == Some(name);
+        let count = study.claims.iter().filter(own).count();
+        vec![name.clone(), what.clone(), count.to_string()]
+    };
+    let headings = ["ablation", "what it takes away", "claims that must fail"];
+    words("Ablations (--without)", &headings, study.ablations.iter().map(row).collect())
+}
+
+/// Where a parameter's value comes from, in words.
+pub fn standing(standing: &Standing) -> String {
+    match standing {
+        Standing::Documented { source } => format!("documented: {source}"),
+        Standing::Derived { from } => format!("derived: {from}"),
+        Standing::Fitted { on } => format!("fitted to {on}"),
+        Standing::Assumed { why } => format!("assumed: {why}"),
+    }
+}
+
+/// A table of words.
+fn texts(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
+    TextTable { title: title.to_owned(), headings, rows, remarks: Vec::new(), warnings: Vec::new() }
+}
+
+/// The same with fixed headings.
+fn words(title: &str, headings: &[&str], rows: Vec<Vec<String>>) -> TextTable {
+    texts(title, headings.iter().map(|&heading| heading.to_owned()).collect(), rows)
+}
+
+/// The score of each study by role: reproduced claims of all.
+pub fn by_role(studies: &[Study]) -> TextTable {
+    let roles = ROLES.iter().filter(|role| **role != Role::Identity);
+    let row = |study: &Study| {
+        let scores = scores(&study.claims);
+        let of = |role: &Role| {
+            let score = scores.iter().find(|score| score.role == *role);
+            score.map_or_else(|| DASH.to_owned(), |score| format!("{} of {}", score.reproduced, score.claims))
+        };
+        std::iter::once(study.name.to_owned()).chain(roles.clone().map(of)).collect()
+    };
+    let headings =
+        std::iter::once("study".to_owned()).chain(roles.clone().map(|role| role.name().to_owned()));
+    let mut table =
+        texts("Claims reproduced, by role", headings.collect(), studies.iter().map(row).collect());
+    table.remarks.push(
+        "Held out: no parameter has seen the figure. Derived: a parameter was computed from it or its like. Fitted: a \
+         parameter was fitted with it. Identities follow without a model and are not counted."
+            .to_owned(),
+    );
+    table
+}
+
+/// A study as a part of a page: its score, the claims that were not reproduced, the published graph with ours in it;
+/// the rest folded.
+pub fn section(study: &Study) -> Section {
+    let all: Vec<&Claim> = study.claims.iter().collect();
+    let mut tables: Vec<TextTable> = missed(study).into_iter().collect();
+    tables.push(claims("Claims", &all, false));
+    tables.extend(std::iter::once(&study.here).chain(&study.tables).map(TextTable::from));
+    tables.push(parameters(study));
+    tables.extend(assumptions(study));
+    tables.extend(ranges(study));
+    tables.push(ablations(study));
+    Section {
+        heading: study.name.to_owned(),
+        answer: score(&all),
+        paragraphs: vec![format!("{}. {}", study.title, study.source)],
+        plots: study.plots.clone(),
+        tables,
+        notes: study.notes.clone(),
+    }
+}

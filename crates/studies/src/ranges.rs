@@ -1,0 +1,154 @@
+//! Over which range of each assumed value every verdict of a study stays what it is, found by performing the
+//! model: outwards in steps, then between the last value that changes nothing and the first that does.
+
+use std::thread;
+
+use serde::Serialize;
+
+use crate::claim::{Assumption, Claim, Role, Verdict};
+use crate::{Change, Options, StudyError, StudyKind};
+
+/// How far a range is looked for: to this part of the value, and to so many times it.
+pub const SEARCHED: f64 = 4.0;
+/// A step outwards. A verdict that turns and turns back within one is not seen.
+const STEP: f64 = std::f64::consts::SQRT_2;
+/// How near the two sides of an end are.
+const NEAR: f64 = 1.02;
+
+/// An assumed value, and the range of it over which every verdict of the study stays.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// The assumption's name to the study's model.
+    pub id: String,
+    /// What it is.
+    pub what: String,
+    /// The value taken.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// The lower end.
+    pub from: End,
+    /// The upper end.
+    pub to: End,
+}
+
+/// An end of a range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct End {
+    /// The last value with every verdict as it is.
+    pub at: f64,
+    /// What turns beyond it; none where nothing does as far as was looked.
+    pub turns: Option<Turn>,
+}
+
+/// A verdict that turns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Turn {
+    /// The value at which it was seen to.
+    pub at: f64,
+    /// The first claim whose verdict is another.
+    pub claim: String,
+    /// Its verdict there.
+    pub verdict: Verdict,
+    /// How many other claims turn with it.
+    pub others: usize,
+}
+
+/// The ranges of all assumptions of a study, in the order of its file.
+///
+/// # Errors
+/// As [`StudyKind::claims`].
+pub fn ranges(kind: &StudyKind, options: &Options) -> Result<Vec<Range>, StudyError> {
+    kind.book()?.assumptions.into_iter().map(|assumption| range(kind, options, assumption)).collect()
+}
+
+fn range(kind: &StudyKind, options: &Options, assumption: Assumption) -> Result<Range, StudyError> {
+    let claims = |value: f64| {
+        let change = Change::With(assumption.id.clone(), value);
+        kind.claims(&Options { change, ..options.clone() })
+    };
+    let usual = claims(assumption.value)?;
+    let turn = |value: f64| Ok(turned(&usual, &claims(value)?, value));
+    let (from, to) = thread::scope(|scope| {
+        let down = scope.spawn(|| end(assumption.value, 1.0 / STEP, &turn));
+        let up = end(assumption.value, STEP, &turn);
+        (down.join().expect("a model does not panic"), up)
+    });
+    Ok(Range {
+        id: assumption.id.clone(),
+        what: assumption.what.clone(),
+        value: assumption.value,
+        unit: assumption.unit.clone(),
+        from: from?,
+        to: to?,
+    })
+}
+
+/// Looks from `value` by steps of `step` for a value at which something turns, and narrows where.
+fn end<E>(value: f64, step: f64, turn: impl Fn(f64) -> Result<Option<Turn>, E>) -> Result<End, E> {
+    let (mut good, mut bad) = (value, None);
+    let mut tried = value;
+    while bad.is_none() && (tried * step / value).ln().abs() <= SEARCHED.ln() + 1e-9 {
+        tried *= step;
+        bad = turn(rounded(tried))?;
+        if bad.is_none() {
+            good = rounded(tried);
+        }
+    }
+    while let Some(found) = &bad
+        && (found.at / good).ln().abs() > NEAR.ln()
+    {
+        let middle = rounded((found.at * good).sqrt());
+        if middle == found.at || middle == good {
+            break;
+        }
+        match turn(middle)? {
+            Some(turn) => bad = Some(turn),
+            None => good = middle,
+        }
+    }
+    Ok(End { at: good, turns: bad })
+}
+
+/// Three digits, as it is printed.
+fn rounded(value: f64) -> f64 {
+    let scale = 10f64.powi(2 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+/// What has another verdict than usual.
+fn turned(usual: &[Claim], claims: &[Claim], at: f64) -> Option<Turn> {
+    let others =
+        |(usual, claim): &(&Claim, &Claim)| claim.role != Role::Identity && usual.verdict != claim.verdict;
+    let mut turned = usual.iter().zip(claims).filter(others).map(|(_, claim)| claim);
+    let first = turned.next()?;
+    Some(Turn { at, claim: first.what.clone(), verdict: first.verdict, others: turned.count() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_the_last_value_before_a_verdict_turns() {
+        let turn_beyond = |limit: f64| {
+            move |value: f64| {
+                let turn = Turn { at: value, claim: "c".into(), verdict: Verdict::Not, others: 0 };
+                Ok::<_, ()>((value > limit).then_some(turn))
+            }
+        };
+        let found = end(100.0, STEP, turn_beyond(170.0)).unwrap();
+        let beyond = found.turns.unwrap().at;
+        assert!(found.at <= 170.0 && beyond > 170.0 && beyond / found.at < 1.03, "{} {beyond}", found.at);
+        // Nothing turns as far as is looked.
+        let open = end(100.0, STEP, turn_beyond(1e9)).unwrap();
+        assert_eq!((open.at, open.turns), (400.0, None));
+        let below = end(100.0, 1.0 / STEP, turn_beyond(1e9)).unwrap();
+        assert_eq!((below.at, below.turns), (25.0, None));
+    }
+
+    #[test]
+    fn three_digits_are_kept() {
+        assert_eq!((rounded(1234.5), rounded(0.012_345), rounded(54.0)), (1230.0, 0.0123, 54.0));
+    }
+}
