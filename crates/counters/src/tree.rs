@@ -27,6 +27,13 @@ impl Tree {
         Self::new(Root::live())
     }
 
+    /// The same with one provider more.
+    #[must_use]
+    pub fn with(mut self, provider: Box<dyn Provider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
     /// The machine.
     pub fn root(&self) -> &Root {
         &self.root

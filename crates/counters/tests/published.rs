@@ -100,7 +100,7 @@ fn the_listings_of_vmstat_are_computed_and_printed_again() {
             let expected = match name {
                 "fr" => number(line["apf"]) + number(line["fpf"]),
                 "de" | "epi" | "epo" | "epf" => {
-                    assert_eq!(cell, "—", "{name} of {printed}");
+                    assert_eq!(cell, "-", "{name} of {printed}");
                     continue;
                 }
                 name => number(line[name]),

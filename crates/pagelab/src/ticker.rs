@@ -5,10 +5,10 @@ use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use pagelab_counters::{Root, TextFiles, Tree};
 use pagelab_experiment::declaration::Refusal;
 
-use pagelab_counters::{Root, Tree};
-
+use crate::failure::usage;
 use crate::interrupt::Interrupt;
 
 /// How often a wait looks whether the user wants to end.
@@ -58,6 +58,32 @@ impl Machine {
     /// Whether it is the running one.
     pub fn is_live(&self) -> bool {
         self.root == std::path::Path::new("/")
+    }
+}
+
+/// Counters that the user adds.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Extra {
+    /// Read the *.prom files of this folder, too, in Prometheus' text form: the module 'extra'
+    #[arg(long = "extra", value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+}
+
+impl Extra {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        !self.folders.is_empty()
+    }
+
+    /// The tree with them.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn add(&self, tree: Tree) -> anyhow::Result<Tree> {
+        self.folders.iter().try_fold(tree, |tree, folder| {
+            std::fs::read_dir(folder).map_err(|why| usage(format!("--extra {}: {why}", folder.display())))?;
+            Ok(tree.with(Box::new(TextFiles::new(folder))))
+        })
     }
 }
 

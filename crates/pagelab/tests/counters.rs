@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     run(tests! {
         stat_has_the_habits_of_kstat;
         stat_as_json_and_as_rates;
+        counters_of_the_users_own_are_read_recorded_and_asked_for;
         views_of_a_recorded_machine_are_stable;
         vmstat_prints_a_line_an_interval;
         a_recorded_machine_can_be_looked_at;
@@ -120,6 +121,24 @@ fn stat_as_json_and_as_rates() {
     // Starting pagelab is not counted, reading is: rates stay small numbers, not the total.
     let faults: f64 = rate.lines().last().unwrap().split('\t').nth(1).unwrap().parse().unwrap();
     assert!(faults < counter["value"].as_f64().unwrap());
+}
+
+fn counters_of_the_users_own_are_read_recorded_and_asked_for() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("own")).unwrap();
+    let text = "# TYPE jobs_done counter\njobs_done 12\nwait_seconds 0.5\nhits_ratio{device=\"sda\"} 0.25\n";
+    std::fs::write(lab.path("own/queue.prom"), text).unwrap();
+    assert_eq!(
+        lab.ok("stat -p --extra own extra"),
+        "extra:0:device=sda:hits_ratio\t25\nextra:0:queue:jobs_done\t12\nextra:0:queue:wait_seconds\t500000000\n"
+    );
+    // Beside the kernel's, and with the signs of a shortage where nothing else is named.
+    assert_eq!(lab.ok("stat -l --extra own vmstat:::pgfault extra:::jobs_done").lines().count(), 2);
+    lab.ok("record --extra own --count 2 --interval 0.05 --name mine");
+    let run = lab.ok("export mine --format csv");
+    assert!(run.contains("extra:0:queue:jobs_done") && run.contains("pressure"), "{run}");
+    assert!(lab.fails("stat --extra nowhere extra", 2).contains("--extra nowhere"));
+    assert!(lab.fails("export mine --extra own", 2).contains("--listen"));
 }
 
 fn views_of_a_recorded_machine_are_stable() {

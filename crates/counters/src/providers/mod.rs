@@ -28,7 +28,7 @@
 //! }
 //! ```
 //!
-//! Then name it in [`all`] and add its files to a fixture, so that the golden test sees it.
+//! Outside this crate, hand it to [`Tree::with`](crate::Tree::with). Inside, name it in [`all`] and add its files to a fixture, so that the golden test sees it.
 
 mod buddyinfo;
 mod cgroup;
@@ -47,6 +47,7 @@ mod smaps;
 mod stat;
 mod swaps;
 mod system;
+mod textfile;
 mod vmstat;
 mod zoneinfo;
 mod zram;
@@ -54,6 +55,7 @@ mod zswap;
 
 use crate::root::Root;
 use crate::sink::Sink;
+pub use textfile::TextFiles;
 
 /// A part of the kernel that counts.
 pub trait Provider: Send + Sync {

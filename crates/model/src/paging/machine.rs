@@ -12,6 +12,12 @@ const YOUNG: u8 = 4;
 const DIRTY: u8 = 8;
 const IN_FLIGHT: u8 = 16;
 
+/// Requests of output that the block layer of 2.4 holds (half of 128), of how many pages at most (255 sectors), and
+/// how many are free again when who waits for one is woken.
+const REQUESTS: usize = 64;
+const MERGED: u32 = 31;
+const BATCH: usize = 32;
+
 /// No slot.
 const NO_SLOT: u32 = u32::MAX;
 
@@ -77,6 +83,10 @@ pub struct Machine {
     read_ahead: u32,
     device: Device,
     in_flight: VecDeque<(u64, u32)>,
+    /// Requests of output that are not done: when each will be, and its pages.
+    outputs: VecDeque<(u64, u32)>,
+    /// The slot behind the last one written.
+    next_output: u32,
     tally: Tally,
     daemon_awake: bool,
     daemon_at: u64,
@@ -103,6 +113,8 @@ impl Machine {
             read_ahead: read_ahead.max(1).next_power_of_two(),
             device: Device::new(costs.seek, costs.transfer),
             in_flight: VecDeque::new(),
+            outputs: VecDeque::new(),
+            next_output: NO_SLOT,
             tally: Tally::default(),
             daemon_awake: false,
             daemon_at: 0,
@@ -165,6 +177,17 @@ impl Machine {
         self.has(page, DIRTY)
     }
 
+    /// When the output of a page that is under way will be complete.
+    pub fn written_at(&self, page: u32) -> Option<u64> {
+        self.in_flight.iter().find(|(_, other)| *other == page).map(|(done, _)| *done)
+    }
+
+    /// When whoever wants to write may: at once, unless as many requests of output wait as there may be. Then he is
+    /// woken when [`BATCH`] of them are done.
+    pub fn room_at(&self) -> Option<u64> {
+        (self.outputs.len() >= REQUESTS).then(|| self.outputs[self.outputs.len() - 1 - (REQUESTS - BATCH)].0)
+    }
+
     /// Whether output of the page is under way.
     pub fn in_flight(&self, page: u32) -> bool {
         self.has(page, IN_FLIGHT)
@@ -207,6 +230,11 @@ impl Machine {
         self.slot_of[page as usize] = slot;
         let done = self.device.submit(self.now, slot, 1);
         self.in_flight.push_back((done, page));
+        match self.outputs.back_mut() {
+            Some(last) if slot == self.next_output && last.1 < MERGED => *last = (done, last.1 + 1),
+            _ => self.outputs.push_back((done, 1)),
+        }
+        self.next_output = slot + 1;
         self.set(page, IN_FLIGHT, true);
         self.set(page, DIRTY, false);
         self.tally.swapped_out += 1;
@@ -306,7 +334,12 @@ impl Machine {
         let mut ahead = Vec::new();
         for near in first..end {
             let other = self.page_in[near as usize];
-            if other != NO_SLOT && other != page && !self.resident(other) && self.free > system.min() {
+            if system.reads_ahead(self)
+                && other != NO_SLOT
+                && other != page
+                && !self.resident(other)
+                && self.free > system.min()
+            {
                 self.free -= 1;
                 self.set(other, RESIDENT, true);
                 ahead.push(other);
@@ -399,6 +432,9 @@ impl Machine {
             && done <= self.now
         {
             self.in_flight.pop_front();
+            if self.outputs.front().is_some_and(|(last, _)| *last <= done) {
+                self.outputs.pop_front();
+            }
             self.set(page, IN_FLIGHT, false);
             if self.dirty(page) {
                 self.release_slot(page);

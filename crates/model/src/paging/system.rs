@@ -46,6 +46,11 @@ pub trait System {
         false
     }
 
+    /// Whether a fault reads its neighbours in swap, too.
+    fn reads_ahead(&self, _machine: &Machine) -> bool {
+        true
+    }
+
     /// One pass of the pageout daemon. Returns how long it sleeps afterwards while memory is still
     /// short, in ns; 0: it goes on at once.
     fn daemon(&mut self, machine: &mut Machine) -> u64;

@@ -9,6 +9,11 @@
 //! Source: the generic `mm/vmscan.c` of 2.4.19 (constants and order of tests in the fact sheet on
 //! Linux's reverse maps, section 1). One process with one mapping stands for the walk over processes.
 //!
+//! A page that reclaim meets again while its output is under way (`PG_launder`) is waited for, by whoever reclaims; so
+//! is a request of the block layer where all are taken. First come first served stands for the elevator: it puts a
+//! request between two others only where one lies on either side of it, and the output of one run of slots leaves no
+//! such place.
+//!
 //! Left out: the slab, dentry and inode caches, the file cache, locked pages, several zones.
 
 use crate::paging::lists::Lists;
@@ -31,6 +36,8 @@ pub struct Linux2419 {
     /// Where `swap_out` goes on (`swap_address`).
     cursor: u32,
     marks: super::Watermarks,
+    /// Until when whoever reclaims waits for a page or for a request; 0: he does not.
+    waits: u64,
 }
 
 impl Linux2419 {
@@ -43,6 +50,7 @@ impl Linux2419 {
             referenced: vec![false; pages as usize],
             cursor: 0,
             marks: super::Watermarks { min, low: 2 * min, high: 3 * min },
+            waits: 0,
         }
     }
 
@@ -56,9 +64,13 @@ impl Linux2419 {
         }
     }
 
-    /// `refill_inactive`: moves up to `count` pages from the old end of the active list.
-    fn refill_inactive(&mut self, machine: &mut Machine, count: u32) {
-        for _ in 0..count {
+    /// `refill_inactive`: moves `count` pages from the old end of the active list. Those that were referenced go to
+    /// its young end and do not count.
+    fn refill_inactive(&mut self, machine: &mut Machine, mut count: u32) {
+        for _ in 0..self.lists.len(ACTIVE) {
+            if count == 0 {
+                break;
+            }
             let Some(page) = self.lists.tail(ACTIVE) else { break };
             machine.scan();
             if std::mem::take(&mut self.referenced[page as usize]) {
@@ -67,6 +79,7 @@ impl Linux2419 {
                 // It keeps one more chance on the inactive list.
                 self.referenced[page as usize] = true;
                 self.lists.to_head(INACTIVE, page);
+                count -= 1;
             }
         }
     }
@@ -87,8 +100,13 @@ impl Linux2419 {
                 }
                 max_mapped -= 1;
             } else if machine.in_flight(page) {
-                continue;
+                self.waits = machine.written_at(page).unwrap_or(0);
+                break;
             } else if machine.dirty(page) {
+                if let Some(at) = machine.room_at() {
+                    self.waits = at;
+                    break;
+                }
                 machine.write(page);
             } else {
                 self.lists.remove(page);
@@ -132,10 +150,16 @@ impl Linux2419 {
             let ratio = wanted * self.lists.len(ACTIVE) / (2 * (self.lists.len(INACTIVE) + 1));
             self.refill_inactive(machine, ratio);
             wanted = self.shrink_cache(machine, wanted, priority);
-            if wanted == 0 {
+            if wanted == 0 || self.waits > 0 {
                 break;
             }
         }
+    }
+
+    /// One pass of reclaim; how long it then waits for a page or a request.
+    fn pass(&mut self, machine: &mut Machine) -> u64 {
+        self.try_to_free(machine);
+        std::mem::take(&mut self.waits).saturating_sub(machine.now())
     }
 }
 
@@ -166,13 +190,12 @@ impl System for Linux2419 {
 
     fn daemon(&mut self, machine: &mut Machine) -> u64 {
         let before = machine.tally().freed;
-        self.try_to_free(machine);
+        let waits = self.pass(machine);
         // kswapd sleeps a second when a balancing round failed.
-        if machine.tally().freed == before { super::SECOND } else { 0 }
+        if machine.tally().freed == before && waits == 0 { super::SECOND } else { waits }
     }
 
     fn direct(&mut self, machine: &mut Machine) -> u64 {
-        self.try_to_free(machine);
-        0
+        self.pass(machine)
     }
 }

@@ -3,7 +3,8 @@
 //! Three lists. Every page on the active list has an age: referenced pages gain 3 (at most 64),
 //! others lose 1, and at age 0 a page becomes inactive. `page_launder` takes inactive pages from the
 //! old end: referenced ones go back, the others are unmapped by way of their reverse map, written if
-//! dirty, and put on the clean list, whose pages can be had at once and count as free.
+//! dirty, and put on the clean list, whose pages can be had at once and count as free. A page that was written is
+//! clean when the next pass meets it. A fault reads no neighbours while memory is low.
 //!
 //! Source: rmap's change log and the public copy of an rmap13-class `mm/vmscan.c` (fact sheet on
 //! Linux's reverse maps, section 2); the exact file of 14a was not found. START 5, ADVANCE 3, DECLINE 1
@@ -22,6 +23,9 @@ const AGE_START: u8 = 5;
 const AGE_ADVANCE: u8 = 3;
 const AGE_MAX: u8 = 64;
 
+/// Rounds of aging in a pass at most.
+const ROUNDS: u32 = 64;
+
 /// kswapd's sleep when a pass left memory short, in ns (HZ/4).
 const NAP: u64 = super::SECOND / 4;
 
@@ -31,6 +35,8 @@ pub struct Rmap14a {
     lists: Lists,
     age: Vec<u8>,
     marks: super::Watermarks,
+    /// Until when whoever reclaims waits for a request of the block layer; 0: he does not.
+    waits: u64,
 }
 
 impl Rmap14a {
@@ -41,6 +47,7 @@ impl Rmap14a {
             lists: Lists::new(pages, 3),
             age: vec![0; pages as usize],
             marks: super::Watermarks { min, low: 2 * min, high: 3 * min },
+            waits: 0,
         }
     }
 
@@ -79,7 +86,7 @@ impl Rmap14a {
     /// `writes` outputs. Clean pages reach the clean list.
     fn launder(&mut self, machine: &mut Machine, mut writes: u32) {
         for _ in 0..self.lists.len(DIRTY) {
-            if machine.free_frames() + self.lists.len(CLEAN) >= 2 * self.marks.high {
+            if self.plenty_short(machine) == 0 {
                 break;
             }
             let Some(page) = self.lists.tail(DIRTY) else { break };
@@ -98,6 +105,12 @@ impl Rmap14a {
                 self.lists.to_head(DIRTY, page);
                 continue;
             }
+            if machine.dirty(page)
+                && let Some(at) = machine.room_at()
+            {
+                self.waits = at;
+                break;
+            }
             if machine.mapped(page) {
                 machine.unmap(page);
             }
@@ -111,16 +124,26 @@ impl Rmap14a {
         }
     }
 
+    /// Frames that are lacking to plenty: twice the high mark.
+    fn plenty_short(&self, machine: &Machine) -> u32 {
+        (2 * self.marks.high).saturating_sub(self.available(machine))
+    }
+
     /// `do_try_to_free_pages`.
-    fn try_to_free(&mut self, machine: &mut Machine) {
-        if self.inactive() < self.inactive_target() {
+    fn try_to_free(&mut self, machine: &mut Machine) -> u64 {
+        let desperate = self.available(machine) < self.marks.min;
+        for _ in 0..ROUNDS {
+            if self.inactive() >= self.inactive_target() {
+                break;
+            }
             let active = self.lists.len(ACTIVE);
             // A sixty-fourth at a time, all of it when hardly anything is free.
-            let desperate = self.available(machine) < self.marks.min;
             self.age_active(machine, if desperate { active } else { (active >> 6).max(32) });
         }
-        let budget = 512.min(self.lists.len(DIRTY) / 4).max(32);
-        self.launder(machine, budget);
+        // Below the minimum everything that is inactive is written.
+        let budget = 512.min(self.lists.len(DIRTY) / 4).max(4 * self.plenty_short(machine));
+        self.launder(machine, if desperate { u32::MAX } else { budget });
+        std::mem::take(&mut self.waits).saturating_sub(machine.now())
     }
 }
 
@@ -151,11 +174,8 @@ impl System for Rmap14a {
         self.lists.to_head(ACTIVE, page);
     }
 
-    fn written(&mut self, machine: &mut Machine, page: u32) {
-        // Unreferenced since: it can be had at once.
-        if self.lists.of(page) == Some(DIRTY) && !machine.mapped(page) && !machine.dirty(page) {
-            self.lists.to_head(CLEAN, page);
-        }
+    fn reads_ahead(&self, machine: &Machine) -> bool {
+        self.available(machine) >= self.marks.low
     }
 
     fn surrender(&mut self, machine: &mut Machine) -> bool {
@@ -166,15 +186,15 @@ impl System for Rmap14a {
     }
 
     fn daemon(&mut self, machine: &mut Machine) -> u64 {
-        self.try_to_free(machine);
+        let waits = self.try_to_free(machine);
         while machine.free_frames() <= self.marks.high && self.surrender(machine) {}
-        if self.available(machine) < self.marks.low { NAP } else { 0 }
+        waits + if self.available(machine) < self.marks.high { NAP } else { 0 }
     }
 
     fn direct(&mut self, machine: &mut Machine) -> u64 {
-        self.try_to_free(machine);
+        let waits = self.try_to_free(machine);
         // Short of half the minimum, an allocation waits until kswapd has had its nap.
-        if self.available(machine) < self.marks.min / 2 { NAP } else { 0 }
+        waits + if self.available(machine) < self.marks.min / 2 { NAP } else { 0 }
     }
 
     fn interval(&self) -> u64 {

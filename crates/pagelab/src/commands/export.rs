@@ -15,6 +15,7 @@ use pagelab_notebook::export::{self, Format};
 use super::serve;
 use crate::context::Context;
 use crate::failure::usage;
+use crate::ticker::Extra;
 use crate::{file, output};
 
 /// A file format.
@@ -31,7 +32,7 @@ enum Form {
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export --listen localhost:9750 vmstat pressure meminfo\n"
+    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export --listen localhost:9750 vmstat pressure meminfo\n  pagelab export --listen localhost:9750 --extra counters/\n"
 )]
 pub struct Arguments {
     /// The runs: names, ids, @1 for the newest. With --listen: selectors as of 'pagelab stat'
@@ -47,6 +48,8 @@ pub struct Arguments {
     /// The file; standard output without it, or with -
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    extra: Extra,
 }
 
 /// Where to listen: the first that can be had.
@@ -69,7 +72,10 @@ fn addresses(text: &str) -> Result<Addresses, Refusal> {
 /// Writes the runs.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(Addresses(addresses)) = &arguments.listen {
-        return serve::serve(addresses, &arguments.runs, context);
+        return serve::serve(addresses, &arguments.runs, &arguments.extra, context);
+    }
+    if arguments.extra.any() {
+        return Err(usage("--extra is for counters that are served: add --listen HOST:PORT"));
     }
     let notebook = Notebook::open_existing(&context.notebook)?;
     let runs = arguments

@@ -17,7 +17,7 @@ use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::recording;
-use crate::ticker::{Interval, Schedule, Ticker};
+use crate::ticker::{Extra, Interval, Schedule, Ticker};
 
 /// The most looks of one recording: what fits on a page.
 const MOST: u64 = 1_000_000;
@@ -27,7 +27,7 @@ const KEEP: Duration = Duration::from_secs(1);
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure 'cgroup:::current' --interval 0.5 --name before\n  pagelab report @1 -o recording.html\n",
+    before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure 'cgroup:::current' --interval 0.5 --name before\n  pagelab record --extra counters/ extra pressure\n  pagelab report @1 -o recording.html\n",
     after_help = "Ends after COUNT looks or with Ctrl-C. What was seen is in the notebook a second later at most, even
 when pagelab is killed: the recording is then marked as torn. Growing counters are kept as growth per
 second, with their values at the start and the end beside them."
@@ -45,18 +45,21 @@ pub struct Arguments {
     /// The run's name in the notebook
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    #[command(flatten)]
+    extra: Extra,
 }
 
 /// Records until the count is reached or the user ends it.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let selectors: Vec<String> = if arguments.selectors.is_empty() {
-        recording::DEFAULT.map(str::to_owned).to_vec()
+        let more = arguments.extra.any().then_some("extra");
+        recording::DEFAULT.into_iter().chain(more).map(str::to_owned).collect()
     } else {
         arguments.selectors.clone()
     };
     let selection =
         Selection::parse(selectors.iter().map(String::as_str)).map_err(|e| usage(e.to_string()))?;
-    let tree = Tree::live();
+    let tree = arguments.extra.add(Tree::live())?;
     let first = tree.read(&selection);
     if first.samples().is_empty() {
         return Err(usage("no counter matches: try the selectors with 'pagelab stat -l'"));

@@ -31,6 +31,7 @@ use crate::context::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::remark;
+use crate::ticker::Extra;
 
 /// How often a wait looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(250);
@@ -47,8 +48,14 @@ const LIFE: Duration = Duration::from_secs(20);
 const CONNECTIONS: usize = 512;
 
 /// Serves on the first of `addresses` that can be had until the user ends it.
-pub fn serve(addresses: &[SocketAddr], selectors: &[String], context: &Context) -> Result<ExitCode> {
-    let page = Arc::new(Page { selection: selection(selectors)?, last: Mutex::default() });
+pub fn serve(
+    addresses: &[SocketAddr],
+    selectors: &[String],
+    extra: &Extra,
+    context: &Context,
+) -> Result<ExitCode> {
+    let tree = extra.add(Tree::live())?;
+    let page = Arc::new(Page { selection: selection(&tree, selectors)?, tree, last: Mutex::default() });
     let interrupt = Interrupt::listen()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -73,8 +80,7 @@ pub fn serve(addresses: &[SocketAddr], selectors: &[String], context: &Context) 
     })
 }
 
-fn selection(selectors: &[String]) -> Result<Selection> {
-    let tree = Tree::live();
+fn selection(tree: &Tree, selectors: &[String]) -> Result<Selection> {
     let all: Vec<&str> =
         tree.providers().iter().filter(|p| p.class() != "process").map(|p| p.module()).collect();
     let operands = if selectors.is_empty() { all } else { selectors.iter().map(String::as_str).collect() };
@@ -157,6 +163,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 
 /// What is served.
 struct Page {
+    tree: Tree,
     selection: Selection,
     /// The last reading, and when it was made.
     last: Mutex<Option<(Instant, Bytes)>>,
@@ -173,7 +180,7 @@ impl Page {
         }
         // In a thread of its own: slow files of the kernel hold up nobody's connection.
         let page = Arc::clone(self);
-        let read = move || Bytes::from(openmetrics::render(Tree::live().read(&page.selection).samples()));
+        let read = move || Bytes::from(openmetrics::render(page.tree.read(&page.selection).samples()));
         let text = tokio::task::spawn_blocking(read).await.ok()?;
         *last = Some((Instant::now(), text.clone()));
         Some(text)

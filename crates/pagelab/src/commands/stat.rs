@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, bounded, remark, say};
-use crate::ticker::{Interval, Machine, Schedule, Ticker};
+use crate::ticker::{Extra, Interval, Machine, Schedule, Ticker};
 
 /// How a time stamp is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,7 +27,7 @@ enum Stamp {
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "pagelab stat [OPTIONS] [SELECTOR]... [INTERVAL [COUNT]]",
-    before_help = "Examples:\n  pagelab stat vmstat:::pgfault\n  pagelab stat -p 'vmstat:::/^pg(scan|steal)_(anon|file)/' --rate 1 10\n  pagelab stat -m process -n postgres -s rss\n  pagelab stat -q swaps && echo 'there is swap'\n  pagelab stat --modules\n",
+    before_help = "Examples:\n  pagelab stat vmstat:::pgfault\n  pagelab stat -p 'vmstat:::/^pg(scan|steal)_(anon|file)/' --rate 1 10\n  pagelab stat -m process -n postgres -s rss\n  pagelab stat -q swaps && echo 'there is swap'\n  pagelab stat --extra counters/ extra\n  pagelab stat --modules\n",
     after_help = "A selector is module:instance:name:statistic. Each part is empty (anything), a shell glob over the
 whole part, or a /regular expression/ that matches anywhere. Trailing parts may be left out; of
 several selectors one must match. Sizes are in bytes or pages and times in nanoseconds, whatever
@@ -72,11 +72,13 @@ pub struct Arguments {
     modules: bool,
     #[command(flatten)]
     machine: Machine,
+    #[command(flatten)]
+    extra: Extra,
 }
 
 /// Prints what is selected.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let tree = arguments.machine.tree();
+    let tree = arguments.extra.add(arguments.machine.tree())?;
     if arguments.modules {
         for provider in tree.providers() {
             let line = format!("{:<11} {:<8} {}", provider.module(), provider.class(), provider.source());
