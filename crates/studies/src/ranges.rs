@@ -70,8 +70,8 @@ fn range(kind: &StudyKind, options: &Options, assumption: Assumption) -> Result<
     let usual = claims(assumption.value)?;
     let turn = |value: f64| Ok(turned(&usual, &claims(value)?, value));
     let (from, to) = thread::scope(|scope| {
-        let down = scope.spawn(|| end(assumption.value, 1.0 / STEP, &turn));
-        let up = end(assumption.value, STEP, &turn);
+        let down = scope.spawn(|| end(assumption.value, 1.0 / STEP, turn));
+        let up = end(assumption.value, STEP, turn);
         (down.join().expect("a model does not panic"), up)
     });
     Ok(Range {
