@@ -42,6 +42,7 @@ bench: setup ## the benchmarks (method and figures: docs/performance.md)
 	$(CARGO) bench --workspace --locked
 
 accuracy: build ## the live figures beside independent instruments, in docs/accuracy.md (root, python3; PARTS=… for some)
+	@scripts/setup accuracy
 	scripts/accuracy $(PARTS)
 
 dist: setup ## a static binary for any x86-64 Linux, man pages and completions, in dist/

@@ -193,6 +193,11 @@ impl Measured {
         self.states.take().map_or(Ok(()), |states| states.report(whose, lock, recorder))
     }
 
+    /// The greatest resident set of any one task that ended, bytes, where they were watched and the kernel tells.
+    pub fn peak(&mut self) -> Option<u64> {
+        self.states.as_mut().and_then(Microstates::peak)
+    }
+
     /// Refaults over the run whose counter's name begins with `name`: the cgroup's where its `memory.stat`
     /// counts them, else the machine's.
     pub fn refaults(&self, name: &str) -> Option<f64> {

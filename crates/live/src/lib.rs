@@ -10,6 +10,7 @@
 
 pub mod affinity;
 pub mod allocator;
+mod bare;
 pub mod bpf;
 mod cgroup;
 pub mod clock;

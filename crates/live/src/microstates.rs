@@ -96,6 +96,12 @@ impl Microstates {
             .then(|| total.on_cpu as f64 * total.user as f64 / sampled as f64 / on_cpu as f64)
     }
 
+    /// The greatest resident set of any one descendant that ended, bytes; `None` where not known.
+    pub fn peak(&mut self) -> Option<u64> {
+        self.poll();
+        self.total(Whose::Descendants).0.map(|total| total.peak)
+    }
+
     /// Records the shares. Whoever still runs is not counted. `lock` is the share waiting for locks
     /// of the kernel, where the experiment knows it.
     ///

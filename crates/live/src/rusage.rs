@@ -39,9 +39,15 @@ pub fn children() -> Usage {
     usage(&raw_usage(libc::RUSAGE_CHILDREN))
 }
 
-/// The greatest resident set of any one of those children, bytes.
+/// The greatest resident set of any one of those children, bytes. The kernel counts that of whoever executed a child's
+/// program as the child's.
 pub fn children_peak() -> u64 {
     raw_usage(libc::RUSAGE_CHILDREN).ru_maxrss as u64 * 1024
+}
+
+/// The greatest resident set of the calling process, bytes.
+pub fn process_peak() -> u64 {
+    raw_usage(libc::RUSAGE_SELF).ru_maxrss as u64 * 1024
 }
 
 #[inline]

@@ -14,10 +14,12 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use pagelab_experiment::experiments::Work;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
+use crate::bare;
 use crate::confine::marked;
 use crate::message::{Message, Received, Sender, listen};
 use crate::perform::perform;
@@ -111,6 +113,15 @@ impl Death {
     }
 }
 
+/// Whether the load is forks of the worker's own, of which nothing of the laboratory may be a part, and no other program.
+fn forks_itself(experiment: &Experiment) -> bool {
+    match experiment {
+        Experiment::Forkstorm(forkstorm) => forkstorm.script.is_none(),
+        Experiment::Faultscale(faultscale) => faultscale.work == Work::Fork,
+        _ => false,
+    }
+}
+
 /// Why [`run`] did not end well.
 #[derive(Debug)]
 pub enum RunError {
@@ -152,7 +163,13 @@ struct Worker {
 impl Worker {
     fn start(job: &Job, name: &str) -> std::io::Result<Self> {
         // /proc/self/exe is the running program even after the file was replaced.
-        let mut child = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        if forks_itself(&job.experiment) {
+            let (name, value) = bare::SETTING;
+            let others = std::env::var(name).map(|others| others + ":").unwrap_or_default();
+            command.env(name, others + value);
+        }
+        let mut child = command
             .arg0("pagelab")
             .arg(ARGUMENT)
             .env(marked::VARIABLE, name)

@@ -152,7 +152,7 @@ fn process_of(root: &Root, tid: u64) -> Option<u64> {
 
 /// The path of the cgroup that memory is charged to: version 1's memory hierarchy where there is one,
 /// else version 2's (cgroups(7)).
-fn memory_cgroup(text: &str) -> Option<&str> {
+pub(crate) fn memory_cgroup(text: &str) -> Option<&str> {
     let path = |wanted: fn(&str) -> bool| {
         text.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;

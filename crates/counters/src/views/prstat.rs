@@ -12,6 +12,9 @@
 //! | VCX, ICX | Δvoluntary and Δinvoluntary context switches |
 //! | SCL, SIG | traced: system calls begun, signals delivered |
 //!
+//! What schedstat and the switches of a process's threads say, the kernel's task statistics say of the whole process in
+//! one answer ([`Account`]): where they can be asked, no thread's file is read.
+//!
 //! What is traced is counted only while somebody does ([`Traced`]); a dash else.
 //!
 //! Shares are of the interval, or of the time since the task's birth where that is shorter; a process's are of
@@ -22,6 +25,7 @@
 //! DFL and, where traced, in TFL. Waiting for the swap-in of a page that was not in the working set is in
 //! [`Row::block_io`] alone.
 
+mod describe;
 mod ended;
 mod lines;
 
@@ -29,6 +33,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+pub use describe::describe;
 pub use ended::{Ended, Exit, ended};
 pub use lines::{microstate_heading, size, summary_heading};
 
@@ -45,6 +50,29 @@ pub fn selection() -> Selection {
         "stat:0:all:forks",
         "system:0:clock:uptime",
     ])
+}
+
+/// What to read for the rows of processes where the kernel accounts each as a whole ([`Moment::accounts`]): a file for a
+/// process. What else a row shows is read of those that are shown ([`describe`]).
+pub fn processes() -> Selection {
+    super::constant(&[PROCESSES, "stat:0:all:forks", "system:0:clock:uptime"])
+}
+
+/// The counters of processes that [`processes`] reads.
+pub(crate) const PROCESSES: &str =
+    "process:::/^(state|threads|rss|virtual_size|utime|stime|start|minor_faults|major_faults)$/";
+
+/// What a process did since it started, all its threads together, as the kernel accounts it. Times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// On a CPU, of threads that ended too.
+    pub run_time: u64,
+    /// Runnable, without a CPU, of threads that ended too.
+    pub run_delay: u64,
+    /// Voluntary context switches of the threads there are.
+    pub voluntary: u64,
+    /// Involuntary ones.
+    pub involuntary: u64,
 }
 
 /// How long a task was delayed since it started, in nanoseconds: the kernel's delay accounting.
@@ -94,6 +122,8 @@ pub struct Moment {
     pub counters: Snapshot,
     /// The delays by process or thread number.
     pub delays: HashMap<u64, Delays>,
+    /// What each process did, by its number; None where its threads' counters tell.
+    pub accounts: Option<HashMap<u64, Account>>,
     /// What was traced of each thread; None where nothing was.
     pub traced: Option<HashMap<u64, Traced>>,
     /// The tasks that ended since the moment before; None where the kernel does not tell.
@@ -196,7 +226,10 @@ fn process_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
     now.counters
         .groups("process")
         .filter_map(|(pid, name, group)| {
-            let sum = sums.get(&pid)?;
+            let sum = match &now.accounts {
+                Some(accounts) => &accounted(accounts.get(&pid)?, before, now, group, seconds),
+                None => sums.get(&pid)?,
+            };
             let mut row = row_of(sum, delays(before, now, pid));
             let lived = lived(before, now, "process", group, seconds);
             let rate = |statistic| growth(before, "process", group, statistic) / lived;
@@ -205,7 +238,7 @@ fn process_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
             row.command = name.to_string();
             row.minor_faults = rate("minor_faults");
             row.major_faults = rate("major_faults");
-            describe(&mut row, group);
+            of_process(&mut row, group);
             Some(row)
         })
         .collect()
@@ -230,7 +263,7 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
             row.minor_faults = rate("minor_faults");
             row.major_faults = rate("major_faults");
             if let Some(process) = processes.get(&pid) {
-                describe(&mut row, process);
+                of_process(&mut row, process);
             }
             row.threads = 1;
             Some(row)
@@ -279,15 +312,47 @@ fn traced(before: &Moment, now: &Moment, group: &[Sample]) -> Option<Traced> {
     })
 }
 
+/// The growth of a task's times in user mode and in the kernel.
+fn modes(before: &Moment, module: &str, group: &[Sample]) -> (f64, f64) {
+    let grown = |statistic| growth(before, module, group, statistic);
+    let times = (grown("utime"), grown("stime"));
+    if times.0 + times.1 > 0.0 {
+        return times;
+    }
+    // Too short for a tick: the whole life tells the mode.
+    (of_group(group, "utime").unwrap_or(0.0), of_group(group, "stime").unwrap_or(0.0))
+}
+
+/// The share of user mode in both times.
+fn share((user, system): (f64, f64)) -> f64 {
+    if user + system > 0.0 { user / (user + system) } else { 0.0 }
+}
+
+/// A process as the kernel accounts it.
+fn accounted(end: &Account, before: &Moment, now: &Moment, group: &[Sample], seconds: f64) -> Sums {
+    let known = earlier(before, "process", group)
+        .and_then(|known| before.accounts.as_ref()?.get(&known.first()?.instance));
+    let start = known.copied().unwrap_or_default();
+    let grown = |end: u64, start: u64| end.saturating_sub(start) as f64;
+    let threads = of_group(group, "threads").unwrap_or(1.0);
+    let (run, share) = (grown(end.run_time, start.run_time), share(modes(before, "process", group)));
+    Sums {
+        threads: threads as u64,
+        lived: threads * lived(before, now, "process", group, seconds) * 1e9,
+        user: run * share,
+        system: run * (1.0 - share),
+        delay: grown(end.run_delay, start.run_delay),
+        voluntary: grown(end.voluntary, start.voluntary),
+        involuntary: grown(end.involuntary, start.involuntary),
+        traced: None,
+    }
+}
+
 fn add(sum: &mut Sums, before: &Moment, now: &Moment, group: &[Sample], seconds: f64) {
     let grown = |statistic| growth(before, "thread", group, statistic);
-    let (mut user, mut system) = (grown("utime"), grown("stime"));
-    if user + system == 0.0 {
-        // Too short for a tick: the whole life tells the mode.
-        (user, system) = (of_group(group, "utime").unwrap_or(0.0), of_group(group, "stime").unwrap_or(0.0));
-    }
+    let (user, system) = modes(before, "thread", group);
     let run = if of_group(group, "run_time").is_some() { grown("run_time") } else { user + system };
-    let share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
+    let share = share((user, system));
     sum.threads += 1;
     sum.lived += lived(before, now, "thread", group, seconds) * 1e9;
     sum.user += run * share;
@@ -338,7 +403,7 @@ fn row_of(sum: &Sums, delays: Option<(f64, f64)>) -> Row {
     }
 }
 
-fn describe(row: &mut Row, process: &[Sample]) {
+fn of_process(row: &mut Row, process: &[Sample]) {
     row.state = text_of_group(process, "state").unwrap_or_default().to_owned();
     row.uid = of_group(process, "uid").map(|v| v as u64);
     row.cgroup = text_of_group(process, "cgroup").map(str::to_owned);
@@ -422,6 +487,26 @@ mod tests {
     }
 
     #[test]
+    fn a_process_accounted_as_a_whole_has_the_row_that_its_threads_give() {
+        let (mut before, mut now) = (moment(0, [0, 100 * MS], 0), moment(1, [400 * MS, 100 * MS], 1000 * MS));
+        let wanted = rows(&before, &now, false);
+        for (moment, run) in [(&mut before, 100 * MS), (&mut now, 500 * MS)] {
+            let mut samples = moment.counters.module("process").to_vec();
+            samples.extend(task("process", 7, &[("utime", run / 4), ("stime", run / 4 * 3)]));
+            moment.counters = Snapshot::new(moment.counters.at_ns, samples);
+            let account = Account { run_time: run, run_delay: run / 2, ..Account::default() };
+            moment.accounts = Some([(7, account)].into());
+        }
+        assert_eq!(rows(&before, &now, false), wanted);
+        // A thread of it that ended is in its row; a process that ended is not.
+        let exit = |task, process, cpu| Exit { task, process: Some(process), cpu, ..Exit::default() };
+        now.exits = Some(vec![exit(9, 7, 50 * MS), exit(20, 20, 3 * MS), exit(21, 20, 4 * MS)]);
+        assert_eq!(ended(&before, &now).unwrap().cpu, Some(7e6));
+        now.exits = Some(vec![exit(8, 7, 50 * MS), exit(7, 7, 60 * MS)]);
+        assert_eq!(ended(&before, &now).unwrap().cpu, Some(10e6), "less the 100 ms before");
+    }
+
+    #[test]
     fn a_task_without_accounting_has_a_dash() {
         let (mut before, mut now) = (moment(0, [0, 0], 0), moment(1, [0, 100 * MS], 0));
         before.delays.clear();
@@ -453,7 +538,7 @@ mod tests {
     #[test]
     fn what_ended_within_the_interval_is_summed_up() {
         let (before, mut now) = (moment(0, [100 * MS, 0], 0), moment(1, [100 * MS, 0], 0));
-        let exit = |task, command: &str, cpu| Exit { task, command: command.into(), cpu, delays: None };
+        let exit = |task, command: &str, cpu| Exit { task, command: command.into(), cpu, ..Exit::default() };
         assert_eq!(ended(&before, &now), None, "nobody counts forks here");
         now.exits = Some(vec![exit(7, "db", 150 * MS), exit(20, "sh", 3 * MS), exit(21, "sh", 4 * MS)]);
         let found = ended(&before, &now).unwrap();

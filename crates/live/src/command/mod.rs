@@ -64,7 +64,7 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
     place.join()?;
     harness.watch_tasks();
     harness.begin();
-    let used = rusage::children();
+    let (used, own_peak) = (rusage::children(), rusage::process_peak());
     let mut program = Program::start(&command.program).map_err(failed(&format!("starting {name}")))?;
     let watched = {
         let _background = Background::enter();
@@ -74,7 +74,9 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
     let mut measured = harness.finish();
     measured.record(recorder)?;
     let peak = |of: fn(&Look) -> Option<f64>| watched.looks.iter().filter_map(of).reduce(f64::max);
-    let sampled = peak(|l| Some(l.memory.resident)).unwrap_or(0.0);
+    let sampled = peak(|l| Some(l.memory.resident));
+    // Of one process exactly: as it was when it ended, else, where it is above this process's own.
+    let of_one = measured.peak().or_else(|| Some(rusage::children_peak()).filter(|&peak| peak > own_peak));
     let figures = [
         (name::TIME_ELAPSED, Some(watched.elapsed.as_nanos() as f64)),
         (name::TIME_USER, Some(used.user as f64)),
@@ -85,7 +87,7 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
         (name::REFAULTS, measured.refaults("workingset_refault")),
         (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
         (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
-        (name::MEMORY_PEAK, Some(sampled.max(rusage::children_peak() as f64))),
+        (name::MEMORY_PEAK, of_one.map(|peak| peak as f64).into_iter().chain(sampled).reduce(f64::max)),
         (name::MEMORY_CHARGED_PEAK, place.group().and_then(charged_peak).or_else(|| peak(|l| l.charged))),
         (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
         (name::LOOKS_CPU, Some(watched.cost.as_nanos() as f64)),

@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::experiments::{Faultscale, Workers};
+use pagelab_experiment::experiments::{Faultscale, Work, Workers};
 use pagelab_experiment::{Failure, FailureKind, Recorder};
 
 use super::work::Worker;
 use super::{OPERATION, Point};
+use crate::bare;
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Barrier, Family};
 use crate::observe::failed;
@@ -139,6 +140,10 @@ fn host(
         barrier[COMMON + index * EACH + 1].store(Monotonic.now(), Relaxed);
         true
     };
+    if faultscale.work == Work::Fork && bare::keep_all_from_children().is_err() {
+        refused();
+        return 2;
+    }
     // The threads' stacks and the preparation are not counted: their faults are few beside the work's.
     let before = (rusage::process(), rusage::children());
     let well = if threads == 1 {

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use pagelab_experiment::experiments::Work;
 
+use crate::bare;
 use crate::clock::{Clock, Monotonic};
 use crate::region::{HugePages, Region, page_size};
 use crate::samples::Own;
@@ -21,7 +22,7 @@ pub(super) enum Worker<'a> {
     /// Maps a page and unmaps it, untouched.
     Map,
     /// Forks a child that exits at once, with so many pages of page table to copy.
-    Fork { _populated: Region },
+    Fork(Region),
 }
 
 impl<'a> Worker<'a> {
@@ -35,7 +36,7 @@ impl<'a> Worker<'a> {
                 let region = Region::anonymous(pages).ok()?;
                 let _ = region.advise(HugePages::Forbidden);
                 region.populate(|_, _| {});
-                Some(Self::Fork { _populated: region })
+                Some(Self::Fork(region))
             }
             Work::Build => None,
         }
@@ -63,22 +64,13 @@ impl<'a> Worker<'a> {
                 }
                 Some(SAMPLE as u64)
             }
-            Self::Fork { .. } => {
+            Self::Fork(region) => {
                 let before = (phase == 0).then(|| Monotonic.now());
-                // SAFETY: the child makes no call but _exit, which is safe in a child of a threaded
-                // process too.
-                let child = unsafe { libc::fork() };
-                match child {
-                    -1 => None,
-                    // SAFETY: likewise.
-                    0 => unsafe { libc::_exit(0) },
-                    child => {
-                        // SAFETY: no status is wanted; the child is ours.
-                        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-                        before.into_iter().for_each(|before| times.keep(Monotonic.now() - before));
-                        Some(1)
-                    }
-                }
+                let child = bare::fork(bare::Child { region, touch: 0, execute: None }).ok()?;
+                // SAFETY: no status is wanted; the child is ours.
+                unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+                before.into_iter().for_each(|before| times.keep(Monotonic.now() - before));
+                Some(1)
             }
         }
     }

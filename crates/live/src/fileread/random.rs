@@ -5,6 +5,9 @@
 //! random. The processor time is the thread's own, exact; a read through a mapping copies the bytes as
 //! pread(2) does. Without `--rate` the reads follow each other and a latency is a read's own; with it
 //! each is due at its time and its latency counts from there, however late it was begun.
+//!
+//! Reading the clock for a latency takes as long as a tenth of a cached read. So without `--rate` the latencies are those
+//! of every second block of reads, and the processor time is that of the blocks between, in which no clock is read.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -31,6 +34,9 @@ use crate::rusage::{self, Usage};
 /// Not in every libc: the read must not wait.
 const RWF_NOWAIT: libc::c_int = 8;
 
+/// Reads in a block, and between two looks at whether to go on.
+const BLOCK: u64 = 64;
+
 const COLUMNS: &[(&str, Unit)] = &[
     ("size", Unit::Bytes),
     ("reads", Unit::Count),
@@ -55,7 +61,8 @@ const COLUMNS: &[(&str, Unit)] = &[
 struct Seen {
     reads: u64,
     elapsed: u64,
-    cpu: u64,
+    /// Processor time of a read.
+    cpu: f64,
     used: Usage,
     calls: u64,
     /// Reads that RWF_NOWAIT found in the cache.
@@ -97,7 +104,7 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
                 )?;
                 continue;
             };
-            headline.add(fileread, name, access, seen.cpu as f64 / seen.reads as f64);
+            headline.add(fileread, name, access, seen.cpu);
             sums += seen.used;
             row(&mut sheet, &format!("{name} {access}"), size, &seen);
         }
@@ -126,7 +133,7 @@ fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &Seen) {
         [
             Some(size as f64),
             Some(reads),
-            Some(seen.cpu as f64 / reads),
+            Some(seen.cpu),
             Some(seen.elapsed as f64 / reads),
             seen.latency.quantile(0.5).map(|v| v as f64),
             seen.latency.quantile(0.99).map(|v| v as f64),
@@ -176,10 +183,12 @@ impl Case<'_> {
         let interval = self.fileread.rate.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
         let (used, cpu, begun) = (rusage::thread_up_to_date(), rusage::thread_time(), Monotonic.now());
         let (mut reads, mut calls, mut hits) = (0, 0, 0);
+        let mut untimed = Untimed::default();
         while reads < self.fileread.reads.max(1) {
             let due = match interval {
-                None => Monotonic.now(),
-                Some(interval) => wait(begun + (reads as f64 * interval) as u64),
+                None if reads / BLOCK % 2 == 1 => None,
+                None => Some(Monotonic.now()),
+                Some(interval) => Some(wait(begun + (reads as f64 * interval) as u64)),
             };
             let at = rng.below(places) * self.read;
             match self.once(at, &mut buffer, region.as_ref()) {
@@ -194,9 +203,10 @@ impl Case<'_> {
                 }
                 Err(error) => return Err(failed("reading the file")(error)),
             }
-            latency.record(Monotonic.now() - due);
+            due.into_iter().for_each(|due| latency.record(Monotonic.now() - due));
             reads += 1;
-            if reads % 64 == 0 {
+            if reads % BLOCK == 0 {
+                untimed.border(interval.is_none() && reads / BLOCK % 2 == 1);
                 if Instant::now() > deadline {
                     break;
                 }
@@ -207,6 +217,7 @@ impl Case<'_> {
         }
         let elapsed = Monotonic.now() - begun;
         let (cpu, used) = (rusage::thread_time() - cpu, rusage::thread_up_to_date() - used);
+        let cpu = untimed.each().unwrap_or(cpu as f64 / reads as f64);
         Ok(Some(Seen {
             reads,
             elapsed,
@@ -281,6 +292,30 @@ impl Case<'_> {
                 Ok(Once { calls: 1, hit: false })
             }
         }
+    }
+}
+
+/// Processor time of whole blocks in which no latency is taken.
+#[derive(Default)]
+struct Untimed {
+    begun: Option<u64>,
+    cpu: u64,
+    blocks: u64,
+}
+
+impl Untimed {
+    /// Between two blocks, the next of which is untimed or not.
+    fn border(&mut self, next: bool) {
+        if let Some(begun) = self.begun.take() {
+            self.cpu += rusage::thread_time() - begun;
+            self.blocks += 1;
+        }
+        self.begun = next.then(rusage::thread_time);
+    }
+
+    /// Of one read; `None` without such a block.
+    fn each(&self) -> Option<f64> {
+        (self.blocks > 0).then(|| self.cpu as f64 / (self.blocks * BLOCK) as f64)
     }
 }
 

@@ -11,8 +11,8 @@ use pagelab_experiment::build::Distribution;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::{Failure, Recorder};
 
-use super::bare::{self, Arguments};
 use super::{LOOK, NOTHING};
+use crate::bare::{self, Arguments};
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Barrier, Family};
 use crate::lifetime::die_with_parent;
@@ -137,6 +137,7 @@ fn copy(
     index: usize,
 ) -> i32 {
     let cell = |n: usize| &barrier[COMMON + index * EACH + n];
+    let Ok(left) = bare::keep_all_from_children() else { return 2 };
     let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return 2 };
     let _ = region.advise(HugePages::Forbidden);
     region.populate(|_, _| {});
@@ -148,7 +149,6 @@ fn copy(
         touch: forkstorm.touch.min(forkstorm.pages) as usize,
         execute: (forkstorm.child == Child::Exec).then_some(&arguments),
     };
-    let Ok(left) = bare::keep_the_rest_from_children(&region) else { return 2 };
     if let Some(pages) = bare::residual(&left) {
         cell(RESIDUAL).store(pages + 1, Relaxed);
     }

@@ -11,7 +11,7 @@ mod switch;
 
 use std::io;
 
-use pagelab_counters::views::prstat::{Delays, Exit};
+use pagelab_counters::views::prstat::{Account, Delays, Exit};
 
 pub(crate) use stats::Stats;
 pub use switch::{Accounting, SWITCH};
@@ -75,7 +75,21 @@ impl Taskstats {
 
     /// A process's delays, its ended threads' included; None when it has ended or is not accounted.
     pub fn process(&mut self, pid: u64) -> Option<Delays> {
-        self.ask(CMD_ATTR_TGID, TYPE_AGGR_TGID, u32::try_from(pid).ok()?)?.delays()
+        self.whole(pid)?.1
+    }
+
+    /// What a process did, the processor time of its ended threads included, and its delays where they are accounted;
+    /// None when it has ended.
+    pub fn whole(&mut self, pid: u64) -> Option<(Account, Option<Delays>)> {
+        let stats = self.ask(CMD_ATTR_TGID, TYPE_AGGR_TGID, u32::try_from(pid).ok()?)?;
+        let [voluntary, involuntary] = stats.switches;
+        let account = Account { run_time: stats.on_cpu, run_delay: stats.runnable, voluntary, involuntary };
+        Some((account, stats.delays()))
+    }
+
+    /// Whether the kernel says of which process a thread that ends was.
+    pub fn names_processes(&mut self) -> bool {
+        self.task(std::process::id()).is_some_and(|own| own.process.is_some())
     }
 
     /// A thread's delays; None as [`Taskstats::process`].
@@ -126,6 +140,7 @@ impl Exits {
         self.drain(&mut ended);
         let exit = |stats: &Stats| Exit {
             task: u64::from(stats.pid),
+            process: stats.process.map(u64::from),
             command: stats.name(),
             cpu: stats.on_cpu,
             // A delay from before the switch was set is counted from the boot of the machine.
@@ -170,6 +185,11 @@ mod tests {
                 assert_eq!(taskstats.process(u64::from(u32::MAX)), None, "there is no such process");
                 let own = taskstats.task(std::process::id()).unwrap();
                 assert_eq!(own.pid, std::process::id());
+                if taskstats.names_processes() {
+                    assert_eq!(own.process, Some(std::process::id()));
+                }
+                let (account, _) = taskstats.whole(u64::from(std::process::id())).unwrap();
+                assert!(account.run_time > 0 && account.voluntary + account.involuntary > 0, "{account:?}");
             }
             Err(error) => assert!(!error.to_string().is_empty()),
         }

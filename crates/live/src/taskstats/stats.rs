@@ -10,6 +10,12 @@ use pagelab_counters::views::prstat::Delays;
 pub(crate) struct Stats {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
+    /// The process that it is a thread of; `None` before Linux 5.19.
+    pub(crate) process: Option<u32>,
+    /// Voluntary and involuntary context switches.
+    pub(crate) switches: [u64; 2],
+    /// Most resident memory of its process, bytes; of a sum the greatest of one.
+    pub(crate) peak: u64,
     /// Its command's name, behind it zeroes.
     pub(crate) command: [u8; 16],
     /// Wall time since it started.
@@ -68,6 +74,9 @@ impl Stats {
             command: bytes.get(80 + after..)?.first_chunk().copied()?,
             pid: word32(128 + after)?,
             parent: word32(132 + after)?,
+            process: (version >= 12).then(|| word32(compaction_at + 16 + extremes)).flatten(),
+            peak: word64(200 + after)?.saturating_mul(1024),
+            switches: [word64(272 + after)?, word64(280 + after)?],
             elapsed: word64(144 + after)?.saturating_mul(1000),
             user: word64(152 + after)?.saturating_mul(1000),
             system: word64(160 + after)?.saturating_mul(1000),
@@ -112,6 +121,9 @@ impl Stats {
         Self {
             pid: self.pid,
             parent: self.parent,
+            process: self.process,
+            peak: self.peak,
+            switches: [0, 1].map(|kind| less(self.switches[kind], before.switches[kind])),
             command: self.command,
             elapsed: less(self.elapsed, before.elapsed),
             user: less(self.user, before.user),
@@ -135,6 +147,9 @@ impl Stats {
         Self {
             pid: 0,
             parent: 0,
+            process: None,
+            peak: self.peak.max(other.peak),
+            switches: [0, 1].map(|kind| self.switches[kind] + other.switches[kind]),
             command: [0; 16],
             elapsed: self.elapsed + other.elapsed,
             user: self.user + other.user,
@@ -160,7 +175,7 @@ mod tests {
 
     /// offsetof() of the version 13 header: cpu_delay_total 24, blkio 40, swapin 56,
     /// cpu_run_virtual_total 72, ac_comm 80, ac_pid 128, ac_ppid 132, ac_etime 144, ac_utime 152, ac_stime 160,
-    /// freepages_delay_total 320, thrashing 336, compact 360, wpcopy_count 400.
+    /// hiwater_rss 200, nvcsw 272, nivcsw 280, ac_tgid 368, freepages_delay_total 320, thrashing 336, compact 360, wpcopy_count 400.
     #[test]
     fn offsets_are_the_headers() {
         let mut bytes = vec![0_u8; 416];
@@ -173,6 +188,9 @@ mod tests {
             (144, 5),
             (152, 6),
             (160, 7),
+            (200, 13),
+            (272, 14),
+            (280, 15),
             (320, 8),
             (336, 9),
             (360, 10),
@@ -183,13 +201,15 @@ mod tests {
         }
         bytes[128..132].copy_from_slice(&11_u32.to_ne_bytes());
         bytes[132..136].copy_from_slice(&12_u32.to_ne_bytes());
+        bytes[368..372].copy_from_slice(&10_u32.to_ne_bytes());
         bytes[80..85].copy_from_slice(b"sleep");
         let stats = Stats::parse(&bytes).unwrap();
         assert_eq!(stats.name(), "sleep");
         assert_eq!((stats.runnable, stats.block_io, stats.swap_in, stats.on_cpu), (1, 2, 3, 4));
         assert_eq!((stats.elapsed, stats.user, stats.system), (5000, 6000, 7000));
         assert_eq!((stats.reclaim, stats.thrashing, stats.compaction), (8, Some(9), Some(10)));
-        assert_eq!((stats.pid, stats.parent), (11, 12));
+        assert_eq!((stats.pid, stats.parent, stats.process), (11, 12, Some(10)));
+        assert_eq!((stats.peak, stats.switches), (13 << 10, [14, 15]));
         let delays = stats.delays().unwrap();
         assert_eq!((delays.block_io, delays.copy), (2, Some(20)));
         assert_eq!(Stats::parse(&[0; 416]).unwrap().delays(), None, "no event counted: not accounted");

@@ -12,6 +12,7 @@ pub fn tests() -> Vec<Test> {
     tests! {
         command_is_watched;
         command_under_a_limit_swaps: LIMITS;
+        command_has_nothing_of_the_worker_in_its_peak;
         command_failing_is_said;
         command_has_the_working_set_of_all_its_processes;
         command_killed_inside_its_limit: LIMITS;
@@ -65,6 +66,16 @@ fn command_under_a_limit_swaps() {
     assert!(figure(&seen, "memory.charged.peak") <= f64::from(16 << 20));
     assert!(figure(&seen, "faults.major") > 10.0);
     assert!(column(&seen, "command", "memory.swapped").iter().any(|&bytes| bytes > 0.0));
+}
+
+/// The kernel counts the resident set of whoever executes a program as the program's.
+fn command_has_nothing_of_the_worker_in_its_peak() {
+    let small = Experiment::Command(Command::new(vec!["true".into()]));
+    let seen = perform(small, &Setting::default()).unwrap();
+    // Without the kernel's task statistics it is not known.
+    if let Some(peak) = seen.metric("memory.peak") {
+        assert!((2e5..4e6).contains(&peak), "{peak} bytes of true(1)");
+    }
 }
 
 fn command_failing_is_said() {

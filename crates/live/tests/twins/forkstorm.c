@@ -1,76 +1,54 @@
-/* The storm of `forkstorm`, without anything of pagelab's: forkstorm PAGES TOUCH FORKS prints the mean nanoseconds of a
-   fork, those from fork's return to the child's end, and the minor faults and processor time (ns) of a fork. */
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+/* The storm of `forkstorm` from a program that has nothing else mapped: forkstorm PAGES TOUCH FORKS prints the mean
+   nanoseconds of a fork, those from fork's return to the child's end, and the minor faults and processor time (ns) of a
+   fork. */
+#include "bare.h"
 
-static long now(void)
+static void used(int who, long *faults, long *cpu)
 {
+	struct rusage u;
+	/* Brings the running task's own times up to date: clock 3 is that of the thread. */
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000L + t.tv_nsec;
+	call(__NR_clock_gettime, 3, (long)&t, 0, 0, 0, 0);
+	call(__NR_getrusage, who, (long)&u, 0, 0, 0, 0);
+	*faults += u.ru_minflt;
+	*cpu += (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000L + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000L;
 }
 
-static struct rusage own, children;
-
-static void account(void)
+__attribute__((used)) void run(long *stack)
 {
-	getrusage(RUSAGE_SELF, &own);
-	getrusage(RUSAGE_CHILDREN, &children);
-}
-
-static long faults(void)
-{
-	return own.ru_minflt + children.ru_minflt;
-}
-
-static double nanoseconds(struct timeval t)
-{
-	return t.tv_sec * 1e9 + t.tv_usec * 1e3;
-}
-
-static double processor(void)
-{
-	return nanoseconds(own.ru_utime) + nanoseconds(own.ru_stime) + nanoseconds(children.ru_utime) +
-	       nanoseconds(children.ru_stime);
-}
-
-int main(int argc, char **argv)
-{
-	if (argc != 4)
-		return 2;
-	long pages = atol(argv[1]), touch = atol(argv[2]), forks = atol(argv[3]), page = sysconf(_SC_PAGESIZE);
-	volatile char *region = mmap(0, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (region == MAP_FAILED)
-		return 2;
-	madvise((void *)region, pages * page, MADV_NOHUGEPAGE);
+	if (stack[0] != 4)
+		end(2);
+	char **argv = (char **)(stack + 1);
+	long pages = number(argv[1]), touch = number(argv[2]), forks = number(argv[3]);
+	volatile char *region = (char *)call(__NR_mmap, 0, pages * PAGE, PROT_RW, PRIVATE_ANONYMOUS, -1, 0);
+	if ((long)region < 0 && (long)region > -4096)
+		end(2);
+	call(__NR_madvise, (long)region, pages * PAGE, NO_HUGE_PAGE, 0, 0, 0);
 	for (long i = 0; i < pages; i++)
-		region[i * page] = 1;
-	account();
-	long fork_time = 0, exit_time = 0, faults_before = faults();
-	double processor_before = processor();
+		region[i * PAGE] = 1;
+	long faults_before = 0, cpu_before = 0, faults = 0, cpu = 0, fork_time = 0, exit_time = 0;
+	used(RUSAGE_SELF, &faults_before, &cpu_before);
+	used(RUSAGE_CHILDREN, &faults_before, &cpu_before);
 	for (long n = 0; n < forks; n++) {
-		long start = now();
-		pid_t child = fork();
+		long start = now(), child = call(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0);
 		if (child == 0) {
-			for (long i = 0; i < touch; i++)
-				region[i * page] = 1;
-			_exit(0);
+			volatile char *at = region;
+			for (long i = 0; i < touch; i++, at += PAGE)
+				*at = 1;
+			end(0);
 		}
 		long forked = now();
-		int status;
-		if (child < 0 || waitpid(child, &status, 0) != child || status)
-			return 1;
+		int status = 1;
+		if (child < 0 || call(__NR_wait4, child, (long)&status, 0, 0, 0, 0) != child || status)
+			end(1);
 		fork_time += forked - start;
 		exit_time += now() - forked;
 	}
-	account();
-	printf("%f %f %f %f\n", (double)fork_time / forks, (double)exit_time / forks,
-	       (double)(faults() - faults_before) / forks, (processor() - processor_before) / forks);
-	return 0;
+	used(RUSAGE_SELF, &faults, &cpu);
+	used(RUSAGE_CHILDREN, &faults, &cpu);
+	say(fork_time * 1000 / forks, ' ');
+	say(exit_time * 1000 / forks, ' ');
+	say((faults - faults_before) * 1000 / forks, ' ');
+	say((cpu - cpu_before) * 1000 / forks, '\n');
+	end(0);
 }

@@ -1,22 +1,27 @@
-/* Touches so many written pages again and again: toucher PAGES ALL [REST]: of ALL resident pages the first PAGES, with
-   REST microseconds of sleep after each turn. Prints its number when ready; until killed. */
-#include "twin.h"
+/* Touches so many written pages again and again and nothing else: toucher PAGES ALL [REST]: of ALL resident pages the
+   first PAGES, with REST microseconds of sleep after each turn. Prints its number, and how many pages it touches with its
+   own (one of code, one of stack) when ready; until killed. */
+#include "bare.h"
 
-int main(int argc, char **argv)
+__attribute__((used)) void run(long *stack)
 {
-	long pages = atol(argv[1]), all = atol(argv[2]), rest = argc > 3 ? atol(argv[3]) : 0, page = sysconf(_SC_PAGESIZE);
-	volatile char *m = mmap(0, all * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	madvise((void *)m, all * page, MADV_NOHUGEPAGE);
+	if (stack[0] < 3)
+		end(2);
+	char **argv = (char **)(stack + 1);
+	long pages = number(argv[1]), all = number(argv[2]), rest = stack[0] > 3 ? number(argv[3]) : 0;
+	volatile char *m = (char *)call(__NR_mmap, 0, all * PAGE, PROT_RW, PRIVATE_ANONYMOUS, -1, 0);
+	if ((long)m < 0 && (long)m > -4096)
+		end(2);
+	call(__NR_madvise, (long)m, all * PAGE, NO_HUGE_PAGE, 0, 0, 0);
 	for (long i = 0; i < all; i++)
-		m[i * page] = 1;
-	volatile unsigned long *turns = mmap(0, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	printf("%d\n", getpid());
-	fflush(stdout);
+		m[i * PAGE] = 1;
+	say(call(__NR_getpid, 0, 0, 0, 0, 0, 0) * 1000, ' ');
+	say((pages + 2) * 1000, '\n');
+	volatile struct timespec pause = { rest / 1000000, rest % 1000000 * 1000 };
 	for (;;) {
 		for (long i = 0; i < pages; i++)
-			(void)m[i * page];
-		++*turns;
+			(void)m[i * PAGE];
 		if (rest)
-			usleep(rest);
+			call(__NR_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
 	}
 }

@@ -77,10 +77,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let interrupt = if arguments.enable_accounting { Some(Interrupt::listen()?) } else { None };
     let _accounting = accounting(arguments.enable_accounting)?;
     let selection = prstat::selection();
-    let mut watcher = if arguments.machine.is_live() {
-        Watcher::live(selection, arguments.threads)
-    } else {
-        Watcher::recorded(arguments.machine.tree(), selection)
+    let mut watcher = match (arguments.machine.is_live(), arguments.threads || arguments.trace) {
+        (true, false) => Watcher::processes(selection, prstat::processes()),
+        (true, true) => Watcher::live(selection, arguments.threads),
+        (false, _) => Watcher::recorded(arguments.machine.tree(), selection),
     };
     if arguments.trace {
         watcher.trace()?;
@@ -111,6 +111,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             rows.sort_by(|a, b| used(b).total_cmp(&used(a)));
         }
         rows.truncate(arguments.rows);
+        watcher.describe(&mut rows);
         print(arguments, &rows, ended.as_ref(), &users, context)?;
         before = now;
         if !ticker.more() {

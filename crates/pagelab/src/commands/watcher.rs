@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result};
-use pagelab_counters::views::prstat::Moment;
+use pagelab_counters::views::prstat::{self, Moment, Row};
 use pagelab_counters::{Selection, Tree};
 use pagelab_live::bpf::TraceError;
 use pagelab_live::bpf::tasks::Tasks;
@@ -23,6 +23,8 @@ pub struct Watcher {
     selection: Selection,
     taskstats: Result<Taskstats, String>,
     threads: bool,
+    /// Whether the kernel is asked for each process as a whole.
+    whole: bool,
     tracing: Option<Tasks>,
     exits: Option<Exits>,
 }
@@ -31,13 +33,28 @@ impl Watcher {
     /// Watches the running machine: processes, or threads where their delays are wanted apart.
     pub fn live(selection: Selection, threads: bool) -> Self {
         let taskstats = Taskstats::open().map_err(|e| e.to_string());
-        Self { tree: Tree::live(), selection, taskstats, threads, tracing: None, exits: Exits::listen().ok() }
+        let exits = Exits::listen().ok();
+        Self { tree: Tree::live(), selection, taskstats, threads, whole: false, tracing: None, exits }
+    }
+
+    /// Watches the processes of the running machine, each as a whole where the kernel accounts it, with a third of the
+    /// files: `fewer` is read in place of `selection`, and rows are to be described ([`Watcher::describe`]).
+    pub fn processes(selection: Selection, fewer: Selection) -> Self {
+        let mut watcher = Self::live(selection, false);
+        if let Ok(taskstats) = &mut watcher.taskstats
+            && watcher.exits.is_some()
+            && taskstats.names_processes()
+        {
+            watcher.selection = fewer;
+            watcher.whole = true;
+        }
+        watcher
     }
 
     /// A recorded machine, which has no delays.
     pub fn recorded(tree: Tree, selection: Selection) -> Self {
         let taskstats = Err("a recorded machine has no delay accounting".to_owned());
-        Self { tree, selection, taskstats, threads: false, tracing: None, exits: None }
+        Self { tree, selection, taskstats, threads: false, whole: false, tracing: None, exits: None }
     }
 
     /// Counts from now on what only tracepoints tell.
@@ -64,13 +81,27 @@ impl Watcher {
         }
     }
 
+    /// Reads of rows that are shown what they do not have yet.
+    pub fn describe(&self, rows: &mut [Row]) {
+        if self.whole {
+            prstat::describe(self.tree.root(), rows);
+        }
+    }
+
     /// The tasks now.
     pub fn look(&mut self) -> Moment {
         // Before the rows are read: who ends in between is heard of the next time.
         let exits = self.exits.as_mut().map(Exits::take);
         let counters = self.tree.read(&self.selection);
         let mut delays = HashMap::new();
-        if let Ok(taskstats) = &mut self.taskstats {
+        let mut accounts = self.whole.then(HashMap::new);
+        if let (Ok(taskstats), Some(accounts)) = (&mut self.taskstats, &mut accounts) {
+            for (process, _, _) in counters.groups("process") {
+                let Some((account, found)) = taskstats.whole(process) else { continue };
+                accounts.insert(process, account);
+                delays.extend(found.map(|d| (process, d)));
+            }
+        } else if let Ok(taskstats) = &mut self.taskstats {
             let module = if self.threads { "thread" } else { "process" };
             for (task, _, _) in counters.groups(module) {
                 let found = if self.threads { taskstats.thread(task) } else { taskstats.process(task) };
@@ -80,6 +111,6 @@ impl Watcher {
         let traced = self.tracing.as_ref().map(|tasks| {
             counters.groups("thread").map(|(thread, _, _)| (thread, tasks.thread(thread))).collect()
         });
-        Moment { counters, delays, traced, exits }
+        Moment { counters, delays, accounts, traced, exits }
     }
 }

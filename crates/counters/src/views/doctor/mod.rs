@@ -25,23 +25,34 @@ use shortage::{Evidence, Scope};
 
 /// What to read for the doctor: everything here twice, and after the second time [`share_selection`].
 pub fn selection() -> Selection {
-    super::constant(&[
-        "vmstat",
-        "pressure",
-        "meminfo",
-        "zoneinfo:::/^(free|min|low|high|managed|present)$/",
-        "cgroup:::/^(current|max|max_failures|max_events|anon|rss|oom_kill|memory_some_total)$/",
-        "cgroup:::/^(file|cache|shmem|file_mapped|mapped_file|slab|kernel)$/",
-        "cgroup:::workingset_refault*",
-        "settings",
-        "stat",
-        "swaps",
-        "system",
+    let tasks = [
         "process:::/^(state|threads|rss|swap|virtual_size|uid|cgroup|start|utime|stime|minor_faults|major_faults)$/",
         "thread:::/^(pid|start|utime|stime|minor_faults|major_faults|run_time|run_delay)$/",
         "thread:::*_switches",
-    ])
+    ];
+    super::constant(&[&MACHINE, tasks.as_slice()].concat())
 }
+
+/// The same with the processes as [`prstat::processes`] reads them.
+///
+/// [`prstat::processes`]: super::prstat::processes
+pub fn processes() -> Selection {
+    super::constant(&[&MACHINE, [super::prstat::PROCESSES].as_slice()].concat())
+}
+
+const MACHINE: [&str; 11] = [
+    "vmstat",
+    "pressure",
+    "meminfo",
+    "zoneinfo:::/^(free|min|low|high|managed|present)$/",
+    "cgroup:::/^(current|max|max_failures|max_events|anon|rss|oom_kill|memory_some_total)$/",
+    "cgroup:::/^(file|cache|shmem|file_mapped|mapped_file|slab|kernel)$/",
+    "cgroup:::workingset_refault*",
+    "settings",
+    "stat",
+    "swaps",
+    "system",
+];
 
 /// How many of the largest processes have their exact share looked up.
 const LOOKED_UP: usize = 8;

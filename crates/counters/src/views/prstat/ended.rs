@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Delays, Moment};
+use super::{Account, Delays, Moment};
 use crate::Sample;
 use crate::tree::of_group;
 
@@ -13,6 +13,8 @@ use crate::tree::of_group;
 pub struct Exit {
     /// The thread's number.
     pub task: u64,
+    /// The number of its process; None where the kernel does not tell.
+    pub process: Option<u64>,
     /// Its command's name.
     pub command: String,
     /// On a CPU.
@@ -48,13 +50,9 @@ pub fn ended(before: &Moment, now: &Moment) -> Option<Ended> {
 }
 
 fn of_exits(before: &Moment, exits: &[Exit]) -> Ended {
-    let mut found = Ended { tasks: exits.len() as u64, cpu: Some(0.0), ..Ended::default() };
+    let mut found = Ended { tasks: exits.len() as u64, ..Ended::default() };
     let mut names: HashMap<&str, u64> = HashMap::new();
     for exit in exits {
-        let known = before.counters.instance("thread", exit.task);
-        let run = of_group(known, "run_time");
-        let cpu = run.or_else(|| Some(of_group(known, "utime")? + of_group(known, "stime")?));
-        found.cpu = found.cpu.map(|sum| sum + (exit.cpu as f64 - cpu.unwrap_or(0.0)).max(0.0));
         if let Some(delays) = exit.delays {
             let before = before.delays.get(&exit.task).copied().unwrap_or_default();
             let grown = delays.memory().saturating_sub(before.memory()) as f64;
@@ -62,8 +60,36 @@ fn of_exits(before: &Moment, exits: &[Exit]) -> Ended {
         }
         *names.entry(&exit.command).or_default() += 1;
     }
+    found.cpu = Some(match &before.accounts {
+        Some(accounts) => of_processes(accounts, exits),
+        None => exits.iter().map(|exit| beyond(exit.cpu, of_thread(before, exit.task))).sum(),
+    });
     found.names = most(names);
     found
+}
+
+/// What was known of a thread's time on a CPU.
+fn of_thread(before: &Moment, thread: u64) -> f64 {
+    let known = before.counters.instance("thread", thread);
+    let run = of_group(known, "run_time");
+    run.or_else(|| Some(of_group(known, "utime")? + of_group(known, "stime")?)).unwrap_or(0.0)
+}
+
+fn beyond(now: u64, before: f64) -> f64 {
+    (now as f64 - before).max(0.0)
+}
+
+/// The time on a CPU of the processes whose first thread ended: that of all their threads that did, less what was known.
+/// A thread that ended of a process that goes on is in the process's row.
+fn of_processes(before: &HashMap<u64, Account>, exits: &[Exit]) -> f64 {
+    let mut processes: HashMap<u64, u64> = HashMap::new();
+    for exit in exits {
+        *processes.entry(exit.process.unwrap_or(exit.task)).or_default() += exit.cpu;
+    }
+    let whole = exits.iter().map(|exit| exit.task).filter(|task| processes.contains_key(task));
+    whole
+        .map(|process| beyond(processes[&process], before.get(&process).map_or(0.0, |a| a.run_time as f64)))
+        .sum()
 }
 
 fn of_forks(before: &Moment, now: &Moment) -> Option<Ended> {

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use pagelab_counters::Root;
 use pagelab_counters::views::doctor;
-use pagelab_counters::{Root, Selection};
 use pagelab_live::terminal::wait_for_input;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -61,10 +61,10 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
 }
 
 fn screen(terminal: &mut ratatui::DefaultTerminal, state: &mut State, interrupt: &Interrupt) -> Result<()> {
-    let mut watcher = Watcher::live(selection(), state.threads);
+    let mut watcher = watch(state.threads);
     state.look(watcher.look(), watcher.why_no_delays());
     let mut next = Instant::now() + state.interval.min(Duration::from_millis(500));
-    terminal.draw(|frame| draw::screen(frame, state))?;
+    draw(terminal, state, &watcher)?;
     while !interrupt.requested() {
         let left = next.saturating_duration_since(Instant::now());
         if !wait_for_input(left.min(LOOK)) {
@@ -78,23 +78,34 @@ fn screen(terminal: &mut ratatui::DefaultTerminal, state: &mut State, interrupt:
                 _ => continue,
             }
             if state.threads != threads {
-                watcher = Watcher::live(selection(), state.threads);
+                watcher = watch(state.threads);
                 state.forget();
                 next = Instant::now();
             }
-            terminal.draw(|frame| draw::screen(frame, state))?;
+            draw(terminal, state, &watcher)?;
         }
         if Instant::now() >= next {
             next = Instant::now() + state.interval;
             state.look(watcher.look(), watcher.why_no_delays());
-            terminal.draw(|frame| draw::screen(frame, state))?;
+            draw(terminal, state, &watcher)?;
         }
     }
     Ok(())
 }
 
-fn selection() -> Selection {
-    doctor::selection()
+fn watch(threads: bool) -> Watcher {
+    match threads {
+        true => Watcher::live(doctor::selection(), true),
+        false => Watcher::processes(doctor::selection(), doctor::processes()),
+    }
+}
+
+/// Draws the rows that there is room for, read to the end.
+fn draw(terminal: &mut ratatui::DefaultTerminal, state: &mut State, watcher: &Watcher) -> Result<()> {
+    let room = terminal.size()?.height.into();
+    watcher.describe(state.within(room));
+    terminal.draw(|frame| draw::screen(frame, state))?;
+    Ok(())
 }
 
 /// Does what the key means; false to end.

@@ -126,6 +126,12 @@ impl State {
             if down { self.first.saturating_add(rows).min(last) } else { self.first.saturating_sub(rows) };
     }
 
+    /// The rows on a screen with room for so many.
+    pub fn within(&mut self, room: usize) -> &mut [Row] {
+        let end = self.rows.len().min(self.first.saturating_add(room));
+        &mut self.rows[self.first.min(end)..end]
+    }
+
     /// Sorts anew.
     pub fn sort_by(&mut self, sort: Sort) {
         self.sort = sort;

@@ -1,10 +1,11 @@
-//! A fork whose child has nothing but what the experiment says: the copy's pages, a stack, and the one page of
-//! code that it runs.
+//! A fork whose child has nothing but what the experiment says: its pages, a stack, and the one page of code that it
+//! runs.
 //!
 //! A process of this program has a heap, libraries, relocated data and buffers mapped, and a fork copies the page
-//! tables of all of them. Before a copy storms it keeps them from its children (`MADV_DONTFORK`): they stay the
-//! copy's own and are no part of a fork. What must stay besides is counted, not guessed ([`residual`]): the
-//! stack, and the page of the thread's own memory that the kernel writes in every new thread (rseq(2)).
+//! tables of all of them. Before an experiment maps its own memory they are kept from its children
+//! (`MADV_DONTFORK`): they stay the parent's own and are no part of a fork. What must stay besides is counted, not
+//! guessed ([`residual`]): the stack, and the page of the thread's own memory into which the kernel writes in every new
+//! thread, where the C library asked for that (rseq(2); a worker that forks asks its own not to: [`SETTING`]).
 //!
 //! The child therefore may touch nothing of Rust's or of the C library's: it is a few instructions.
 
@@ -17,25 +18,25 @@ use crate::region::{Region, page_size};
 
 /// What the child does.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Child<'a> {
+pub(crate) struct Child<'a> {
     /// Where it writes.
-    pub(super) region: &'a Region,
+    pub(crate) region: &'a Region,
     /// How many pages it writes.
-    pub(super) touch: usize,
+    pub(crate) touch: usize,
     /// What it executes then; else it exits.
-    pub(super) execute: Option<&'a Arguments>,
+    pub(crate) execute: Option<&'a Arguments>,
 }
 
 /// A program and its arguments, on the stack of whoever made it.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     bytes: [u8; 64],
     pointers: [*const u8; 3],
 }
 
 impl Arguments {
     /// Empty; [`Arguments::fill`] it where it stays.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { bytes: [0; 64], pointers: [std::ptr::null(); 3] }
     }
 
@@ -43,7 +44,7 @@ impl Arguments {
     ///
     /// # Panics
     /// When they have no room.
-    pub(super) fn fill(&mut self, path: &CStr, name: &CStr, argument: &CStr) {
+    pub(crate) fn fill(&mut self, path: &CStr, name: &CStr, argument: &CStr) {
         let mut at = 0;
         let mut starts = [0; 3];
         for (start, text) in starts.iter_mut().zip([path, name, argument]) {
@@ -65,7 +66,7 @@ impl Arguments {
 ///
 /// # Errors
 /// When the kernel refuses another process.
-pub(super) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
+pub(crate) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
     let (path, arguments) = child.execute.map_or((std::ptr::null(), std::ptr::null()), |arguments| {
         (arguments.path(), arguments.pointers.as_ptr())
     });
@@ -164,20 +165,23 @@ pub(super) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
     }
 }
 
-/// Keeps everything that this process has mapped from the children that [`fork`] makes, but for `region`, the
-/// stack, the code and the thread's own page; gives the addresses of the stack and that page.
+/// What the environment of a process that forks says, so that glibc has the kernel write nothing into the memory of each
+/// new thread: the write is a fault in every child, and one more in its parent.
+pub(crate) const SETTING: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+
+/// Keeps everything that this process has mapped by now from the children that [`fork`] makes, but for the stack, the
+/// code and, where the kernel writes into it, the thread's own page; gives the addresses of the stack and that page.
 ///
 /// # Errors
 /// When the kernel does not show what is mapped.
-pub(super) fn keep_the_rest_from_children(region: &Region) -> io::Result<Vec<Range>> {
+pub(crate) fn keep_all_from_children() -> io::Result<Vec<Range>> {
     let maps = crate::kernel::text("/proc/self/maps")?;
     let page = page_size();
     let here = 0_u8;
     let (stack, code) = (std::ptr::from_ref(&here) as usize, fork as *const () as usize);
-    let own = region.base() as usize..region.base() as usize + region.bytes();
-    // The kernel writes into the thread's own memory within some KiB of its pointer: rseq(2).
+    // The kernel writes into the thread's own memory within some KiB of its pointer.
     let thread = thread_pointer() / page * page;
-    let thread = thread.saturating_sub(page)..thread + 2 * page;
+    let thread = if written_in_children() { thread.saturating_sub(page)..thread + 2 * page } else { 0..0 };
     let mut left = Vec::new();
     for mapped in maps.lines().filter_map(range) {
         if mapped.contains(&code) {
@@ -189,7 +193,7 @@ pub(super) fn keep_the_rest_from_children(region: &Region) -> io::Result<Vec<Ran
             continue;
         }
         left.extend(common(&mapped, &thread));
-        for part in without(&without_one(&mapped, &own), &thread) {
+        for part in without(&mapped, &thread) {
             // SAFETY: the advice changes nothing for this process. Refused for what is not memory, which a
             // fork does not copy.
             unsafe {
@@ -201,8 +205,30 @@ pub(super) fn keep_the_rest_from_children(region: &Region) -> io::Result<Vec<Ran
     Ok(left)
 }
 
+/// Whether the kernel writes into the memory of the calling thread's children (rseq(2)): then the thread has an area for
+/// it, and another is refused.
+fn written_in_children() -> bool {
+    /// As the kernel wants it: 32 bytes, aligned to as many.
+    #[repr(C, align(32))]
+    struct Area([u8; 32]);
+    /// To undo it.
+    const UNREGISTER: libc::c_int = 1;
+    const SIGNATURE: u32 = 0x5305_3053;
+    let mut area = Area([0; 32]);
+    let mut register = |flags: libc::c_int| {
+        let at = area.0.as_mut_ptr();
+        // SAFETY: the area is writable and aligned, and no longer the thread's when this function returns.
+        unsafe { libc::syscall(libc::SYS_rseq, at, size_of::<Area>(), flags, SIGNATURE) }
+    };
+    if register(0) == 0 {
+        register(UNREGISTER);
+        return false;
+    }
+    io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS)
+}
+
 /// The pages that a fork copies beyond the region's: those present in what could not be kept from the children.
-pub(super) fn residual(left: &[Range]) -> Option<u64> {
+pub(crate) fn residual(left: &[Range]) -> Option<u64> {
     let file = File::open("/proc/self/pagemap").ok()?;
     let mut entry = [0; 8];
     let mut present = 0;
@@ -230,7 +256,7 @@ fn thread_pointer() -> usize {
 }
 
 /// Addresses.
-pub(super) type Range = std::ops::Range<usize>;
+pub(crate) type Range = std::ops::Range<usize>;
 
 /// `START-END …`, in hexadecimal.
 fn range(line: &str) -> Option<Range> {
@@ -238,16 +264,10 @@ fn range(line: &str) -> Option<Range> {
     Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
 }
 
-fn without_one(whole: &Range, hole: &Range) -> Vec<Range> {
-    without(std::slice::from_ref(whole), hole)
-}
-
-/// The parts of `ranges` outside `hole`.
-fn without(ranges: &[Range], hole: &Range) -> Vec<Range> {
-    let parts = ranges
-        .iter()
-        .flat_map(|whole| [whole.start..whole.end.min(hole.start), whole.start.max(hole.end)..whole.end]);
-    parts.filter(|part| !part.is_empty()).collect()
+/// The parts of `whole` outside `hole`.
+fn without(whole: &Range, hole: &Range) -> Vec<Range> {
+    let parts = [whole.start..whole.end.min(hole.start), whole.start.max(hole.end)..whole.end];
+    parts.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
 /// What two ranges have in common.
@@ -264,9 +284,9 @@ mod tests {
     fn ranges() {
         assert_eq!(range("7f00-7f10 rw-p 0 00:00 0 [heap]"), Some(0x7f00..0x7f10));
         assert_eq!(range("no range"), None);
-        assert_eq!(without_one(&(0..10), &(3..5)), [0..3, 5..10]);
-        assert!(without_one(&(0..10), &(0..10)).is_empty());
-        assert_eq!(without(&[4..6, 9..10], &(8..9)), [4..6, 9..10]);
+        assert_eq!(without(&(0..10), &(3..5)), [0..3, 5..10]);
+        assert!(without(&(0..10), &(0..10)).is_empty());
+        assert_eq!(without(&(4..6), &(0..0)).len(), 1);
         assert_eq!((common(&(0..10), &(8..12)), common(&(0..4), &(4..8))), (Some(8..10), None));
     }
 
