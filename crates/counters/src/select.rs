@@ -192,6 +192,25 @@ impl Selection {
         Ok(Self::new(operands.into_iter().map(str::parse).collect::<Result<Vec<_>, _>>()?))
     }
 
+    /// The same with what names this module wanted of these of its instances alone.
+    #[must_use]
+    pub fn of_instances(&self, module: &str, instances: &[u64]) -> Self {
+        let mut selectors = Vec::with_capacity(self.selectors.len() + instances.len());
+        for selector in &self.selectors {
+            match &selector.module {
+                Part::Exact(named) if named == module => {
+                    let of = |instance: &u64| Selector {
+                        instance: Part::Exact(instance.to_string()),
+                        ..selector.clone()
+                    };
+                    selectors.extend(instances.iter().map(of));
+                }
+                _ => selectors.push(selector.clone()),
+            }
+        }
+        Self { selectors }
+    }
+
     /// The selectors that concern a module, which is read only when one names it if `on_demand`.
     pub(crate) fn of_module(&self, module: &str, class: &str, on_demand: bool) -> Vec<&Selector> {
         let concerns = |s: &&Selector| {
@@ -218,6 +237,19 @@ mod tests {
             s.module.matches("process") && s.instance.matches_number(17) && !s.instance.matches_number(170)
         );
         assert!(s.name.matches("") && s.statistic.matches("x"));
+    }
+
+    #[test]
+    fn a_module_is_narrowed_to_instances() {
+        let all = Selection::parse(["process:::/^utime$/", "stat:0:all:forks"]).unwrap();
+        let some = all.of_instances("process", &[7, 9]);
+        let wanted = |selection: &Selection, instance| {
+            let selectors = selection.of_module("process", "process", false);
+            selectors.iter().any(|s| s.instance.matches_number(instance) && s.statistic.matches("utime"))
+        };
+        assert!(wanted(&all, 8) && wanted(&some, 7) && wanted(&some, 9) && !wanted(&some, 8));
+        let none = all.of_instances("process", &[]);
+        assert!(!wanted(&none, 7) && none.of_module("stat", "misc", false).len() == 1);
     }
 
     #[test]

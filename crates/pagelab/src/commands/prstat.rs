@@ -78,7 +78,11 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let _accounting = accounting(arguments.enable_accounting)?;
     let selection = prstat::selection();
     let mut watcher = match (arguments.machine.is_live(), arguments.threads || arguments.trace) {
-        (true, false) => Watcher::processes(selection, prstat::processes()),
+        (true, false) => {
+            let watcher = Watcher::processes(selection, prstat::processes());
+            // Microstates in text have no sizes.
+            if arguments.microstates && !arguments.json { watcher.leaving_idle() } else { watcher }
+        }
         (true, true) => Watcher::live(selection, arguments.threads),
         (false, _) => Watcher::recorded(arguments.machine.tree(), selection),
     };

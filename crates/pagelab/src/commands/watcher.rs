@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result};
-use pagelab_counters::views::prstat::{self, Moment, Row};
-use pagelab_counters::{Selection, Tree};
+use pagelab_counters::views::prstat::{self, Account, Delays, Moment, Row};
+use pagelab_counters::{Selection, Snapshot, Tree};
 use pagelab_live::bpf::TraceError;
 use pagelab_live::bpf::tasks::Tasks;
 use pagelab_live::taskstats::{Accounting, Exits, SWITCH, Taskstats};
@@ -25,6 +25,8 @@ pub struct Watcher {
     threads: bool,
     /// Whether the kernel is asked for each process as a whole.
     whole: bool,
+    /// What was seen of the processes last, where those that have not run since are not read again.
+    last: Option<Last>,
     tracing: Option<Tasks>,
     exits: Option<Exits>,
 }
@@ -34,7 +36,23 @@ impl Watcher {
     pub fn live(selection: Selection, threads: bool) -> Self {
         let taskstats = Taskstats::open().map_err(|e| e.to_string());
         let exits = Exits::listen().ok();
-        Self { tree: Tree::live(), selection, taskstats, threads, whole: false, tracing: None, exits }
+        Self {
+            tree: Tree::live(),
+            selection,
+            taskstats,
+            threads,
+            whole: false,
+            last: None,
+            tracing: None,
+            exits,
+        }
+    }
+
+    /// Reads no file of a process that has not run since the look before. Its resident set is then that of when it ran:
+    /// for views that do not show it.
+    pub fn leaving_idle(mut self) -> Self {
+        self.last = self.whole.then(Last::default);
+        self
     }
 
     /// Watches the processes of the running machine, each as a whole where the kernel accounts it, with a third of the
@@ -54,7 +72,16 @@ impl Watcher {
     /// A recorded machine, which has no delays.
     pub fn recorded(tree: Tree, selection: Selection) -> Self {
         let taskstats = Err("a recorded machine has no delay accounting".to_owned());
-        Self { tree, selection, taskstats, threads: false, whole: false, tracing: None, exits: None }
+        Self {
+            tree,
+            selection,
+            taskstats,
+            threads: false,
+            whole: false,
+            last: None,
+            tracing: None,
+            exits: None,
+        }
     }
 
     /// Counts from now on what only tracepoints tell.
@@ -92,25 +119,67 @@ impl Watcher {
     pub fn look(&mut self) -> Moment {
         // Before the rows are read: who ends in between is heard of the next time.
         let exits = self.exits.as_mut().map(Exits::take);
-        let counters = self.tree.read(&self.selection);
         let mut delays = HashMap::new();
-        let mut accounts = self.whole.then(HashMap::new);
-        if let (Ok(taskstats), Some(accounts)) = (&mut self.taskstats, &mut accounts) {
-            for (process, _, _) in counters.groups("process") {
-                let Some((account, found)) = taskstats.whole(process) else { continue };
-                accounts.insert(process, account);
-                delays.extend(found.map(|d| (process, d)));
+        let (counters, accounts) = match (&mut self.taskstats, &mut self.last) {
+            (Ok(taskstats), Some(last)) => {
+                let accounts = accounted(self.tree.root().list_numbers("proc"), taskstats, &mut delays);
+                (last.look(&self.tree, &self.selection, &accounts), Some(accounts))
             }
-        } else if let Ok(taskstats) = &mut self.taskstats {
-            let module = if self.threads { "thread" } else { "process" };
-            for (task, _, _) in counters.groups(module) {
-                let found = if self.threads { taskstats.thread(task) } else { taskstats.process(task) };
-                delays.extend(found.map(|d| (task, d)));
+            (Ok(taskstats), None) if self.whole => {
+                let counters = self.tree.read(&self.selection);
+                let processes = counters.groups("process").map(|(process, _, _)| process);
+                let accounts = accounted(processes, taskstats, &mut delays);
+                (counters, Some(accounts))
             }
-        }
+            (taskstats, _) => {
+                let counters = self.tree.read(&self.selection);
+                let module = if self.threads { "thread" } else { "process" };
+                for (task, _, _) in counters.groups(module) {
+                    let Ok(taskstats) = &mut *taskstats else { break };
+                    let found = if self.threads { taskstats.thread(task) } else { taskstats.process(task) };
+                    delays.extend(found.map(|d| (task, d)));
+                }
+                (counters, None)
+            }
+        };
         let traced = self.tracing.as_ref().map(|tasks| {
             counters.groups("thread").map(|(thread, _, _)| (thread, tasks.thread(thread))).collect()
         });
         Moment { counters, delays, accounts, traced, exits }
+    }
+}
+
+/// What the kernel accounts of these processes, and their delays.
+fn accounted(
+    processes: impl IntoIterator<Item = u64>,
+    taskstats: &mut Taskstats,
+    delays: &mut HashMap<u64, Delays>,
+) -> HashMap<u64, Account> {
+    let mut accounts = HashMap::new();
+    for process in processes {
+        let Some((account, found)) = taskstats.whole(process) else { continue };
+        accounts.insert(process, account);
+        delays.extend(found.map(|d| (process, d)));
+    }
+    accounts
+}
+
+/// The processes at the look before.
+#[derive(Default)]
+struct Last {
+    counters: Snapshot,
+    accounts: HashMap<u64, Account>,
+}
+
+impl Last {
+    /// The counters of `selection` now, of processes that have not run since as they were.
+    fn look(&mut self, tree: &Tree, selection: &Selection, accounts: &HashMap<u64, Account>) -> Snapshot {
+        let idle = |process: &u64| self.accounts.get(process) == accounts.get(process);
+        let (idle, ran): (Vec<u64>, Vec<u64>) = accounts.keys().partition(|process| idle(process));
+        let now = tree.read(&selection.of_instances("process", &ran));
+        let known = idle.iter().flat_map(|&process| self.counters.instance("process", process));
+        self.counters = Snapshot::new(now.at_ns, now.samples().iter().chain(known).cloned().collect());
+        self.accounts.clone_from(accounts);
+        self.counters.clone()
     }
 }
