@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use common::Lab;
+use common::{Lab, joined};
 use pagelab_testing::{LIMITS, ROOT, TMPFS, run, tests};
 
 fn main() -> ExitCode {
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         a_fifo_is_no_kernel_image;
         recovery_keeps_no_command_waiting;
         a_journal_that_names_other_peoples_things_is_not_followed;
+        a_folder_that_others_may_write_is_refused_with_a_way_on: LIMITS;
     })
 }
 
@@ -393,5 +394,20 @@ fn a_journal_that_names_other_peoples_things_is_not_followed() {
         assert!(said.contains("left alone"), "{line}: {said}");
         assert_eq!(fs::read_to_string(&precious).unwrap(), "x", "{line}");
         assert!(lab.output("patterns").stderr.is_empty(), "{line}: it is told once");
+    }
+}
+
+fn a_folder_that_others_may_write_is_refused_with_a_way_on() {
+    for (folder, variable) in [("state", "PAGELAB_STATE_DIR"), ("scratch", "PAGELAB_SCRATCH_DIR")] {
+        let lab = Lab::new();
+        let taken = lab.path(folder);
+        fs::create_dir(&taken).unwrap();
+        fs::set_permissions(&taken, fs::Permissions::from_mode(0o777)).unwrap();
+        let mut command = lab.command("run mapanon --pages 8 --references 20 --memory 16M --report none -q");
+        let output = command.env(variable, &taken).output().unwrap();
+        let error = joined(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{error}");
+        assert!(error.contains("only this user can write") && error.contains(variable), "{folder}: {error}");
+        assert_eq!(fs::read_dir(&taken).unwrap().count(), 0, "{folder}: nothing was written there");
     }
 }

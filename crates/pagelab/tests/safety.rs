@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         an_interrupt_leaves_no_run_that_was_never_performed;
         after_kill_9_at_any_moment_the_next_start_removes_what_was_left: LIMITS;
         after_kill_9_the_pipelines_of_a_script_end;
+        after_kill_9_what_a_program_left_running_is_ended_by_the_next_start;
         an_out_of_memory_kill_ends_the_experiment_and_not_pagelab: LIMITS;
         a_load_beyond_half_of_the_memory_is_refused_without_a_limit;
         settings_are_put_back: LIMITS, THP;
@@ -199,6 +200,25 @@ fn after_kill_9_the_pipelines_of_a_script_end() {
     assert!(within_a_minute(&|| pipelines() == 0), "{} pipelines go on for ever", pipelines());
 }
 
+/// Also without a limit, and where it has left its session and its parent.
+fn after_kill_9_what_a_program_left_running_is_ended_by_the_next_start() {
+    let lab = Lab::new();
+    let script = "setsid sleep 1000 & exec sleep 1000";
+    std::fs::write(lab.path("leaves"), script).unwrap();
+    let mut child = spawn(&lab, "run command --memory none --report none -q -- sh leaves");
+    let sleepers = || lab.processes().iter().filter(|line| line.starts_with("sleep")).count();
+    let begun = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        sleepers() == 2
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(begun, "the program never began");
+    assert!(sleepers() > 0, "something is left for the next start");
+    lab.ok("patterns");
+    lab.nothing_is_left("a program that had left a process");
+}
+
 fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
     let _alone = alone();
     let lab = Lab::new();
@@ -314,12 +334,13 @@ sleep 1000 & sleep 1000";
 }
 
 /// What is performed in a guest: all the others.
-const INSIDE: [&str; 11] = [
+const INSIDE: [&str; 12] = [
     "a_finished_run_leaves_nothing",
     "ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook",
     "an_interrupt_leaves_no_run_that_was_never_performed",
     "after_kill_9_at_any_moment_the_next_start_removes_what_was_left",
     "after_kill_9_the_pipelines_of_a_script_end",
+    "after_kill_9_what_a_program_left_running_is_ended_by_the_next_start",
     "an_out_of_memory_kill_ends_the_experiment_and_not_pagelab",
     "a_load_beyond_half_of_the_memory_is_refused_without_a_limit",
     "settings_are_put_back",

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         both_of_a_pair_are_put_back: LIMITS;
         a_kill_puts_both_of_a_pair_back: LIMITS;
         two_settings_of_one_pair_are_refused: LIMITS;
+        a_value_that_is_there_already_is_in_no_journal: LIMITS;
         a_value_that_the_kernel_does_not_take_changes_nothing: LIMITS;
         a_value_that_the_kernel_takes_otherwise_is_refused: LIMITS;
         what_cannot_be_put_back_is_refused: LIMITS;
@@ -95,6 +96,25 @@ fn two_settings_of_one_pair_are_refused() {
     assert!(error.contains("another of the settings has changed it"), "{error}");
     assert_eq!(pairs(), before);
     nothing_noted(&lab, "after a refusal");
+}
+
+fn a_value_that_is_there_already_is_in_no_journal() {
+    let (lab, ratio) = (Lab::new(), "/proc/sys/vm/overcommit_ratio");
+    let line = "run mapanon --pages 512 --references 30000000 --memory 32M --report none -q";
+    let mut child = lab.begin(&format!("{line} --set {ratio}={}", held(ratio)), Stdio::null());
+    // What has a worker is set up wholly.
+    let begun = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        !lab.workers().is_empty()
+    });
+    let journals = fs::read_dir(lab.path("state")).unwrap().flatten();
+    let journals = journals.filter(|entry| entry.path().extension().is_some_and(|end| end == "journal"));
+    let noted: String = journals.map(|entry| fs::read_to_string(entry.path()).unwrap()).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.ok("patterns");
+    assert!(begun && noted.contains("remove-cgroup") && !noted.contains(ratio), "{noted}");
+    nothing_noted(&lab, "after the next start");
 }
 
 fn a_value_that_the_kernel_does_not_take_changes_nothing() {

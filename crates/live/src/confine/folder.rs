@@ -19,14 +19,14 @@ pub(crate) fn scratch_path() -> PathBuf {
 /// The folder for swap and scratch files, made when absent, for this user alone.
 pub(super) fn scratch_folder() -> io::Result<PathBuf> {
     let folder = scratch_path();
-    own_folder(&folder)?;
+    own_folder(&folder, "PAGELAB_SCRATCH_DIR")?;
     // The journal names files in it, which the next start may look for from anywhere.
     folder.canonicalize()
 }
 
 /// Makes `folder` for this user alone, or checks that it is this user's: a folder in /var/tmp could
-/// have been put there by somebody else.
-pub(super) fn own_folder(folder: &Path) -> io::Result<()> {
+/// have been put there by somebody else. `variable` names another folder in its place.
+pub(super) fn own_folder(folder: &Path, variable: &str) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
     let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", folder.display()));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(named)?;
@@ -37,7 +37,7 @@ pub(super) fn own_folder(folder: &Path) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::Error::other(format!(
-            "{} is not a folder that only this user can write; remove it, or name another with PAGELAB_SCRATCH_DIR",
+            "{} is not a folder that only this user can write; remove it, or name another with {variable}",
             folder.display()
         )))
     }

@@ -301,7 +301,7 @@ pub(super) fn folder() -> io::Result<PathBuf> {
             .ok_or_else(|| io::Error::other("neither PAGELAB_STATE_DIR nor HOME is set"))?;
         Path::new(&home).join(".local/state/pagelab")
     };
-    own_folder(&folder)?;
+    own_folder(&folder, "PAGELAB_STATE_DIR")?;
     Ok(folder)
 }
 
