@@ -1,41 +1,21 @@
 use super::*;
-use pagelab_experiment::observation::{Metric, Observations};
-use pagelab_experiment::{Experiment, Outcome, Repetition, RunHeader, Setting, TargetSpec};
+use pagelab_experiment::Experiment;
+use pagelab_experiment::observation::Metric;
 use pagelab_reference::rng::Rng;
 
 fn run(name: &str, metrics: &[(&str, Better, Vec<f64>)]) -> Run {
-    let repetitions = (0..metrics[0].2.len()).map(|n| Repetition {
-        number: n as u32 + 1,
-        started: String::new(),
-        outcome: Outcome::Done,
-        observations: Observations {
-            metrics: metrics
-                .iter()
-                .map(|(name, better, values)| Metric {
-                    name: (*name).into(),
-                    unit: Unit::Count,
-                    better: *better,
-                    value: Some(values[n]),
-                })
-                .collect(),
-            ..Observations::default()
-        },
-    });
-    Run {
-        id: 1,
-        header: RunHeader {
-            name: name.into(),
-            batch: "b".into(),
-            experiment: Experiment::Mapanon(Default::default()),
-            target: TargetSpec::host(),
-            setting: Setting::default(),
-            conditions: Vec::new(),
-            deterministic: false,
-            started: String::new(),
-            pagelab: String::new(),
-        },
-        repetitions: repetitions.collect(),
+    let experiment = Experiment::Mapanon(Default::default());
+    let mut run = crate::test_runs::run(name, experiment, "host", &[("time.elapsed", &metrics[0].2)]);
+    for (n, repetition) in run.repetitions.iter_mut().enumerate() {
+        let metric = |(name, better, values): &(&str, Better, Vec<f64>)| Metric {
+            name: (*name).into(),
+            unit: Unit::Count,
+            better: *better,
+            value: Some(values[n]),
+        };
+        repetition.observations.metrics = metrics.iter().map(metric).collect();
     }
+    run
 }
 
 fn noisy(seed: u64, n: usize, level: f64) -> Vec<f64> {
