@@ -7,6 +7,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -120,6 +121,9 @@ fn copy(from: &Connection) -> Result<Connection, Problem> {
 /// version `known` and an empty file.
 fn check(path: &Path, known: i32) -> Result<bool, Problem> {
     let foreign = |what: &str| Err(Problem::Foreign(what.to_owned()));
+    if planted(path)? {
+        return foreign("a link that another user has put there");
+    }
     match fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(e) => return Err(e.into()),
@@ -148,6 +152,18 @@ fn check(path: &Path, known: i32) -> Result<bool, Problem> {
         found if found < 1 => Err(Problem::Damaged(format!("its version is {found}"))),
         _ => Ok(true),
     }
+}
+
+/// Whether the name is a link of another user's in a folder where everybody may write: root writes there, too.
+fn planted(path: &Path) -> std::io::Result<bool> {
+    const EVERYBODYS: u32 = 0o1002;
+    let Ok(link) = fs::symlink_metadata(path) else { return Ok(false) };
+    if !link.is_symlink() {
+        return Ok(false);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (folder, own) = (fs::metadata(folder)?, fs::metadata("/proc/self")?.uid());
+    Ok(folder.mode() & EVERYBODYS == EVERYBODYS && link.uid() != own && link.uid() != folder.uid())
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i32> {

@@ -266,6 +266,15 @@ fn a_link_that_another_user_planted_where_everybody_may_is_refused() {
             assert!(error.contains("another user"), "{command}: {error}");
         }
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        // Nor is a notebook made behind one.
+        let (notebook, made) = (shared.join("n.db"), lab.path("made"));
+        symlink(&made, &notebook).unwrap();
+        lchown(&notebook, Some(12_345), None).unwrap();
+        let run = "run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none";
+        for command in [run, "list"] {
+            let error = lab.fails(&format!("--notebook {} {command}", notebook.display()), 3);
+            assert!(error.contains("another user") && !made.exists(), "{command}: {error}");
+        }
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
         lab.ok(&format!("report x -o {}", link.display()));
         assert!(fs::metadata(&victim).unwrap().len() > 1000, "a link in one's own folder is followed");
