@@ -133,6 +133,10 @@ fn every_command_has_a_manual_page_and_help_with_examples_and_its_own_options_ap
         let line = line.replace("bisect_run", "bisect-run");
         let help = lab.ok(&format!("{} --help", line.trim()));
         assert!(help.contains("Example"), "{name}: {help}");
+        let narrow = lab.command(&format!("{} --help", line.trim())).env("COLUMNS", "80").output().unwrap();
+        let narrow = String::from_utf8(narrow.stdout).unwrap();
+        let long: Vec<&str> = narrow.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{name}: {long:#?}");
         let (own, global) = help.split_once("Global options:").unwrap_or_else(|| panic!("{name}: {help}"));
         assert!(global.contains("--notebook") && !own.contains("--notebook <FILE>"), "{name}: {help}");
     }

@@ -76,12 +76,13 @@ impl Other {
         self.charged >= self.limit - self.limit / 16 && self.swap < self.swap_limit
     }
 
-    /// Bytes beyond the limit if all of its swap came back.
-    fn beyond(&self) -> u64 {
-        if self.swap == 0 {
+    /// Bytes beyond the limit if its swap came back, of which no more than `used` is in the area.
+    fn beyond(&self, used: u64) -> u64 {
+        let back = self.swap.min(used);
+        if back == 0 {
             return 0;
         }
-        (self.charged - self.cache.min(self.charged)).saturating_add(self.swap).saturating_sub(self.hard)
+        (self.charged - self.cache.min(self.charged)).saturating_add(back).saturating_sub(self.hard)
     }
 }
 
@@ -136,11 +137,11 @@ pub fn in_the_way(path: &Path) -> Option<String> {
     if area::free_beside(path) >= used {
         return None;
     }
-    let other = all().into_iter().find(|other| other.beyond() > 0)?;
+    let other = all().into_iter().find(|other| other.beyond(used) > 0)?;
     Some(format!(
         "the cgroup {} has pages in it, {:.1} MiB more than its memory limit has room for: the kernel would kill there",
         other.path.display(),
-        other.beyond() as f64 / f64::from(1 << 20)
+        other.beyond(used) as f64 / f64::from(1 << 20)
     ))
 }
 
@@ -166,7 +167,7 @@ mod tests {
         ];
         let other = read(&files).unwrap();
         assert!(other.may_page());
-        assert_eq!((other.swap, other.beyond()), (700, 390));
+        assert_eq!((other.swap, other.beyond(9000), other.beyond(300)), (700, 390, 0));
         files[4].1 = "0\n";
         assert!(!read(&files).unwrap().may_page(), "it never swaps");
         files[0].1 = "9223372036854771712\n";
@@ -185,7 +186,7 @@ mod tests {
         ];
         let other = read(&files).unwrap();
         assert!(other.may_page());
-        assert_eq!(other.beyond(), 0, "its page cache makes room");
+        assert_eq!(other.beyond(9000), 0, "its page cache makes room");
         files[2].1 = "100\n";
         assert!(!read(&files).unwrap().may_page(), "it has all the swap that it may use");
         files[3].1 = "500\n";

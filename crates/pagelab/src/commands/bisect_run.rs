@@ -38,6 +38,8 @@ const BOOTS: usize = 2;
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
+    override_usage = "pagelab bisect-run [OPTIONS] --metric <NAME>
+         --worse-than <RUN|PERCENT%> --kernel <PATH> [EXPERIMENT]",
     before_help = "Example, in a kernel's git tree:
   pagelab run mapanon --memory none --name good --on kernel:good-bzImage,accel=icount
   git bisect run sh -c 'make -s bzImage || exit 125;
