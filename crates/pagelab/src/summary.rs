@@ -24,21 +24,29 @@ pub enum Detail {
 /// Prints what `pagelab run` ends with: the figures, the comparisons, the verdict, and where everything is.
 pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, context: &Context) {
     let Assessment { runs: list, findings: found, comparisons: compared, .. } = assessment;
+    let experiments = groups(list).len();
+    let many = experiments > runs::MANY;
     if detail == Detail::Full {
         // Of several experiments there are too many figures to print them all.
-        let many = groups(list).len() > 1;
-        if many {
-            say!("Of each run: pagelab show NAME; of any two: pagelab compare NAME NAME.\n");
-        } else {
-            list.iter().for_each(|run| text(&(runs::terminal(run, false, &context.style) + "\n")));
-        }
-        text(&comparisons::terminal_all(compared, many, &context.style));
         text(&ladder::terminal(&assessment.ladder, &context.style));
+        match experiments {
+            1 => list.iter().for_each(|run| text(&(runs::terminal(run, false, &context.style) + "\n"))),
+            _ if many => text(&(runs::experiments(list, &context.style) + "\n")),
+            _ => {}
+        }
+        text(&comparisons::terminal_all(compared, experiments > 1, &context.style));
     }
-    text(&runs::verdict(found, &context.style));
+    if many {
+        text(&runs::verdict(&runs::beyond_the_main_figures(found), &context.style));
+    } else {
+        text(&runs::verdict(found, &context.style));
+    }
     for table in found.iter().filter_map(findings::limits) {
         say!();
         text(&runs::text_table(&table, &context.style));
+    }
+    if detail == Detail::Full && experiments > 1 {
+        say!("\nOf each run: pagelab show NAME; of any two: pagelab compare NAME NAME.");
     }
     let names: Vec<&str> = list.iter().map(|run| run.header.name.as_str()).collect();
     say!();

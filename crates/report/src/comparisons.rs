@@ -144,7 +144,11 @@ pub fn headline(comparison: &Comparison) -> String {
 }
 
 pub(crate) fn percent(share: f64) -> String {
-    format!("{:+.1} %", share * 100.0)
+    match format!("{:+.1} %", share * 100.0) {
+        // It has no direction.
+        none if none == "+0.0 %" || none == "-0.0 %" => "0.0 %".to_owned(),
+        some => some,
+    }
 }
 
 /// The minimum detectable change: both directions.

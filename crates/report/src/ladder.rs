@@ -93,5 +93,5 @@ pub fn terminal(levels: &[Level], style: &Style) -> String {
     let table = text::table(&["level", "median", "min … max", "logarithmic"], &rows, style);
     let answer =
         answer(levels).map_or_else(String::new, |answer| text::wrapped(&answer, "", "  ", style) + "\n");
-    format!("Memory ladder: the time of one access\n{table}\n{answer}\n")
+    format!("{answer}\nMemory ladder: the time of one access\n{table}\n\n")
 }

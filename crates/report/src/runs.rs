@@ -1,7 +1,7 @@
 //! A run for the terminal and as JSON: its conditions, its figures, its tables, its remarks.
 
-use pagelab_analysis::finding::{Finding, What};
-use pagelab_analysis::findings::Assessment;
+use pagelab_analysis::finding::{Finding, Severity, What};
+use pagelab_analysis::findings::{Assessment, of_run, severity};
 use pagelab_analysis::rows::{TABLES, table};
 use pagelab_analysis::stats::median;
 use pagelab_experiment::observation::{Column, Level, Unit, Values};
@@ -73,6 +73,42 @@ pub fn terminal(run: &Run, all: bool, style: &Style) -> String {
         out += &everything(last, style);
     }
     out
+}
+
+/// Of how many experiments on their main figures alone are shown, a line each.
+pub const MANY: usize = 3;
+
+/// A narrower terminal has no room for the spread beside the names.
+const WITH_SPREAD: usize = 100;
+
+/// Of many experiments one line for each run: its main figure with the spread, and whether something spoils it.
+/// Their sentences are in the verdict of each alone.
+pub fn experiments(runs: &[&Run], style: &Style) -> String {
+    let wide = style.width >= WITH_SPREAD;
+    let row = |run: &&Run| {
+        let main = of_run(run).and_then(|finding| findings::main(&finding));
+        let remark = match severity(run) {
+            Severity::Info => "ok",
+            Severity::Warning => "warning",
+            Severity::Failure => "failed",
+        };
+        let (what, value, spread) =
+            main.map_or_else(Default::default, |main| (main.what.to_owned(), main.value, main.spread));
+        let spread = wide.then_some(spread);
+        [run.header.name.clone(), what, value].into_iter().chain(spread).chain([remark.to_owned()]).collect()
+    };
+    let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
+    let headings: Vec<&str> = ["run", "main figure", ""]
+        .into_iter()
+        .chain(wide.then_some("min … max"))
+        .chain(["remarks"])
+        .collect();
+    format!("Experiments\n{}\n", text::table(&headings, &rows, style))
+}
+
+/// What `findings` say beyond the main figures of [`experiments`].
+pub fn beyond_the_main_figures(findings: &[Finding]) -> Vec<Finding> {
+    findings.iter().filter(|finding| findings::main(finding).is_none()).cloned().collect()
 }
 
 /// A table with its title and remarks.

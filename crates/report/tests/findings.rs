@@ -303,6 +303,20 @@ fn the_ladder_in_words() {
 }
 
 #[test]
+fn many_experiments_have_a_line_each() {
+    let runs = each();
+    let list: Vec<&Run> = runs.iter().collect();
+    insta::assert_snapshot!(runs::experiments(&list, &STYLE));
+    let narrow = runs::experiments(&list, &Style { color: false, width: 80 });
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    assert_eq!(narrow.lines().count(), list.len() + 2, "{narrow}");
+    // What has no line there stays in the verdict.
+    let rest = runs::beyond_the_main_figures(&assess(&list).findings);
+    assert!(rest.iter().any(|f| matches!(f.what, What::Regret)), "{rest:?}");
+    assert!(rest.iter().all(|f| !matches!(f.what, What::AccessTime { .. })), "{rest:?}");
+}
+
+#[test]
 fn a_recording_shows_figures() {
     let watch = each().pop().unwrap();
     insta::assert_snapshot!(runs::terminal(&watch, false, &STYLE));

@@ -106,7 +106,11 @@ impl Test {
         }
         let (a, b) = (scale.values(&line.baseline), scale.values(&line.other));
         let effects = self.effects(&a, &b);
-        let share = |effect: f64| scale.share(effect, before);
+        // What is never negative cannot get less by more than all of it, though a difference of two values can be
+        // more than their medians.
+        let never_negative = line.baseline.iter().chain(&line.other).all(|&v| v >= 0.0);
+        let least = if never_negative { -1.0 } else { f64::NEG_INFINITY };
+        let share = |effect: f64| scale.share(effect, before).map(|share| share.max(least));
         let change = median(&effects).and_then(share);
         let ends = self.left_out(a.len(), b.len(), super::ALPHA);
         let ends = ends.and_then(|k| Some((share(effects[k])?, share(effects[effects.len() - 1 - k])?)));

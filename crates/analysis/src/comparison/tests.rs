@@ -190,6 +190,15 @@ fn no_change_is_never_inconclusive() {
 }
 
 #[test]
+fn a_count_cannot_get_less_by_more_than_all_of_it() {
+    let line = one(Better::Lower, vec![77.0, 60.0, 229.0, 80.0, 70.0, 75.0], vec![0.0; 6]);
+    let (low, high) = line.interval.unwrap();
+    assert_eq!((line.change, low), (Some(-1.0), -1.0), "{high}");
+    let line = one(Better::Lower, vec![1.0, -2.0, 3.0, 1.0, 1.0, 2.0], vec![-9.0; 6]);
+    assert!(line.change.unwrap() < -1.0, "a drift can");
+}
+
+#[test]
 fn the_primary_metric_is_tested_by_itself() {
     let side = |name: &str, level: f64| {
         let metrics: Vec<_> = ["access.mean", "b", "c", "d", "e", "f"]

@@ -176,15 +176,12 @@ pub struct Section {
     pub notes: Vec<String>,
 }
 
-/// More experiments than these on one page are each shown by their main pictures alone.
-const MANY: usize = 3;
-
 /// The page of runs and what they say as HTML.
 pub fn page(assessment: &Assessment) -> String {
     let contents = &mut Contents::default();
     let runs = &assessment.runs;
     let groups = groups(runs);
-    let many = groups.len() > MANY;
+    let many = groups.len() > crate::runs::MANY;
     // Of many experiments each section begins with its own finding.
     let own = |finding: &&Finding| !many || findings::main(finding).is_none();
     let told: Vec<&Finding> = assessment.findings.iter().filter(own).collect();
