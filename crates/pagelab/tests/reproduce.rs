@@ -33,7 +33,8 @@ fn the_running_kernel_is_laid_beside_the_study() {
     let before = lab.ok("reproduce mcdougall-2007");
     assert!(before.contains("nothing measured yet; pagelab reproduce mcdougall-2007 --on host"), "{before}");
     assert!(lab.fails("reproduce mcdougall-2007 --on model:lru", 2).contains("name host"));
-    let at_once = lab.ok("reproduce mcdougall-2007 --on host");
+    let at_once = lab.ok("reproduce mcdougall-2007 --on host --repeat 2");
+    assert!(joined(&at_once).contains("medians of up to 2 repetitions"), "{at_once}");
     let here = |said: &str| said.lines().find(|line| line.starts_with("here ")).unwrap().to_owned();
     assert!(!here(&at_once).contains('—'), "{at_once}");
     let later = lab.json("reproduce mcdougall-2007 --json");
@@ -75,6 +76,7 @@ fn the_published_systems_are_targets() {
         "forkstorm --on model:linux-6-folio --forks 10",
         "fileread --on model:solaris10-segkpm --sizes 4M,32M,128M",
         "faultscale --on model:dragonfly-2011-token --workers 1,8,48",
+        "faultscale --work build --on model:dragonfly-2011-queues --workers 4,48",
         "fileread --on model:solaris8-segmap --access pread --sizes 4M,32M,128M",
         "clock --on model:guest-clock-core --steps 3",
     ];

@@ -203,7 +203,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     plots.extend([presence(NAMES[2], tests[2]), presence(NAMES[3], tests[3])]);
     let shown = Shown {
         parameters: parameters(),
-        here: here(&options.here, &NAMES, &tests),
+        here: here::repeated(&options.here, |runs| here(runs, &NAMES, &tests)),
         tables: vec![table],
         plots,
         notes: notes(&tests),

@@ -46,6 +46,11 @@ impl Live {
         self.run(runs)?.done().last().map(|repetition| &repetition.observations)
     }
 
+    /// How many repetitions stand behind its figures.
+    pub(crate) fn repetitions(&self, runs: &[Run]) -> usize {
+        self.run(runs).map_or(0, |run| run.done().count())
+    }
+
     /// A metric of the newest of the runs.
     pub(crate) fn metric(&self, runs: &[Run], name: &str) -> Option<f64> {
         median(&self.run(runs)?.values(name))
@@ -80,6 +85,67 @@ pub(crate) fn table(
     Table::new(title, rows_are, columns)
 }
 
+/// What `table` says of the runs: medians over their repetitions, with the least and the greatest of each figure
+/// that is this machine's, and how many repetitions stand behind them.
+pub(crate) fn repeated(runs: &[Run], table: impl Fn(&[Run]) -> Table) -> Table {
+    let whole = table(runs);
+    let most = runs.iter().map(|run| run.done().count()).max().unwrap_or(0);
+    let each: Vec<Table> = (0..most).map(|n| table(&only(runs, n))).collect();
+    if most == 0 {
+        return whole;
+    }
+    let of = |row: usize, column: usize| -> Vec<f64> {
+        each.iter().filter_map(|table| table.rows.get(row)?.1.get(column).copied().flatten()).collect()
+    };
+    // A figure of this machine is one that is not there without its runs.
+    let without = table(&[]);
+    let here = |row: usize, column: usize| {
+        without.rows.get(row).is_none_or(|(_, figures)| figures.get(column).copied().flatten().is_none())
+            && !of(row, column).is_empty()
+    };
+    let columns: Vec<usize> = (0..whole.columns.len()).collect();
+    let spread: Vec<usize> =
+        columns.iter().copied().filter(|&c| (0..whole.rows.len()).any(|row| here(row, c))).collect();
+    let what = match most {
+        1 => "one repetition each, so no spread is known".to_owned(),
+        n => format!("medians of up to {n} repetitions, least and greatest beside"),
+    };
+    let mut heads: Vec<Column> = Vec::new();
+    for &c in &columns {
+        heads.push(whole.columns[c].clone());
+        if most > 1 && spread.contains(&c) {
+            let Column { name, unit, decimals, .. } = &whole.columns[c];
+            let name = if name.contains("here") { String::new() } else { format!("{name}, ") };
+            heads.extend(
+                ["least", "greatest"].map(|end| Column::new(format!("{name}{end}"), unit, *decimals)),
+            );
+        }
+    }
+    let mut found = Table::new(format!("{} ({what})", whole.title), whole.rows_are, heads);
+    for (row, (name, figures)) in whole.rows.iter().enumerate() {
+        let mut cells = Vec::new();
+        for &c in &columns {
+            let seen = if here(row, c) { of(row, c) } else { Vec::new() };
+            cells.push(median(&seen).or(figures[c]));
+            if most > 1 && spread.contains(&c) {
+                cells.extend([seen.iter().copied().reduce(f64::min), seen.iter().copied().reduce(f64::max)]);
+            }
+        }
+        found.row(name.as_str(), cells);
+    }
+    found
+}
+
+/// The runs with their `n`th finished repetition alone.
+fn only(runs: &[Run], n: usize) -> Vec<Run> {
+    let one = |run: &Run| Run {
+        id: run.id,
+        header: run.header.clone(),
+        repetitions: run.done().nth(n).cloned().into_iter().collect(),
+    };
+    runs.iter().map(one).filter(|run| !run.repetitions.is_empty()).collect()
+}
+
 /// Whether any of the runs is one of a study's experiments.
 pub fn measured(live: &[Live], runs: &[Run]) -> bool {
     live.iter().any(|live| live.run(runs).is_some())
@@ -95,6 +161,8 @@ pub(crate) fn at(seen: &Seen, key: &str, value: f64, column: &str) -> Option<f64
 mod tests {
     use super::*;
     use pagelab_experiment::experiments::Clock;
+    use pagelab_experiment::observation::{Better, Metric, Observation, Unit};
+    use pagelab_experiment::{Outcome, Repetition};
 
     fn header(target: &str, memory: Option<Size>) -> RunHeader {
         RunHeader {
@@ -118,6 +186,46 @@ mod tests {
         assert!(!live.is(&header("host", Some(Size::Bytes(1 << 20)))));
         let other = Live::free("clock", Experiment::Clock(Clock::short()));
         assert!(!other.is(&header("host", None)));
+    }
+
+    #[test]
+    fn figures_of_this_machine_are_medians_with_their_least_and_greatest() {
+        let repetition = |number: u32, value: f64| Repetition {
+            number,
+            outcome: Outcome::Done,
+            started: String::new(),
+            observations: {
+                let mut seen = Observations::default();
+                seen.add(Observation::Metric(Metric {
+                    name: "clock.jumps".into(),
+                    unit: Unit::Count,
+                    better: Better::Lower,
+                    value: Some(value),
+                }));
+                seen
+            },
+        };
+        let run = |values: &[f64]| Run {
+            id: 1,
+            header: header("host", None),
+            repetitions: (1..).zip(values).map(|(n, &value)| repetition(n, value)).collect(),
+        };
+        let live = [Live::free("clock", Experiment::Clock(Clock::default()))];
+        let shown = |runs: &[Run]| {
+            let columns = ["published", "here"].map(|name| Column::new(name, "", 0)).to_vec();
+            let mut table = Table::new("t", "row", columns);
+            table.row("jumps", [Some(1.0), live[0].metric(runs, "clock.jumps")]);
+            table
+        };
+        let found = repeated(&[run(&[5.0, 3.0, 9.0])], shown);
+        assert_eq!(found.rows[0].1, [Some(1.0), Some(5.0), Some(3.0), Some(9.0)]);
+        assert!(found.title.contains("3 repetitions"), "{}", found.title);
+        let names: Vec<&str> = found.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["published", "here", "least", "greatest"]);
+        let one = repeated(&[run(&[5.0])], shown);
+        assert_eq!(one.rows[0].1, [Some(1.0), Some(5.0)]);
+        assert!(one.title.contains("no spread is known"), "{}", one.title);
+        assert_eq!(repeated(&[], shown).rows[0].1, [Some(1.0), None]);
     }
 
     #[test]

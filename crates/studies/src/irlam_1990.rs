@@ -205,7 +205,9 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let system = model.cases[0].0;
     let (rows, speeds) = (&model.rows, &model.speeds);
     let mut tables = vec![rows_table(&published, rows), hatcnt_table(&published, rows)];
-    let (here, line) = here::beside(&options.here, &published, rows, speeds);
+    let beside = |runs: &[pagelab_experiment::Run]| here::beside(runs, &published, rows, speeds);
+    let here = crate::here::repeated(&options.here, beside);
+    let line = here::line(&options.here, &here, &published);
     let mut plots = rows_plots(&published, rows, speeds, line);
     let few = options.seed..options.seed + 2;
     let one = options.seed..options.seed + 1;

@@ -174,7 +174,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let (calls, calls_plot) = processors(cells, &model.shares[1]);
     let shown = Shown {
         parameters: parameters(cells),
-        here: here(&options.here, &reads),
+        here: here::repeated(&options.here, |runs| here(runs, &reads)),
         tables: vec![reads, calls, columns, apps, start, transfers],
         plots: vec![calls_plot, start_plot, transfers_plot],
         notes: vec![

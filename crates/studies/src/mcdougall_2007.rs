@@ -277,7 +277,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, crate::Shown), StudyE
     }
     let shown = crate::Shown {
         parameters: parameters(&model.fit),
-        here: here(&options.here, rows, cases, &model.shown),
+        here: here::repeated(&options.here, |runs| here(runs, rows, cases, &model.shown)),
         tables: vec![every_row(&model), table],
         plots: [(2, "bound to a node"), (1, "not bound")].map(|(n, name)| plot(&model, n, name)).into(),
         notes: vec![

@@ -255,11 +255,12 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let published = published()?;
     let model = model(options)?;
     let costs = model.costs;
+    let times = [published.run(WITH)?, published.run(WITHOUT)?];
     let (reclaim, reclaim_plot) = reclaim(&costs);
     let (even, trade_plot) = trade(&costs);
     let shown = Shown {
         parameters: parameters(&Script::published(5), &model),
-        here: here(&options.here, &published, &model)?,
+        here: here::repeated(&options.here, |runs| here(runs, &published, times, &model)),
         tables: vec![
             counts_table(&published, &model.five),
             kinds_table(&published, &model)?,
@@ -302,13 +303,12 @@ pub(crate) fn live() -> Vec<Live> {
     vec![Live::free("forkstorm", Experiment::Forkstorm(storm))]
 }
 
-fn here(runs: &[Run], published: &Published, model: &Model) -> Result<Table, StudyError> {
+fn here(runs: &[Run], published: &Published, [with, without]: [[f64; 4]; 2], model: &Model) -> Table {
     let ten = &model.ten;
     let live = live();
     let columns = ["2.5.27 published", "with chains published", "with chains, model", "here"]
         .map(|name| Column::new(name, "", 2));
     let mut table = here::table(NAME, &live, runs, "the script, by its forks", columns.to_vec());
-    let (with, without) = (published.run(WITH)?, published.run(WITHOUT)?);
     let forks = ten.counts.forks as f64;
     let system = without[1] + model.chain_seconds();
     let metric = |name: &str| live[0].metric(runs, name);
@@ -328,7 +328,7 @@ fn here(runs: &[Run], published: &Published, model: &Model) -> Result<Table, Stu
     table.row("faults a fork", [None, Some(faults), Some(modelled), each("faults.minor", 1.0)]);
     table
         .row("forks a second", [Some(forks / without[3]), Some(forks / with[3]), None, metric("forks.rate")]);
-    Ok(table)
+    table
 }
 
 fn counts_table(published: &Published, five: &Memory) -> Table {

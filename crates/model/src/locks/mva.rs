@@ -11,6 +11,9 @@ pub const ALONE: f64 = 35_000.0;
 /// By how much a waiter lengthens a hold: fitted on the builds of the study.
 const SLOWING: f64 = 0.0175;
 
+/// The share of a build's work under the lock: fitted on the same.
+const BUILD_HELD: f64 = 0.2145;
+
 /// The lock of a system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Token {
@@ -28,6 +31,9 @@ impl Token {
     pub const ZERO_FILL: Self = Self { held: ALONE / 225_000.0, slowing: SLOWING };
     /// The same when the page queues were divided: a ceiling of 900,000.
     pub const ZERO_FILL_QUEUES: Self = Self { held: ALONE / 900_000.0, slowing: SLOWING };
+
+    /// A build's work under vm_token: as the study fits it.
+    pub const BUILD: Self = Self { held: BUILD_HELD, slowing: SLOWING };
 
     /// The time of a hold with `at` jobs at the lock, in units of work.
     pub fn hold(&self, at: u32) -> f64 {

@@ -46,7 +46,8 @@ enum System {
     /// A machine of the family, by its place in it, and what is kept of a pmeg.
     Sun4(usize, Copies),
     Rmap(Kind),
-    Token(Token),
+    /// Of zero-fill faults, and of builds.
+    Token(Token, Token),
     Pagecache(Path, Costs),
     Clock(Guest),
     Tlb(Tlb),
@@ -97,12 +98,12 @@ pub const PUBLISHED: &[Published] = &[
     Published {
         name: "dragonfly-2011-token",
         help: "faultscale: one VM token for all (Dillon 2011)",
-        system: System::Token(Token::ZERO_FILL),
+        system: System::Token(Token::ZERO_FILL, Token::BUILD),
     },
     Published {
         name: "dragonfly-2011-queues",
         help: "faultscale: page queues divided, October 2011",
-        system: System::Token(Token::ZERO_FILL_QUEUES),
+        system: System::Token(Token::ZERO_FILL_QUEUES, Token::NONE),
     },
     Published {
         name: "solaris8-segmap",
@@ -169,7 +170,7 @@ impl Published {
         let refused = match (self.system, experiment) {
             (System::Sun4(..), Experiment::Vmtest(vmtest)) => vmtest::refuses(vmtest),
             (System::Tlb(_), Experiment::Vmtest(vmtest)) => tlb::refuses(vmtest),
-            (System::Token(_), Experiment::Faultscale(faultscale)) => faultscale::refuses(faultscale),
+            (System::Token(..), Experiment::Faultscale(faultscale)) => faultscale::refuses(faultscale),
             (System::Pagecache(..), Experiment::Fileread(fileread)) => fileread::refuses(fileread),
             (System::Clock(_), Experiment::Clock(clock)) => clock::refuses(clock),
             _ => None,
@@ -213,8 +214,8 @@ impl Published {
             (System::Rmap(kind), Experiment::Forkstorm(forkstorm)) => {
                 forkstorm::perform(kind, forkstorm, recorder)
             }
-            (System::Token(token), Experiment::Faultscale(faultscale)) => {
-                faultscale::perform(&token, faultscale, recorder)
+            (System::Token(faults, builds), Experiment::Faultscale(faultscale)) => {
+                faultscale::perform((&faults, &builds), faultscale, recorder)
             }
             (System::Pagecache(path, costs), Experiment::Fileread(fileread)) => {
                 fileread::perform((path, costs), fileread, setting, recorder)
@@ -241,7 +242,7 @@ impl System {
         match self {
             Self::Sun4(machine, _) => u64::from(sun4(machine).page),
             Self::Pagecache(..) => fileread::PAGE,
-            Self::Rmap(_) | Self::Token(_) | Self::Clock(_) | Self::Tlb(_) => BASE_PAGE,
+            Self::Rmap(_) | Self::Token(..) | Self::Clock(_) | Self::Tlb(_) => BASE_PAGE,
         }
     }
 
@@ -249,7 +250,7 @@ impl System {
         match self {
             Self::Sun4(..) | Self::Tlb(_) => "vmtest",
             Self::Rmap(_) => "forkstorm",
-            Self::Token(_) => "faultscale",
+            Self::Token(..) => "faultscale",
             Self::Pagecache(..) => "fileread",
             Self::Clock(_) => "clock",
         }
@@ -260,7 +261,9 @@ impl System {
 mod tests {
     use super::*;
     use crate::locks::ALONE;
-    use pagelab_experiment::experiments::{Access, Clock, Faultscale, Fileread, Forkstorm, Mapping, Vmtest};
+    use pagelab_experiment::experiments::{
+        Access, Clock, Faultscale, Fileread, Forkstorm, Mapping, Vmtest, Work,
+    };
     use pagelab_experiment::{Observations, RecorderError};
 
     #[derive(Default)]
@@ -345,6 +348,25 @@ mod tests {
         let queues = perform("dragonfly-2011-queues", &experiment).unwrap();
         assert!(token.metric("throughput.last") < queues.metric("throughput.last"));
         assert!((token.metric("throughput.first").unwrap() - ALONE).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_build_under_the_token_is_slower_with_many_jobs_than_with_few() {
+        let build = |name, workers: Vec<u32>| {
+            let scale = Faultscale { work: Work::Build, workers, ..Faultscale::default() };
+            perform(name, &Experiment::Faultscale(scale)).unwrap()
+        };
+        let seconds = |name| {
+            let seen = build(name, vec![4, 48]);
+            let table = seen.table("faultscale").unwrap();
+            table.numbers("time.elapsed").unwrap().iter().map(|ns| ns.unwrap() / 1e9).collect::<Vec<f64>>()
+        };
+        let [token, queues] = ["dragonfly-2011-token", "dragonfly-2011-queues"].map(seconds);
+        // 137.95 and 167.62 s were measured under the token, 55 s without.
+        assert!((token[0] / 138.0 - 1.0).abs() < 0.06 && (token[1] / 167.6 - 1.0).abs() < 0.06, "{token:?}");
+        assert!((queues[1] / 55.0 - 1.0).abs() < 0.1, "{queues:?}");
+        let own = Faultscale { work: Work::Build, cmd: Some("make".into()), ..Faultscale::default() };
+        assert!(perform("dragonfly-2011-token", &Experiment::Faultscale(own)).is_err());
     }
 
     #[test]

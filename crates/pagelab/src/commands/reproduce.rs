@@ -32,10 +32,13 @@ pub struct Arguments {
     /// The paper; none: all of them, as one table of claims
     #[arg(value_name = "PAPER", value_parser = paper())]
     paper: Option<&'static StudyKind>,
-    /// Run the study's experiments on this target too, a few seconds each, and keep the runs in the notebook;
+    /// Run the study's experiments on this target too, some seconds each, and keep the runs in the notebook;
     /// without it the notebook's newest runs of them are shown
     #[arg(long, value_name = "TARGET")]
     on: Option<TargetSpec>,
+    /// Repetitions of each experiment on the target, whose medians are shown with the least and the greatest
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "on", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
     /// Write a page with plots like the originals'
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -70,7 +73,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Some(kind) => vec![kind],
     };
     let mut failure = match &arguments.on {
-        Some(target) => live(&kinds, target, context)?,
+        Some(target) => live(&kinds, target, arguments.repeat, context)?,
         None => None,
     };
     if let Some(error) = failure.take_if(|error| is_interrupted(error)) {
@@ -124,7 +127,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 /// Runs the studies' experiments on a target; why one could not be, if so. The others are.
-fn live(kinds: &[&StudyKind], target: &TargetSpec, context: &Context) -> Result<Option<anyhow::Error>> {
+fn live(
+    kinds: &[&StudyKind],
+    target: &TargetSpec,
+    repeat: u32,
+    context: &Context,
+) -> Result<Option<anyhow::Error>> {
     if matches!(target.kind, TargetKind::Model(_)) {
         return Err(usage(format!(
             "--on {target}: the study's own model is shown anyway; name host or kernel:PATH"
@@ -139,7 +147,7 @@ fn live(kinds: &[&StudyKind], target: &TargetSpec, context: &Context) -> Result<
             Err(refused) => crate::output::remark!("left out: {refused:#}"),
         }
     }
-    Ok(performance::perform(&mut plans, 1, context)?.failure)
+    Ok(performance::perform(&mut plans, repeat, context)?.failure)
 }
 
 /// The newest run in the notebook of each of the studies' experiments; none where there is no notebook.

@@ -23,13 +23,8 @@ pub(crate) fn live() -> Vec<Live> {
     vec![Live::free("vmtest", Experiment::Vmtest(vmtest))]
 }
 
-/// The published rows, the model's and this machine's; and its line in the plot of throughput.
-pub(super) fn beside(
-    runs: &[Run],
-    published: &[Row],
-    model: &[Mean],
-    speeds: &[(u32, f64)],
-) -> (Table, Option<Series>) {
+/// The published rows, the model's and this machine's.
+pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[(u32, f64)]) -> Table {
     let live = live();
     let seen = live[0].seen(runs).and_then(|seen| seen.table("vmtest"));
     let figure = |megabytes: u32, column: &str| at(seen?, "size", f64::from(megabytes) * 1_048_576.0, column);
@@ -45,14 +40,12 @@ pub(super) fn beside(
         Column::new("here", "/s", 0),
     ];
     let mut table = table(NAME, &live, runs, "active memory", columns);
-    let mut points = Vec::new();
     for ((row, mean), &(_, speed)) in published.iter().zip(model).zip(speeds) {
         let reads = f64::from(row.megabytes / 2) * READS;
         let rate = figure(row.megabytes, "faults.minor")
             .zip(figure(row.megabytes, "time.elapsed"))
             .map(|(faults, elapsed)| faults / elapsed * 1e9);
         let here = figure(row.megabytes, "relative.speed");
-        points.extend(here.map(|speed| (f64::from(row.megabytes), speed)));
         table.row(
             format!("{} MB", row.megabytes),
             [
@@ -68,6 +61,20 @@ pub(super) fn beside(
             ],
         );
     }
-    let line = Series::line("this machine", points);
-    (table, (!line.x.is_empty()).then_some(line))
+    table
+}
+
+/// This machine's line in the plot of throughput, from [`beside`]'s table: medians of several repetitions. One alone is
+/// not drawn.
+pub(super) fn line(runs: &[Run], table: &Table, published: &[Row]) -> Option<Series> {
+    if live()[0].repetitions(runs) < 2 {
+        return None;
+    }
+    let here = table.columns.iter().position(|column| column.name == "here")?;
+    let points: Vec<(f64, f64)> = published
+        .iter()
+        .zip(&table.rows)
+        .filter_map(|(row, (_, figures))| Some((f64::from(row.megabytes), figures[here]?)))
+        .collect();
+    (!points.is_empty()).then(|| Series::line("this machine", points))
 }
