@@ -272,8 +272,13 @@ pub fn terminal_all(comparisons: &[Comparison], many: bool, style: &Style) -> St
     if !many {
         return comparisons.iter().map(|c| terminal(c, Options::default(), style) + "\n").collect();
     }
-    let lines: String =
-        comparisons.iter().map(|c| wrapped(&headline(c), "  ", "    ", style) + "\n").collect();
+    let line = |c: &Comparison| {
+        let answer = headline(c);
+        // The answer without a difference names no side.
+        let whole = if answer.contains(&c.other.run) { answer } else { format!("{}: {answer}", title(c)) };
+        wrapped(&whole, "  ", "    ", style) + "\n"
+    };
+    let lines: String = comparisons.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("Compared\n{lines}\n") }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::FileReads => "mean processor time of a cached read",
         What::SequentialReads => "best sequential bandwidth",
         What::Latencies => "mean load from DRAM",
-        What::ClockAgreement { .. } => "max difference of two clocks over a step",
+        What::ClockAgreement { .. } => "max difference of two clocks",
         What::Program { .. } => "elapsed time",
         What::LeastMemory { .. } => "memory for full speed",
         What::Recording => "counters recorded",

@@ -306,6 +306,9 @@ fn the_ladder_in_words() {
 fn many_experiments_have_a_line_each() {
     let runs = each();
     let list: Vec<&Run> = runs.iter().collect();
+    let pair = [fits(), exceeds()];
+    let compared = comparisons::terminal_all(&[compare(&pair[0], &pair[1])], true, &STYLE);
+    assert!(compared.contains("random") && compared.contains("fits"), "both sides are named: {compared}");
     insta::assert_snapshot!(runs::experiments(&list, &STYLE));
     let narrow = runs::experiments(&list, &Style { color: false, width: 80 });
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
