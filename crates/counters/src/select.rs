@@ -6,6 +6,7 @@
 //! of a selector must all match; of several selectors one must.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use glob::Pattern;
 use regex_lite::Regex;
@@ -48,6 +49,8 @@ pub enum Part {
     Glob(Pattern),
     /// A regular expression that matches somewhere.
     Regex(Regex),
+    /// One of these texts: what a regular expression such as `^(one|other)$` means, without the time that it takes.
+    Words(Arc<[String]>),
 }
 
 impl Part {
@@ -58,7 +61,15 @@ impl Part {
             Self::Exact(wanted) => wanted == text,
             Self::Glob(glob) => glob.matches(text),
             Self::Regex(regex) => regex.is_match(text),
+            Self::Words(words) => words.iter().any(|word| word == text),
         }
+    }
+
+    /// The words of a regular expression that is nothing but a choice of some.
+    fn words(expression: &str) -> Option<Self> {
+        let words = expression.strip_prefix("^(")?.strip_suffix(")$")?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'|';
+        words.bytes().all(plain).then(|| Self::Words(words.split('|').map(str::to_owned).collect()))
     }
 
     /// Whether the number, written in decimal, is wanted.
@@ -81,6 +92,9 @@ impl FromStr for Part {
         if let Some(inner) =
             text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).filter(|t| !t.contains('/'))
         {
+            if let Some(words) = Self::words(inner) {
+                return Ok(words);
+            }
             return Regex::new(inner).map(Self::Regex).map_err(|e| {
                 let why = e.to_string();
                 SelectorError::Regex {
@@ -237,6 +251,24 @@ mod tests {
             s.module.matches("process") && s.instance.matches_number(17) && !s.instance.matches_number(170)
         );
         assert!(s.name.matches("") && s.statistic.matches("x"));
+    }
+
+    #[test]
+    fn a_choice_of_words_is_what_its_expression_says() {
+        for (expression, is_choice) in [
+            ("^(utime|stime)$", true),
+            ("^(one)$", true),
+            ("^(a|)$", true),
+            ("(utime)", false),
+            ("^(a.c|b)$", false),
+        ] {
+            let part: Part = format!("/{expression}/").parse().unwrap();
+            assert_eq!(matches!(part, Part::Words(_)), is_choice, "{expression}");
+            let regex = Regex::new(expression).unwrap();
+            for text in ["utime", "utimes", "stime", "one", "a", "", "abc", "b", "a|"] {
+                assert_eq!(part.matches(text), regex.is_match(text), "{expression} and {text}");
+            }
+        }
     }
 
     #[test]
