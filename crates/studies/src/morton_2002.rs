@@ -258,18 +258,19 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let times = [published.run(WITH)?, published.run(WITHOUT)?];
     let (reclaim, reclaim_plot) = reclaim(&costs);
     let (even, trade_plot) = trade(&costs);
+    let profile = profile_table(&published, &model)?;
     let shown = Shown {
         parameters: parameters(&Script::published(5), &model),
         here: here::repeated(&options.here, |runs| here(runs, &published, times, &model)),
+        plots: vec![profile_plot(&profile), reclaim_plot, trade_plot],
         tables: vec![
             counts_table(&published, &model.five),
             kinds_table(&published, &model)?,
-            profile_table(&published, &model)?,
+            profile,
             parts_table(&model),
             reclaim,
             even,
         ],
-        plots: vec![reclaim_plot, trade_plot],
         notes: vec![
             "The kernel's counters are not atomic on four processors: the sums of the published callers \
              differ from the published totals by up to 1.8 %. No model can be closer than that to both."
@@ -425,6 +426,30 @@ fn profile_table(published: &Published, model: &Model) -> Result<Table, StudyErr
     }
     table.row("kmem_cache_alloc and _free for chains", [None, Some(2.85), Some(100.0 * slab / system)]);
     Ok(table)
+}
+
+/// The published profile beside the model's, function by function.
+fn profile_plot(profile: &Table) -> Plot {
+    let both: Vec<(&str, f64, f64)> = profile
+        .rows
+        .iter()
+        .filter_map(|(name, figures)| Some((name.as_str(), figures[1]?, figures[2]?)))
+        .collect();
+    let places = || (1..).map(f64::from);
+    let published = places().zip(both.iter().map(|row| row.1));
+    let model = places().zip(both.iter().map(|row| row.2));
+    let mut plot = study_plot(
+        "The profile with chains: published and model",
+        Axis::linear("function, in the order of the profile", ""),
+        Axis::log("% of the kernel's time", ""),
+        vec![
+            Series::published("published", published),
+            Series { dots: true, ..Series::line("model", model) },
+        ],
+    );
+    let names: Vec<String> = (1..).zip(&both).map(|(n, row)| format!("{n} {}", row.0)).collect();
+    plot.caption = format!("Dots alone: published. Line: the model. {}.", names.join(", "));
+    plot
 }
 
 /// Where the time of the two functions is.
