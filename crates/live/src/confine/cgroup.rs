@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+use super::hierarchy::{Hierarchy, Version, has_memory, hierarchy};
 use super::journal::Journal;
 use super::undo::Undo;
 use crate::cgroup::Group;
-use crate::kernel;
 
 /// What a run may use.
 #[derive(Clone, Copy, Debug)]
@@ -45,34 +45,6 @@ pub struct Cgroup {
     pub has_swappiness: bool,
     /// What could not be bounded.
     pub notes: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    One,
-    Two,
-}
-
-/// A mounted hierarchy with the memory controller.
-#[derive(Debug, PartialEq, Eq)]
-struct Hierarchy {
-    version: Version,
-    mount: PathBuf,
-    /// The caller's cgroup, as a folder below the mount.
-    own: PathBuf,
-}
-
-/// The hierarchy with the memory controller.
-fn hierarchy() -> Option<Hierarchy> {
-    let read = |path: &str| kernel::text(path).unwrap_or_default();
-    find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
-        fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has_memory(&text))
-    })
-}
-
-/// Where it is mounted.
-pub fn mount() -> Option<PathBuf> {
-    hierarchy().map(|hierarchy| hierarchy.mount)
 }
 
 /// That hierarchy, and the cgroup in it that takes a child of this user's.
@@ -159,44 +131,6 @@ impl Cgroup {
     }
 }
 
-/// Whether a list of controllers has the memory controller.
-fn has_memory(text: &str) -> bool {
-    text.split_ascii_whitespace().any(|word| word == "memory")
-}
-
-/// The hierarchy with the memory controller, from the texts of `/proc/self/mountinfo` and
-/// `/proc/self/cgroup`; `unified_has_memory` says whether version 2 mounted there has it.
-fn find(mountinfo: &str, cgroups: &str, unified_has_memory: impl Fn(&Path) -> bool) -> Option<Hierarchy> {
-    let own_of = |wanted: &dyn Fn(&str) -> bool| {
-        cgroups.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
-            wanted(controllers).then(|| path.to_owned())
-        })
-    };
-    for line in mountinfo.lines() {
-        let Some((left, right)) = line.split_once(" - ") else { continue };
-        let mut left = left.split(' ').skip(3);
-        let (Some(root), Some(mount)) = (left.next(), left.next()) else { continue };
-        let mut right = right.split(' ');
-        let (kind, options) = (right.next().unwrap_or_default(), right.nth(1).unwrap_or_default());
-        let mount = PathBuf::from(mount);
-        let (version, own) = match kind {
-            "cgroup" if options.split(',').any(|o| o == "memory") => {
-                (Version::One, own_of(&|c: &str| c.split(',').any(|c| c == "memory")))
-            }
-            "cgroup2" if unified_has_memory(&mount) => (Version::Two, own_of(&str::is_empty)),
-            _ => continue,
-        };
-        // The path is relative to the hierarchy's root, of which the mount may show only a part.
-        let own = own.unwrap_or_default();
-        let below = if root == "/" { own.as_str() } else { own.strip_prefix(root).unwrap_or_default() };
-        let own = mount.join(below.trim_start_matches('/'));
-        return Some(Hierarchy { version, own, mount });
-    }
-    None
-}
-
 /// The nearest cgroup at or above the caller's own that takes a child with the memory controller.
 fn parent(hierarchy: &Hierarchy) -> Option<PathBuf> {
     let mut at = if hierarchy.own.is_dir() { hierarchy.own.as_path() } else { hierarchy.mount.as_path() };
@@ -237,37 +171,4 @@ fn hand_on(parent: &Path, journal: &mut Journal) -> Result<(), Problem> {
         .enter(Undo::Restore { path: path.clone(), value: "-memory".into() })
         .and_then(|()| fs::write(&path, "+memory"))
         .map_err(|e| Problem::Failed(format!("writing +memory to {}", path.display()), e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const HYBRID: &str = "25 18 0:22 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
-                          30 18 0:27 / /sys/fs/cgroup/memory rw,nosuid shared:5 - cgroup cgroup rw,memory\n";
-
-    #[test]
-    fn version_one_beside_a_version_two_without_memory() {
-        let own = "9:memory:/user.slice\n4:cpu,cpuacct:/x\n0::/init.scope\n";
-        let found = find(HYBRID, own, |_| false).unwrap();
-        assert_eq!(found.version, Version::One);
-        assert_eq!(found.own, Path::new("/sys/fs/cgroup/memory/user.slice"));
-        assert_eq!(find(HYBRID, own, |_| true).unwrap().own, Path::new("/sys/fs/cgroup/unified/init.scope"));
-        assert_eq!(find("", own, |_| true), None);
-    }
-
-    #[test]
-    fn a_container_sees_a_part() {
-        let mounts = "30 18 0:27 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
-        let found = find(mounts, "9:memory:/docker/abc/inner\n", |_| false).unwrap();
-        assert_eq!(found.own, Path::new("/sys/fs/cgroup/memory/inner"));
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_parser_panic(mounts: String, own: String) {
-            let _ = find(&mounts, &own, |_| true);
-        }
-    }
 }

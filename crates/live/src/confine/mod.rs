@@ -10,6 +10,7 @@ pub(crate) mod cgroup;
 mod device;
 pub(crate) mod folder;
 pub(crate) mod guard;
+pub(crate) mod hierarchy;
 pub(crate) mod journal;
 pub mod leftovers;
 pub(crate) mod marked;

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{area, cgroup};
+use super::{area, hierarchy};
 use crate::kernel::value;
 
 /// Cgroups that are looked at, at most.
@@ -88,7 +88,7 @@ impl Other {
 
 /// Everybody's cgroups with a limit, but pagelab's.
 fn all() -> Vec<Other> {
-    let Some(mount) = cgroup::mount() else { return Vec::new() };
+    let Some(mount) = hierarchy::mount() else { return Vec::new() };
     let (mut folders, mut found, mut looked) = (vec![mount], Vec::new(), 0);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
