@@ -12,7 +12,7 @@ pub const ALONE: f64 = 35_000.0;
 const SLOWING: f64 = 0.0175;
 
 /// The share of a build's work under the lock: fitted on the same.
-const BUILD_HELD: f64 = 0.2145;
+const BUILD_HELD: f64 = 0.2096;
 
 /// The lock of a system.
 #[derive(Clone, Copy, Debug, PartialEq)]
