@@ -6,7 +6,7 @@
 //! With `--script FILE` a copy is a shell that runs the published script over the file instead: each
 //! iteration has five forks and three execs.
 //!
-//! The copies keep all that is pagelab's own from their children ([`crate::bare`]): `fork.residual` is what is left.
+//! The copies keep all that is pagelab's own from their children (module `bare`): `fork.residual` is what is left.
 //!
 //! The storm is made up to four times, so that no figure disturbs another: timed; watched (the kernel reports each
 //! task that ends, for the microstates); counted (the
