@@ -183,7 +183,7 @@ impl Machine {
     }
 
     /// When whoever wants to write may: at once, unless as many requests of output wait as there may be. Then he is
-    /// woken when [`BATCH`] of them are done.
+    /// woken when `BATCH` of them are done.
     pub fn room_at(&self) -> Option<u64> {
         (self.outputs.len() >= REQUESTS).then(|| self.outputs[self.outputs.len() - 1 - (REQUESTS - BATCH)].0)
     }
