@@ -6,6 +6,7 @@ use pagelab_experiment::{Experiment, Run};
 use serde::Serialize;
 
 use crate::finding::{Figure, Statistic};
+use crate::findings::mapping::read_by_a_fault;
 
 /// A level of the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,7 +44,7 @@ pub struct Level {
     /// The level.
     #[serde(flatten)]
     pub kind: LevelKind,
-    /// Bytes, where they belong to the level: of the cache, of the transfer.
+    /// Bytes, where they belong to the level: of the cache, of the transfer, of what a fault on a file reads ahead.
     pub size: Option<f64>,
     /// The time.
     pub time: Figure,
@@ -81,7 +82,11 @@ fn of_run(run: &Run) -> Vec<Level> {
             let swap = entry(run, "swap.kind").unwrap_or("file").to_owned();
             level(LevelKind::SwapFault { swap }, "access.major.p50").into_iter().collect()
         }
-        Experiment::Mapfile(_) => level(LevelKind::FileFault, "access.major.p50").into_iter().collect(),
+        Experiment::Mapfile(_) => {
+            let level = level(LevelKind::FileFault, "access.major.p50");
+            let size = read_by_a_fault(run);
+            level.map(|level| Level { size, ..level }).into_iter().collect()
+        }
         Experiment::Fileread(fileread) => {
             let size = entry(run, "page.size").and_then(|text| text.parse().ok());
             let size = Some(fileread.read.bytes(size.unwrap_or(1)) as f64);
@@ -161,6 +166,16 @@ mod tests {
         assert_eq!(levels[3].time.interval.unwrap().high, Some(100.0));
         assert_eq!(levels[5].kind, LevelKind::SwapFault { swap: "file".into() });
         assert_eq!(levels[6].kind, LevelKind::HugeFault);
+    }
+
+    #[test]
+    fn a_fault_on_a_file_has_what_it_read() {
+        let figures: &[(&str, &[f64])] =
+            &[("access.major.p50", &[7e6]), ("io.read", &[8e6]), ("faults.major", &[2.0])];
+        let file = run("f", Experiment::Mapfile(Paging::default()), "host", figures);
+        let levels = of_runs(&[&measured(), &file]);
+        let last = levels.last().unwrap();
+        assert_eq!((&last.kind, last.size), (&LevelKind::FileFault, Some(4e6)));
     }
 
     #[test]

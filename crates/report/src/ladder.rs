@@ -62,7 +62,8 @@ pub fn answer(levels: &[Level]) -> Option<String> {
             _ => return None,
         };
         let times = text::ratio(level.time.value / memory.time.value);
-        Some(format!("{from} {} ({times})", value(level)))
+        let read = level.size.map_or_else(String::new, |size| format!(", reads {} on average", bytes(size)));
+        Some(format!("{from} {} ({times}{read})", value(level)))
     };
     let faults: Vec<String> = levels.iter().filter_map(fault).collect();
     (!faults.is_empty()).then(|| {

@@ -284,7 +284,9 @@ fn the_ladder_in_words() {
     let mut exceeds = exceeds();
     exceeds.repetitions[0].observations.environment.insert("swap.kind".into(), "zram".into());
     let file = Experiment::Mapfile(Paging::default());
-    let file = run("file", file, "host", &[("access.major.p50", &[6.8e6, 5e6, 9e6])], &[]);
+    let faults: &[(&str, &[f64])] =
+        &[("access.major.p50", &[6.8e6, 5e6, 9e6]), ("faults.major", &[2.0; 3]), ("io.read", &[8e6; 3])];
+    let file = run("file", file, "host", faults, &[]);
     let loads: &[(&str, &[f64])] = &[
         ("latency.l1", &[1.04]),
         ("latency.l2", &[3.46]),

@@ -37,14 +37,17 @@ pub fn access_time(run: &Run, paging: &Paging) -> Option<Finding> {
     {
         list.push(Figure::derived(name, unit, Statistic::Value, value as f64, n));
     }
-    if let (Some(read), Some(faults)) = (middle(run, "io.read"), middle(run, "faults.major"))
-        && faults > 0.0
-        && read / faults > MUCH_READ_AHEAD
-    {
-        list.push(Figure::derived("read-ahead", Unit::Bytes, Statistic::Mean, read / faults, n));
+    if let Some(read) = read_by_a_fault(run).filter(|&read| read > MUCH_READ_AHEAD) {
+        list.push(Figure::derived("read-ahead", Unit::Bytes, Statistic::Mean, read, n));
     }
     let what = What::AccessTime { pattern: paging.pattern.to_string() };
     Some(Finding::new(run, what, list, vec![Evidence::Metrics]))
+}
+
+/// Bytes that a major fault read, read-ahead included, in the mean.
+pub(crate) fn read_by_a_fault(run: &Run) -> Option<f64> {
+    let faults = middle(run, "faults.major").filter(|&faults| faults > 0.0)?;
+    Some(middle(run, "io.read")? / faults)
 }
 
 /// How far transparent huge pages covered the mapping, and what the kernel counted about them from before it was

@@ -2,7 +2,7 @@
 //! beside one another, then what spoils them.
 
 mod clock;
-mod mapping;
+pub(crate) mod mapping;
 mod processes;
 mod reads;
 mod streams;
