@@ -287,7 +287,7 @@ fn curves_and_working_sets_are_runs_like_any_other() {
     assert!(!compared.contains("--repeat"), "{compared}");
     lab.ok("report r-1 r-2 m w -o page.html");
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
-    assert!(page.contains("<h3>working-set: pages</h3>"), "{page}");
+    assert!(page.contains("<h3>Working set over time</h3>"), "{page}");
     lab.ok("export w --format csv");
     lab.ok(&format!("mrc {stream} --policy lru --memory 10p --no-keep --name never"));
     assert!(!lab.ok("list").contains("never"));
