@@ -56,11 +56,11 @@ fn with_units_joined(text: &str) -> String {
 /// every cell is a figure are set flush right. A cell is one line: a name that holds an end of a line begins
 /// no other row.
 pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style) -> String {
+    // The gap behind the last column is not printed.
+    let width = style.width.saturating_add(GAP);
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(style.width.min(u16::MAX.into()) as u16);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.min(u16::MAX.into()) as u16);
     if style.color {
         table.enforce_styling();
     } else {
@@ -84,7 +84,7 @@ pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style)
     for row in rows {
         table.add_row(row.iter().enumerate().take(headings.len()).map(|(n, text)| cell(text, n)));
     }
-    let least = least_widths(headings, rows, &right, style.width);
+    let least = least_widths(headings, rows, &right, width);
     for (n, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, GAP as u16));
         if let Some(&least) = least.get(n) {
@@ -96,13 +96,15 @@ pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style)
 }
 
 /// How wide each column must be that nothing is broken but between words: figures not at all, else words,
-/// else the words of cells, whichever fits into `width` first; empty where nothing does.
+/// else all but long words of cells, else the words of cells, whichever fits into `width` first; empty where
+/// nothing does.
 fn least_widths<H: AsRef<str>>(
     headings: &[H],
     rows: &[Vec<String>],
     figures: &[bool],
     width: usize,
 ) -> Vec<usize> {
+    const LONG: usize = 20;
     let word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
     let whole = |text: &str| text.chars().count();
     let cells = |column: usize, size: &dyn Fn(&str) -> usize| {
@@ -113,6 +115,7 @@ fn least_widths<H: AsRef<str>>(
     [
         all(&|n| heading(n).max(if figures[n] { cells(n, &whole) } else { cells(n, &word) })),
         all(&|n| heading(n).max(cells(n, &word))),
+        all(&|n| heading(n).max(cells(n, &word).min(LONG))),
         all(&|n| cells(n, &word)),
     ]
     .into_iter()
@@ -288,5 +291,14 @@ mod tests {
         assert!(!text.contains('\u{1b}'));
         let colored = table(&["name", "n"], &rows, &Style { color: true, width: 80 });
         assert!(colored.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_long_word_breaks_no_heading() {
+        let rows = vec![vec!["a word of_thirty_characters_and_more_is".into(), "1 s".into(), "no".into()]];
+        let text = table(&["claim", "published", "verdict"], &rows, &Style { color: false, width: 46 });
+        assert!(text.lines().all(|line| line.chars().count() <= 46), "{text}");
+        let heading = text.lines().next().unwrap();
+        assert!(heading.contains("published") && heading.ends_with("verdict"), "{text}");
     }
 }
