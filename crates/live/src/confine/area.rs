@@ -83,6 +83,11 @@ fn swaps() -> String {
     crate::kernel::text("/proc/swaps").unwrap_or_default()
 }
 
+/// What the kernel uses as swap now.
+pub fn all() -> Vec<PathBuf> {
+    areas(&swaps()).map(|area| area.path).collect()
+}
+
 /// Whether the kernel uses `path` as swap now.
 pub fn in_use(path: &Path) -> bool {
     areas(&swaps()).any(|area| area.path == path)

@@ -10,9 +10,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::journal::{Line, boot, folder, lock_of_the_dead, steps};
+use super::journal::{EXTENSION as JOURNAL, Line, boot, folder, lock_of_the_dead, steps};
 use super::recovery::is_own;
 use super::undo::Undo;
+use super::{area, hierarchy};
 use crate::kernel;
 
 /// What ends the name of a file of leftovers.
@@ -31,15 +32,22 @@ pub struct Leftover {
     pub command: String,
 }
 
-/// What is left on this machine by this user's pagelabs. What was undone by hand meanwhile is not listed again.
+/// What is left on this machine by this user's pagelabs, and the cgroups and swap of others that have ended. What was
+/// undone by hand meanwhile is not listed again.
 ///
 /// # Errors
 /// When the folder of the journals cannot be read.
 pub fn list() -> io::Result<Vec<Leftover>> {
     let folder = folder()?;
-    let mut found = Vec::new();
+    let (mut found, mut known) = (Vec::new(), Vec::new());
+    for path in named(&folder, JOURNAL)?.into_iter().filter(|path| is_own(path)) {
+        known.extend(
+            kernel::text(&path).map_or_else(|_| Vec::new(), |text| steps(&text)).into_iter().map(|l| l.undo),
+        );
+    }
     for (path, lines) in files(&folder)? {
         let due: Vec<Line> = lines.into_iter().filter(is_due).collect();
+        known.extend(due.iter().map(|line| line.undo.clone()));
         found.extend(due.iter().map(|line| Leftover {
             what: line.undo.words(),
             why: line.why.clone().unwrap_or_default(),
@@ -55,7 +63,36 @@ pub fn list() -> io::Result<Vec<Leftover>> {
             command: Undo::RemoveFile { path }.command(),
         });
     }
+    found.extend(orphans(&known));
     Ok(found)
+}
+
+/// The cgroups and swap areas with pagelab's name that none of the `known` steps undoes and whose process is not
+/// there any more: they are listed and never touched, for they may be of a pagelab that cannot be seen from here.
+fn orphans(known: &[Undo]) -> Vec<Leftover> {
+    let groups =
+        hierarchy::mount().and_then(|mount| fs::read_dir(mount).ok()).into_iter().flatten().flatten();
+    let groups = groups.map(|entry| entry.path()).filter(|path| path.is_dir());
+    let groups = groups.filter_map(|path| Some((owner(&path)?, Undo::RemoveCgroup { path })));
+    let swaps = area::all().into_iter().filter(|path| area::is_labelled(path));
+    let swaps = swaps.filter_map(|path| Some((owner(&path)?, Undo::SwapOff { path })));
+    groups
+        .chain(swaps)
+        .filter(|(owner, undo)| !Path::new(&format!("/proc/{owner}")).exists() && !known.contains(undo))
+        .map(|(owner, undo)| Leftover {
+            what: undo.words(),
+            why: format!(
+                "no journal of this user's names it, and its process {owner} has ended or is in another container"
+            ),
+            command: undo.command(),
+        })
+        .collect()
+}
+
+/// The process that a cgroup, or a file, of pagelab's is named after.
+fn owner(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?.strip_prefix("pagelab-")?;
+    name.split_once('-')?.0.parse().ok()
 }
 
 /// What is said, once, of a step that failed.
@@ -149,6 +186,14 @@ fn write(path: &Path, lines: &[Line]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_owner_is_in_the_name() {
+        assert_eq!(owner(Path::new("/var/tmp/pagelab/pagelab-11044-0.swap")), Some(11_044));
+        assert_eq!(owner(Path::new("/sys/fs/cgroup/memory/pagelab-7-1")), Some(7));
+        assert_eq!(owner(Path::new("/sys/fs/cgroup/pagelab-x-1")), None);
+        assert_eq!(owner(Path::new("/dev/zram0")), None);
+    }
 
     #[test]
     fn what_is_left_is_kept_until_it_is_undone() {
