@@ -2,74 +2,141 @@
 //! runs.
 //!
 //! A process of this program has a heap, libraries, relocated data and buffers mapped, and a fork copies the page
-//! tables of all of them. Before an experiment maps its own memory they are kept from its children
-//! (`MADV_DONTFORK`): they stay the parent's own and are no part of a fork. What must stay besides is counted, not
-//! guessed ([`residual`]): the stack, and the page of the thread's own memory into which the kernel writes in every new
-//! thread, where the C library asked for that (rseq(2); a worker that forks asks its own not to: [`SETTING`]).
+//! tables of all of them. A process with threads keeps them from its children before an experiment maps its own memory
+//! (`MADV_DONTFORK`): they stay the parent's own. One without leaves them behind altogether (module `alone`). What must
+//! stay besides are the stack, and the page of the thread's own memory into which the kernel writes in every new thread,
+//! where the C library asked for that (rseq(2); a worker that forks asks its own not to: [`SETTING`]).
 //!
 //! The child therefore may touch nothing of Rust's or of the C library's: it is a few instructions.
 
 use std::ffi::CStr;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use crate::region::{Region, page_size};
 
 /// What the child does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Child<'a> {
+pub(crate) struct Child {
     /// Where it writes.
-    pub(crate) region: &'a Region,
-    /// How many pages it writes.
-    pub(crate) touch: usize,
-    /// What it executes then; else it exits.
-    pub(crate) execute: Option<&'a Arguments>,
+    base: *mut u8,
+    /// How many pages it writes, and their size in bytes.
+    touch: usize,
+    page: usize,
+    /// What it executes then: path and arguments; null: it exits.
+    execute: (*const u8, *const *const u8),
 }
 
-/// A program and its arguments, on the stack of whoever made it.
+impl Child {
+    /// Writes the first `touch` pages of the region, then exits.
+    ///
+    /// # Panics
+    /// When the region has not as many.
+    pub(crate) fn new(region: &Region, touch: usize) -> Self {
+        assert!(touch <= region.pages(), "{touch} pages of {}", region.pages());
+        Self {
+            base: region.base(),
+            touch,
+            page: region.page_size(),
+            execute: (std::ptr::null(), std::ptr::null()),
+        }
+    }
+
+    /// Executes the program of these arguments, which stay where they are, instead of exiting.
+    pub(crate) fn executing(self, arguments: &Arguments) -> Self {
+        Self { execute: (arguments.bytes.as_ptr(), arguments.pointers.as_ptr()), ..self }
+    }
+}
+
+/// A program and its arguments, without memory elsewhere.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     bytes: [u8; 64],
+    /// Where the name and the argument begin.
+    starts: [usize; 2],
     pointers: [*const u8; 3],
 }
 
 impl Arguments {
-    /// Empty; [`Arguments::fill`] it where it stays.
-    pub(crate) fn new() -> Self {
-        Self { bytes: [0; 64], pointers: [std::ptr::null(); 3] }
-    }
-
-    /// The program `path` with its name and one argument.
+    /// The program `path` with its name and one argument; to be settled where it stays.
     ///
     /// # Panics
     /// When they have no room.
-    pub(crate) fn fill(&mut self, path: &CStr, name: &CStr, argument: &CStr) {
-        let mut at = 0;
+    pub(crate) fn new(path: &CStr, name: &CStr, argument: &CStr) -> Self {
+        let mut bytes = [0; 64];
         let mut starts = [0; 3];
+        let mut at = 0;
         for (start, text) in starts.iter_mut().zip([path, name, argument]) {
             let text = text.to_bytes_with_nul();
             *start = at;
-            self.bytes[at..at + text.len()].copy_from_slice(text);
+            bytes[at..at + text.len()].copy_from_slice(text);
             at += text.len();
         }
-        let base = self.bytes.as_ptr();
-        self.pointers = [base.wrapping_add(starts[1]), base.wrapping_add(starts[2]), std::ptr::null()];
+        Self { bytes, starts: [starts[1], starts[2]], pointers: [std::ptr::null(); 3] }
     }
 
-    fn path(&self) -> *const u8 {
-        self.bytes.as_ptr()
+    /// Points at what it has; it must not move any more.
+    pub(crate) fn settle(&mut self) {
+        let base = self.bytes.as_ptr();
+        self.pointers[0] = base.wrapping_add(self.starts[0]);
+        self.pointers[1] = base.wrapping_add(self.starts[1]);
     }
+}
+
+/// A system call without the C library, which may not be there any more; what the kernel answers.
+///
+/// # Safety
+/// As the system call's.
+#[inline(always)]
+pub(crate) unsafe fn call(number: libc::c_long, arguments: [usize; 4]) -> isize {
+    let [a, b, c, d] = arguments;
+    let result: isize;
+    // SAFETY: the caller's; the registers are the kernel's convention.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a,
+            in("rsi") b,
+            in("rdx") c,
+            in("r10") d,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!(
+            "svc #0",
+            in("x8") number,
+            inlateout("x0") a as isize => result,
+            in("x1") b,
+            in("x2") c,
+            in("x3") d,
+            options(nostack),
+        );
+    }
+    result
 }
 
 /// Forks a child that does that; its process id. The child ends with 0, or with 1 where it could not execute.
 ///
 /// # Errors
 /// When the kernel refuses another process.
-pub(crate) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
-    let (path, arguments) = child.execute.map_or((std::ptr::null(), std::ptr::null()), |arguments| {
-        (arguments.path(), arguments.pointers.as_ptr())
-    });
+pub(crate) fn fork(child: Child) -> io::Result<libc::pid_t> {
+    // The kernel's answers below 0 are its error numbers.
+    match fork_bare(&child) {
+        pid @ 1.. => Ok(pid as libc::pid_t),
+        error => Err(io::Error::from_raw_os_error(error.wrapping_neg() as i32)),
+    }
+}
+
+/// The same for a process that may touch as little as its child: what the kernel answers.
+#[inline(never)]
+pub(crate) fn fork_bare(child: &Child) -> isize {
+    let (path, arguments) = child.execute;
     let result: isize;
     // SAFETY: clone(2) without sharing is fork(2). The child writes `touch` pages of the region, which are
     // writable and its own, and makes no other access to memory but that of execve(2), whose strings are
@@ -110,8 +177,8 @@ pub(crate) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
             in("r8") 0,
             in("r9") arguments,
             in("r12") child.touch,
-            in("r13") child.region.base(),
-            in("r14") page_size(),
+            in("r13") child.base,
+            in("r14") child.page,
             in("r15") path,
             lateout("rcx") _,
             lateout("r11") _,
@@ -151,18 +218,14 @@ pub(crate) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
             in("x4") 0,
             in("x8") libc::SYS_clone,
             in("x9") child.touch,
-            in("x10") child.region.base(),
-            in("x11") page_size(),
+            in("x10") child.base,
+            in("x11") child.page,
             in("x12") path,
             in("x13") arguments,
             options(nostack),
         );
     }
-    // The kernel's answers below 0 are its error numbers.
-    match i32::try_from(result) {
-        Ok(child) if child > 0 => Ok(child),
-        _ => Err(io::Error::from_raw_os_error(result.wrapping_neg() as i32)),
-    }
+    result
 }
 
 /// What the environment of a process that forks says, so that glibc has the kernel write nothing into the memory of each
@@ -170,29 +233,20 @@ pub(crate) fn fork(child: Child<'_>) -> io::Result<libc::pid_t> {
 pub(crate) const SETTING: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
 
 /// Keeps everything that this process has mapped by now from the children that [`fork`] makes, but for the stack, the
-/// code and, where the kernel writes into it, the thread's own page; gives the addresses of the stack and that page.
+/// code and, where the kernel writes into it, the thread's own page.
 ///
 /// # Errors
 /// When the kernel does not show what is mapped.
-pub(crate) fn keep_all_from_children() -> io::Result<Vec<Range>> {
+pub(crate) fn keep_all_from_children() -> io::Result<()> {
     let maps = crate::kernel::text("/proc/self/maps")?;
-    let page = page_size();
     let here = 0_u8;
     let (stack, code) = (std::ptr::from_ref(&here) as usize, fork as *const () as usize);
-    // The kernel writes into the thread's own memory within some KiB of its pointer.
-    let thread = thread_pointer() / page * page;
-    let thread = if written_in_children() { thread.saturating_sub(page)..thread + 2 * page } else { 0..0 };
-    let mut left = Vec::new();
+    let thread = written_pages();
     for mapped in maps.lines().filter_map(range) {
-        if mapped.contains(&code) {
-            // No page table of it is copied: the child finds its pages in the page cache.
+        // No page table of code is copied: the child finds its pages in the page cache.
+        if mapped.contains(&code) || mapped.contains(&stack) {
             continue;
         }
-        if mapped.contains(&stack) {
-            left.push(mapped);
-            continue;
-        }
-        left.extend(common(&mapped, &thread));
         for part in without(&mapped, &thread) {
             // SAFETY: the advice changes nothing for this process. Refused for what is not memory, which a
             // fork does not copy.
@@ -202,7 +256,18 @@ pub(crate) fn keep_all_from_children() -> io::Result<Vec<Range>> {
             }
         }
     }
-    Ok(left)
+    Ok(())
+}
+
+/// The pages of the thread's own memory into which the kernel writes in children of the calling thread too, where it does.
+pub(crate) fn written_pages() -> Range {
+    if !written_in_children() {
+        return 0..0;
+    }
+    // It is within some KiB of the thread's pointer.
+    let page = page_size();
+    let thread = thread_pointer() / page * page;
+    thread.saturating_sub(page)..thread + 2 * page
 }
 
 /// Whether the kernel writes into the memory of the calling thread's children (rseq(2)): then the thread has an area for
@@ -227,18 +292,6 @@ fn written_in_children() -> bool {
     io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS)
 }
 
-/// The pages that a fork copies beyond the region's: those present in what could not be kept from the children.
-pub(crate) fn residual(left: &[Range]) -> Option<u64> {
-    let file = File::open("/proc/self/pagemap").ok()?;
-    let mut entry = [0; 8];
-    let mut present = 0;
-    for page in left.iter().flat_map(|range| range.clone().step_by(page_size())) {
-        file.read_exact_at(&mut entry, (page / page_size()) as u64 * 8).ok()?;
-        present += u64::from_ne_bytes(entry) >> 63;
-    }
-    Some(present)
-}
-
 /// Where the thread's own memory is.
 fn thread_pointer() -> usize {
     let pointer: usize;
@@ -259,7 +312,7 @@ fn thread_pointer() -> usize {
 pub(crate) type Range = std::ops::Range<usize>;
 
 /// `START-END …`, in hexadecimal.
-fn range(line: &str) -> Option<Range> {
+pub(crate) fn range(line: &str) -> Option<Range> {
     let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
 }
@@ -268,12 +321,6 @@ fn range(line: &str) -> Option<Range> {
 fn without(whole: &Range, hole: &Range) -> Vec<Range> {
     let parts = [whole.start..whole.end.min(hole.start), whole.start.max(hole.end)..whole.end];
     parts.into_iter().filter(|part| !part.is_empty()).collect()
-}
-
-/// What two ranges have in common.
-fn common(a: &Range, b: &Range) -> Option<Range> {
-    let both = a.start.max(b.start)..a.end.min(b.end);
-    (!both.is_empty()).then_some(both)
 }
 
 #[cfg(test)]
@@ -287,14 +334,13 @@ mod tests {
         assert_eq!(without(&(0..10), &(3..5)), [0..3, 5..10]);
         assert!(without(&(0..10), &(0..10)).is_empty());
         assert_eq!(without(&(4..6), &(0..0)).len(), 1);
-        assert_eq!((common(&(0..10), &(8..12)), common(&(0..4), &(4..8))), (Some(8..10), None));
     }
 
     #[test]
     fn arguments_stand_one_after_the_other() {
-        let mut arguments = Arguments::new();
-        arguments.fill(c"/a", c"b", c"c");
+        let mut arguments = Arguments::new(c"/a", c"b", c"c");
+        arguments.settle();
         assert_eq!(&arguments.bytes[..7], b"/a\0b\0c\0");
-        assert_eq!(arguments.pointers[1] as usize - arguments.path() as usize, 5);
+        assert_eq!(arguments.pointers[1] as usize - arguments.bytes.as_ptr() as usize, 5);
     }
 }

@@ -30,6 +30,11 @@ impl Barrier {
         let region = Region::shared((cells * size_of::<AtomicU64>()).div_ceil(page_size()).max(1))?;
         Ok(Self { region, cells })
     }
+
+    /// The addresses of the memory.
+    pub(crate) fn range(&self) -> std::ops::Range<usize> {
+        self.region.range()
+    }
 }
 
 impl Deref for Barrier {

@@ -10,6 +10,7 @@
 
 pub mod affinity;
 pub mod allocator;
+mod alone;
 mod bare;
 pub mod bpf;
 mod cgroup;

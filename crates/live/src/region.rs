@@ -142,6 +142,12 @@ impl Region {
         self.base.as_ptr()
     }
 
+    /// The addresses.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        let base = self.base().expose_provenance();
+        base..base + self.bytes()
+    }
+
     /// The number of pages.
     pub fn pages(&self) -> usize {
         self.pages

@@ -50,6 +50,11 @@ impl Samples {
         Own { made, times, count: 0 }
     }
 
+    /// The addresses of the memory.
+    pub(crate) fn range(&self) -> std::ops::Range<usize> {
+        self.region.range()
+    }
+
     /// The times of all owners, once they have ended.
     pub(crate) fn all(&self) -> Distribution {
         let mut all = Distribution::new();
@@ -76,6 +81,12 @@ impl Own<'_> {
         self.times[self.count % self.times.len()].store(nanoseconds.min(u64::from(u32::MAX)) as u32, Relaxed);
         self.count += 1;
         self.made.store(self.count.min(self.times.len()) as u32, Release);
+    }
+
+    /// For an owner that has nothing but this memory: where the number of times kept stands, and where the times, of
+    /// which it has room for so many.
+    pub(crate) fn raw(&self) -> (*mut u32, *mut u32, usize) {
+        (self.made.as_ptr(), self.times.as_ptr().cast_mut().cast(), self.times.len())
     }
 }
 

@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
             }
             Self::Fork(region) => {
                 let before = (phase == 0).then(|| Monotonic.now());
-                let child = bare::fork(bare::Child { region, touch: 0, execute: None }).ok()?;
+                let child = bare::fork(bare::Child::new(region, 0)).ok()?;
                 // SAFETY: no status is wanted; the child is ours.
                 unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
                 before.into_iter().for_each(|before| times.keep(Monotonic.now() - before));

@@ -6,13 +6,14 @@
 //! With `--script FILE` a copy is a shell that runs the published script over the file instead: each
 //! iteration has five forks and three execs.
 //!
-//! The copies keep all that is pagelab's own from their children (module `bare`): `fork.residual` is what is left.
+//! The copies leave all that is pagelab's own behind (module `alone`): `fork.residual` is what is left.
 //!
 //! The storm is made up to four times, so that no figure disturbs another: timed; watched (the kernel reports each
 //! task that ends, for the microstates); counted (the
 //! kernel's tracepoints, and where wanted its functions, inherited by every child, which slows forks); profiled (the software clock on
 //! every processor). All but the first are of a fifth of the forks.
 
+mod copy;
 mod storm;
 
 use std::time::Duration;

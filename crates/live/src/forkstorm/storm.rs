@@ -1,26 +1,23 @@
 //! The storm itself, built in or as the published script.
 
-use std::ffi::CString;
 use std::io;
 use std::path::Path;
 use std::process::{Child as Process, Command, Stdio};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::Distribution;
-use pagelab_experiment::experiments::{Child, Forkstorm};
+use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::{Failure, Recorder};
 
-use super::{LOOK, NOTHING};
-use crate::bare::{self, Arguments};
-use crate::clock::{Clock, Monotonic};
+use super::LOOK;
+use super::copy::{self, BEFORE, COMMON, EACH, ENDED, ENDING, FORKING, FORKS, GO, READY, RESIDUAL, STARTED};
 use crate::family::{Barrier, Family};
 use crate::lifetime::die_with_parent;
 use crate::observe::failed;
 use crate::place::Place;
-use crate::region::{HugePages, Region};
 use crate::rusage::{self, Usage};
-use crate::samples::{Own, Samples};
+use crate::samples::Samples;
 
 /// Forks of one iteration of the script: a subshell, `cat`, `wc`, the command substitution, `expr`.
 const SCRIPT_FORKS: f64 = 5.0;
@@ -44,16 +41,6 @@ pub(super) struct Seen {
     pub(super) residual: Option<f64>,
 }
 
-/// Cells of the barrier: how many copies are ready; whether to go; when the first went. Then for each copy: the
-/// nanoseconds in fork, and from there to the child's end; forks made; when it ended; what it had consumed
-/// before it went (minor and major faults, user and system time); pages left to its children, and one.
-const READY: usize = 0;
-const GO: usize = 1;
-const COMMON: usize = 8;
-const EACH: usize = 16;
-const BEFORE: usize = 4;
-const RESIDUAL: usize = 8;
-
 /// Makes a storm of `forks` forks of each copy, and calls `look` many times a second.
 pub(super) fn storm(
     forkstorm: &Forkstorm,
@@ -68,15 +55,17 @@ pub(super) fn storm(
         return script(file, forks, copies, phase, recorder, look);
     }
     let barrier = Barrier::new(COMMON + copies * EACH).map_err(failed("making shared memory"))?;
+    let cell = |index: usize, n: usize| barrier[COMMON + index * EACH + n].load(Acquire);
+    let cells = |n: usize| (0..copies).map(move |index| cell(index, n));
     let room = || Samples::new(copies, forks as usize).map_err(failed("making shared memory"));
     let times = [room()?, room()?];
     let mut family = Family::default();
     for index in 0..copies {
-        let work =
-            || copy(forkstorm, forks, &barrier, times.each_ref().map(|samples| samples.of(index)), index);
-        family.fork(work).map_err(failed(&format!("forking copy {} of {copies}", index + 1)))?;
+        family
+            .fork(|| copy::storm(forkstorm, forks, &barrier, times.each_ref(), index))
+            .map_err(failed(&format!("forking copy {} of {copies}", index + 1)))?;
     }
-    while barrier[READY].load(Acquire) < copies as u64 {
+    while cells(READY).sum::<u64>() < copies as u64 {
         std::thread::sleep(Duration::from_millis(1));
         family.poll().map_err(|lost| lost.error(place))?;
         if recorder.interrupted() {
@@ -91,7 +80,7 @@ pub(super) fn storm(
     let total = u64::from(forks) * copies as u64;
     while family.poll().map_err(|lost| lost.error(place))? > 0 {
         std::thread::sleep(LOOK);
-        let done = (0..copies).map(|index| barrier[COMMON + index * EACH + 2].load(Relaxed)).sum::<u64>();
+        let done = cells(FORKS).sum::<u64>();
         recorder.progress(phase, done.min(total), total);
         look(done);
         let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
@@ -100,87 +89,29 @@ pub(super) fn storm(
             return Err(Failure::interrupted());
         }
     }
-    let ended = (0..copies).map(|index| barrier[COMMON + index * EACH + 3].load(Relaxed)).max().unwrap_or(0);
-    let cell = |n: usize| {
-        (0..copies).map(|index| barrier[COMMON + index * EACH + n].load(Relaxed)).sum::<u64>() as f64
-    };
     let mut used = rusage::children() - used;
     for index in 0..copies {
-        let before = |n: usize| barrier[COMMON + index * EACH + BEFORE + n].load(Relaxed);
-        let [minor, major, user, system] = [0, 1, 2, 3].map(before);
+        let [minor, major, user, system] = [0, 1, 2, 3].map(|n| cell(index, BEFORE + n));
         used = used - Usage { minor, major, user, system, ..Usage::default() };
     }
-    let residual = (0..copies).map(|index| barrier[COMMON + index * EACH + RESIDUAL].load(Relaxed)).max();
-    let started = barrier[GO + 1].load(Relaxed);
+    // The first to start says when.
+    let (started, ended) = (cells(STARTED).min().unwrap_or(0), cells(ENDED).max().unwrap_or(0));
     let elapsed = match ended.checked_sub(started).filter(|_| started > 0) {
         Some(ns) => Duration::from_nanos(ns),
         None => begun.elapsed(),
     };
+    let sum = |n: usize| cells(n).sum::<u64>() as f64;
+    let residual = cells(RESIDUAL).max().and_then(|pages| pages.checked_sub(1));
     Ok(Seen {
         elapsed,
-        forks: cell(2),
+        forks: sum(FORKS),
         used,
-        fork_time: Some(cell(0)),
-        end_time: Some(cell(1)),
+        fork_time: Some(sum(FORKING)),
+        end_time: Some(sum(ENDING)),
         times: Some(times.map(|samples| samples.all())),
         page_tables: peak,
-        residual: residual.and_then(|pages| pages.checked_sub(1)).map(|pages| pages as f64),
+        residual: residual.map(|pages| pages as f64),
     })
-}
-
-/// One copy: the exit status.
-fn copy(
-    forkstorm: &Forkstorm,
-    forks: u32,
-    barrier: &Barrier,
-    [mut fork_times, mut end_times]: [Own<'_>; 2],
-    index: usize,
-) -> i32 {
-    let cell = |n: usize| &barrier[COMMON + index * EACH + n];
-    let Ok(left) = bare::keep_all_from_children() else { return 2 };
-    let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return 2 };
-    let _ = region.advise(HugePages::Forbidden);
-    region.populate(|_, _| {});
-    let mut arguments = Arguments::new();
-    let nothing = CString::new(NOTHING).expect("no zero within");
-    arguments.fill(c"/proc/self/exe", c"pagelab", &nothing);
-    let child = bare::Child {
-        region: &region,
-        touch: forkstorm.touch.min(forkstorm.pages) as usize,
-        execute: (forkstorm.child == Child::Exec).then_some(&arguments),
-    };
-    if let Some(pages) = bare::residual(&left) {
-        cell(RESIDUAL).store(pages + 1, Relaxed);
-    }
-    barrier[READY].fetch_add(1, Release);
-    while barrier[GO].load(Acquire) == 0 {
-        std::thread::sleep(Duration::from_micros(100));
-    }
-    let before = rusage::thread_up_to_date();
-    for (n, value) in [before.minor, before.major, before.user, before.system].into_iter().enumerate() {
-        cell(BEFORE + n).store(value, Relaxed);
-    }
-    let started = Monotonic.now();
-    // The first to start says when.
-    let _ = barrier[GO + 1].compare_exchange(0, started, Release, Relaxed);
-    for _ in 0..forks {
-        let before = Monotonic.now();
-        let Ok(child) = bare::fork(child) else { return 3 };
-        let forked = Monotonic.now();
-        let mut status = 0;
-        // SAFETY: `status` is writable, the child is ours.
-        if unsafe { libc::waitpid(child, &mut status, 0) } != child || status != 0 {
-            return 4;
-        }
-        let ended = Monotonic.now();
-        fork_times.keep(forked - before);
-        end_times.keep(ended - forked);
-        cell(0).fetch_add(forked - before, Relaxed);
-        cell(1).fetch_add(ended - forked, Relaxed);
-        cell(2).fetch_add(1, Relaxed);
-        cell(3).store(ended, Relaxed);
-    }
-    0
 }
 
 /// Bytes of page tables in the whole machine.
