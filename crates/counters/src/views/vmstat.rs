@@ -15,12 +15,13 @@ use crate::select::Selection;
 use crate::tree::Snapshot;
 use crate::value::Unit;
 
-/// The counters the view is made of.
-const OPERANDS: [&str; 6] = [
+/// The counters the view is made of: choices of whole names, which are compared as words.
+const OPERANDS: [&str; 7] = [
     "vmstat:0:vm:/^(pgfault|pgmajfault|pgactivate|pgpgin|pgpgout|pswpin|pswpout)$/",
-    "vmstat:0:vm:/^pgsteal_(anon|file|kswapd|direct|khugepaged|proactive)/",
-    "vmstat:0:vm:/^pgscan_(anon|file|kswapd|direct|khugepaged|proactive)/",
-    "meminfo:0:mem:/^(MemFree|MemAvailable|Inactive.file.|SwapFree|CommitLimit|Committed_AS)$/",
+    "vmstat:0:vm:/^(pgsteal_anon|pgsteal_file|pgsteal_kswapd|pgsteal_direct|pgsteal_khugepaged|pgsteal_proactive)$/",
+    "vmstat:0:vm:/^(pgscan_anon|pgscan_file|pgscan_kswapd|pgscan_direct|pgscan_khugepaged|pgscan_proactive)$/",
+    "meminfo:0:mem:/^(MemFree|MemAvailable|SwapFree|CommitLimit|Committed_AS)$/",
+    "meminfo:0:mem:Inactive(file)",
     "settings:0:vm:overcommit_memory",
     "system:0:clock:uptime",
 ];
