@@ -188,7 +188,7 @@ fn gaps(mut kept: Vec<Range>, mapped: Vec<Range>) -> [Range; MOST + 1] {
         mapped.iter().map(|range| range.end).filter(|&end| end <= isize::MAX as usize).max().unwrap_or(0);
     let mut gaps: [Range; MOST + 1] = std::array::from_fn(|_| 0..0);
     let mut at = 0;
-    for (gap, next) in gaps.iter_mut().zip(kept.into_iter().chain([end..end])) {
+    for (gap, next) in gaps.iter_mut().zip(kept.into_iter().chain(std::iter::once(end..end))) {
         *gap = at..next.start.max(at);
         at = next.end.max(at);
     }
