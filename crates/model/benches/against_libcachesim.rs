@@ -3,11 +3,13 @@
 //! ```text
 //! cargo bench -p pagelab-model --bench against_libcachesim -- write PATTERN PAGES REFERENCES FILE
 //! cargo bench -p pagelab-model --bench against_libcachesim -- misses CACHESIM
+//! cargo bench -p pagelab-model --bench against_libcachesim -- misses-2025 CACHESIM
 //! cargo bench -p pagelab-model --bench against_libcachesim -- CACHESIM TRACE ROUNDS FRAMES...
 //! ```
 //!
 //! The first form writes a trace in the format of both (oracleGeneral). The second prints the misses that libCacheSim
-//! counts on the generated patterns, which src/policy/patterns.csv holds. The third, for each policy and
+//! counts on the generated patterns, which src/policy/patterns.csv holds; the third those of other policies that a version of May
+//! 2025 counts. The fourth, for each policy and
 //! size, runs in turns: libCacheSim's `cachesim` (a program the reader builds), the same work here from
 //! the file on (reading, numbering the pages, replaying), and the replay alone from dense page numbers.
 //! It prints medians of the rounds in nanoseconds a request with the least and the greatest, the
@@ -37,8 +39,10 @@ const POLICIES: [(&str, &str); 7] = [
     ("arc", "arc"),
 ];
 
-/// Name here and there of the policies whose misses are compared; the parameters are those of libCacheSim's
-/// definitions.
+/// Name here and there of the policies whose misses src/policy/patterns_2025.csv holds.
+const COUNTED_2025: [(&str, &str); 1] = [("gclock:max=3,start=0", "clock")];
+
+/// Those whose misses src/policy/patterns.csv holds; the parameters are those of libCacheSim's definitions.
 const COUNTED: [(&str, &str); 10] = [
     ("fifo", "fifo"),
     ("lru", "lru"),
@@ -169,7 +173,7 @@ fn write(stream: &Stream, path: &Path) {
 
 /// Prints what libCacheSim counts on the generated patterns. It prints four digits of the miss ratio, which is the
 /// exact count for 10,000 references.
-fn misses(program: &str) {
+fn misses(program: &str, counted: &[(&str, &str)], parameters: Option<&str>) {
     const REFERENCES: u32 = 10_000;
     const FRAMES: [u32; 13] = [20, 33, 50, 77, 100, 144, 200, 301, 400, 500, 640, 801, 960];
     // The simulator makes small tables for a trace of this name, else of 128 MiB for each policy and size.
@@ -195,10 +199,11 @@ fn misses(program: &str) {
             .arg(&file)
             .args([
                 "oracleGeneral",
-                &COUNTED.map(|(_, theirs)| theirs).join(","),
+                &counted.iter().map(|(_, theirs)| *theirs).collect::<Vec<_>>().join(","),
                 &FRAMES.map(|f| f.to_string()).join(","),
             ])
             .args(["--ignore-obj-size", "1", "--num-thread", "1"])
+            .args(parameters.iter().flat_map(|parameters| ["-e", parameters]))
             .current_dir(&folder)
             .output()
             .unwrap_or_else(|e| panic!("cannot run {program}: {e}"));
@@ -209,7 +214,7 @@ fn misses(program: &str) {
             let ratio: f64 = line.split_once(" miss ratio ")?.1.split(',').next()?.parse().ok()?;
             Some((size, ratio))
         });
-        for (ours, _) in COUNTED {
+        for (ours, _) in counted {
             for frames in FRAMES {
                 let (size, ratio) = found.next().unwrap_or_else(|| panic!("too few results: {text}"));
                 assert_eq!(size, frames.to_string(), "{text}");
@@ -233,7 +238,12 @@ fn main() {
             let stream = pattern.stream(number(pages), number(references), 1);
             write(&stream.unwrap_or_else(|e| panic!("{e}")), Path::new(file));
         }
-        ["misses", program] => misses(program),
+        ["misses", program] => misses(program, &COUNTED, None),
+        ["misses-2025", program] => {
+            for one in &COUNTED_2025 {
+                misses(program, &[*one], (one.1 == "clock").then_some("n-bit-counter=2"));
+            }
+        }
         [program, trace, rounds, ref sizes @ ..] if !sizes.is_empty() => {
             let sizes: Vec<u32> = sizes.iter().map(|word| number(word) as u32).collect();
             compare(program, Path::new(trace), number(rounds).max(1) as usize, &sizes);

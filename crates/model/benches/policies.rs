@@ -18,8 +18,9 @@ fn policies(criterion: &mut Criterion) {
     let stream = Pattern::Zipf(0.9).stream(PAGES, REFERENCES, 1).expect("the pattern fits");
     let mut group = criterion.benchmark_group("replay");
     group.throughput(Throughput::Elements(REFERENCES)).sample_size(10);
-    for (name, _) in PolicyKind::catalogue() {
-        let kind: PolicyKind = name.replace("TAU", "100000").parse().expect("the catalogue's names parse");
+    for one in PolicyKind::catalogue() {
+        let kind: PolicyKind =
+            one.form.replace("TAU", "100000").parse().expect("the catalogue's names parse");
         group.bench_with_input(BenchmarkId::from_parameter(&kind), &kind, |bencher, kind| {
             bencher.iter(|| black_box(replay(&stream, kind, FRAMES)));
         });

@@ -1,6 +1,7 @@
 //! Models of virtual memory, in virtual time: pure, without clock, system call or hidden randomness.
 
 pub mod clocks;
+mod dirty;
 pub mod locks;
 pub mod mrc;
 pub mod pagecache;
@@ -9,6 +10,7 @@ pub mod policy;
 pub mod published;
 pub mod replay;
 pub mod rmap;
+pub mod sized;
 pub mod sun4;
 pub mod systems;
 pub mod target;

@@ -3,6 +3,7 @@
 
 use std::ops::{ControlFlow, Range};
 
+use crate::dirty::Dirty;
 use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
 use pagelab_reference::Stream;
@@ -33,6 +34,11 @@ pub struct Replayed {
     pub misses: u64,
     /// For policies of variable space: mean number of resident pages over the references.
     pub mean_resident: Option<f64>,
+    /// Times that a dirty page had to be written, those that are dirty at the end included; `None` where writes are
+    /// not known.
+    pub write_backs: Option<u64>,
+    /// What the policy counted of its own work.
+    pub counters: Vec<(&'static str, u64)>,
 }
 
 impl Replayed {
@@ -69,6 +75,7 @@ pub fn replay(stream: &Stream, policy: &PolicyKind, frames: u32) -> Replayed {
 pub struct Replays<'a> {
     stream: &'a Stream,
     runs: &'a [(PolicyKind, u32)],
+    writes: Option<&'a [bool]>,
     future: Option<NextUse>,
 }
 
@@ -82,7 +89,17 @@ impl<'a> Replays<'a> {
             .iter()
             .any(|(kind, _)| kind.needs_future())
             .then(|| NextUse::of(stream.pages(), stream.references()));
-        Self { stream, runs, future }
+        Self { stream, runs, writes: None, future }
+    }
+
+    /// Of each reference is known whether it is a write, so that write-backs are counted.
+    ///
+    /// # Panics
+    /// When they are not as many as the references.
+    pub fn with_writes(mut self, writes: &'a [bool]) -> Self {
+        assert_eq!(writes.len(), self.stream.len(), "one for each reference");
+        self.writes = Some(writes);
+        self
     }
 
     /// References to replay in all.
@@ -110,11 +127,61 @@ impl<'a> Replays<'a> {
         batch: Range<usize>,
         progress: &mut Progress,
     ) -> Result<Vec<Replayed>, Interrupted> {
+        if let Some(writes) = self.writes {
+            return self.perform_writing(batch, writes, progress);
+        }
         let mut feed = Feed::with(&self.runs[batch], self.stream.pages(), self.future.as_ref());
         for chunk in self.stream.references().chunks(CHUNK) {
             feed.take(self.stream.pages(), chunk, progress)?;
         }
         Ok(feed.finish())
+    }
+
+    fn perform_writing(
+        &self,
+        batch: Range<usize>,
+        writes: &[bool],
+        progress: &mut Progress,
+    ) -> Result<Vec<Replayed>, Interrupted> {
+        let mut list = Vec::new();
+        for (kind, frames) in &self.runs[batch] {
+            let mut policy = kind.build(self.stream.pages(), *frames, self.future.as_ref());
+            let mut dirty = Dirty::new(self.stream.pages());
+            let mut misses = 0;
+            for (pages, writes) in self.stream.references().chunks(CHUNK).zip(writes.chunks(CHUNK)) {
+                for (&page, &write) in pages.iter().zip(writes) {
+                    let hit = policy.access(page, write);
+                    misses += u64::from(!hit);
+                    dirty.note(page, write, hit);
+                }
+                if progress(pages.len() as u64).is_break() {
+                    return Err(Interrupted);
+                }
+            }
+            let write_backs = policy.write_backs().unwrap_or_else(|| dirty.write_backs());
+            let references = self.stream.len() as u64;
+            list.push(replayed(kind, *frames, references, misses, &*policy, Some(write_backs)));
+        }
+        Ok(list)
+    }
+}
+
+fn replayed(
+    policy: &PolicyKind,
+    frames: u32,
+    references: u64,
+    misses: u64,
+    made: &dyn Policy,
+    write_backs: Option<u64>,
+) -> Replayed {
+    Replayed {
+        policy: policy.clone(),
+        frames,
+        references,
+        misses,
+        mean_resident: made.mean_resident(),
+        write_backs,
+        counters: made.counters(),
     }
 }
 
@@ -166,15 +233,11 @@ impl<'a> Feed<'a> {
 
     /// What the policies made of it, in the order of the runs.
     pub fn finish(self) -> Vec<Replayed> {
-        let replayed =
-            self.runs.iter().zip(self.policies).map(|((kind, frames), (policy, misses))| Replayed {
-                policy: kind.clone(),
-                frames: *frames,
-                references: self.references,
-                misses,
-                mean_resident: policy.mean_resident(),
-            });
-        replayed.collect()
+        let mut list = Vec::new();
+        for ((kind, frames), (policy, misses)) in self.runs.iter().zip(self.policies) {
+            list.push(replayed(kind, *frames, self.references, misses, &*policy, None));
+        }
+        list
     }
 }
 
@@ -216,7 +279,7 @@ mod tests {
         let stream = stream();
         let runs: Vec<(PolicyKind, u32)> = PolicyKind::catalogue()
             .iter()
-            .map(|(name, _)| name.replace("TAU", "5000").parse().unwrap())
+            .map(|one| one.form.replace("TAU", "5000").parse().unwrap())
             .filter(|kind: &PolicyKind| !kind.needs_future())
             .flat_map(|kind| [30, 700].map(|frames| (kind.clone(), frames)))
             .collect();
@@ -229,6 +292,43 @@ mod tests {
         for one in feed.finish() {
             assert_eq!(one, replay(&stream, &one.policy, one.frames));
         }
+    }
+
+    /// Whoever was evicted dirty is found by looking at every page after every reference.
+    #[test]
+    fn write_backs_are_the_dirty_pages_that_went() {
+        let stream = Pattern::Zipf(0.6).stream(60, 5000, 3).unwrap();
+        let writes: Vec<bool> = (0..5000).map(|n| n * 7 % 5 == 0).collect();
+        for name in ["lru", "fifo", "arc", "2q", "cflru", "nru", "sieve", "car", "opt"] {
+            let runs = [(name.parse().unwrap(), 20)];
+            let replays = Replays::new(&stream, &runs).with_writes(&writes);
+            let one = replays.perform(0..1, &mut |_| ControlFlow::Continue(())).unwrap().remove(0);
+            let future = NextUse::of(60, stream.references());
+            let mut policy = runs[0].0.build(60, 20, Some(&future));
+            let (mut dirty, mut written, mut misses) = ([false; 60], 0, 0);
+            for (&page, &write) in stream.references().iter().zip(&writes) {
+                misses += u64::from(!policy.access(page, write));
+                for (page, dirty) in dirty.iter_mut().enumerate() {
+                    if *dirty && policy.contains(page as u32) == Some(false) {
+                        (*dirty, written) = (false, written + 1);
+                    }
+                }
+                dirty[page as usize] |= write;
+            }
+            written += dirty.iter().filter(|&&dirty| dirty).count() as u64;
+            assert_eq!(one.misses, misses, "{name}");
+            if policy.contains(0).is_some() {
+                assert_eq!(one.write_backs, Some(written), "{name}");
+            }
+            assert!(one.write_backs.unwrap() >= 50, "{name}: {:?}", one.write_backs);
+        }
+        let of = |name: &str| {
+            let runs = [(name.parse().unwrap(), 20)];
+            let replays = Replays::new(&stream, &runs).with_writes(&writes);
+            let list = replays.perform(0..1, &mut |_| ControlFlow::Continue(())).unwrap();
+            list[0].write_backs.unwrap()
+        };
+        assert!(of("cflru:1") < of("lru"), "clean pages go first");
     }
 
     #[test]
@@ -252,10 +352,10 @@ mod tests {
 
     #[test]
     fn no_runs_and_no_references_are_no_special_case() {
-        assert_eq!(Replays::new(&stream(), &[]).batches(2), []);
+        assert!(Replays::new(&stream(), &[]).batches(2).is_empty());
         let empty = Stream::new(1, Vec::new());
-        for (name, _) in PolicyKind::catalogue() {
-            let one = replay(&empty, &name.replace("TAU", "5").parse().unwrap(), 1);
+        for described in PolicyKind::catalogue() {
+            let one = replay(&empty, &described.form.replace("TAU", "5").parse().unwrap(), 1);
             assert_eq!((one.misses, one.miss_ratio(), one.mean_resident), (0, None, None));
         }
     }

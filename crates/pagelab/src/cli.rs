@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     bisect_run, catalogue, clock, compare, completions, doctor, explain, export, fixture, import, iostat,
-    list, manual, memstat, mrc, prstat, record, replay, report, reproduce, run, show, stat, top, vmstat, wss,
+    list, manual, memstat, mrc, policies, prstat, record, replay, report, reproduce, run, show, stat, top,
+    vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -108,6 +109,8 @@ pub enum Command {
     Targets(catalogue::TargetArguments),
     /// The reference patterns
     Patterns(catalogue::Arguments),
+    /// The replacement policies, their sources, and how they stand beside independent simulators
+    Policies(policies::Arguments),
     /// What a metric or a term of the output means
     Explain(explain::Arguments),
     /// Print a completion script for a shell

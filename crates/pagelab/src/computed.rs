@@ -35,6 +35,8 @@ pub struct Point {
     pub error: Option<f64>,
     /// Pages resident in the mean, of a policy without a fixed number of frames.
     pub mean_resident: Option<f64>,
+    /// Times that a dirty page had to be written.
+    pub write_backs: Option<u64>,
     /// With read-ahead: references that waited for a read, and pages read.
     pub read_ahead: Option<(u64, u64)>,
 }
@@ -64,6 +66,9 @@ impl Computed {
         ];
         if points.iter().any(|point| point.mean_resident.is_some()) {
             columns.push(column("frames.mean", Unit::Pages, &|p| p.mean_resident));
+        }
+        if points.iter().any(|point| point.write_backs.is_some()) {
+            columns.push(column("write-backs", Unit::Count, &|p| p.write_backs.map(|count| count as f64)));
         }
         if points.iter().any(|point| point.read_ahead.is_some()) {
             columns.push(column("read-ahead.waits", Unit::Count, &|p| {

@@ -300,6 +300,6 @@ pub fn listen() -> Result<Interrupt> {
 }
 
 /// Why a trace is given up.
-fn too_many_pages(path: &Path) -> anyhow::Error {
+pub fn too_many_pages(path: &Path) -> anyhow::Error {
     anyhow::anyhow!("the trace {} has 2^32 - 2 different pages or more", path.display())
 }

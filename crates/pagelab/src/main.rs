@@ -27,6 +27,7 @@ mod sweep;
 mod targets;
 mod terminal;
 mod ticker;
+mod writes;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -29,6 +29,8 @@ pub struct Wanted<'a> {
     pub memory: &'a [Memory],
     /// Whether the stream itself is wanted.
     pub whole: bool,
+    /// Whether write-backs are wanted, of a trace that knows writes.
+    pub write_backs: bool,
 }
 
 /// What came of it.
@@ -74,6 +76,7 @@ pub fn simulate(
         wanted.memory.is_empty() || wanted.memory.iter().any(|m| matches!(m, Memory::Percent(_)));
     let runs = wanted.policies.len() * wanted.memory.len();
     let fed = !wanted.whole
+        && !wanted.write_backs
         && (wanted.policies.is_empty() || !of_the_pages)
         && runs <= SIDE_BY_SIDE
         && !wanted.policies.iter().any(PolicyKind::needs_future);
@@ -102,7 +105,12 @@ pub fn simulate(
             stream: None,
         });
     }
-    let loaded = arguments.load(&cost, context)?;
+    let (loaded, writes) = if wanted.write_backs {
+        let (loaded, writes) = arguments.load_with_writes(&cost, context)?;
+        (loaded, Some(writes))
+    } else {
+        (arguments.load(&cost, context)?, None)
+    };
     let described = loaded.described();
     let stream = loaded.stream;
     let frames = frames_of(stream.pages())?;
@@ -114,7 +122,7 @@ pub fn simulate(
         references: stream.len() as u64,
         pages: stream.pages(),
         described,
-        replayed: spread::policies(&stream, &runs_of(&frames), context.quiet)?,
+        replayed: spread::policies(&stream, writes.as_deref(), &runs_of(&frames), context.quiet)?,
         frames,
         lru,
         stream: wanted.whole.then_some(stream),

@@ -53,9 +53,19 @@ pub fn cores() -> usize {
 }
 
 /// Replays policies, each with its frames; results in the order of `runs`.
-pub fn policies(stream: &Stream, runs: &[(PolicyKind, u32)], quiet: bool) -> Result<Vec<Replayed>> {
+/// With `writes`, one for each reference, their write-backs are counted.
+pub fn policies(
+    stream: &Stream,
+    writes: Option<&[bool]>,
+    runs: &[(PolicyKind, u32)],
+    quiet: bool,
+) -> Result<Vec<Replayed>> {
     let work = Work::new("replaying", quiet);
     let replays = Replays::new(stream, runs);
+    let replays = match writes {
+        Some(writes) => replays.with_writes(writes),
+        None => replays,
+    };
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let total = replays.references() as f64;
     let batches = replays.batches(cores());

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::failure::usage;
 use crate::feed;
 use crate::progress::Work;
+use crate::writes;
 
 /// The formats' names, for help, completions and errors alike.
 #[derive(Clone)]
@@ -104,6 +105,22 @@ impl StreamArguments {
                 Ok(Loaded { stream, reading: None })
             }
         }
+    }
+
+    /// As [`Self::load`] of a trace that knows writes, with whether each reference is one.
+    ///
+    /// # Errors
+    /// As there, and when nothing is known of writes.
+    pub fn load_with_writes(&self, work: &Cost, context: &Context) -> Result<(Loaded, Vec<bool>)> {
+        let Source::Trace(path) = self.source()? else {
+            return Err(usage(format!(
+                "--write-backs: the pattern {} knows no writes; take a trace",
+                self.stream
+            )));
+        };
+        let cost = work.and(&STREAM).and(&Cost { page: 0, reference: 1 });
+        let (trace, writes) = writes::load(path, &self.options(), &cost, context.quiet)?;
+        Ok((Loaded { stream: trace.stream, reading: Some(trace.reading) }, writes))
     }
 
     /// A recorded trace, or a pattern.

@@ -43,7 +43,7 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
 pub fn models() -> impl Iterator<Item = String> {
     let systems = SYSTEMS.iter().map(|system| system.name);
     let published = PUBLISHED.iter().map(|system| system.name);
-    let policies = PolicyKind::catalogue().iter().map(|(name, _)| *name);
+    let policies = PolicyKind::catalogue().iter().map(|one| one.form);
     systems.chain(published).chain(policies).map(str::to_owned)
 }
 

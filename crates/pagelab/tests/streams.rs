@@ -128,12 +128,45 @@ fn a_sample_of_so_many_pages_comes_close() {
 #[test]
 fn the_policies_are_laid_beside_an_authority() {
     let lab = Lab::new();
-    let table = lab.ok("targets --conformance");
-    assert!(table.starts_with("10 of 10 policies have the misses of libCacheSim"), "{table}");
+    let table = lab.ok("policies --conformance");
+    assert!(table.starts_with("11 of 11 policies have the authority's misses"), "{table}");
     assert!(table.contains("104 of 104") && table.contains("64 of 64"), "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
-    let json = lab.json("targets --conformance --json");
+    let json = lab.json("policies --conformance --json");
     assert_eq!(json["conformance"][0]["equal"], json["conformance"][0]["points"]);
+}
+
+/// Two frames; page 1 is written, goes and comes back, page 3 is written last: by hand, LRU writes both.
+#[test]
+fn write_backs_and_counters_are_printed() {
+    let lab = Lab::new();
+    let lines_of = |list: &[(char, u64)]| -> String {
+        list.iter().map(|(op, page)| format!("{op} 0x{:x} 1\n", page * 4096)).collect()
+    };
+    let trace = lines_of(&[('s', 1), ('l', 2), ('l', 3), ('l', 1), ('s', 3), ('l', 4), ('l', 3)]);
+    std::fs::write(lab.path("t.txt"), trace).unwrap();
+    let rows = lines(&lab.ok("replay t.txt --on lru --on car --on cflru --memory 2p --write-backs --json"));
+    assert_eq!((rows[0]["misses"].as_u64(), rows[0]["write_backs"].as_u64()), (Some(5), Some(2)));
+    assert!(rows[1]["counters"]["ghost hits"].is_u64(), "{rows:?}");
+    let table = lab.ok("replay t.txt --on lru --on car --memory 2p --write-backs --counters");
+    assert!(table.contains("write-backs") && table.contains("ghost hits"), "{table}");
+    std::fs::write(lab.path("pages.txt"), "1\n2\n1\n").unwrap();
+    let error = lab.fails("replay pages.txt --memory 2p --write-backs", 2);
+    assert!(error.contains("says of no reference whether it writes"), "{error}");
+    lab.fails("replay zipf:1 --memory 20p --write-backs", 2);
+}
+
+#[test]
+fn every_policy_is_listed_with_its_source() {
+    let lab = Lab::new();
+    let table = lab.ok("policies");
+    let json = lab.json("policies --json");
+    let list = json["policies"].as_array().unwrap();
+    assert!(list.len() >= 20, "{table}");
+    for one in list {
+        let (name, source) = (one["name"].as_str().unwrap(), one["source"].as_str().unwrap());
+        assert!(table.contains(name) && source.contains(|c: char| c.is_ascii_digit()), "{name}: {source}");
+    }
 }
 
 #[test]

@@ -77,7 +77,9 @@ pub fn rows(list: &[Curve]) -> TextTable {
     let has = |column: &str| list.iter().any(|curve| curve.table.numbers(column).is_some());
     let (ahead, sampled) = (has("read-ahead.waits"), has_error(list));
     let mut headings = vec!["model", "pages", "memory", "misses", "miss ratio"];
+    let written = has("write-backs");
     headings.extend(sampled.then_some("standard error"));
+    headings.extend(written.then_some("write-backs"));
     headings.extend(optimum.map(|_| "beyond OPT"));
     headings.extend(ahead.then_some(["waits with read-ahead", "pages read"]).into_iter().flatten());
     let mut rows = Vec::new();
@@ -93,6 +95,7 @@ pub fn rows(list: &[Curve]) -> TextTable {
             let mut cells =
                 vec![name.clone(), pages, size(number("size")), count("misses"), ratio(number("miss.ratio"))];
             cells.extend(sampled.then(|| ratio(number("miss.ratio.error"))));
+            cells.extend(written.then(|| count("write-backs")));
             cells.extend(gaps.as_ref().map(|gaps| gap(gaps.get(row).copied().flatten())));
             cells.extend(
                 ahead.then(|| [count("read-ahead.waits"), count("read-ahead.pages")]).into_iter().flatten(),

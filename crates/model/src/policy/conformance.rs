@@ -1,8 +1,8 @@
 //! How the policies stand beside authorities: at how many points (stream × frames) a policy has exactly the misses that
 //! an independent simulator counted.
 //!
-//! `patterns.csv` holds those counts for generated streams, which are the same on every machine, and says how it was
-//! made; so the comparison needs nothing but the program.
+//! `patterns.csv` and `patterns_2025.csv` hold those counts for generated streams, which are the same on every machine,
+//! and say how they were made; so the comparison needs nothing but the program.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,21 @@ use super::PolicyKind;
 use crate::replay::replay;
 use pagelab_reference::{Pattern, Stream};
 
-/// Who counted.
-pub const AUTHORITY: &str = "libCacheSim (October 2024)";
+/// Who counted, and what.
+const TABLES: [(&str, &str); 2] = [
+    ("libCacheSim (October 2024)", include_str!("patterns.csv")),
+    ("libCacheSim (May 2025)", include_str!("patterns_2025.csv")),
+];
 
 /// One policy beside the authority.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conformance {
+    /// The policy as the table names it, with the parameters that are not its defaults.
+    pub name: &'static str,
     /// The policy with its parameters.
     pub policy: PolicyKind,
+    /// Who counted.
+    pub authority: &'static str,
     /// Points that were compared.
     pub points: u32,
     /// Points that were left out, for the authority's definition is another there.
@@ -26,17 +33,21 @@ pub struct Conformance {
     pub different: Vec<(String, u32, u64, u64)>,
 }
 
-/// Compares every policy of the table, in its order.
+/// Compares every policy of the tables, in their order.
 ///
 /// # Panics
-/// When the table that is built into the program cannot be read.
+/// When a table that is built into the program cannot be read.
 pub fn conformance() -> Vec<Conformance> {
     let mut list: Vec<Conformance> = Vec::new();
     let mut made: HashMap<&str, Stream> = HashMap::new();
-    for line in include_str!("patterns.csv").lines().filter(|line| !line.starts_with('#')) {
-        let [pattern, pages, references, seed, policy, frames, misses] =
-            line.split(',').collect::<Vec<_>>()[..]
-        else {
+    let lines =
+        TABLES.iter().flat_map(|&(authority, table)| table.lines().map(move |line| (authority, line)));
+    for (authority, line) in lines.filter(|(_, line)| !line.starts_with('#')) {
+        // The policy stands in the middle, for its parameters may have commas.
+        let [pattern, pages, references, seed, rest] = line.splitn(5, ',').collect::<Vec<_>>()[..] else {
+            panic!("seven fields: {line}")
+        };
+        let [misses, frames, policy] = rest.rsplitn(3, ',').collect::<Vec<_>>()[..] else {
             panic!("seven fields: {line}")
         };
         let number = |text: &str| text.parse::<u64>().unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -52,10 +63,19 @@ pub fn conformance() -> Vec<Conformance> {
             "{line}"
         );
         let kind: PolicyKind = policy.parse().unwrap_or_else(|e| panic!("{line}: {e}"));
-        let at = list.iter().position(|one| one.policy == kind).unwrap_or_else(|| {
-            list.push(Conformance { policy: kind.clone(), points: 0, left_out: 0, different: Vec::new() });
-            list.len() - 1
-        });
+        let at = list.iter().position(|one| one.policy == kind && one.authority == authority).unwrap_or_else(
+            || {
+                list.push(Conformance {
+                    name: policy,
+                    policy: kind.clone(),
+                    authority,
+                    points: 0,
+                    left_out: 0,
+                    different: Vec::new(),
+                });
+                list.len() - 1
+            },
+        );
         let one = &mut list[at];
         let frames = number(frames) as u32;
         // Where the segments are not of one size, libCacheSim drops pages from the remainder on a hit.

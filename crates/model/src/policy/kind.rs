@@ -4,8 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::opt::{NextUse, Opt};
+use super::parameters::Parameters;
 use super::s3_fifo::Fill;
-use super::{Policy, arc, clock, clock_pro, fifo, lfu, lirs, lru, random, s3_fifo, sieve, slru, two_q, ws};
+use super::{
+    Policy, PolicyError, aging, arc, car, cflru, clock, clock_pro, fifo, gclock, hyperbolic, le_car, lfu,
+    lirs, lru, lru_k, mq, nru, pff, random, s3_fifo, sieve, slru, tiny_lfu, two_q, ws, wsclock,
+};
 
 /// A policy and its parameters. The text form is a name, or a name and parameters: `ws:1000`,
 /// `2q:kin=0.25,kout=0.5`; `model:` may stand before it. [`fmt::Display`] prints every parameter, also those left at their defaults.
@@ -55,6 +59,75 @@ pub enum PolicyKind {
         /// Number of segments, 1 to 250.
         segments: u8,
     },
+    /// See [`super::lru_k`].
+    LruK {
+        /// The reference that counts, from the last.
+        k: u8,
+    },
+    /// See [`super::car`].
+    Car,
+    /// See [`super::mq`].
+    Mq {
+        /// Number of queues, 1 to 32.
+        queues: u8,
+        /// Lifetime in references as a share of the frames.
+        life: f64,
+        /// Size of the memory as a share of the frames.
+        ghost: f64,
+    },
+    /// See [`super::tiny_lfu`].
+    TinyLfu {
+        /// The window as a share of the frames.
+        window: f64,
+    },
+    /// See [`super::le_car`].
+    LeCar {
+        /// The learning rate.
+        rate: f64,
+        /// Seed of the draws.
+        seed: u64,
+    },
+    /// See [`super::hyperbolic`].
+    Hyperbolic {
+        /// Pages that are looked at.
+        sample: u32,
+        /// Seed of the draws.
+        seed: u64,
+    },
+    /// See [`super::nru`].
+    Nru {
+        /// References of a tick as a share of the frames.
+        tick: f64,
+        /// Seed of the draws.
+        seed: u64,
+    },
+    /// See [`super::aging`].
+    Aging {
+        /// References of a tick as a share of the frames.
+        tick: f64,
+    },
+    /// See [`super::gclock`].
+    GClock {
+        /// The bound of a counter.
+        max: u8,
+        /// The counter of a page that comes in.
+        start: u8,
+    },
+    /// See [`super::cflru`].
+    Cflru {
+        /// The window as a share of the frames.
+        window: f64,
+    },
+    /// See [`super::wsclock`].
+    WsClock {
+        /// τ in references as a share of the frames.
+        tau: f64,
+    },
+    /// See [`super::pff`].
+    Pff {
+        /// The interval in references, at least 1.
+        tau: u64,
+    },
     /// See [`super::ws`].
     WorkingSet {
         /// The window in references, at least 1.
@@ -62,84 +135,15 @@ pub enum PolicyKind {
     },
 }
 
-/// Why a policy cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum PolicyError {
-    /// The name is not one of [`PolicyKind::catalogue`].
-    #[error("unknown policy '{0}'{hint}; must be one of {names}", hint = did_you_mean(.0), names = PolicyKind::names())]
-    Unknown(String),
-    /// A parameter is missing, unknown, no number or out of range.
-    #[error("policy '{policy}': {problem}")]
-    Parameter {
-        /// The text as given.
-        policy: String,
-        /// What is wrong, and what is wanted.
-        problem: String,
-    },
-}
-
-/// Other names of policies: the literature's, and those of other simulators that are spelled quite differently.
-const OTHER_NAMES: [(&str, &str); 6] = [
-    ("belady", "opt"),
-    ("min", "opt"),
-    ("second-chance", "clock"),
-    ("twoq", "2q"),
-    ("lfuda", "lfu-aging"),
-    ("working-set", "ws:TAU"),
-];
-
-/// The policy that an unknown name may mean, as the end of a sentence; empty where none is near.
-fn did_you_mean(text: &str) -> String {
-    let name = text.split(':').next().unwrap_or_default().to_ascii_lowercase();
-    let known = PolicyKind::catalogue().iter().map(|&(known, _)| (known, known));
-    let near = known
-        .chain(OTHER_NAMES)
-        .map(|(spelled, meant)| {
-            let spelled = spelled.split(':').next().unwrap_or_default();
-            (strsim::normalized_damerau_levenshtein(&name, spelled), meant)
-        })
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((likeness, meant)) if likeness >= 0.6 => format!(" (did you mean '{meant}'?)"),
-        _ => String::new(),
-    }
-}
-
 impl PolicyKind {
-    /// Text form and one line for each policy.
-    pub fn catalogue() -> &'static [(&'static str, &'static str)] {
-        &[
-            ("opt", "Belady's optimum: evicts the page whose next reference is farthest (exact, offline)"),
-            ("lru", "least recently used"),
-            ("fifo", "first in, first out"),
-            ("clock", "one reference bit and a hand"),
-            ("random", "any resident page (random:SEED, default 1)"),
-            ("lfu", "least frequently used since it came in, the oldest of equals"),
-            ("lfu-aging", "LFU with dynamic aging (LFU-DA)"),
-            ("2q", "2Q (2q:kin=SHARE,kout=SHARE of the frames, default 0.25 and 0.5)"),
-            ("arc", "adaptive replacement cache"),
-            (
-                "lirs",
-                "low inter-reference recency set (lirs:hir=SHARE,least=FRAMES for HIR pages, default 0.01 and 2)",
-            ),
-            ("clock-pro", "CLOCK-Pro with adaptive cold pages"),
-            (
-                "s3-fifo",
-                "S3-FIFO (s3-fifo:small=SHARE,ghost=SHARE,promote=HITS,fill=main|small, default 0.1, 0.9, 2, main)",
-            ),
-            ("sieve", "SIEVE"),
-            ("slru", "segmented LRU (slru:segments=N, default 4)"),
-            ("ws:TAU", "Denning's working set: resident while referenced within the last TAU references"),
-        ]
-    }
-
-    fn names() -> String {
-        Self::catalogue().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-    }
-
     /// Whether the policy must know the stream before it starts.
     pub fn needs_future(&self) -> bool {
         matches!(self, Self::Opt)
+    }
+
+    /// Whether the policy decides itself how many pages are resident; the frames do not matter then.
+    pub fn has_variable_space(&self) -> bool {
+        matches!(self, Self::WorkingSet { .. } | Self::Pff { .. })
     }
 
     /// Makes the policy with `frames` (at least 1) empty frames for the pages `0..pages`.
@@ -163,6 +167,20 @@ impl PolicyKind {
             Self::S3Fifo(parameters) => Box::new(s3_fifo::S3Fifo::new(pages, frames, parameters)),
             Self::Sieve => Box::new(sieve::Sieve::new(pages, frames)),
             Self::Slru { segments } => Box::new(slru::Slru::new(pages, frames, segments)),
+            Self::LruK { k } => Box::new(lru_k::LruK::new(pages, frames, k)),
+            Self::Car => Box::new(car::Car::new(pages, frames)),
+            Self::Mq { queues, life, ghost } => Box::new(mq::Mq::new(pages, frames, queues, life, ghost)),
+            Self::TinyLfu { window } => Box::new(tiny_lfu::TinyLfu::new(pages, frames, window)),
+            Self::LeCar { rate, seed } => Box::new(le_car::LeCar::new(pages, frames, rate, seed)),
+            Self::Hyperbolic { sample, seed } => {
+                Box::new(hyperbolic::Hyperbolic::new(pages, frames, sample, seed))
+            }
+            Self::Nru { tick, seed } => Box::new(nru::Nru::new(pages, frames, tick, seed)),
+            Self::Aging { tick } => Box::new(aging::Aging::new(pages, frames, tick)),
+            Self::GClock { max, start } => Box::new(gclock::GClock::new(pages, frames, max, start)),
+            Self::Cflru { window } => Box::new(cflru::Cflru::new(pages, frames, window)),
+            Self::WsClock { tau } => Box::new(wsclock::WsClock::new(pages, frames, tau)),
+            Self::Pff { tau } => Box::new(pff::Pff::new(pages, tau)),
             Self::WorkingSet { tau } => Box::new(ws::WorkingSet::new(pages, tau)),
         }
     }
@@ -191,61 +209,25 @@ impl fmt::Display for PolicyKind {
             }
             Self::Sieve => f.write_str("sieve"),
             Self::Slru { segments } => write!(f, "slru:segments={segments}"),
+            Self::LruK { k } => write!(f, "lru-k:{k}"),
+            Self::Car => f.write_str("car"),
+            Self::Mq { queues, life, ghost } => write!(f, "mq:queues={queues},life={life},ghost={ghost}"),
+            Self::TinyLfu { window } => write!(f, "w-tinylfu:window={window}"),
+            Self::LeCar { rate, seed } => write!(f, "lecar:rate={rate},seed={seed}"),
+            Self::Hyperbolic { sample, seed } => write!(f, "hyperbolic:sample={sample},seed={seed}"),
+            Self::Nru { tick, seed } => write!(f, "nru:tick={tick},seed={seed}"),
+            Self::Aging { tick } => write!(f, "aging:tick={tick}"),
+            Self::GClock { max, start } => write!(f, "gclock:max={max},start={start}"),
+            Self::Cflru { window } => write!(f, "cflru:window={window}"),
+            Self::WsClock { tau } => write!(f, "wsclock:tau={tau}"),
+            Self::Pff { tau } => write!(f, "pff:{tau}"),
             Self::WorkingSet { tau } => write!(f, "ws:{tau}"),
         }
     }
 }
 
-/// The parameters behind the colon; each is taken out as it is read, and none may be left.
-struct Parameters<'a> {
-    policy: &'a str,
-    list: Vec<(&'a str, &'a str)>,
-}
-
-impl<'a> Parameters<'a> {
-    /// `only` is the name of the parameter that may be written without it.
-    fn new(policy: &'a str, text: Option<&'a str>, only: &'static str) -> Self {
-        let list = text.into_iter().flat_map(|t| t.split(','));
-        Self { policy, list: list.map(|item| item.split_once('=').unwrap_or((only, item))).collect() }
-    }
-
-    fn error(&self, problem: String) -> PolicyError {
-        PolicyError::Parameter { policy: self.policy.to_owned(), problem }
-    }
-
-    fn take<T: FromStr + PartialOrd + fmt::Display>(
-        &mut self,
-        name: &str,
-        default: T,
-        range: std::ops::RangeInclusive<T>,
-    ) -> Result<T, PolicyError> {
-        let Some(at) = self.list.iter().position(|(n, _)| *n == name) else { return Ok(default) };
-        let (_, text) = self.list.remove(at);
-        text.parse().ok().filter(|value| range.contains(value)).ok_or_else(|| {
-            let (low, high) = (range.start(), range.end());
-            self.error(format!("{name} must be a number from {low} to {high}, not '{text}'"))
-        })
-    }
-
-    /// One of these words, the first of which is the default.
-    fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<T, PolicyError> {
-        let Some(at) = self.list.iter().position(|(n, _)| *n == name) else { return Ok(words[0].1) };
-        let (_, text) = self.list.remove(at);
-        words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.error(format!("{name} must be one of {}, not '{text}'", names.join(", ")))
-        })
-    }
-
-    fn finish(self, kind: PolicyKind) -> Result<PolicyKind, PolicyError> {
-        match self.list.first() {
-            None => Ok(kind),
-            Some((name, value)) => {
-                Err(self.error(format!("'{name}={value}' is not a parameter here; it has: {kind}")))
-            }
-        }
-    }
-}
+/// References of a tick as a share of the frames.
+const SHARES: std::ops::RangeInclusive<f64> = 0.0..=1e6;
 
 impl FromStr for PolicyKind {
     type Err = PolicyError;
@@ -258,7 +240,10 @@ impl FromStr for PolicyKind {
         };
         let only = match name {
             "random" => "seed",
-            "ws" => "tau",
+            "ws" | "pff" | "wsclock" => "tau",
+            "aging" => "tick",
+            "lru-k" => "k",
+            "cflru" | "w-tinylfu" => "window",
             "lirs" => "hir",
             "slru" => "segments",
             _ => "",
@@ -288,14 +273,29 @@ impl FromStr for PolicyKind {
             }),
             "sieve" => Self::Sieve,
             "slru" => Self::Slru { segments: p.take("segments", 4, 1..=250)? },
-            "ws" => match p.take("tau", 0, 1..=u64::MAX)? {
-                0 => {
-                    return Err(
-                        p.error("write ws:TAU with a window of TAU references, such as ws:1000".into())
-                    );
-                }
-                tau => Self::WorkingSet { tau },
+            "lru-k" => Self::LruK { k: p.take("k", 2, 1..=16)? },
+            "car" => Self::Car,
+            "mq" => Self::Mq {
+                queues: p.take("queues", 8, 1..=32)?,
+                life: p.take("life", 10.0, SHARES)?,
+                ghost: p.take("ghost", 4.0, 0.0..=100.0)?,
             },
+            "w-tinylfu" => Self::TinyLfu { window: p.take("window", 0.01, 0.0..=1.0)? },
+            "lecar" => Self::LeCar {
+                rate: p.take("rate", 0.45, 0.0..=10.0)?,
+                seed: p.take("seed", 1, 0..=u64::MAX)?,
+            },
+            "hyperbolic" => Self::Hyperbolic {
+                sample: p.take("sample", 64, 1..=1_000_000)?,
+                seed: p.take("seed", 1, 0..=u64::MAX)?,
+            },
+            "nru" => Self::Nru { tick: p.take("tick", 1.0, SHARES)?, seed: p.take("seed", 1, 0..=u64::MAX)? },
+            "aging" => Self::Aging { tick: p.take("tick", 1.0, SHARES)? },
+            "gclock" => Self::GClock { max: p.take("max", 3, 1..=254)?, start: p.take("start", 1, 0..=254)? },
+            "cflru" => Self::Cflru { window: p.take("window", 0.25, 0.0..=1.0)? },
+            "wsclock" => Self::WsClock { tau: p.take("tau", 0.5, 0.0..=1e6)? },
+            "pff" => Self::Pff { tau: p.needed("tau", "an interval")? },
+            "ws" => Self::WorkingSet { tau: p.needed("tau", "a window")? },
             _ => return Err(PolicyError::Unknown(text.to_owned())),
         };
         p.finish(kind)
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn every_policy_of_the_catalogue_parses_and_prints_its_parameters() {
-        for (name, _) in PolicyKind::catalogue() {
+        for name in PolicyKind::catalogue().iter().map(|one| one.form) {
             let kind: PolicyKind = name.replace("TAU", "1000").parse().unwrap();
             assert_eq!(kind.to_string().parse::<PolicyKind>().unwrap(), kind, "{name}");
         }

@@ -4,28 +4,44 @@
 //! dense numbers, so a policy indexes arrays and needs no hash; 16 bytes a page for most, 40 for CLOCK-Pro. Systems
 //! with reserves, dirty pages and time are composed elsewhere; nothing here has a clock.
 
+pub mod aging;
 pub mod arc;
+pub mod car;
+mod catalogue;
+pub mod cflru;
 pub mod clock;
 pub mod clock_pro;
 pub mod conformance;
 pub mod fifo;
+pub mod gclock;
+pub(crate) mod heap;
+pub mod hyperbolic;
 mod kind;
+pub mod le_car;
 pub mod lfu;
 pub mod lirs;
 pub mod lru;
+pub mod lru_k;
+pub mod mq;
+pub mod nru;
 pub mod opt;
+mod parameters;
+pub mod pff;
 mod queue;
 pub mod random;
 pub mod s3_fifo;
 pub mod sieve;
 pub mod slru;
+pub mod tiny_lfu;
 pub mod two_q;
 pub mod ws;
+pub mod wsclock;
 
 #[cfg(test)]
 mod naive;
 
-pub use kind::{PolicyError, PolicyKind};
+pub use catalogue::{Described, PolicyError};
+pub use kind::PolicyKind;
 
 use pagelab_reference::Stream;
 
@@ -38,6 +54,14 @@ pub trait Policy: Send {
     /// # Panics
     /// When the page is not below the number of pages the policy was made for.
     fn reference(&mut self, page: u32) -> bool;
+
+    /// As [`Policy::reference`], of which is known whether it is a write. Most policies treat both alike.
+    ///
+    /// # Panics
+    /// As there.
+    fn access(&mut self, page: u32, _write: bool) -> bool {
+        self.reference(page)
+    }
 
     /// References these pages in turn and counts the misses: [`Policy::reference`] without a dynamic
     /// call for each. Long slices are faster.
@@ -55,6 +79,17 @@ pub trait Policy: Send {
         None
     }
 
+    /// What the policy counts of its own work, in words.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Writes so far of dirty pages, and of those that are dirty now, from a policy that also writes them before they
+    /// are evicted.
+    fn write_backs(&self) -> Option<u64> {
+        None
+    }
+
     /// Mean number of resident pages over the references so far, for policies of variable space.
     fn mean_resident(&self) -> Option<f64> {
         None
@@ -65,6 +100,13 @@ pub trait Policy: Send {
 pub(crate) fn grow<T: Clone + Default>(table: &mut Vec<T>, pages: u32) {
     if table.len() < pages as usize {
         table.resize(pages as usize, T::default());
+    }
+}
+
+/// As [`grow`] where a new page is not the default.
+pub(crate) fn grow_with<T: Clone>(table: &mut Vec<T>, pages: u32, new: T) {
+    if table.len() < pages as usize {
+        table.resize(pages as usize, new);
     }
 }
 

@@ -6,7 +6,6 @@ use anyhow::Result;
 use pagelab_experiment::declaration::Declared;
 use pagelab_experiment::{Experiment, Setting};
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::policy::conformance::{AUTHORITY, conformance};
 use pagelab_model::published::PUBLISHED;
 use pagelab_model::systems::SYSTEMS;
 use pagelab_reference::Pattern;
@@ -121,9 +120,6 @@ pub struct TargetArguments {
     /// Which target honours which experiment and which condition
     #[arg(long)]
     honours: bool,
-    /// At how many points each policy has exactly the misses that an independent simulator counted
-    #[arg(long, conflicts_with = "honours")]
-    conformance: bool,
     #[command(flatten)]
     common: Arguments,
 }
@@ -167,67 +163,17 @@ fn honours(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compares the policies with the authority's counts that are built in, and prints how many are equal.
-fn print_conformance(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let list = conformance();
-    if arguments.json {
-        let list: Vec<_> = list
-            .iter()
-            .map(|one| {
-                let different: Vec<_> = one
-                    .different
-                    .iter()
-                    .map(|(pattern, frames, ours, theirs)| {
-                        json!({"pattern": pattern, "frames": frames, "misses": ours, "authority": theirs})
-                    })
-                    .collect();
-                json!({
-                    "policy": one.policy.to_string(),
-                    "authority": AUTHORITY,
-                    "points": one.points,
-                    "equal": one.points as usize - one.different.len(),
-                    "left_out": one.left_out,
-                    "different": different,
-                })
-            })
-            .collect();
-        return print_json("conformance", list.into());
-    }
-    let rows: Vec<Vec<String>> = list
-        .iter()
-        .map(|one| {
-            let equal = one.points as usize - one.different.len();
-            let left_out = if one.left_out == 0 { text::DASH.to_owned() } else { one.left_out.to_string() };
-            vec![one.policy.to_string(), format!("{equal} of {}", one.points), left_out]
-        })
-        .collect();
-    let differing = list.iter().filter(|one| !one.different.is_empty()).count();
-    say!(
-        "{} of {} policies have the misses of {AUTHORITY} at every point",
-        list.len() - differing,
-        list.len()
-    );
-    say!("{}", text::table(&["policy", "points equal", "left out"], &rows, &context.style));
-    say!("A point is a generated stream and a number of frames. Left out: where the");
-    say!("segments of slru are not of one size, for which the authority has another");
-    say!("definition.");
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Prints the forms of targets.
 pub fn targets(arguments: &TargetArguments, context: &Context) -> Result<ExitCode> {
     if arguments.honours {
         return honours(&arguments.common, context);
-    }
-    if arguments.conformance {
-        return print_conformance(&arguments.common, context);
     }
     let arguments = &arguments.common;
     let models = SYSTEMS
         .iter()
         .map(|system| (system.name, system.help))
         .chain(PUBLISHED.iter().map(|system| (system.name, system.help)))
-        .chain(PolicyKind::catalogue().iter().copied());
+        .chain(PolicyKind::catalogue().iter().map(|one| (one.form, one.help)));
     let mut list: Vec<(String, &str)> =
         TARGETS.iter().map(|(form, help)| ((*form).to_owned(), *help)).collect();
     list.extend(models.map(|(name, help)| (format!("model:{name}"), help)));

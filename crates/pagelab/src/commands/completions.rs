@@ -13,7 +13,7 @@ use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use pagelab_model::policy::PolicyKind;
+use pagelab_model::policy::{Described, PolicyKind};
 use pagelab_notebook::Notebook;
 use pagelab_reference::Pattern;
 
@@ -65,7 +65,7 @@ fn candidates(arg: &Arg) -> Option<Values> {
     match arg.get_value_names()?.first()?.as_str() {
         "TARGET" => Some(all_targets),
         "PATTERN" => Some(|| owned(Pattern::catalogue())),
-        "POLICY" | "POLICIES" => Some(|| owned(PolicyKind::catalogue())),
+        "POLICY" | "POLICIES" => Some(policies),
         "RUN" => Some(runs),
         "FILE=VALUE" => Some(settings),
         _ => None,
@@ -74,6 +74,11 @@ fn candidates(arg: &Arg) -> Option<Values> {
 
 fn owned(catalogue: &[(&str, &str)]) -> Vec<(String, String)> {
     catalogue.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())).collect()
+}
+
+fn policies() -> Vec<(String, String)> {
+    let one = |one: &Described| (one.form.to_owned(), one.help.to_owned());
+    PolicyKind::catalogue().iter().map(one).collect()
 }
 
 fn all_targets() -> Vec<(String, String)> {

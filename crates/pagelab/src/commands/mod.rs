@@ -15,6 +15,7 @@ pub mod list;
 pub mod manual;
 pub mod memstat;
 pub mod mrc;
+pub mod policies;
 pub mod prstat;
 pub mod record;
 pub mod replay;
@@ -81,6 +82,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Experiments(arguments) => catalogue::experiments(&arguments, context),
         Command::Targets(arguments) => catalogue::targets(&arguments, context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, context),
+        Command::Policies(arguments) => policies::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments, Cli::command()),

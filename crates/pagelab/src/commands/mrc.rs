@@ -32,7 +32,7 @@ use crate::stream::{Cost, Memory, StreamArguments, frames};
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
-    /// The policies, with or without 'model:' (see: pagelab targets)
+    /// The policies, with or without 'model:' (see: pagelab policies)
     #[arg(long, value_name = "POLICY", default_value = "lru")]
     policy: Vec<PolicyKind>,
     /// The memory sizes: bytes with K, M, G, pages with p, or a percentage of the stream's pages [default: 24
@@ -157,6 +157,7 @@ fn computed(arguments: &Arguments, found: &Curves) -> Result<Vec<Computed>> {
                 ratio: p.ratio,
                 error: p.error,
                 mean_resident: None,
+                write_backs: None,
                 read_ahead: None,
             })
             .collect();
@@ -212,6 +213,7 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
         lru: arguments.policy.contains(&PolicyKind::Lru),
         memory: &arguments.memory,
         whole: false,
+        write_backs: false,
     };
     let simulated = simulate(&arguments.stream, &wanted, |pages| sizes(pages, POINTS), context)?;
     let references = simulated.references;

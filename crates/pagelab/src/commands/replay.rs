@@ -1,5 +1,6 @@
 //! `pagelab replay STREAM --on model:… --memory SIZE…`: what models make of a recorded stream.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,6 +39,12 @@ pub struct Arguments {
     /// The memory sizes: bytes with K, M, G, pages with p, or a percentage of the stream's pages
     #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',', required = true)]
     memory: Vec<Memory>,
+    /// Count how often a dirty page has to be written, of a trace that knows writes
+    #[arg(long)]
+    write_backs: bool,
+    /// Print what each policy counts of its own work: ghost hits, pages that its hand spares, …
+    #[arg(long)]
+    counters: bool,
     /// Draw the misses as a page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -55,12 +62,15 @@ enum Replayable {
 }
 
 /// What a model made of the stream at one size.
+#[derive(Default)]
 struct Row {
     model: String,
     frames: u32,
     /// Of a policy of variable space, which has no fixed number of frames.
     mean_resident: Option<f64>,
     misses: u64,
+    write_backs: Option<u64>,
+    counters: Vec<(&'static str, u64)>,
     read_ahead: Option<ReadAhead>,
 }
 
@@ -119,6 +129,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 "misses": row.misses,
                 "miss_ratio": ratio(row),
                 "mean_resident": row.mean_resident,
+                "write_backs": row.write_backs,
+                "counters": row.counters.iter().copied().collect::<BTreeMap<_, _>>(),
                 "read_ahead_waits": row.read_ahead.map(|r| r.waits),
                 "read_ahead_pages_read": row.read_ahead.map(|r| r.pages_read),
             });
@@ -134,6 +146,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if !answer.is_empty() {
         sentences(&answer, "", "  ", &context.style);
     }
+    if arguments.counters {
+        print_counters(&rows, context);
+    }
+    if arguments.write_backs {
+        let meaning =
+            "write-backs: times that a dirty page had to be written, when it was evicted or at the end";
+        sentences(meaning, "", "  ", &context.style);
+    }
     if rows.iter().any(|row| row.read_ahead.is_some()) {
         sentences(
             "misses: pages read on demand only, comparable with opt; waits with read-ahead: references that still wait where pages \
@@ -145,6 +165,21 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     arguments.keeping.keep(results, false, context)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the policies counted of their own work.
+fn print_counters(rows: &[Row], context: &Context) {
+    let cells = |row: &Row| -> Vec<Vec<String>> {
+        let name = |what: &str| vec![row.model.clone(), text::count(f64::from(row.frames)), what.to_owned()];
+        let one = |(what, count): &(&str, u64)| [name(what), vec![text::count(*count as f64)]].concat();
+        row.counters.iter().map(one).collect()
+    };
+    let cells: Vec<Vec<String>> = rows.iter().flat_map(cells).collect();
+    if cells.is_empty() {
+        say!("None of these models counts anything of its own work.");
+    } else {
+        say!("{}", text::table(&["model", "pages", "counter", "count"], &cells, &context.style));
+    }
 }
 
 /// The curve of each model.
@@ -162,6 +197,7 @@ fn computed(arguments: &Arguments, rows: &[Row], references: u64, pages: u64) ->
                 ratio: Some(row.misses as f64 / references as f64),
                 error: None,
                 mean_resident: row.mean_resident,
+                write_backs: row.write_backs,
                 read_ahead: row.read_ahead.map(|ahead| (ahead.waits, ahead.pages_read)),
             })
             .collect();
@@ -187,7 +223,7 @@ fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
         text += &format!("{key}={value}");
     }
     let kind: PolicyKind =
-        text.parse().map_err(|e| usage(format!("--on {target}: {e} (see: pagelab targets)")))?;
+        text.parse().map_err(|e| usage(format!("--on {target}: {e} (see: pagelab policies)")))?;
     Ok((kind.to_string(), Replayable::Policy(kind)))
 }
 
@@ -211,7 +247,13 @@ fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Cont
     };
     let policies: Vec<PolicyKind> = models.iter().filter_map(policy).collect();
     let whole = models.iter().any(|model| system(model).is_some());
-    let wanted = Wanted { policies: &policies, lru: false, memory: &arguments.memory, whole };
+    let wanted = Wanted {
+        policies: &policies,
+        lru: false,
+        memory: &arguments.memory,
+        whole,
+        write_backs: arguments.write_backs,
+    };
     let simulated = simulate(&arguments.stream, &wanted, |_| Vec::new(), context)?;
     let frames = &simulated.frames;
     let systems: Vec<_> =
@@ -224,17 +266,19 @@ fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Cont
     let mut rows = Vec::new();
     for (name, model) in models {
         for &frames in frames {
-            let (misses, mean_resident, read_ahead) = match model {
+            let mut row = Row { model: name.clone(), frames, ..Row::default() };
+            match model {
                 Replayable::Policy(_) => {
                     let one = policies.next().expect("one result for each policy and size");
-                    (one.misses, one.mean_resident, None)
+                    (row.misses, row.mean_resident) = (one.misses, one.mean_resident);
+                    (row.write_backs, row.counters) = (one.write_backs, one.counters);
                 }
                 Replayable::System(_) => {
                     let one = systems.next().expect("one result for each system and size");
-                    (one.misses, None, one.read_ahead)
+                    (row.misses, row.read_ahead) = (one.misses, one.read_ahead);
                 }
-            };
-            rows.push(Row { model: name.clone(), frames, mean_resident, misses, read_ahead });
+            }
+            rows.push(row);
         }
     }
     let (references, pages) = (simulated.references, simulated.pages);

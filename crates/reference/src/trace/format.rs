@@ -76,6 +76,11 @@ impl Format {
         }
     }
 
+    /// Whether the trace says which references write; a csv may lack the column.
+    pub fn knows_writes(self) -> bool {
+        self.has_addresses()
+    }
+
     /// Whether the trace holds page numbers, which can be taken as they are.
     pub fn has_page_numbers(self) -> bool {
         matches!(self, Self::Text | Self::U64 | Self::U64Be | Self::U32 | Self::U32Be)

@@ -1,0 +1,58 @@
+//! FIFO, LRU, CLOCK and SIEVE over objects of different sizes: as over pages (`crate::policy`), but for how many go.
+
+use super::list::List;
+use super::{Sized, SizedKind};
+
+/// One list, and a bit an object.
+#[derive(Debug)]
+pub(super) struct Queued {
+    kind: SizedKind,
+    list: List,
+    referenced: Vec<bool>,
+    /// SIEVE's hand; `None` for the oldest.
+    hand: Option<u32>,
+}
+
+impl Queued {
+    pub fn new(kind: SizedKind, objects: u32) -> Self {
+        Self { kind, list: List::new(objects), referenced: vec![false; objects as usize], hand: None }
+    }
+}
+
+impl Sized for Queued {
+    fn hit(&mut self, object: u32, _: u64) {
+        if self.kind == SizedKind::Lru {
+            self.list.remove(object);
+            self.list.push(object);
+        }
+        self.referenced[object as usize] = true;
+    }
+
+    fn enter(&mut self, object: u32, _: u64) {
+        self.referenced[object as usize] = false;
+        self.list.push(object);
+    }
+
+    fn evict(&mut self) -> Option<u32> {
+        let mut at = self.list.oldest()?;
+        match self.kind {
+            SizedKind::Clock => {
+                while std::mem::take(&mut self.referenced[at as usize]) {
+                    self.list.remove(at);
+                    self.list.push(at);
+                    at = self.list.oldest()?;
+                }
+            }
+            SizedKind::Sieve => {
+                at = self.hand.unwrap_or(at);
+                while std::mem::take(&mut self.referenced[at as usize]) {
+                    at = self.list.after(at).or(self.list.oldest())?;
+                }
+                self.hand = self.list.after(at);
+            }
+            _ => {}
+        }
+        self.list.remove(at);
+        Some(at)
+    }
+}
