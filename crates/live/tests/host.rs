@@ -149,6 +149,10 @@ fn present_pages_are_hits() {
     assert_eq!(memory.seen.metric("faults.major"), Some(0.0));
     assert_eq!(memory.seen.metric("access.major.p50"), None);
     assert_eq!(memory.seen.metric("pages.present"), Some(300.0));
+    // Each reading makes the caches cold.
+    let present = memory.seen.table(WINDOWS).unwrap().numbers("pages.present").unwrap();
+    let read = present.iter().flatten().count();
+    assert!((15..120).contains(&read), "{read} of {} windows were read", present.len());
     assert_eq!(memory.phases, ["prepare", "populate", "references"]);
 }
 

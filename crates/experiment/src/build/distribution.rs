@@ -10,20 +10,25 @@ use crate::observation::{Histogram, Unit};
 /// saturates and nothing is allocated after [`Distribution::new`]. Sum, minimum and maximum are exact.
 #[derive(Clone, Debug)]
 pub struct Distribution {
+    /// Values up to here are their own bucket there too: counted apart, which takes one addition.
+    small: Box<[u64; SMALL]>,
     buckets: Buckets<u64>,
     sum: u64,
     min: u64,
     max: u64,
 }
 
+/// Below this, three significant figures tell every number from the next.
+const SMALL: usize = 2048;
+
 impl Distribution {
-    /// An empty one, about 450 KiB.
+    /// An empty one, about 470 KiB.
     ///
     /// # Panics
     /// Never: the bounds are constant.
     pub fn new() -> Self {
         let buckets = Buckets::new_with_bounds(1, u64::MAX, 3).expect("constant bounds");
-        Self { buckets, sum: 0, min: u64::MAX, max: 0 }
+        Self { small: Box::new([0; SMALL]), buckets, sum: 0, min: u64::MAX, max: 0 }
     }
 
     /// Adds a value.
@@ -37,8 +42,11 @@ impl Distribution {
     /// keeps them in registers.
     #[inline]
     pub fn bucket(&mut self, value: u64) {
-        // Never saturates: the range is all of u64.
-        self.buckets.saturating_record(value);
+        match self.small.get_mut(value as usize) {
+            Some(count) => *count += 1,
+            // Never saturates: the range is all of u64.
+            None => self.buckets.saturating_record(value),
+        }
     }
 
     /// Adds the sum and the extremes of values that [`Distribution::bucket`] counted.
@@ -51,7 +59,7 @@ impl Distribution {
 
     /// How many values there are.
     pub fn count(&self) -> u64 {
-        self.buckets.len()
+        self.small.iter().sum::<u64>() + self.buckets.len()
     }
 
     /// The sum of all values.
@@ -71,14 +79,12 @@ impl Distribution {
 
     /// As an observation, in nanoseconds.
     pub fn histogram(&self, name: &str) -> Histogram {
+        let small = (0..).zip(self.small.iter().copied()).filter(|&(_, count)| count > 0);
+        let large = self.buckets.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value()));
         Histogram {
             name: name.to_owned(),
             unit: Unit::Nanoseconds,
-            buckets: self
-                .buckets
-                .iter_recorded()
-                .map(|v| (v.value_iterated_to(), v.count_at_value()))
-                .collect(),
+            buckets: small.chain(large).collect(),
             min: self.min().unwrap_or(0),
             max: self.max,
             sum: self.sum,
@@ -156,6 +162,21 @@ mod tests {
         );
         assert_eq!(all.buckets, [(10, 2), (20, 5), (500, 1)]);
         assert_eq!((all.min, all.max, all.sum, all.count()), (9, 499, 618, 8));
+    }
+
+    /// What is counted apart is in the buckets in which the histogram would have counted it.
+    #[test]
+    fn small_values_have_the_buckets_of_the_histogram() {
+        let mut distribution = Distribution::new();
+        let mut buckets = Buckets::<u64>::new_with_bounds(1, u64::MAX, 3).unwrap();
+        for value in (0..3 * SMALL as u64).chain([u64::MAX]) {
+            distribution.record(value / 2);
+            buckets.saturating_record(value / 2);
+        }
+        let wanted: Vec<_> =
+            buckets.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
+        assert_eq!(distribution.histogram("x").buckets, wanted);
+        assert_eq!(distribution.count(), 3 * SMALL as u64 + 1);
     }
 
     #[test]
