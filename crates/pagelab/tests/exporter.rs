@@ -19,8 +19,12 @@ struct Exporter {
 
 impl Exporter {
     fn start() -> Self {
-        let lab = Lab::new();
-        let mut child = lab.begin("export --listen 127.0.0.1:0 vmstat pressure meminfo", Stdio::null());
+        Self::of(Lab::new(), "vmstat pressure meminfo")
+    }
+
+    /// One that serves what is selected.
+    fn of(lab: Lab, selected: &str) -> Self {
+        let mut child = lab.begin(&format!("export --listen 127.0.0.1:0 {selected}"), Stdio::null());
         let mut said = String::new();
         let stderr = child.stderr.as_mut().unwrap();
         while !said.contains("/metrics") {
@@ -177,4 +181,26 @@ fn it_ends_within_a_second_whoever_is_connected() {
     };
     assert!(status.success(), "{status}");
     drop(open);
+}
+
+/// Counters that a user adds himself are served, and each scrape reads them anew.
+#[test]
+fn a_users_own_counters_are_served() {
+    let lab = Lab::new();
+    let own = lab.path("own");
+    std::fs::create_dir(&own).unwrap();
+    let write = |value: u32| {
+        let text = format!("# TYPE depth gauge\ndepth{{queue=\"a\"}} {value}\n");
+        std::fs::write(own.join("app.prom"), text).unwrap();
+    };
+    write(7);
+    let exporter = Exporter::of(lab, "--extra own extra");
+    let scrape = || exporter.ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let first = scrape();
+    assert!(
+        first.starts_with("HTTP/1.1 200") && first.contains("pagelab_extra_depth{series=\"queue=a\"} 7\n"),
+        "{first}"
+    );
+    write(8);
+    assert!(scrape().contains("pagelab_extra_depth{series=\"queue=a\"} 8\n"), "{}", scrape());
 }
