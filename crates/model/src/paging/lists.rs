@@ -52,6 +52,12 @@ impl Lists {
         Some(self.ends[usize::from(list)].tail).filter(|&page| page != NONE)
     }
 
+    /// The page behind `page` in its list, towards the young end.
+    pub fn newer(&self, page: u32) -> Option<u32> {
+        let Link { newer, list, .. } = self.links[page as usize];
+        Some(newer).filter(|&newer| list != NOWHERE && newer != NONE)
+    }
+
     /// Puts `page` at the young end of `list`, out of whatever list it is in.
     pub fn to_head(&mut self, list: u8, page: u32) {
         self.remove(page);
@@ -125,6 +131,13 @@ mod tests {
                 for list in 0..2u8 {
                     prop_assert_eq!(lists.len(list) as usize, plain[usize::from(list)].len());
                     prop_assert_eq!(lists.tail(list), plain[usize::from(list)].back().copied());
+                    let mut all = Vec::new();
+                    let mut page = lists.tail(list);
+                    while let Some(next) = page {
+                        all.push(next);
+                        page = lists.newer(next);
+                    }
+                    prop_assert!(all.iter().rev().eq(&plain[usize::from(list)]));
                 }
             }
         }

@@ -198,6 +198,11 @@ impl Machine {
         !self.resident(page) && self.slot_of[page as usize] != NO_SLOT
     }
 
+    /// The reference bit.
+    pub fn young(&self, page: u32) -> bool {
+        self.has(page, YOUNG)
+    }
+
     /// Reads and clears the reference bit, at the cost of looking at a page.
     pub fn test_and_clear_young(&mut self, page: u32) -> bool {
         let young = self.has(page, YOUNG);
@@ -364,15 +369,24 @@ impl Machine {
                 self.free -= 1;
                 return Ok(());
             }
+            while system.held_up(self) {
+                self.wake_daemon();
+                self.wait_until(system, self.daemon_at);
+            }
             if system.surrender(self) {
                 continue;
             }
             self.wake_daemon();
             let before = self.tally.freed;
-            let nap = system.direct(self);
-            self.charge_work();
-            if nap > 0 {
-                self.wait_until(system, self.now + nap);
+            loop {
+                let nap = system.direct(self);
+                self.charge_work();
+                if nap > 0 {
+                    self.wait_until(system, self.now + nap);
+                }
+                if !system.unfinished() {
+                    break;
+                }
             }
             if self.tally.freed == before
                 && let Some(&(done, _)) = self.in_flight.front()
@@ -446,7 +460,7 @@ impl Machine {
             system.periodic(self);
         }
         if self.daemon_awake && self.daemon_at <= self.now {
-            if system.available(self) >= system.high() {
+            if system.available(self) >= system.high() && !system.busy() {
                 self.daemon_awake = false;
             } else {
                 let nap = system.daemon(self);

@@ -51,13 +51,29 @@ pub trait System {
         true
     }
 
-    /// One pass of the pageout daemon. Returns how long it sleeps afterwards while memory is still
-    /// short, in ns; 0: it goes on at once.
+    /// One pass of the pageout daemon, or the rest of one that waited. Returns how long it sleeps afterwards while
+    /// memory is still short, in ns; 0: it goes on at once.
     fn daemon(&mut self, machine: &mut Machine) -> u64;
 
     /// A faulting process found no frame: one pass of reclaim on its own time. Returns how long it
     /// then waits, in ns, besides what it waits for output.
     fn direct(&mut self, machine: &mut Machine) -> u64;
+
+    /// Whether that pass waits in the middle: it goes on, by [`Self::direct`], before the process may look for a frame
+    /// again.
+    fn unfinished(&self) -> bool {
+        false
+    }
+
+    /// Whether the daemon waits in the middle of a pass.
+    fn busy(&self) -> bool {
+        false
+    }
+
+    /// Whether a process that needs a frame waits for the end of the daemon's pass.
+    fn held_up(&self, _machine: &Machine) -> bool {
+        false
+    }
 
     /// Work at fixed intervals, in ns; 0: none.
     fn interval(&self) -> u64 {
