@@ -57,6 +57,8 @@ pub struct Series {
     pub step: bool,
     /// With a dot at each value.
     pub dots: bool,
+    /// Small dots alone, one for each of many events.
+    pub cloud: bool,
     /// Ascending.
     pub x: Vec<Option<f64>>,
     /// As long as `x`; nothing is drawn where there is no value.
@@ -73,6 +75,11 @@ impl Series {
     /// Published points (x, y).
     pub fn published(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { published: true, dots: true, ..Self::line(name, points) }
+    }
+
+    /// Small dots alone at points (x, y) with ascending x.
+    pub fn cloud(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self { cloud: true, dots: true, ..Self::line(name, points) }
     }
 
     /// The points (x, y).
@@ -220,6 +227,65 @@ impl Plot {
             values.all(|value| Some(value) == first)
         };
         self.heat.is_none() && self.series.iter().all(level)
+    }
+}
+
+/// How well something came out, which a word is coloured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tone {
+    /// As it should.
+    Good,
+    /// Nearly so.
+    Fair,
+    /// Not.
+    Bad,
+}
+
+/// Bars of named rows below one another: published figures beside a model's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bars {
+    /// The heading.
+    pub title: String,
+    /// What the reader should know.
+    pub caption: String,
+    /// The unit of all figures.
+    pub unit: &'static str,
+    /// Decimals worth showing.
+    pub decimals: u8,
+    /// What each colour of the model's bars is, in their order.
+    pub models: Vec<&'static str>,
+    /// The rows.
+    pub rows: Vec<BarRow>,
+}
+
+/// A row of [`Bars`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BarRow {
+    /// What its figures are of.
+    pub label: String,
+    /// The published figure.
+    pub published: Option<f64>,
+    /// The model's.
+    pub model: Option<f64>,
+    /// The number of the model's colour.
+    #[serde(skip)]
+    pub color: usize,
+    /// The claim that the row is, if it is one.
+    pub claim: Option<String>,
+    /// What became of it, in a word.
+    pub verdict: Option<(String, Tone)>,
+}
+
+impl BarRow {
+    /// A row of the first colour.
+    pub fn new(label: impl Into<String>, published: Option<f64>, model: Option<f64>) -> Self {
+        Self { label: label.into(), published, model, color: 0, claim: None, verdict: None }
+    }
+
+    /// The same as one claim's row.
+    pub fn of(self, claim: impl Into<String>) -> Self {
+        Self { claim: Some(claim.into()), ..self }
     }
 }
 

@@ -68,16 +68,17 @@ pub fn stdout() -> Visible<io::Stdout> {
     Visible::new(io::stdout())
 }
 
-/// Whether the escape sequences of our own bold type may pass.
-static BOLD: AtomicBool = AtomicBool::new(false);
+/// Whether the escape sequences of our own bold type and colours may pass.
+static STYLED: AtomicBool = AtomicBool::new(false);
 
-/// Lets our own bold type pass from now on, where `style` has it.
+/// Lets our own bold type and colours pass from now on, where `style` has them.
 pub fn set_style(style: &Style) {
-    BOLD.store(style.color, Ordering::Relaxed);
+    STYLED.store(style.color, Ordering::Relaxed);
 }
 
-/// The sequences of a table's heading: begin and end of bold type.
-const BOLD_SEQUENCES: [&str; 2] = ["\u{1b}[1m", "\u{1b}[0m"];
+/// The sequences of a table: bold type of its heading; red, green and yellow of a verdict; the end of each.
+const OWN_SEQUENCES: [&str; 6] =
+    ["\u{1b}[1m", "\u{1b}[0m", "\u{1b}[38;5;1m", "\u{1b}[38;5;2m", "\u{1b}[38;5;3m", "\u{1b}[39m"];
 
 /// A writer of texts in which nothing acts but ends of lines and tabulators: control characters come out
 /// visible, as JSON has them, and so does what is no UTF-8.
@@ -101,8 +102,8 @@ impl<W: Write> Visible<W> {
         let mut shown = String::with_capacity(text.len() + 64);
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            let sequence = BOLD_SEQUENCES.iter().find(|sequence| rest.starts_with(**sequence));
-            if let Some(sequence) = sequence.filter(|_| BOLD.load(Ordering::Relaxed)) {
+            let sequence = OWN_SEQUENCES.iter().find(|sequence| rest.starts_with(**sequence));
+            if let Some(sequence) = sequence.filter(|_| STYLED.load(Ordering::Relaxed)) {
                 shown.push_str(sequence);
                 rest = &rest[sequence.len()..];
                 continue;
@@ -189,6 +190,8 @@ pub fn print_json(key: &str, value: Value) -> Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
+    use pagelab_analysis::figure::Tone;
+
     use super::*;
 
     fn printed(parts: &[&[u8]]) -> String {
@@ -209,15 +212,17 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_bold_type_passes_and_only_where_it_is_wanted() {
+    fn only_our_own_bold_type_and_colours_pass_and_only_where_they_are_wanted() {
         let bold = "\u{1b}[1mname\u{1b}[0m \u{1b}[31m";
         assert_eq!(printed(&[bold.as_bytes()]), "\\u001b[1mname\\u001b[0m \\u001b[31m");
         let style = Style { color: true, width: 80 };
-        let made = pagelab_report::text::table(&["name"], &[vec!["x".to_owned()]], &style);
+        let rows = ["reproduced", "partly", "not"].map(|word| vec![word.to_owned()]);
+        let tones = [Tone::Good, Tone::Fair, Tone::Bad];
+        let made = pagelab_report::text::toned(&["verdict"], &rows, &tones, &style);
         set_style(&style);
         let (table, other) = (printed(&[made.as_bytes()]), printed(&[bold.as_bytes()]));
         set_style(&Style { color: false, ..style });
-        assert!(table == made && made.contains('\u{1b}'), "{made:?}");
+        assert!(table == made && made.matches('\u{1b}').count() >= 8, "{made:?}");
         assert_eq!(other, "\u{1b}[1mname\u{1b}[0m \\u001b[31m");
     }
 }

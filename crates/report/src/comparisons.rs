@@ -224,6 +224,7 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
             rows: rows.collect(),
             remarks: (hidden > 0).then(|| format!("{hidden} smaller differences")).into_iter().collect(),
             warnings: Vec::new(),
+            tones: Vec::new(),
         }
     };
     comparison.tables.iter().map(table).collect()

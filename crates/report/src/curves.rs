@@ -135,7 +135,14 @@ pub fn beside(list: &[Curve]) -> TextTable {
 const BAR: f64 = 30.0;
 
 fn table(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
-    TextTable { title: title.to_owned(), headings, rows, remarks: Vec::new(), warnings: Vec::new() }
+    TextTable {
+        title: title.to_owned(),
+        headings,
+        rows,
+        remarks: Vec::new(),
+        warnings: Vec::new(),
+        tones: Vec::new(),
+    }
 }
 
 fn names(list: &[Curve]) -> Vec<String> {

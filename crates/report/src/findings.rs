@@ -458,6 +458,7 @@ pub fn limits(finding: &Finding) -> Option<TextTable> {
         rows: limits.iter().map(row).collect(),
         remarks: Vec::new(),
         warnings: Vec::new(),
+        tones: Vec::new(),
     })
 }
 

@@ -12,4 +12,4 @@ pub mod runs;
 pub mod text;
 
 pub use page::curve::plots as curve_plots;
-pub use page::{Section, TextTable, document, page};
+pub use page::{Score, Section, TextTable, document, page};

@@ -174,6 +174,7 @@ fn tables(run: &Run, all: bool) -> Vec<TextTable> {
             rows: rows.into_iter().take(limit).map(cells).collect(),
             remarks: (left > 0).then(|| format!("{left} more rows: show --all")).into_iter().collect(),
             warnings: Vec::new(),
+            tones: Vec::new(),
         })
     };
     TABLES.iter().filter_map(of).chain(recorded(run)).filter(|table| !table.rows.is_empty()).collect()
@@ -203,6 +204,7 @@ fn recorded(run: &Run) -> Option<TextTable> {
         rows: rows.collect(),
         remarks: Vec::new(),
         warnings: Vec::new(),
+        tones: Vec::new(),
     })
 }
 

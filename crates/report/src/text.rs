@@ -2,8 +2,9 @@
 //! measured.
 
 use comfy_table::{
-    Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets,
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, Width, presets,
 };
+use pagelab_analysis::figure::Tone;
 use pagelab_experiment::observation::Unit;
 
 /// What stands for a figure that was not measured.
@@ -56,6 +57,11 @@ fn with_units_joined(text: &str) -> String {
 /// every cell is a figure are set flush right. A cell is one line: a name that holds an end of a line begins
 /// no other row.
 pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style) -> String {
+    toned(headings, rows, &[], style)
+}
+
+/// The same; the last cell of each row in the colour of its tone, where there is one.
+pub fn toned<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], tones: &[Tone], style: &Style) -> String {
     // The gap behind the last column is not printed.
     let width = style.width.saturating_add(GAP);
     let mut table = Table::new();
@@ -81,8 +87,15 @@ pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style)
         let heading = cell(heading.as_ref(), n);
         if style.color { heading.add_attribute(Attribute::Bold) } else { heading }
     }));
-    for row in rows {
-        table.add_row(row.iter().enumerate().take(headings.len()).map(|(n, text)| cell(text, n)));
+    for (row, number) in rows.iter().zip(0..) {
+        let colored = |(n, text): (usize, &String)| {
+            let tone = tones.get(number).filter(|_| style.color && n + 1 == headings.len());
+            match tone {
+                Some(&tone) => cell(text, n).fg(color(tone)),
+                None => cell(text, n),
+            }
+        };
+        table.add_row(row.iter().enumerate().take(headings.len()).map(colored));
     }
     let least = least_widths(headings, rows, &right, width);
     for (n, column) in table.column_iter_mut().enumerate() {
@@ -93,6 +106,14 @@ pub fn table<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], style: &Style)
     }
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn color(tone: Tone) -> Color {
+    match tone {
+        Tone::Good => Color::DarkGreen,
+        Tone::Fair => Color::DarkYellow,
+        Tone::Bad => Color::DarkRed,
+    }
 }
 
 /// How wide each column must be that nothing is broken but between words: figures not at all, else words,
@@ -291,6 +312,22 @@ mod tests {
         assert!(!text.contains('\u{1b}'));
         let colored = table(&["name", "n"], &rows, &Style { color: true, width: 80 });
         assert!(colored.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_verdict_has_its_colour_only_where_colours_are_understood() {
+        let rows = vec![vec!["a".into(), "reproduced".into()], vec!["b".into(), "not".into()]];
+        let text = |color| {
+            let style = Style { color, width: 80 };
+            toned(&["claim", "verdict"], &rows, &[Tone::Good, Tone::Bad], &style)
+        };
+        assert!(!text(false).contains('\u{1b}') && text(false).contains("reproduced"));
+        let colored = text(true);
+        let lines: Vec<&str> = colored.lines().collect();
+        for (line, word) in [(lines[1], "reproduced"), (lines[2], "not")] {
+            let before = line.split(word).next().unwrap();
+            assert!(before.contains('\u{1b}') && line.len() > before.len() + word.len(), "{line:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::process::{Command, ExitCode};
 
-use pagelab_analysis::figure::{Axis, Plot, Series};
+use pagelab_analysis::figure::{Axis, BarRow, Bars, Plot, Series, Tone};
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::{Latency, Paging, Vmtest};
@@ -14,7 +14,7 @@ use pagelab_experiment::{
     Setting, Target, TargetSpec,
 };
 use pagelab_model::target::Model;
-use pagelab_report::{Section, TextTable, document, page};
+use pagelab_report::{Score, Section, TextTable, document, page};
 use pagelab_testing::{CHROMIUM, tests};
 use proptest::prelude::*;
 
@@ -259,6 +259,7 @@ fn studied(text: &str) -> String {
         rows: vec![texts()],
         remarks: texts(),
         warnings: texts(),
+        tones: vec![Tone::Bad],
     };
     let mut plot = Plot::new(text, text, Axis::log(text, ""), Axis::linear(text, "share").switchable());
     plot.series.push(Series {
@@ -272,7 +273,20 @@ fn studied(text: &str) -> String {
         heading: text.to_owned(),
         answer: text.to_owned(),
         paragraphs: texts(),
+        score: vec![Score { name: text.to_owned(), counts: vec![("good", Tone::Good, 1)] }],
+        bars: vec![Bars {
+            title: text.to_owned(),
+            caption: text.to_owned(),
+            unit: "s",
+            decimals: 1,
+            models: vec!["model"],
+            rows: vec![BarRow {
+                verdict: Some((text.to_owned(), Tone::Fair)),
+                ..BarRow::new(text, Some(1.0), Some(2.0))
+            }],
+        }],
         plots: vec![plot.clone(), plot],
+        seen: None,
         tables: vec![table.clone()],
         notes: texts(),
     };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::StudyError;
-use crate::claim::{Assumption, Claim, Distance, Role, Tolerance};
+use crate::claim::{Assumption, Claim, Distance, Role, Tolerance, Verdict};
 use crate::published::Sheet;
 
 /// A study's file of claims.
@@ -24,6 +24,10 @@ pub struct Book {
     /// Assumed values on which a verdict depends.
     #[serde(default, rename = "assumption")]
     pub assumptions: Vec<Assumption>,
+    /// Why claims are not reproduced, as far as is suspected or known: by the claim, `real/4`, or for all rows of it
+    /// that are not, `real`.
+    #[serde(default)]
+    pub suspected: BTreeMap<String, String>,
     #[serde(rename = "claim")]
     entries: Vec<Entry>,
 }
@@ -144,6 +148,10 @@ impl Book {
                 add(row, what, Some(figure))?;
             }
         }
+        for claim in claims.iter_mut().filter(|claim| claim.verdict != Verdict::Reproduced) {
+            let all = claim.id.split('/').next().unwrap_or(&claim.id);
+            claim.suspected = self.suspected.get(&claim.id).or_else(|| self.suspected.get(all)).cloned();
+        }
         Ok(claims)
     }
 }
@@ -171,6 +179,7 @@ impl Entry {
             why: self.why.clone(),
             verdict: self.tolerance.judge(published.unwrap_or(f64::NAN), model),
             role: said.role.unwrap_or(self.role),
+            suspected: None,
             ablation: self.ablation.clone(),
         }
     }
@@ -179,7 +188,6 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::Verdict;
 
     const TEXT: &str = r#"
         source = "someone"
@@ -207,6 +215,19 @@ mod tests {
         assert_eq!((claims[0].what.as_str(), claims[0].published), ("b of row 2", Some(2.0)));
         assert_eq!((claims[0].verdict, claims[0].id.as_str()), (Verdict::Reproduced, "rows/2"));
         assert_eq!(claims[0].distance, Some(Distance::Ratio(1.05)));
+    }
+
+    #[test]
+    fn what_is_not_reproduced_has_its_reason_by_row_or_for_all() {
+        let text = TEXT.replace("[[claim]]", "[suspected]\nrows = \"all\"\n\"rows/2\" = \"this\"\n[[claim]]");
+        let why = |text: &str, figure: f64| {
+            let book = Book::read("t", text).unwrap();
+            let claims = book.judge("t", &[SHEET], |_| Some(figure.into()), |_, _| true).unwrap();
+            claims[0].suspected.clone()
+        };
+        assert_eq!(why(&text, 9.0).as_deref(), Some("this"));
+        assert_eq!(why(&text.replace("rows/2", "rows/1"), 9.0).as_deref(), Some("all"));
+        assert_eq!(why(&text, 2.0), None);
     }
 
     #[test]

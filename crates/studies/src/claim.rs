@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use pagelab_analysis::figure::{Axis, Plot, Series, Table};
+use pagelab_analysis::figure::{Axis, Bars, Plot, Series, Table, Tone};
 use serde::{Deserialize, Serialize};
 
 use crate::ranges::Range;
@@ -86,7 +86,16 @@ impl Verdict {
         match self {
             Self::Reproduced => "reproduced",
             Self::Partly => "partly",
-            Self::Not => "not",
+            Self::Not => "not reproduced",
+        }
+    }
+
+    /// What the word is coloured by.
+    pub fn tone(self) -> Tone {
+        match self {
+            Self::Reproduced => Tone::Good,
+            Self::Partly => Tone::Fair,
+            Self::Not => Tone::Bad,
         }
     }
 }
@@ -162,6 +171,8 @@ pub struct Claim {
     pub verdict: Verdict,
     /// What the published figure was to the model.
     pub role: Role,
+    /// Why it is not reproduced, as far as is suspected or known; none of what is.
+    pub suspected: Option<String>,
     /// The change of the model under which a reproduced claim must fail; none for an identity.
     pub ablation: Option<String>,
 }
@@ -304,8 +315,14 @@ pub struct Study {
     pub here: Table,
     /// Figures in full.
     pub tables: Vec<Table>,
+    /// Published figures beside the model's as bars.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bars: Vec<Bars>,
     /// Plots for the page.
     pub plots: Vec<Plot>,
+    /// How many of the plots the page opens with.
+    #[serde(skip)]
+    pub opening: usize,
     /// What does not come out and why, and what a reader must know; one sentence or two each.
     pub notes: Vec<String>,
 }

@@ -5,9 +5,11 @@
 //! reference. References dirty their pages, as in the version used (a read of untouched anonymous
 //! memory would have consumed none, and the tests did exhaust memory).
 
+mod pictures;
+
 use std::cell::OnceCell;
 
-use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
+use pagelab_analysis::figure::{Column, Table};
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::{Experiment, Run, Size};
 use pagelab_model::paging::{Costs, Machine};
@@ -15,9 +17,10 @@ use pagelab_model::systems::SystemKind;
 use pagelab_reference::Pattern;
 
 use crate::book::{At, Said};
-use crate::claim::{Parameter, Standing, study_plot};
+use crate::claim::{Parameter, Standing};
 use crate::here::{self, Live};
 use crate::{Answers, Options, Shown, StudyError};
+use pictures::{Singles, counts, plot, scatters};
 
 const PAPER: &str = "gorman-2002";
 const REFERENCES: u64 = 2_000_000;
@@ -44,6 +47,10 @@ struct Seen {
     major: f64,
     /// At the end, for each page, whether it was present.
     present: Vec<bool>,
+    /// How often each page was referenced.
+    counts: Vec<u32>,
+    /// Single accesses, thinned: reference and µs.
+    singles: Singles,
 }
 
 impl Seen {
@@ -74,11 +81,11 @@ impl Seen {
     }
 }
 
-fn play(system: &str, test: &Test, frames: u32, seek: u64) -> Seen {
+fn play(system: &str, test: &Test, frames: u32, costs: Costs) -> Seen {
     let kind = SystemKind::named(system).expect("one of the model's systems");
     let stream =
         test.pattern.stream(test.pages, REFERENCES, test.seed).expect("a pattern that reads no file");
-    let mut machine = Machine::new(stream.pages(), frames, Costs { seek, ..kind.costs }, kind.read_ahead);
+    let mut machine = Machine::new(stream.pages(), frames, costs, kind.read_ahead);
     let mut model = kind.build(stream.pages(), frames);
     let mut seen = Seen {
         mean: Vec::new(),
@@ -87,6 +94,8 @@ fn play(system: &str, test: &Test, frames: u32, seek: u64) -> Seen {
         total: 0.0,
         major: 0.0,
         present: Vec::new(),
+        counts: vec![0; stream.pages() as usize],
+        singles: Singles::new(),
     };
     let each = stream.len() / WINDOWS;
     for window in stream.references().chunks(each) {
@@ -95,6 +104,8 @@ fn play(system: &str, test: &Test, frames: u32, seek: u64) -> Seen {
         for &page in window {
             let time = machine.reference(model.as_mut(), page, true).expect("swap as large as it takes");
             worst = worst.max(time);
+            seen.counts[page as usize] += 1;
+            seen.singles.add(machine.tally().references - 1, time);
             if seen.exhausted.is_none() && machine.tally().swapped_out > 0 {
                 seen.exhausted = Some(machine.tally().references);
             }
@@ -154,15 +165,24 @@ impl Model {
 
 /// One of the four tests on both systems.
 fn perform(options: &Options, test: usize, frames: u32) -> Pair {
-    let seek = (options.assumed("seek", Costs::PC_2002.seek as f64 / 1e6) * 1e6) as u64;
+    let usual = Costs::PC_2002;
+    let assumed = |name, usual: u64, ns: f64| (options.assumed(name, usual as f64 / ns) * ns) as u64;
+    let costs = Costs {
+        hit: assumed("hit", usual.hit, 1e3),
+        minor: assumed("minor", usual.minor, 1e3),
+        major: assumed("major", usual.major, 1e3),
+        scan: assumed("scan", usual.scan, 1.0),
+        seek: assumed("seek", usual.seek, 1e6),
+        transfer: assumed("transfer", usual.transfer, 1e3),
+    };
     let halved = |yes: bool| if yes { frames / 2 } else { frames };
     let half = options.without("half-memory");
     let rmap = if options.without("rmap-is-stock") { STOCK } else { RMAP };
     let pattern = if test.is_multiple_of(2) { Pattern::SmoothSinTail } else { Pattern::SmoothSinRandom };
     let test = Test { pattern, pages: if test < 2 { 25_000 } else { 50_000 }, seed: options.seed };
     std::thread::scope(|scope| {
-        let stock = scope.spawn(|| play(STOCK, &test, halved(half), seek));
-        let rmap = play(rmap, &test, halved(half || options.without("rmap-half-memory")), seek);
+        let stock = scope.spawn(|| play(STOCK, &test, halved(half), costs));
+        let rmap = play(rmap, &test, halved(half || options.without("rmap-half-memory")), costs);
         Pair { stock: stock.join().expect("the model does not panic"), rmap }
     })
 }
@@ -200,13 +220,19 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
         );
     }
     // Where memory is exhausted there is something to see.
+    for test in [2, 3] {
+        plots.extend(scatters(NAMES[test], tests[test], test == 2));
+        plots.push(counts(NAMES[test], tests[test]));
+    }
+    let opening = plots.len();
     plots.extend([2, 3, 0, 1].map(|test| plot(NAMES[test], tests[test])));
-    plots.extend([presence(NAMES[2], tests[2]), presence(NAMES[3], tests[3])]);
     let shown = Shown {
         parameters: parameters(),
         here: here::repeated(&options.here, |runs| here(runs, &NAMES, &tests)),
         tables: vec![table],
+        bars: Vec::new(),
         plots,
+        opening,
         notes: notes(&tests),
     };
     Ok((answering(model), shown))
@@ -364,54 +390,6 @@ fn notes(tests: &[&Pair; 4]) -> Vec<String> {
     notes
 }
 
-/// Which pages are in memory at the end, by two hundredths of the mapping.
-fn presence(name: &str, pair: &Pair) -> Plot {
-    let line = |label: &str, seen: &Seen| {
-        let bin = (seen.present.len() / WINDOWS).max(1);
-        let share = |pages: &[bool]| pages.iter().filter(|&&p| p).count() as f64 / pages.len() as f64;
-        let bins = seen.present.chunks(bin).enumerate();
-        let points = bins.map(|(n, pages)| ((n * bin) as f64, 100.0 * share(pages)));
-        Series::line(label, points)
-    };
-    study_plot(
-        format!("Pages present at the end, {name}"),
-        Axis::linear("page", ""),
-        Axis::linear("% of its neighbourhood present", ""),
-        vec![line("2.4.19", &pair.stock), line("2.4.19-rmap14a", &pair.rmap)],
-    )
-}
-
-/// Means, as the published report has them, and the slowest single accesses.
-fn plot(name: &str, pair: &Pair) -> Plot {
-    let at = |figures: &[f64]| -> Vec<(f64, f64)> {
-        let place = |n: usize| (n + 1) as f64 * REFERENCES as f64 / WINDOWS as f64;
-        figures.iter().enumerate().map(|(n, &s)| (place(n), s * 1e6)).collect()
-    };
-    let both = [("2.4.19", &pair.stock), ("2.4.19-rmap14a", &pair.rmap)];
-    let lines = both.map(|(label, seen)| Series::line(label, at(&seen.mean)));
-    let slowest = |(label, seen): (&str, &Seen)| Series {
-        dash: 1,
-        ..Series::line(format!("slowest access, {label}"), at(&seen.worst))
-    };
-    let dots = both.map(slowest);
-    let series = lines.into_iter().chain(dots).zip([0, 1, 0, 1]);
-    let plot = study_plot(
-        format!("Access time, {name}"),
-        Axis::linear("reference", ""),
-        Axis::log("time of an access, µs", ""),
-        Vec::new(),
-    );
-    let each = REFERENCES / WINDOWS as u64;
-    Plot {
-        caption: format!(
-            "Lines: means of {each} references. Dotted: the slowest single access among them. All of the model: the \
-             published plots were described in words."
-        ),
-        series: series.map(|(series, color)| Series { color, ..series }).collect(),
-        ..plot
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,6 +403,8 @@ mod tests {
             total: 2.0,
             major: 0.0,
             present: present.to_vec(),
+            counts: Vec::new(),
+            singles: Singles::new(),
         };
         let some = seen(&[false, true, true, false, true, true, true, false, true, true]);
         assert!((some.beginning_lost() - 1.0).abs() < 1e-12);

@@ -114,6 +114,8 @@ fn drop_below(share: f64, speeds: &[(u32, f64)]) -> Option<(u32, u32)> {
 fn system(options: &Options) -> Sun4 {
     let mut system = Sun4::sunos403(SPARCSTATION_1);
     let costs = &mut system.costs;
+    costs.reload = (options.assumed("reload", costs.reload as f64 / 1e3) * 1e3) as u64;
+    costs.swap_in = (options.assumed("swap-in", costs.swap_in as f64 / 1e6) * 1e6) as u64;
     if options.without("more-pmegs") {
         system.locked -= 20;
     } else if options.without("tiny-pool") {
@@ -143,7 +145,7 @@ struct Model {
 fn model(options: &Options, published: &[Row]) -> Model {
     let system = system(options);
     let of = options.assumed("runs", OF) as u64;
-    let groups = if options.change == Change::None { GROUPS } else { FEW };
+    let groups = if matches!(options.change, Change::Without(_)) { FEW } else { GROUPS };
     let cases: Vec<(Sun4, VmTest)> =
         published.iter().map(|row| (system, VmTest::published(row.megabytes))).collect();
     let rows = run_all(&cases, options.seed..options.seed + groups * of, of as usize);
@@ -230,7 +232,9 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
         parameters: parameters(&system),
         here,
         tables,
+        bars: Vec::new(),
         plots,
+        opening: 1,
         notes: vec![
             format!(
                 "Root mean square log error over all rows: elapsed {:.2}, faults {:.2}.",
@@ -351,13 +355,14 @@ fn rows_plots(published: &[Row], model: &[Mean], speeds: &[(u32, f64)], here: Op
         ]
     };
     let x = || Axis::linear("active virtual memory (MB)", "");
+    let speed = study_plot(
+        "Throughput against active virtual memory",
+        x(),
+        Axis::linear("relative speed", ""),
+        both(&|row| row.speed, &|index| speeds[index].1).into_iter().chain(here).collect(),
+    );
     vec![
-        study_plot(
-            "Throughput against active virtual memory",
-            x(),
-            Axis::linear("relative speed", ""),
-            both(&|row| row.speed, &|index| speeds[index].1).into_iter().chain(here).collect(),
-        ),
+        Plot { wide: true, ..speed },
         study_plot(
             "Translation faults",
             x(),

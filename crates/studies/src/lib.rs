@@ -17,12 +17,12 @@ mod morton_2002;
 pub mod published;
 pub mod ranges;
 
-use pagelab_analysis::figure::{Plot, Table};
+use pagelab_analysis::figure::{Bars, Plot, Table};
 use pagelab_experiment::Run;
 
 use book::{At, Book, Said};
 pub use claim::{Claim, Study};
-use claim::{Parameter, scores};
+use claim::{Parameter, Role, scores};
 pub use here::Live;
 use published::Sheet;
 
@@ -133,7 +133,10 @@ struct Shown {
     parameters: Vec<Parameter>,
     here: Table,
     tables: Vec<Table>,
+    bars: Vec<Bars>,
     plots: Vec<Plot>,
+    /// How many of the plots the page opens with.
+    opening: usize,
     notes: Vec<String>,
 }
 
@@ -187,6 +190,13 @@ impl StudyKind {
         let book = self.checked(options)?;
         let (answers, shown) = (self.make)(options)?;
         let claims = book.judge(self.name, self.sheets, answers, |_, _| true)?;
+        let mut bars = shown.bars;
+        for row in bars.iter_mut().flat_map(|bars| &mut bars.rows) {
+            let claim = claims.iter().find(|claim| Some(&claim.id) == row.claim.as_ref());
+            // An identity has no verdict that counts.
+            let claim = claim.filter(|claim| claim.role != Role::Identity);
+            row.verdict = claim.map(|claim| (claim.verdict.name().to_owned(), claim.verdict.tone()));
+        }
         Ok(Study {
             name: self.name,
             title: self.title,
@@ -199,7 +209,9 @@ impl StudyKind {
             parameters: shown.parameters,
             here: shown.here,
             tables: shown.tables,
+            bars,
             plots: shown.plots,
+            opening: shown.opening,
             notes: shown.notes,
         })
     }

@@ -1,7 +1,7 @@
 //! McDougall 2007: time in a guest whose cores save power and whose counters are not in step, row by row, and
 //! whether the rules of the live `clock` experiment would have noticed.
 
-use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
+use pagelab_analysis::figure::{Axis, Column, Mark, MarkKind, Plot, Series, Table};
 use pagelab_experiment::experiments::{Clock, Suspicion};
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::clocks::{Guest, Start, Step};
@@ -17,6 +17,8 @@ pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-clock.csv");
 /// The published readings of the two clocks are up to this far apart where nothing is wrong: the first
 /// call of each is slower.
 const SLACK: f64 = 50e-6;
+/// Seconds that the author waited after the reference's last row.
+const WAITED: f64 = 0.5;
 const RUNS: u64 = 200;
 const STEPS: u32 = 18;
 /// How far apart rows may be that show the same, in seconds: those bound to a node differ by up to 1.9 ms.
@@ -159,7 +161,7 @@ struct Model {
 fn model(options: &Options) -> Result<Model, StudyError> {
     let rows = published()?;
     let fit = fit(&rows);
-    let mut free = fit.guest;
+    let mut free = Guest { moves: options.assumed("moves", fit.guest.moves), ..fit.guest };
     if options.without("one-node") {
         free.nodes = 1;
     } else if options.without("no-tick") {
@@ -189,7 +191,8 @@ fn model(options: &Options) -> Result<Model, StudyError> {
         _ => reference.steps(30, options.seed),
     });
     // It was not told how long the author waited: until the twentieth row, which is not printed, was half over.
-    let waited: f64 = of(&rows, MACHINES[0]).iter().map(|step| step.wall).sum::<f64>() + 0.5;
+    let printing: f64 = of(&rows, MACHINES[0]).iter().map(|step| step.wall).sum();
+    let waited = printing + options.assumed("waited", WAITED);
     let printed = [0, 1, 2, 3].map(|machine: usize| {
         let mut real = 0.0;
         let within = |step: &&Step| {
@@ -279,7 +282,9 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, crate::Shown), StudyE
         parameters: parameters(&model.fit),
         here: here::repeated(&options.here, |runs| here(runs, rows, cases, &model.shown)),
         tables: vec![every_row(&model), table],
-        plots: [(2, "bound to a node"), (1, "not bound")].map(|(n, name)| plot(&model, n, name)).into(),
+        bars: Vec::new(),
+        plots: plots(&model),
+        opening: 2,
         notes: vec![
             format!(
                 "The first six rows bound to a node are as near at rates from {:.3} to {:.3}, and the middle \
@@ -367,11 +372,32 @@ fn every_row(model: &Model) -> Table {
     table
 }
 
-fn plot(model: &Model, machine: usize, name: &str) -> Plot {
+/// All rows by both clocks, and those bound to a node alone.
+fn plots(model: &Model) -> Vec<Plot> {
+    let mut all =
+        plot(model, "A sleep of a second by two clocks: every row", Axis::log("seconds told", ""), |_| true);
+    let first = |machine: &str| model.rows.iter().position(|row| row.machine == machine);
+    let starts: Vec<usize> = MACHINES.iter().filter_map(|machine| first(machine)).collect();
+    let part = |start: usize| Mark { kind: MarkKind::Place, ..Mark::at(start as f64 + 0.5) };
+    all.marks = starts.iter().filter(|start| **start > 0).map(|&start| part(start)).collect();
+    let ends = starts.iter().skip(1).copied().chain([model.rows.len()]);
+    let names = starts.iter().zip(ends).zip(MACHINE_NAMES);
+    let names: Vec<String> =
+        names.map(|((start, end), name)| format!("{} to {end} {name}", start + 1)).collect();
+    all.caption = format!("{} Rows {}.", all.caption, names.join(", "));
+    let node = |row: &Row| row.machine == MACHINES[2];
+    let node = plot(model, "The rows bound to a node", Axis::linear("seconds told", ""), node);
+    vec![all, node].into_iter().map(|plot| Plot { wide: true, ..plot }).collect()
+}
+
+/// The machines as a plot names them.
+const MACHINE_NAMES: [&str; 4] =
+    ["reference", "guest not bound", "bound to a node", "not bound, counters not used"];
+
+fn plot(model: &Model, title: &str, y: Axis, shown: impl Fn(&Row) -> bool) -> Plot {
     let of = |value: fn(&Step) -> f64, steps: &dyn Fn(usize) -> Step| {
-        let rows = model.rows.iter().enumerate().filter(|(_, row)| row.machine == MACHINES[machine]);
-        let points = rows.enumerate().map(|(n, (index, _))| (n as f64, value(&steps(index))));
-        points.collect::<Vec<_>>()
+        let rows = model.rows.iter().enumerate().filter(|(_, row)| shown(row));
+        rows.map(|(index, _)| (index as f64 + 1.0, value(&steps(index)))).collect::<Vec<_>>()
     };
     let series = [("gettimeofday", (|s| s.wall) as fn(&Step) -> f64), ("gethrtime", |s| s.counter)]
         .into_iter()
@@ -382,12 +408,7 @@ fn plot(model: &Model, machine: usize, name: &str) -> Plot {
             ]
         })
         .collect();
-    study_plot(
-        format!("A sleep of a second by two clocks, {name}"),
-        Axis::linear("row", ""),
-        Axis::log("seconds told", ""),
-        series,
-    )
+    study_plot(title, Axis::linear("row of the published table", ""), y, series)
 }
 
 fn parameters(fit: &Fit) -> Vec<Parameter> {
@@ -403,6 +424,12 @@ fn parameters(fit: &Fit) -> Vec<Parameter> {
         parameter("second of the wall clock at the first reading", start.wall, "", fitted(first)),
         parameter("second of the chip ahead of it", start.chip, "", fitted(first)),
         parameter("moves of a virtual processor", guest.moves, "/s", assumed("a few in 18 s; not published")),
+        parameter(
+            "waited after the last row",
+            WAITED,
+            "s",
+            assumed("until the twentieth row, which is not printed, was half over"),
+        ),
         parameter("nodes", f64::from(guest.nodes), "", assumed("the smallest that has any")),
         parameter("tick", 10.0, "ms", documented("Solaris, 100 Hz")),
         parameter(

@@ -1,6 +1,6 @@
 //! Morton 2002: what reverse maps cost a script that forks and execs, and what they are worth.
 
-use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
+use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::rmap::interleave::{Interleaved, Processors, run as interleave};
@@ -262,7 +262,9 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let shown = Shown {
         parameters: parameters(&Script::published(5), &model),
         here: here::repeated(&options.here, |runs| here(runs, &published, times, &model)),
-        plots: vec![profile_plot(&profile), reclaim_plot, trade_plot],
+        bars: vec![profile_bars(&published, &profile)],
+        plots: vec![reclaim_plot, trade_plot],
+        opening: 0,
         tables: vec![
             counts_table(&published, &model.five),
             kinds_table(&published, &model)?,
@@ -428,28 +430,26 @@ fn profile_table(published: &Published, model: &Model) -> Result<Table, StudyErr
     Ok(table)
 }
 
-/// The published profile beside the model's, function by function.
-fn profile_plot(profile: &Table) -> Plot {
-    let both: Vec<(&str, f64, f64)> = profile
-        .rows
-        .iter()
-        .filter_map(|(name, figures)| Some((name.as_str(), figures[1]?, figures[2]?)))
-        .collect();
-    let places = || (1..).map(f64::from);
-    let published = places().zip(both.iter().map(|row| row.1));
-    let model = places().zip(both.iter().map(|row| row.2));
-    let mut plot = study_plot(
-        "The profile with chains: published and model",
-        Axis::linear("function, in the order of the profile", ""),
-        Axis::log("% of the kernel's time", ""),
-        vec![
-            Series::published("published", published),
-            Series { dots: true, ..Series::line("model", model) },
-        ],
-    );
-    let names: Vec<String> = (1..).zip(&both).map(|(n, row)| format!("{n} {}", row.0)).collect();
-    plot.caption = format!("Dots alone: published. Line: the model. {}.", names.join(", "));
-    plot
+/// The published profile beside the model's, function by function in the order of the published one.
+fn profile_bars(published: &Published, profile: &Table) -> Bars {
+    let claim = |name: &str| {
+        let row = published.profile.iter().position(|(_, function, ..)| function == name);
+        row.map_or_else(|| "slab-share".to_owned(), |row| format!("share/{}", row + 1))
+    };
+    let row = |(name, figures): &(String, Vec<Option<f64>>)| {
+        let both = figures[1].filter(|_| figures[2].is_some());
+        both.map(|printed| BarRow::new(name, Some(printed), figures[2]).of(claim(name)))
+    };
+    Bars {
+        title: "The profile with chains, ten copies: published and model".into(),
+        caption: "Each function's share of the kernel's time. What has nothing to do with the reverse map takes as \
+                  long as without it; page_add_rmap, page_remove_rmap and the slab's part are the model's."
+            .into(),
+        unit: "%",
+        decimals: 1,
+        models: vec!["model"],
+        rows: profile.rows.iter().filter_map(row).collect(),
+    }
 }
 
 /// Where the time of the two functions is.

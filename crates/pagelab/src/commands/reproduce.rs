@@ -117,7 +117,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(file) = &arguments.html {
         let sections: Vec<Section> = studies.iter().map(tables::section).collect();
         let scored = tables::by_role(&studies);
-        page::write_document("Published figures and models", Some(&scored), &sections, file)?;
+        let overview = arguments.paper.is_none().then_some(&scored);
+        page::write_document("Published figures and models", overview, &sections, file)?;
         say!("Plots: {}", file.display());
     }
     match failure {
@@ -195,6 +196,6 @@ fn in_full(study: &Study, context: &Context) {
 fn print(table: &TextTable, context: &Context) {
     say!();
     sentences(&table.title, "", "  ", &context.style);
-    say!("{}", text::table(&table.headings, &table.rows, &context.style));
+    say!("{}", text::toned(&table.headings, &table.rows, &table.tones, &context.style));
     table.remarks.iter().for_each(|remark| sentences(remark, "", "  ", &context.style));
 }

@@ -3,6 +3,7 @@
 //! Everything from outside is escaped by the template or by `plot`'s JSON; a content security policy
 //! lets nothing run or load but the page's own style and script.
 
+mod bars;
 mod caches;
 mod contents;
 pub(crate) mod curve;
@@ -25,7 +26,7 @@ mod windows;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pagelab_analysis::figure::{Column, Mark, MarkKind, Plot, Table};
+use pagelab_analysis::figure::{Bars, Column, Mark, MarkKind, Plot, Table, Tone};
 use pagelab_analysis::finding::Finding;
 use pagelab_analysis::findings::{Assessment, of_run};
 use pagelab_analysis::{groups, vmtest};
@@ -51,6 +52,8 @@ pub struct TextTable {
     pub remarks: Vec<String>,
     /// What spoils it, above.
     pub warnings: Vec<String>,
+    /// Of each row the tone of its last cell, a verdict; empty where there are none.
+    pub tones: Vec<Tone>,
 }
 
 impl From<&Table> for TextTable {
@@ -74,6 +77,7 @@ impl From<&Table> for TextTable {
             rows: table.rows.iter().map(row).collect(),
             remarks: Vec::new(),
             warnings: Vec::new(),
+            tones: Vec::new(),
         }
     }
 }
@@ -168,12 +172,27 @@ pub struct Section {
     pub answer: String,
     /// Sentences below it.
     pub paragraphs: Vec<String>,
+    /// Below them, how many things of which kind came out how.
+    pub score: Vec<Score>,
+    /// Rows of bars that are seen at once.
+    pub bars: Vec<Bars>,
     /// Plots; the first is the section's picture.
     pub plots: Vec<Plot>,
+    /// How many of the plots are seen at once, as wide as they are. None: the first, and the second of two, as wide
+    /// as the page.
+    pub seen: Option<usize>,
     /// What else there is, folded: tables.
     pub tables: Vec<TextTable>,
     /// What else there is to say, folded.
     pub notes: Vec<String>,
+}
+
+/// How many things of one kind came out how.
+pub struct Score {
+    /// The kind.
+    pub name: String,
+    /// How many, by word and tone.
+    pub counts: Vec<(&'static str, Tone, usize)>,
 }
 
 /// The page of runs and what they say as HTML.
@@ -245,14 +264,17 @@ pub fn document(title: &str, overview: Option<&TextTable>, sections: &[Section])
 /// A finished section: its answer and its main pictures, the rest folded.
 fn finished(part: &Section, contents: &mut Contents) -> Markup {
     // Two pictures are both seen; of more, the first.
-    let seen = if part.plots.len() == 2 { 2 } else { part.plots.len().min(1) };
-    let (picture, others) = part.plots.split_at(seen);
-    let picture: Vec<Plot> = picture.iter().map(|plot| Plot { wide: true, ..plot.clone() }).collect();
+    let usual = if part.plots.len() == 2 { 2 } else { 1 };
+    let (picture, others) = part.plots.split_at(part.seen.unwrap_or(usual).min(part.plots.len()));
+    let wide = |plot: &Plot| plot.wide || part.seen.is_none();
+    let picture: Vec<Plot> = picture.iter().map(|plot| Plot { wide: wide(plot), ..plot.clone() }).collect();
     html! {
         section {
             (contents.heading(&part.heading))
             @if !part.answer.is_empty() { p.answer { (part.answer) } }
+            (bars::score(&part.score))
             @for paragraph in &part.paragraphs { p { (paragraph) } }
+            @for rows in &part.bars { (bars::figure(rows)) }
             (contents.plots(&picture))
             @if !others.is_empty() {
                 details { summary { "More pictures (" (others.len()) ")" } (contents.plots(others)) }

@@ -107,9 +107,13 @@ pub fn legend(plot: &Plot) -> Markup {
     }
 }
 
-/// The class of a line: published figures have none.
+/// The class of a line: published figures and clouds have none.
 fn dash(s: &Series) -> usize {
-    if s.published { 4 } else { s.dash }
+    match (s.cloud, s.published) {
+        (true, _) => 5,
+        (_, true) => 4,
+        _ => s.dash,
+    }
 }
 
 /// A share as SVG has it.
@@ -160,6 +164,7 @@ fn line(s: &Series, x: &Scale, y: &Scale, several: bool) -> Markup {
     }
     // Lines with a dot at each value have one in any case; of the others the first colour has none.
     let shape = match (s.dots, several) {
+        _ if s.cloud => 1,
         (true, true) => 1 + s.color % (SHAPES - 1),
         (true, false) => 1,
         (false, true) => s.color % SHAPES,

@@ -11,7 +11,7 @@ use pagelab_experiment::observation::{Level, Unit, Values};
 use pagelab_experiment::{Outcome, Run};
 
 use super::contents::Contents;
-use super::{Shown, TextTable, forest, glossary};
+use super::{Shown, TextTable, bars, forest, glossary};
 use crate::runs::{self, range};
 use crate::{comparisons, findings, text};
 
@@ -70,7 +70,11 @@ pub fn bare(table: &TextTable) -> Markup {
         @for warning in &table.warnings { p.verdict.warning { "Warning: " (warning) } }
         (scrolling(&html! { table {
             thead { tr { @for heading in &table.headings { th { (heading) } } } }
-            tbody { @for row in &table.rows { tr { @for cell in row { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } } } } }
+            tbody { @for (n, row) in table.rows.iter().enumerate() { tr { @for (place, cell) in row.iter().enumerate() {
+                @let tone = table.tones.get(n).filter(|_| place + 1 == row.len());
+                @if let Some(tone) = tone { td class=(bars::class(*tone)) { (cell) } }
+                @else { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } }
+            } } } }
         } }))
         @for remark in &table.remarks { p.soft { (remark) } }
     }

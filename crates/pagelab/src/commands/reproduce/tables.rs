@@ -56,7 +56,7 @@ fn row(claim: &Claim) -> Vec<String> {
 }
 
 /// The columns of a table of claims.
-const HEADINGS: [&str; 7] = ["claim", "published", "model", "distance", "asked", "role", "verdict"];
+const HEADINGS: [&str; 7] = ["claim", "published", "model", "ratio", "tolerance", "role", "verdict"];
 
 /// A table of claims, of several papers with the paper before each.
 pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
@@ -64,17 +64,29 @@ pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
         papers.then(|| claim.paper.clone()).into_iter().chain(row(claim)).collect::<Vec<String>>()
     };
     let headings = papers.then_some("paper").into_iter().chain(HEADINGS).map(str::to_owned);
-    texts(title, headings.collect(), claims.iter().map(cells).collect())
+    let mut table = texts(title, headings.collect(), claims.iter().map(cells).collect());
+    table.tones = claims.iter().map(|claim| claim.verdict.tone()).collect();
+    table
 }
 
-/// The claims that count and were not reproduced, or partly.
+/// The claims that count and were not reproduced, or partly, with the distance and what is suspected.
 pub fn missed(study: &Study) -> Option<TextTable> {
     let missed: Vec<&Claim> = study
         .claims
         .iter()
         .filter(|c| c.verdict != Verdict::Reproduced && c.role != Role::Identity)
         .collect();
-    (!missed.is_empty()).then(|| claims("Claims not reproduced, or partly", &missed, false))
+    let cells = |claim: &&Claim| {
+        let [what, published, model, distance, ..] =
+            <[String; 7]>::try_from(row(claim)).expect("seven cells");
+        let suspected = claim.suspected.clone().unwrap_or_else(|| "nothing".to_owned());
+        vec![what, published, model, distance, suspected, claim.verdict.name().to_owned()]
+    };
+    let headings = ["claim", "published", "model", "ratio", "suspected", "verdict"];
+    let mut table = words("Claims not reproduced, or partly", &headings, missed.iter().map(cells).collect());
+    table.remarks.push("A figure with a sign is the difference, model less published.".to_owned());
+    table.tones = missed.iter().map(|claim| claim.verdict.tone()).collect();
+    (!missed.is_empty()).then_some(table)
 }
 
 /// How many claims of each role were reproduced; identities are said, not counted.
@@ -93,6 +105,22 @@ pub fn score(claims: &[&Claim]) -> String {
     let given =
         given.first().map_or_else(String::new, |score| format!("; {} identities not counted", score.claims));
     format!("Reproduced: {}{given}.", said.join(", "))
+}
+
+/// The same by role, for a picture.
+fn scored(study: &Study) -> Vec<pagelab_report::Score> {
+    let counted = study.scores.iter().filter(|score| score.role != Role::Identity);
+    let row = |score: &Score| {
+        let not = score.claims - score.reproduced - score.partly;
+        let of = |verdict: Verdict, count| (verdict.name(), verdict.tone(), count);
+        let counts = vec![
+            of(Verdict::Reproduced, score.reproduced),
+            of(Verdict::Partly, score.partly),
+            of(Verdict::Not, not),
+        ];
+        pagelab_report::Score { name: score.role.name().to_owned(), counts }
+    };
+    counted.map(row).collect()
 }
 
 /// What the model was given, and where from.
@@ -181,7 +209,14 @@ pub fn standing(standing: &Standing) -> String {
 
 /// A table of words.
 fn texts(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
-    TextTable { title: title.to_owned(), headings, rows, remarks: Vec::new(), warnings: Vec::new() }
+    TextTable {
+        title: title.to_owned(),
+        headings,
+        rows,
+        remarks: Vec::new(),
+        warnings: Vec::new(),
+        tones: Vec::new(),
+    }
 }
 
 /// The same with fixed headings.
@@ -226,8 +261,11 @@ pub fn section(study: &Study) -> Section {
     Section {
         heading: study.name.to_owned(),
         answer: score(&all),
+        score: scored(study),
         paragraphs: vec![format!("{}. {}", study.title, study.source)],
+        bars: study.bars.clone(),
         plots: study.plots.clone(),
+        seen: Some(study.opening),
         tables,
         notes: study.notes.clone(),
     }

@@ -1,0 +1,116 @@
+//! Bars: published figures beside a model's, row by row, and how many things came out how.
+
+use maud::{Markup, html};
+use pagelab_analysis::figure::{BarRow, Bars, Tone};
+
+use super::Score;
+
+/// How far the longest bar goes: behind it stands its figure.
+const LONGEST: f64 = 0.84;
+
+/// The class that a tone is coloured by.
+pub(super) fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Fair => "fair",
+        Tone::Bad => "bad",
+    }
+}
+
+/// The bars as a figure: the published one above the model's.
+pub(super) fn figure(bars: &Bars) -> Markup {
+    let most = bars.rows.iter().flat_map(|row| [row.published, row.model]).flatten();
+    // Of nothing but noughts no bar is drawn.
+    let most = most.fold(f64::MIN_POSITIVE, f64::max);
+    let width = |figure: f64| format!("{:.2}%", 100.0 * LONGEST * (figure / most).clamp(0.0, 1.0));
+    let words = |figure: f64| format!("{figure:.*} {}", usize::from(bars.decimals), bars.unit);
+    let said = |row: &BarRow| {
+        let of = |figure: Option<f64>| figure.map_or_else(|| "none".to_owned(), words);
+        format!("{}: published {}, model {}", row.label, of(row.published), of(row.model))
+    };
+    html! {
+        figure.plot.bars {
+            h3 { (bars.title) }
+            figcaption { (bars.caption) }
+            p.legend { span.key.printed { "published" } @for (color, model) in bars.models.iter().enumerate() { span class={"key c" (color)} { (model) } } }
+            @for row in &bars.rows {
+                div.bar {
+                    span.name { (row.label) }
+                    svg.track role="img" aria-label=(said(row)) {
+                        @for (figure, y, class) in [(row.published, 0, "published".to_owned()), (row.model, 13, format!("model c{}", row.color % 6))] {
+                            @if let Some(figure) = figure.filter(|figure| figure.is_finite()) {
+                                rect class=(class) x="0" y=(y) height="12" width=(width(figure)) {}
+                                text x=(width(figure)) dx="5" y=(y + 10) { (words(figure)) }
+                            }
+                        }
+                    }
+                    span.total { @if let Some((word, tone)) = &row.verdict { span class=(class(*tone)) { (word) } } }
+                }
+            }
+        }
+    }
+}
+
+/// A bar for each kind of thing, parted by how many came out how; nothing of none.
+pub(super) fn score(kinds: &[Score]) -> Markup {
+    let percent = |count: usize, all: usize| format!("{:.2}%", 100.0 * count as f64 / all.max(1) as f64);
+    html! {
+        @if !kinds.is_empty() {
+            div.score {
+                @for kind in kinds {
+                    @let all: usize = kind.counts.iter().map(|(.., count)| count).sum();
+                    @let some: Vec<_> = kind.counts.iter().filter(|(.., count)| *count > 0).collect();
+                    @let words = some.iter().map(|(word, _, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
+                    div.bar {
+                        span.name { (kind.name) }
+                        svg.track role="img" aria-label={(kind.name) ": " (words)} {
+                            @for (n, (_, tone, count)) in some.iter().enumerate() {
+                                @let before: usize = some[..n].iter().map(|(.., count)| count).sum();
+                                rect class=(class(*tone)) x=(percent(before, all)) width=(percent(*count, all)) height="100%" {}
+                            }
+                        }
+                        span.total { @for (n, (word, tone, count)) in some.iter().enumerate() {
+                            @if n > 0 { ", " } (count) " " span class=(class(*tone)) { (word) }
+                        } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bars(rows: Vec<BarRow>) -> Bars {
+        Bars { title: "t".into(), caption: "c".into(), unit: "s", decimals: 1, models: vec!["model"], rows }
+    }
+
+    #[test]
+    fn bars_share_a_scale_and_say_their_verdict() {
+        let verdict = Some(("partly".to_owned(), Tone::Fair));
+        let row = BarRow { verdict, ..BarRow::new("r", Some(5.0), Some(10.0)) };
+        let html = figure(&bars(vec![row, BarRow::new("only", Some(1.0), None)])).into_string();
+        for part in ["width=\"42.00%\"", "width=\"84.00%\"", "5.0 s", "class=\"fair\">partly", "model none"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert_eq!(html.matches("<rect").count(), 3, "{html}");
+    }
+
+    #[test]
+    fn nothing_and_what_is_no_number_have_no_bar() {
+        let rows = vec![BarRow::new("r", Some(0.0), Some(f64::NAN)), BarRow::new("s", None, None)];
+        let html = figure(&bars(rows)).into_string();
+        assert!(!html.contains("width=\"NaN"), "{html}");
+        assert_eq!(html.matches("<rect").count(), 1, "{html}");
+    }
+
+    #[test]
+    fn a_score_is_parted_by_its_words() {
+        let counts = vec![("reproduced", Tone::Good, 3), ("partly", Tone::Fair, 0), ("not", Tone::Bad, 1)];
+        let html = score(&[Score { name: "held out".into(), counts }]).into_string();
+        assert!(html.contains("x=\"75.00%\" width=\"25.00%\"") && !html.contains("partly"), "{html}");
+        assert!(score(&[]).into_string().is_empty());
+    }
+}
