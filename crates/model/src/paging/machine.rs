@@ -332,7 +332,7 @@ impl Machine {
     }
 
     /// Reads the aligned block of slots around `slot`, and waits for it. Neighbours come only into
-    /// frames that are free without reclaim.
+    /// frames that can be had without reclaim.
     fn read(&mut self, system: &mut dyn System, page: u32, slot: u32) {
         let first = slot & !(self.read_ahead - 1);
         let end = (first + self.read_ahead).min(self.page_in.len() as u32);
@@ -343,7 +343,7 @@ impl Machine {
                 && other != NO_SLOT
                 && other != page
                 && !self.resident(other)
-                && self.free > system.min()
+                && (self.free > system.min() || system.surrender(self))
             {
                 self.free -= 1;
                 self.set(other, RESIDENT, true);

@@ -8,11 +8,14 @@
 //! found memory below the minimum writes everything that is inactive before it has its page.
 //!
 //! Source: van Riel's patches from 13b to 14 and from 14 to 14a (linux-mm, 15 September 2002), on the `mm/vmscan.c`,
-//! `mm/page_alloc.c` and `mm_inline.h` of a public 2.4 tree with rmap14. START 5, ADVANCE 3, DECLINE 1 and MAX 64 are
-//! from the fact sheet on Linux's reverse maps, section 2.
+//! `mm/page_alloc.c`, `mm/swap.c` and `mm_inline.h` of a public 2.4 tree with rmap14. START 5, ADVANCE 3, DECLINE 1 and
+//! MAX 64 are from the fact sheet on Linux's reverse maps, section 2.
 //!
-//! Left out: the slab and the file cache, several zones, pages kept by each processor. That neighbours read ahead come
-//! in inactive, and not at all while memory is low, is from rmap's change log.
+//! rmap 9 was to read no neighbours while memory is low. Its test, which only a tree with the later rmap 15 was found to
+//! show and no change log in between mentions, is `free_low(ALL_ZONES) < 0`, and `free_low` is positive where memory is
+//! low: neighbours are read while it is low, and at no other time. The model does what the test does.
+//!
+//! Left out: the slab and the file cache, several zones, pages kept by each processor.
 
 use crate::paging::lists::Lists;
 use crate::paging::{Arrival, Machine, System};
@@ -109,8 +112,13 @@ impl Rmap14a {
             let Some(page) = self.lists.tail(ACTIVE) else { break };
             machine.scan();
             let age = &mut self.age[page as usize];
+            // `drop_page`: what nobody maps is not aged, and is clean at once if it is not written.
             if !machine.mapped(page) {
                 *age = 0;
+                if !machine.dirty(page) && !machine.in_flight(page) {
+                    self.lists.to_head(CLEAN, page);
+                    continue;
+                }
             } else if machine.test_and_clear_young(page) {
                 *age = (*age + AGE_ADVANCE).min(AGE_MAX);
             } else {
@@ -257,9 +265,10 @@ impl System for Rmap14a {
         machine.free_frames() + self.lists.len(CLEAN)
     }
 
-    fn arrived(&mut self, _machine: &mut Machine, page: u32, arrival: Arrival) {
+    /// `lru_cache_add`: whatever comes is active, a neighbour that was read ahead, too.
+    fn arrived(&mut self, _machine: &mut Machine, page: u32, _arrival: Arrival) {
         self.age[page as usize] = AGE_START;
-        self.lists.to_head(if arrival == Arrival::ReadAhead { DIRTY } else { ACTIVE }, page);
+        self.lists.to_head(ACTIVE, page);
     }
 
     /// `mark_page_accessed`: a clean page becomes active; another keeps its place, and its reference is found there.
@@ -270,8 +279,9 @@ impl System for Rmap14a {
         }
     }
 
+    /// `swapin_readahead`, with the sign that it has.
     fn reads_ahead(&self, machine: &Machine) -> bool {
-        self.available(machine) >= self.marks.low
+        self.lacking(machine, self.marks.low) >= 0
     }
 
     fn busy(&self) -> bool {

@@ -216,7 +216,11 @@ mod tests {
             let replay = kind.replay(&stream, 2000).unwrap();
             assert!(replay.misses >= opt, "{}: {} misses, OPT {opt}", kind.name, replay.misses);
             if let Some(read_ahead) = replay.read_ahead {
-                assert!(read_ahead.waits < replay.misses && read_ahead.pages_read >= read_ahead.waits);
+                assert!(
+                    read_ahead.waits < replay.misses && read_ahead.pages_read >= read_ahead.waits,
+                    "{} {replay:?}",
+                    kind.name
+                );
                 ahead += usize::from(read_ahead.waits < opt);
             }
         }
