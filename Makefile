@@ -16,13 +16,14 @@ test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two
 	@scripts/kernels
 	@scripts/prometheus
 
-build: setup ## the optimised binary, target/release/pagelab
-	$(CARGO) build --release --locked -p pagelab
+build: setup ## the optimised binary, target/release/pagelab, and the tracer beside it
+	$(CARGO) build --release --locked -p pagelab -p pagelab-tracer
 
 run: build ## the standard suite on this machine: a verdict and report.html
 	target/release/pagelab run
 
 test: test-setup ## every test
+	$(CARGO) build --locked -p pagelab-tracer
 	$(CARGO) test --workspace --locked
 
 lint: ## formatting, clippy, the links of the documentation, the dependencies' licences and advisories
@@ -56,6 +57,7 @@ aarch64: ## a static binary for aarch64 (the first process of guests of that kin
 
 install: build ## the binary into ~/.cargo/bin
 	$(CARGO) install --locked --path crates/pagelab
+	cp target/release/libpagelab_tracer.so "$${CARGO_HOME:-$$HOME/.cargo}/bin/"
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -48,6 +48,7 @@ mod samples;
 mod spawn;
 pub mod taskstats;
 pub mod terminal;
+pub mod tracer;
 pub mod vmtest;
 pub mod wire;
 pub mod worker;

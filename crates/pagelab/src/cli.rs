@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     bisect_run, catalogue, clock, compare, completions, doctor, explain, export, fixture, import, iostat,
     list, manual, memstat, mrc, policies, prstat, record, replay, report, reproduce, run, show, stat, top,
-    vmstat, wss,
+    trace, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -79,6 +79,8 @@ pub enum Command {
     Import(import::Arguments),
     /// Recorded traces on policies and modelled systems: misses for each memory size
     Replay(replay::Arguments),
+    /// Record the references of a program
+    Trace(trace::Arguments),
     /// Miss ratio against memory, of a recorded trace or a pattern
     Mrc(mrc::Arguments),
     /// The kernel's counters as module:instance:name:statistic

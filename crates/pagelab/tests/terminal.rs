@@ -61,8 +61,19 @@ const LINES: &[(&str, &[&str])] = &[
 ];
 
 /// These print for other programs, write files, serve, or draw a screen of their own (looked at where they are).
-const OTHERS: &[&str] =
-    &["report", "bisect-run", "export", "import", "top", "fixture", "clock", "completions", "man", "help"];
+const OTHERS: &[&str] = &[
+    "report",
+    "bisect-run",
+    "export",
+    "import",
+    "top",
+    "trace",
+    "fixture",
+    "clock",
+    "completions",
+    "man",
+    "help",
+];
 
 /// A notebook with a run of each experiment.
 fn filled() -> Lab {

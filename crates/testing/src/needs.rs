@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 20] = [
+pub(crate) const NAMES: [&str; 21] = [
     "root",
     "limits",
     "tmpfs",
     "thp",
     "qemu",
+    "qemu-user",
     "kernels",
     "chromium",
     "prometheus",
@@ -117,6 +118,20 @@ pub const QEMU: Need = Need {
     met: || {
         let found = succeeds(Command::new("qemu-system-x86_64").arg("--version"));
         there(found, "no qemu-system-x86_64 (scripts/setup test)")
+    },
+};
+
+/// QEMU's user mode, and the tracer that it loads.
+pub const QEMU_USER: Need = Need {
+    name: "qemu-user",
+    on: &[],
+    met: || {
+        let built = |profile: &str| target(profile).join("libpagelab_tracer.so").exists();
+        if !built("debug") && !built("release") {
+            return Err("the tracer is not built (cargo build -p pagelab-tracer)".into());
+        }
+        let found = succeeds(Command::new("qemu-x86_64").arg("--version"));
+        there(found, "no qemu-x86_64 (scripts/setup test)")
     },
 };
 

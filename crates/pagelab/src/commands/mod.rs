@@ -26,6 +26,7 @@ mod serve;
 pub mod show;
 pub mod stat;
 pub mod top;
+pub mod trace;
 pub mod vmstat;
 mod watcher;
 pub mod wss;
@@ -62,6 +63,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Show(arguments) => show::run(&arguments, context),
         Command::Compare(arguments) => compare::run(&arguments, context),
         Command::Replay(arguments) => replay::run(&arguments, context),
+        Command::Trace(arguments) => trace::run(&arguments, context),
         Command::Mrc(arguments) => mrc::run(&arguments, context),
         Command::Wss(arguments) => wss::run(&arguments, context),
         Command::Reproduce(arguments) => reproduce::run(&arguments, context),

@@ -8,6 +8,8 @@ use super::{oracle, vscsi};
 /// How a trace is written. Each may be compressed with gzip or zstd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// See [`super::recorded`].
+    Recorded,
     /// See [`super::oracle`].
     OracleGeneral,
     /// See [`super::lackey`].
@@ -38,7 +40,8 @@ pub enum Format {
 
 impl Format {
     /// All formats, with one line each.
-    pub const ALL: [(Self, &'static str, &'static str); 13] = [
+    pub const ALL: [(Self, &'static str, &'static str); 14] = [
+        (Self::Recorded, "pagelab", "what pagelab trace writes; by thread, loads, stores and fetches apart"),
         (
             Self::OracleGeneral,
             "oracle-general",
@@ -65,7 +68,8 @@ impl Format {
     /// Whether the trace holds byte addresses, which the page size divides into pages.
     pub fn has_addresses(self) -> bool {
         match self {
-            Self::Lackey
+            Self::Recorded
+            | Self::Lackey
             | Self::Csv
             | Self::LoadStore
             | Self::Spc
@@ -94,7 +98,13 @@ impl Format {
             Self::Vscsi2 => Some(vscsi::SIZE_2),
             Self::U64 | Self::U64Be => Some(8),
             Self::U32 | Self::U32Be => Some(4),
-            Self::Lackey | Self::Csv | Self::LoadStore | Self::Spc | Self::Msr | Self::Text => None,
+            Self::Recorded
+            | Self::Lackey
+            | Self::Csv
+            | Self::LoadStore
+            | Self::Spc
+            | Self::Msr
+            | Self::Text => None,
         }
     }
 }

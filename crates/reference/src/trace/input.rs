@@ -177,6 +177,19 @@ impl Input {
         Ok(&self.block[start..self.at])
     }
 
+    /// Makes `bytes` the next `length` bytes of the content, which must be there.
+    pub fn bytes(&mut self, length: usize, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
+        bytes.clear();
+        while bytes.len() < length {
+            let part = self.records(1, length - bytes.len())?;
+            if part.is_empty() {
+                return Err(Trouble::Content(format!("torn: {} bytes are there of {length}", bytes.len())));
+            }
+            bytes.extend_from_slice(part);
+        }
+        Ok(())
+    }
+
     /// The last `length` bytes that were consumed, which are still at hand.
     pub fn taken(&self, length: usize) -> &[u8] {
         &self.block[self.at - length..self.at]

@@ -13,6 +13,7 @@ pub mod load_store;
 pub mod oracle;
 pub mod plain;
 mod recognise;
+pub mod recorded;
 #[cfg(test)]
 mod tests;
 pub mod vscsi;
@@ -91,6 +92,7 @@ pub struct Reader {
     page_shift: u32,
     columns: csv::Columns,
     links: oracle::Links,
+    recorded: Option<recorded::References>,
     /// Whether a line was met that says something: a header can come no more.
     begun: bool,
     done: bool,
@@ -131,7 +133,7 @@ impl Reader {
         if format.record_size().is_none() && head.starts_with(plain::BOM) {
             input.skip(plain::BOM.len());
         }
-        Ok(Self {
+        let mut reader = Self {
             path: path.to_owned(),
             input,
             format,
@@ -139,9 +141,20 @@ impl Reader {
             page_shift: if format.has_addresses() { options.page_size.trailing_zeros() } else { 0 },
             columns: csv::Columns::default(),
             links: oracle::Links::default(),
+            recorded: None,
             begun: false,
             done: false,
-        })
+        };
+        if format == Format::Recorded {
+            let opened = recorded::References::open(&mut reader.input, options.page_size);
+            reader.recorded = Some(opened.map_err(|trouble| reader.trouble(trouble))?);
+        }
+        Ok(reader)
+    }
+
+    /// What is known of a recorded program's trace, where this is one.
+    pub fn heading(&self) -> Option<&recorded::Heading> {
+        self.recorded.as_ref().map(|references| &references.heading)
     }
 
     /// The format that was named or recognised.
@@ -178,8 +191,8 @@ impl Reader {
             Trouble::Content(problem) => problem,
         };
         let position = match self.format.record_size() {
-            Some(_) => format!("byte {}", self.input.byte),
-            None => format!("line {}", self.input.line + 1),
+            None if self.format != Format::Recorded => format!("line {}", self.input.line + 1),
+            _ => format!("byte {}", self.input.byte),
         };
         TraceError::Content { path, position, problem }
     }
@@ -234,6 +247,20 @@ impl Reader {
             }
             return Ok(writes);
         }
+        if let Some(recorded) = &mut self.recorded {
+            let mut left = limit as u64;
+            while left > 0 {
+                let (page, write, count) = match recorded.next(&mut self.input, left) {
+                    Ok(Some(run)) => run,
+                    Ok(None) => break,
+                    Err(trouble) => return Err(self.trouble(trouble)),
+                };
+                pages.resize(pages.len() + count as usize, page);
+                writes += if write { count } else { 0 };
+                left -= count;
+            }
+            return Ok(writes);
+        }
         for _ in 0..limit {
             let Some(record) = self.text()? else { break };
             pages.push(record.page);
@@ -262,6 +289,10 @@ impl Reader {
     }
 
     fn text(&mut self) -> Result<Option<Record>, TraceError> {
+        if let Some(recorded) = &mut self.recorded {
+            let run = recorded.next(&mut self.input, 1).map_err(|trouble| self.trouble(trouble))?;
+            return Ok(run.map(|(page, write, _)| Record { page, write, pid: None }));
+        }
         loop {
             let first = !self.begun;
             let columns = self.columns;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::format::Format;
-use super::{block_csv, csv, lackey, load_store, oracle, plain, vscsi};
+use super::{block_csv, csv, lackey, load_store, oracle, plain, recorded, vscsi};
 
 /// Page numbers are below this: the pages of 4 KiB in 57 bits of address.
 const PAGES: u64 = 1 << 45;
@@ -20,6 +20,9 @@ type Recognised = Result<(Format, String), String>;
 /// # Errors
 /// Which formats were tried, and what contradicts them.
 pub(super) fn recognise(head: &[u8], whole: bool, length: Option<u64>) -> Recognised {
+    if head.starts_with(recorded::MAGIC) {
+        return Ok((Format::Recorded, "it begins as pagelab's traces do".into()));
+    }
     let head = head.strip_prefix(plain::BOM).unwrap_or(head);
     if head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace()) {
         text(head)

@@ -1,0 +1,309 @@
+//! A program under QEMU's user mode, with the references that its translator saw.
+//!
+//! QEMU loads pagelab's tracer (crates/tracer) as a plugin, which writes each thread's references into a ring of its own
+//! in a mapping without a file ([`pagelab_ring`]); this side reads them while the program runs. Plugin and mapping are
+//! handed over as descriptors of this process, so nothing is left of them whatever ends first.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Duration;
+
+pub use pagelab_ring::parts;
+use pagelab_ring::{BUFFERS, BYTES, CLOSED, FREE, Header, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+/// What stands behind the version in the plugin's data.
+const MARK: &[u8] = b"pagelab's tracer";
+/// The version of the plugin interface: of QEMU 4.2 to 8, and the least that 9 and later take.
+const VERSIONS: [i32; 2] = [1, 2];
+/// How long to wait for references when there are none.
+const IDLE: Duration = Duration::from_micros(200);
+
+/// Which thread references come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// The process's number.
+    pub process: u32,
+    /// The thread's within it, from 0; the number of an ended one may come again.
+    pub thread: u32,
+}
+
+/// What is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection {
+    /// Bits of an address that name nothing: 12 for pages of 4096 bytes.
+    pub shift: u32,
+    /// 1 << [`pagelab_ring::LOAD`] and the like.
+    pub kinds: u32,
+}
+
+/// Sums that the tracer keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// Threads beyond [`SLOTS`] at a time, which were not recorded.
+    pub threads: u32,
+    /// Programs that were executed by the program, and not recorded.
+    pub programs: u32,
+}
+
+/// The mapping.
+#[derive(Debug)]
+struct Ring {
+    base: *mut u8,
+    file: File,
+}
+
+// SAFETY: what lies in the mapping is atomic, and handed over by what is.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    fn new(selection: Selection) -> io::Result<Self> {
+        let file = File::from(memfd_create("pagelab's references", MemfdFlags::CLOEXEC)?);
+        file.set_len(BYTES as u64)?;
+        // SAFETY: a new mapping of a file that is as long as it; it is unmapped when this is dropped.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let ring = Self { base: base.cast(), file };
+        let header = ring.header();
+        header.shift.store(selection.shift, Relaxed);
+        header.kinds.store(selection.kinds, Relaxed);
+        header.reader.store(std::process::id(), Relaxed);
+        header.layout.store(LAYOUT, Release);
+        Ok(ring)
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the mapping lives as long as this, begins with a header, and was zero.
+        unsafe { &*self.base.cast::<Header>() }
+    }
+
+    fn slots(&self) -> &[Slot; SLOTS] {
+        // SAFETY: as for the header, behind which they lie, aligned alike.
+        unsafe { &*self.base.add(size_of::<Header>()).cast::<[Slot; SLOTS]>() }
+    }
+
+    /// Appends the runs of buffer `filled` of slot `number`, so many, to `runs`.
+    fn copy(&self, number: usize, filled: u64, count: usize, runs: &mut Vec<u64>) {
+        let at = (number * BUFFERS + filled as usize % BUFFERS) * RECORDS;
+        // SAFETY: `number` is below SLOTS and `count` no more than RECORDS: it lies in the mapping.
+        let words = unsafe {
+            std::slice::from_raw_parts(self.base.add(RINGS).cast::<AtomicU64>().add(at), count.min(RECORDS))
+        };
+        runs.extend(words.iter().map(|word| word.load(Relaxed)));
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: nothing borrows from it any more.
+        unsafe { libc::munmap(self.base.cast(), BYTES) };
+    }
+}
+
+/// A program that is being recorded; killed and waited for when dropped.
+#[derive(Debug)]
+pub struct Traced {
+    ring: Ring,
+    child: Child,
+    ended: Option<ExitStatus>,
+    runs: Vec<u64>,
+}
+
+impl Traced {
+    /// Starts `program` under `qemu` with the tracer at `tracer`. Its descriptors are the caller's; it dies with the
+    /// calling thread.
+    ///
+    /// # Errors
+    /// When the tracer cannot be read, or the system refuses the mapping or the start.
+    pub fn start(
+        qemu: &Path,
+        major: u32,
+        tracer: &Path,
+        program: &[OsString],
+        selection: Selection,
+    ) -> io::Result<Self> {
+        let plugin = File::from(memfd_create("pagelab's tracer", MemfdFlags::CLOEXEC)?);
+        (&plugin).write_all(&for_version(fs::read(tracer)?, VERSIONS[usize::from(major >= 9)])?)?;
+        let ring = Ring::new(selection)?;
+        let path = |file: &File| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        let mut command = Command::new(qemu);
+        command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(&ring.file))).args(program);
+        // SAFETY: the call concerns the child alone and allocates nothing.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+        let mut child = command.spawn()?;
+        // The plugin is opened by name: it is here until the tracer has begun, or QEMU ended without.
+        while ring.header().begun.load(Acquire) == 0 && child.try_wait()?.is_none() {
+            std::thread::sleep(IDLE);
+        }
+        Ok(Self { ring, child, ended: None, runs: Vec::with_capacity(RECORDS + 1) })
+    }
+
+    /// Whether the tracer was loaded.
+    pub fn has_begun(&self) -> bool {
+        self.ring.header().begun.load(Acquire) != 0
+    }
+
+    /// Gives all runs that are ready, of one thread at a time in its order; how many. Waits a little when there are none.
+    ///
+    /// # Errors
+    /// What `each` returns.
+    pub fn read<E>(&mut self, each: &mut dyn FnMut(Source, &[u64]) -> Result<(), E>) -> Result<u64, E> {
+        let mut seen = 0;
+        for number in 0..SLOTS {
+            seen += self.read_slot(number, each)?;
+        }
+        if seen == 0 {
+            std::thread::sleep(IDLE);
+        }
+        Ok(seen)
+    }
+
+    fn read_slot<E>(
+        &mut self,
+        number: usize,
+        each: &mut dyn FnMut(Source, &[u64]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let slot = &self.ring.slots()[number];
+        let state = slot.state.load(Acquire);
+        let process = slot.process.load(Acquire);
+        if state == FREE || process == 0 {
+            return Ok(0);
+        }
+        // Looked at before what it has left: a process that is gone writes no more.
+        let over = state == CLOSED || is_gone(process);
+        let source = Source { process, thread: slot.thread.load(Relaxed) };
+        let (mut read, mut seen) = (slot.read.load(Relaxed), 0);
+        while read < slot.filled.load(Acquire) {
+            self.runs.clear();
+            self.ring.copy(number, read, RECORDS, &mut self.runs);
+            read += 1;
+            slot.read.store(read, Release);
+            seen += RECORDS as u64;
+            each(source, &self.runs)?;
+        }
+        if over {
+            self.runs.clear();
+            self.ring.copy(number, read, slot.used.load(Relaxed) as usize, &mut self.runs);
+            self.runs.extend(Some(slot.run.load(Relaxed)).filter(|&run| run != 0));
+            seen += self.runs.len() as u64;
+            slot.process.store(0, Relaxed);
+            slot.state.store(FREE, Release);
+            if !self.runs.is_empty() {
+                each(source, &self.runs)?;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// How the program ended, if it has.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait()?;
+        }
+        Ok(self.ended)
+    }
+
+    /// Whether a thread of it, or of a process that it has forked, is still recorded.
+    pub fn is_recorded(&self) -> bool {
+        self.ring.slots().iter().any(|slot| slot.state.load(Acquire) == OPEN)
+    }
+
+    /// Asks the program to end, or, the second time, ends it.
+    pub fn end(&mut self, at_once: bool) {
+        let signal = if at_once { libc::SIGKILL } else { libc::SIGTERM };
+        if matches!(self.ended(), Ok(None)) {
+            // SAFETY: our own child, which was not waited for yet.
+            unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+        }
+    }
+
+    /// What was not recorded.
+    pub fn unseen(&self) -> Unseen {
+        let header = self.ring.header();
+        Unseen { threads: header.lost.load(Relaxed), programs: header.executed.load(Relaxed) }
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        if matches!(self.ended(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Whether a process has ended, as one that nobody has waited for yet has too.
+fn is_gone(process: u32) -> bool {
+    match fs::read_to_string(format!("/proc/{process}/stat")) {
+        Ok(text) => text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+        Err(_) => true,
+    }
+}
+
+/// The plugin's file for a version of the interface.
+fn for_version(mut plugin: Vec<u8>, version: i32) -> io::Result<Vec<u8>> {
+    let at = plugin.windows(MARK.len()).position(|bytes| bytes == MARK).filter(|&at| at >= 4);
+    let at = at.ok_or_else(|| io::Error::other("it is no tracer of pagelab's"))?;
+    plugin[at - 4..at].copy_from_slice(&version.to_ne_bytes());
+    Ok(plugin)
+}
+
+/// Where the tracer is: `PAGELAB_TRACER`, else beside this program, else in `../lib/pagelab`.
+pub fn find_tracer() -> Option<PathBuf> {
+    const NAME: &str = "libpagelab_tracer.so";
+    if let Some(path) = std::env::var_os("PAGELAB_TRACER") {
+        return Some(path.into());
+    }
+    let own = std::env::current_exe().ok()?;
+    let folder = own.parent()?;
+    [folder.join(NAME), folder.join("../lib/pagelab").join(NAME)].into_iter().find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_stands_before_the_mark() {
+        let plugin = [b"....\x01\0\0\0".as_slice(), MARK, b"..."].concat();
+        assert_eq!(for_version(plugin, 2).unwrap()[4..8], 2i32.to_ne_bytes());
+        assert!(for_version(b"another library".to_vec(), 2).is_err());
+    }
+
+    #[test]
+    fn what_is_gone() {
+        assert!(!is_gone(std::process::id()));
+        let mut child = Command::new("true").spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(is_gone(child.id()), "not waited for");
+        child.wait().unwrap();
+        assert!(is_gone(child.id()));
+    }
+}

@@ -1,0 +1,229 @@
+//! `pagelab trace`: what a program references is what the trace has, however the program goes about it and ends.
+
+mod common;
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Lab, joined};
+use pagelab_testing::{CC, QEMU_USER, run, tests};
+
+fn main() -> ExitCode {
+    run(tests! {
+        what_a_program_references_is_in_the_trace: QEMU_USER, CC;
+        threads_and_forked_processes_have_their_own_order: QEMU_USER, CC;
+        what_a_program_executes_is_said_to_be_missing: QEMU_USER;
+        a_killed_program_and_an_interrupted_recording_keep_what_was_recorded: QEMU_USER, CC;
+        the_programs_descriptors_and_status_are_its_own: QEMU_USER;
+        what_cannot_be_traced_is_said: QEMU_USER;
+        a_torn_or_damaged_trace_is_refused: QEMU_USER;
+    })
+}
+
+/// Compiles a program without libraries of its own kind, and gives its path.
+fn compiled(lab: &Lab, name: &str, source: &str) -> String {
+    let (file, program) = (lab.path(&format!("{name}.c")), lab.path(name));
+    fs::write(&file, source).unwrap();
+    let done = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(&file).status();
+    assert!(done.unwrap().success());
+    program.to_str().unwrap().to_owned()
+}
+
+fn trace(lab: &Lab, arguments: &str) -> Output {
+    lab.command(&format!("trace --force {arguments}")).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The number that stands before `word` in what was said.
+fn number(said: &str, word: &str) -> u64 {
+    let before = said.split(word).next().unwrap();
+    let text = before.split([' ', '(']).rfind(|part| !part.is_empty()).unwrap();
+    text.replace(',', "").parse().unwrap_or_else(|_| panic!("'{text}' before '{word}' in {said}"))
+}
+
+fn said(output: &Output) -> String {
+    joined(&String::from_utf8_lossy(&output.stderr))
+}
+
+/// 1,000 pages: 100 passes that write, 300 that read.
+const PASSES: &str = "
+#include <stdlib.h>
+int main(void) {
+    volatile char *pages = malloc(1001 * 4096);
+    for (int pass = 0; pass < 100; pass++) for (long i = 0; i < 1000; i++) pages[i * 4096] = pass;
+    long sum = 0;
+    for (int pass = 0; pass < 300; pass++) for (long i = 0; i < 1000; i++) sum += pages[i * 4096];
+    return sum == 1;
+}";
+
+fn what_a_program_references_is_in_the_trace() {
+    let lab = Lab::new();
+    let program = compiled(&lab, "passes", PASSES);
+    let output = trace(&lab, &format!("-o data.trace --only data -- {program}"));
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    // Beside these, the loader and the C library: some ten thousand.
+    let (loads, stores) = (number(&said, " loads"), number(&said, " stores"));
+    assert!((300_000..400_000).contains(&loads) && (100_000..150_000).contains(&stores), "{said}");
+    assert_eq!(number(&said, " fetches"), 0);
+    assert_eq!(number(&said, " references"), loads + stores, "{said}");
+    let pages = number(&said, " pages");
+    assert!((1000..1300).contains(&pages), "{said}");
+    // Each pass over 1,000 pages misses all of them in LRU with 500, and none with as many as there are.
+    let rows = lab.ok("replay data.trace --memory 500p,2000p --on model:lru --json");
+    let rows: Vec<serde_json::Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |row: &serde_json::Value, key: &str| row[key].as_u64().unwrap();
+    assert_eq!(of(&rows[0], "references"), loads + stores);
+    assert!((400_000..405_000).contains(&of(&rows[0], "misses")), "{rows:?}");
+    assert_eq!(of(&rows[1], "misses"), pages);
+    // The mechanism broken: one pass fewer is 1,000 loads fewer.
+    let fewer = compiled(&lab, "fewer", &PASSES.replace("pass < 300", "pass < 299"));
+    let fewer = trace(&lab, &format!("-o fewer.trace --only data -- {fewer}"));
+    let difference = loads.abs_diff(number(&self::said(&fewer), " loads"));
+    assert!((900..1100).contains(&difference), "{difference}");
+    // Lines are finer: 64 bytes of each page.
+    let lines = trace(&lab, &format!("-o lines.trace --granularity line --only data -- {program}"));
+    assert!(number(&self::said(&lines), " lines of") > pages, "{lines:?}");
+    assert!(lab.ok("mrc lines.trace --page-size 64").contains("pages of 64 bytes"));
+    // In pages they are about as many again: where the stack and libraries lie differs from run to run.
+    let larger: serde_json::Value =
+        serde_json::from_str(&lab.ok("mrc lines.trace --page-size 4096 --memory 2000p --json")).unwrap();
+    assert!(larger["misses"].as_u64().unwrap().abs_diff(pages) < 20, "{larger} against {pages}");
+}
+
+fn threads_and_forked_processes_have_their_own_order() {
+    let lab = Lab::new();
+    let program = compiled(
+        &lab,
+        "family",
+        "
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile char area[4][100 * 4096];
+static void *touch(void *which) {
+    for (int pass = 0; pass < 1000; pass++)
+        for (int i = 0; i < 100; i++) area[(long)which][i * 4096L] = pass;
+    return 0;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, touch, (void *)i);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    if (fork() == 0) { touch((void *)2); _exit(0); }
+    wait(0);
+    return 0;
+}",
+    );
+    let output = trace(&lab, &format!("-o family.trace --only data -- {program}"));
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("2 processes and 4 threads") || said.contains("2 processes and 3 threads"),
+        "{said}"
+    );
+    // Three times 100,000, of the child none twice and none left out.
+    let stores = number(&said, " stores");
+    assert!((300_000..330_000).contains(&stores), "{said}");
+    // The child's pages are others than its parent's.
+    assert!(number(&said, " pages") >= 300, "{said}");
+}
+
+fn what_a_program_executes_is_said_to_be_missing() {
+    let lab = Lab::new();
+    let output = lab
+        .command("trace --force -o sh.trace --")
+        .args(["sh", "-c", "true; /bin/true; /bin/true; exit 3"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(said(&output).contains("2 programs that it executed are not in the trace"), "{output:?}");
+}
+
+fn a_killed_program_and_an_interrupted_recording_keep_what_was_recorded() {
+    let lab = Lab::new();
+    let killed =
+        compiled(&lab, "killed", &PASSES.replace("return sum == 1;", "*(volatile int *)0 = 0; return 0;"));
+    let output = trace(&lab, &format!("-o killed.trace --only data -- {killed}"));
+    let words = said(&output);
+    assert!(!output.status.success() && words.contains("killed by signal 11"), "{words}");
+    assert!(number(&words, " loads") > 300_000, "{words}");
+    lab.ok("mrc killed.trace");
+    // A program that goes on for ever, and the user's Ctrl-C.
+    let forever = compiled(&lab, "forever", &PASSES.replace("pass < 300", "pass < 300 || sum + 1"));
+    let mut child = lab.begin(&format!("trace -o forever.trace -- {forever}"), Stdio::null());
+    std::thread::sleep(Duration::from_millis(700));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let begun = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(status.code(), Some(130));
+    lab.ok("mrc forever.trace --sample 0.1");
+    // Killed itself, it takes the program with it, and says of the rest of its trace what it is.
+    let mut child = lab.begin(&format!("trace -o half.trace -- {forever}"), Stdio::null());
+    std::thread::sleep(Duration::from_millis(700));
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    std::thread::sleep(Duration::from_millis(200));
+    let left = Command::new("pgrep").args(["-f", &forever]).output().unwrap();
+    assert!(left.stdout.is_empty(), "{left:?}");
+    assert!(lab.fails("mrc half.trace", 3).contains("it was torn"));
+}
+
+fn the_programs_descriptors_and_status_are_its_own() {
+    let lab = Lab::new();
+    let output = lab
+        .command("trace --force -o ls.trace --")
+        .args(["ls", "/proc/self/fd"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let alone = Command::new("ls").arg("/proc/self/fd").stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.stdout, alone.stdout, "{output:?}");
+    fs::write(lab.path("script"), "#!/bin/sh\nexit 7\n").unwrap();
+    let script = trace(&lab, "-o script.trace -- ./script");
+    assert_eq!(script.status.code(), Some(7), "{script:?}");
+}
+
+fn what_cannot_be_traced_is_said() {
+    let lab = Lab::new();
+    let fails = |arguments: &str| joined(&lab.fails(&format!("trace {arguments}"), 3));
+    assert!(fails("-- there-is-no-such-program").contains("there is no program 'there-is-no-such-program'"));
+    fs::write(lab.path("text"), "no program").unwrap();
+    assert!(fails("-- ./text").contains("is no program of 64 bits"));
+    fs::write(lab.path("kept.trace"), "kept").unwrap();
+    let error = joined(&lab.fails("trace -o kept.trace -- true", 2));
+    assert!(error.contains("--force"), "{error}");
+    assert_eq!(fs::read_to_string(lab.path("kept.trace")).unwrap(), "kept");
+    // A QEMU that does not load the plugin.
+    let output =
+        lab.command("trace -o none.trace -- true").env("PAGELAB_TRACER", lab.path("text")).output().unwrap();
+    assert!(said(&output).contains("it is no tracer of pagelab's"), "{output:?}");
+    let folder = lab.path("bin");
+    fs::create_dir(&folder).unwrap();
+    fs::copy("/bin/false", folder.join("qemu-x86_64")).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let output = lab.command("trace -o none.trace --force -- true").env("PATH", path).output().unwrap();
+    assert!(said(&output).contains("did not load the tracer"), "{output:?}");
+    let empty = lab.command("trace --force -- /bin/true").env("PATH", "").output().unwrap();
+    assert!(said(&empty).contains("apt-get install qemu-user"), "{empty:?}");
+}
+
+fn a_torn_or_damaged_trace_is_refused() {
+    let lab = Lab::new();
+    assert!(trace(&lab, "-o good.trace -- true").status.success());
+    let good = fs::read(lab.path("good.trace")).unwrap();
+    lab.ok("mrc good.trace");
+    fs::write(lab.path("torn.trace"), &good[..good.len() - 30]).unwrap();
+    assert!(lab.fails("mrc torn.trace", 3).contains("torn"));
+    fs::write(lab.path("cut.trace"), &good[..good.len() / 2]).unwrap();
+    assert!(lab.fails("mrc cut.trace", 3).contains("torn"));
+    let mut damaged = good.clone();
+    let middle = good.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(lab.path("damaged.trace"), damaged).unwrap();
+    assert!(joined(&lab.fails("mrc damaged.trace", 3)).contains("checksum"));
+    assert!(joined(&lab.fails("mrc good.trace --page-size 1024", 3)).contains("units of 4096 bytes"));
+}

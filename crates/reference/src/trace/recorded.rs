@@ -1,0 +1,503 @@
+//! pagelab's own format, written by `pagelab trace`: the references of a program, by thread, in blocks that can be read
+//! by themselves.
+//!
+//! ```text
+//! file   = magic, length u32, heading JSON, block*, block header with 0 runs, length u32, ending JSON,
+//!          u64 offset of that last block header, end magic
+//! block  = runs u32, compressed length u32, process u32, thread u32, CRC-32 of the compressed bytes u32, zstd frame
+//! frame  = runs: varint (zigzag(page − last page of this kind) << 3 | kind << 1 | more), and if more is set
+//!          varint (count − 2)
+//! ```
+//!
+//! All numbers are little-endian; a varint has seven bits a byte, the lowest first. A run is `count` references in a row
+//! to the same unit (a page, or a line) of the same kind: load, store, fetch. The last pages are 0 at the beginning of
+//! each block. The ending has the sums; a file without it was torn.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::input::{Input, Trouble};
+
+/// What a file begins with.
+pub const MAGIC: &[u8; 16] = b"pagelab trace 1\n";
+/// What it ends with.
+pub const END: &[u8; 16] = b"pagelab trace .\n";
+/// Bytes of a block's header.
+pub(super) const HEADER: usize = 20;
+/// The most runs in a block.
+pub const RUNS: usize = (1 << 15) + 1;
+/// The most bytes of a block: a run has no more than 10 + 4, and zstd adds little.
+pub(super) const LONGEST: usize = 16 * RUNS;
+/// The most bytes of the heading or the ending.
+pub(super) const TEXT: usize = 1 << 24;
+/// zstd's level: more make files little smaller and take longer than a second processor has.
+const LEVEL: i32 = 1;
+
+/// What is known when the recording begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heading {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// What it was run by.
+    pub recorder: String,
+    /// Bytes of what a reference names: a page, or a line of the cache.
+    pub unit: u64,
+    /// The kinds that are recorded: `load`, `store`, `fetch`.
+    pub kinds: Vec<String>,
+}
+
+/// What is known when it has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// How the program ended.
+    pub status: String,
+    /// References, of each kind.
+    pub loads: u64,
+    /// See above.
+    pub stores: u64,
+    /// See above.
+    pub fetches: u64,
+    /// Runs.
+    pub runs: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Processes.
+    pub processes: u64,
+    /// Threads, counted once for each process and number.
+    pub threads: u64,
+    /// Threads that were not recorded.
+    pub unrecorded_threads: u32,
+    /// Programs executed by the program, which were not recorded.
+    pub unrecorded_programs: u32,
+    /// CRC-32 of the blocks' CRCs: the same for the same references in the same order.
+    pub fingerprint: u32,
+}
+
+impl Ending {
+    /// All references.
+    pub fn references(&self) -> u64 {
+        self.loads + self.stores + self.fetches
+    }
+}
+
+/// A run: page, kind (0 load, 1 store, 2 fetch), count.
+pub type Run = (u64, u64, u64);
+
+fn zigzag(delta: i64) -> u64 {
+    (delta << 1 ^ delta >> 63).cast_unsigned()
+}
+
+fn unzigzag(coded: u64) -> i64 {
+    (coded >> 1).cast_signed() ^ -(coded & 1).cast_signed()
+}
+
+#[inline]
+fn put(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+#[inline]
+fn get(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0u64, 0);
+    loop {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+        shift += 7;
+    }
+}
+
+/// Writes a trace block by block.
+pub struct Writer<W: Write> {
+    out: W,
+    offset: u64,
+    compressor: zstd::bulk::Compressor<'static>,
+    plain: Vec<u8>,
+    packed: Vec<u8>,
+    crc: crc32fast::Hasher,
+    ending: Ending,
+    sources: Vec<(u32, u32)>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When the heading cannot be written.
+    pub fn new(mut out: W, heading: &Heading) -> io::Result<Self> {
+        let text = serde_json::to_vec(heading)?;
+        out.write_all(MAGIC)?;
+        out.write_all(&(text.len() as u32).to_le_bytes())?;
+        out.write_all(&text)?;
+        out.flush()?;
+        Ok(Self {
+            out,
+            offset: (MAGIC.len() + 4 + text.len()) as u64,
+            compressor: zstd::bulk::Compressor::new(LEVEL)?,
+            plain: Vec::with_capacity(LONGEST),
+            packed: Vec::with_capacity(LONGEST + 1024),
+            crc: crc32fast::Hasher::new(),
+            ending: Ending::default(),
+            sources: Vec::new(),
+        })
+    }
+
+    /// Writes runs of one thread, 1 to [`RUNS`]; pages below 2^60, counts above 0.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn block(
+        &mut self,
+        process: u32,
+        thread: u32,
+        runs: impl ExactSizeIterator<Item = Run>,
+    ) -> io::Result<()> {
+        let count = runs.len() as u32;
+        self.plain.clear();
+        let mut last = [0u64; 4];
+        for (page, kind, count) in runs {
+            let delta = page.wrapping_sub(last[kind as usize & 3]).cast_signed();
+            last[kind as usize & 3] = page;
+            put(zigzag(delta) << 3 | kind << 1 | u64::from(count > 1), &mut self.plain);
+            if count > 1 {
+                put(count - 2, &mut self.plain);
+            }
+            match kind {
+                0 => self.ending.loads += count,
+                1 => self.ending.stores += count,
+                _ => self.ending.fetches += count,
+            }
+        }
+        self.packed.clear();
+        self.packed.reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
+        self.compressor.compress_to_buffer(&self.plain, &mut self.packed)?;
+        let crc = crc32fast::hash(&self.packed);
+        for number in [count, self.packed.len() as u32, process, thread, crc] {
+            self.out.write_all(&number.to_le_bytes())?;
+        }
+        self.out.write_all(&self.packed)?;
+        // Whatever becomes of this process, the block is there.
+        self.out.flush()?;
+        self.offset += (HEADER + self.packed.len()) as u64;
+        self.crc.update(&crc.to_le_bytes());
+        self.ending.runs += u64::from(count);
+        self.ending.blocks += 1;
+        if !self.sources.contains(&(process, thread)) {
+            self.sources.push((process, thread));
+        }
+        Ok(())
+    }
+
+    /// References so far, and bytes.
+    pub fn written(&self) -> (u64, u64) {
+        (self.ending.references(), self.offset)
+    }
+
+    /// Ends the file; `ending` has how the program ended and what was not recorded. The sums, and the bytes written.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self, ending: Ending) -> io::Result<(Ending, u64)> {
+        let mut processes: Vec<u32> = self.sources.iter().map(|&(process, _)| process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        let ending = Ending {
+            status: ending.status,
+            unrecorded_threads: ending.unrecorded_threads,
+            unrecorded_programs: ending.unrecorded_programs,
+            processes: processes.len() as u64,
+            threads: self.sources.len() as u64,
+            fingerprint: self.crc.finalize(),
+            ..self.ending
+        };
+        let text = serde_json::to_vec(&ending)?;
+        self.out.write_all(&[0; HEADER])?;
+        self.out.write_all(&(text.len() as u32).to_le_bytes())?;
+        self.out.write_all(&text)?;
+        self.out.write_all(&self.offset.to_le_bytes())?;
+        self.out.write_all(END)?;
+        self.out.flush()?;
+        Ok((ending, self.offset + (HEADER + 4 + text.len() + 8 + END.len()) as u64))
+    }
+}
+
+/// A block's header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockHeader {
+    pub runs: usize,
+    pub length: usize,
+    pub process: u32,
+    crc: u32,
+}
+
+impl BlockHeader {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// When it promises what no block has.
+    pub fn read(bytes: &[u8; HEADER]) -> Result<Self, String> {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let new = Self { runs: word(0) as usize, length: word(4) as usize, process: word(8), crc: word(16) };
+        if new.runs > RUNS || new.length > LONGEST {
+            return Err(format!("a block of {} runs in {} bytes: it is damaged", new.runs, new.length));
+        }
+        Ok(new)
+    }
+}
+
+/// Decodes blocks.
+pub(super) struct Decoder {
+    decompressor: zstd::bulk::Decompressor<'static>,
+    /// The processes that were met: pages of another one are others.
+    processes: Vec<u32>,
+    crc: crc32fast::Hasher,
+    /// What was met of what the ending has.
+    pub seen: Ending,
+}
+
+impl Decoder {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            decompressor: zstd::bulk::Decompressor::new()?,
+            processes: Vec::new(),
+            crc: crc32fast::Hasher::new(),
+            seen: Ending::default(),
+        })
+    }
+
+    /// Appends the runs of a block to `runs`; its pages are numbered apart from those of other processes.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn block(&mut self, header: &BlockHeader, packed: &[u8], runs: &mut Vec<Run>) -> Result<(), String> {
+        if crc32fast::hash(packed) != header.crc {
+            return Err("the block's checksum is another: it is damaged".into());
+        }
+        let plain = self.decompressor.decompress(packed, LONGEST);
+        let plain = plain.map_err(|error| format!("the block cannot be decompressed ({error})"))?;
+        let number = self.processes.iter().position(|&process| process == header.process);
+        let number = number.unwrap_or_else(|| {
+            self.processes.push(header.process);
+            self.processes.len() - 1
+        });
+        let apart = (number as u64) << 52;
+        let (mut rest, mut last) = (&plain[..], [0u64; 4]);
+        let damaged = || "the block's content is no runs: it is damaged".to_owned();
+        for _ in 0..header.runs {
+            let word = get(&mut rest).ok_or_else(damaged)?;
+            let (kind, more) = (word >> 1 & 3, word & 1 != 0);
+            let count = if more { get(&mut rest).ok_or_else(damaged)?.saturating_add(2) } else { 1 };
+            let last = &mut last[kind as usize];
+            *last = last.wrapping_add_signed(unzigzag(word >> 3));
+            if kind > 2 || count > 1 << 32 || *last >= 1 << 52 {
+                return Err(damaged());
+            }
+            match kind {
+                0 => self.seen.loads += count,
+                1 => self.seen.stores += count,
+                _ => self.seen.fetches += count,
+            }
+            runs.push((*last ^ apart, kind, count));
+        }
+        if !rest.is_empty() {
+            return Err(damaged());
+        }
+        self.seen.runs += header.runs as u64;
+        self.seen.blocks += 1;
+        self.crc.update(&header.crc.to_le_bytes());
+        Ok(())
+    }
+
+    /// Whether what was read is what the ending says.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn check(&self, text: &[u8]) -> Result<Ending, String> {
+        let ending: Ending =
+            serde_json::from_slice(text).map_err(|error| format!("the ending cannot be read ({error})"))?;
+        let same = |e: &Ending| (e.loads, e.stores, e.fetches, e.runs, e.blocks);
+        if same(&ending) != same(&self.seen) || ending.fingerprint != self.crc.clone().finalize() {
+            return Err(format!(
+                "its ending counts {} references in {} blocks, and there are {} in {}",
+                ending.references(),
+                ending.blocks,
+                self.seen.references(),
+                self.seen.blocks
+            ));
+        }
+        Ok(ending)
+    }
+}
+
+/// The references of a file, in its order.
+pub(super) struct References {
+    pub heading: Heading,
+    decoder: Decoder,
+    /// Bits of a page number below those of the pages that are asked for.
+    shift: u32,
+    packed: Vec<u8>,
+    runs: Vec<Run>,
+    /// The first of them that was not given whole, and how much of it is left.
+    at: usize,
+    left: u64,
+    ended: bool,
+}
+
+impl References {
+    /// Reads the heading; pages are to have `page_size` bytes.
+    ///
+    /// # Errors
+    /// When there is none, or its unit is larger than a page.
+    pub fn open(input: &mut Input, page_size: u64) -> Result<Self, Trouble> {
+        let mut text = Vec::new();
+        input.bytes(MAGIC.len(), &mut text)?;
+        if text != MAGIC {
+            return Err(Trouble::Content("it does not begin as a trace of pagelab's".into()));
+        }
+        sized(input, &mut text)?;
+        let heading: Heading = serde_json::from_slice(&text)
+            .map_err(|error| Trouble::Content(format!("the heading cannot be read ({error})")))?;
+        if !heading.unit.is_power_of_two() || heading.unit > page_size {
+            return Err(Trouble::Content(format!(
+                "it was recorded in units of {} bytes, and pages of {page_size} bytes are asked for; ask for pages of \
+                 that or a larger power of two (--page-size)",
+                heading.unit
+            )));
+        }
+        let shift = page_size.trailing_zeros() - heading.unit.trailing_zeros();
+        let decoder = Decoder::new().map_err(Trouble::Read)?;
+        Ok(Self {
+            heading,
+            decoder,
+            shift,
+            packed: Vec::new(),
+            runs: Vec::new(),
+            at: 0,
+            left: 0,
+            ended: false,
+        })
+    }
+
+    /// The next references that are the same: the page, whether they write, how many, at most `limit`.
+    #[inline]
+    pub fn next(&mut self, input: &mut Input, limit: u64) -> Result<Option<(u64, bool, u64)>, Trouble> {
+        if self.left == 0 {
+            if self.at == self.runs.len() && !self.fill(input)? {
+                return Ok(None);
+            }
+            self.left = self.runs[self.at].2;
+            self.at += 1;
+        }
+        let (page, kind, _) = self.runs[self.at - 1];
+        let count = self.left.min(limit);
+        self.left -= count;
+        Ok(Some((page >> self.shift, kind == 1, count)))
+    }
+
+    /// Reads a block; `false` at the end.
+    fn fill(&mut self, input: &mut Input) -> Result<bool, Trouble> {
+        const TORN: &str = "the trace has no ending: it was torn, or is being written still";
+        if self.ended {
+            return Ok(false);
+        }
+        self.runs.clear();
+        self.at = 0;
+        let torn = |trouble| match trouble {
+            Trouble::Content(_) => Trouble::Content(TORN.into()),
+            other => other,
+        };
+        input.bytes(HEADER, &mut self.packed).map_err(torn)?;
+        let header = self.packed.first_chunk().expect("as many as were asked for");
+        let header = BlockHeader::read(header).map_err(Trouble::Content)?;
+        if header.runs == 0 {
+            self.ended = true;
+            sized(input, &mut self.packed).map_err(torn)?;
+            self.decoder.check(&self.packed).map_err(Trouble::Content)?;
+            input.bytes(8 + END.len(), &mut self.packed).map_err(torn)?;
+            return match self.packed.ends_with(END) {
+                true => Ok(false),
+                false => Err(Trouble::Content(TORN.into())),
+            };
+        }
+        input.bytes(header.length, &mut self.packed).map_err(torn)?;
+        self.decoder.block(&header, &self.packed, &mut self.runs).map_err(Trouble::Content)?;
+        Ok(true)
+    }
+}
+
+/// Reads a text behind its length.
+fn sized(input: &mut Input, text: &mut Vec<u8>) -> Result<(), Trouble> {
+    input.bytes(4, text)?;
+    let length = u32::from_le_bytes([text[0], text[1], text[2], text[3]]) as usize;
+    if length > TEXT {
+        return Err(Trouble::Content(format!("a text of {length} bytes: it is damaged")));
+    }
+    input.bytes(length, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn heading() -> Heading {
+        Heading {
+            program: vec!["sort".into()],
+            recorder: "test".into(),
+            unit: 4096,
+            kinds: vec!["load".into()],
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(numbers: Vec<u64>) {
+            let mut bytes = Vec::new();
+            numbers.iter().for_each(|&n| put(n, &mut bytes));
+            let mut rest = &bytes[..];
+            for n in numbers {
+                prop_assert_eq!(get(&mut rest), Some(n));
+                prop_assert_eq!(zigzag(unzigzag(n)), n);
+            }
+            prop_assert_eq!(get(&mut rest), None);
+        }
+
+        #[test]
+        fn runs_come_back(runs in prop::collection::vec((0u64..1 << 42, 0u64..3, 1u64..1 << 20), 1..200)) {
+            let mut file = Vec::new();
+            let mut writer = Writer::new(&mut file, &heading()).unwrap();
+            writer.block(7, 1, runs.iter().copied()).unwrap();
+            writer.block(9, 0, runs.iter().copied()).unwrap();
+            let (ending, bytes) = writer.finish(Ending::default()).unwrap();
+            prop_assert_eq!(bytes, file.len() as u64);
+            prop_assert_eq!(ending.references(), 2 * runs.iter().map(|r| r.2).sum::<u64>());
+            prop_assert_eq!((ending.processes, ending.threads, ending.blocks), (2, 2, 2));
+            let at = 20 + u32::from_le_bytes(file[16..20].try_into().unwrap()) as usize;
+            let (mut decoder, mut found, mut rest) = (Decoder::new().unwrap(), Vec::new(), &file[at..]);
+            for _ in 0..2 {
+                let header = BlockHeader::read(rest.first_chunk().unwrap()).unwrap();
+                decoder.block(&header, &rest[HEADER..HEADER + header.length], &mut found).unwrap();
+                rest = &rest[HEADER + header.length..];
+            }
+            let apart: Vec<Run> = runs.iter().map(|&(page, kind, n)| (page ^ 1 << 52, kind, n)).collect();
+            prop_assert_eq!(found, [runs, apart].concat());
+        }
+
+        #[test]
+        fn no_block_makes_the_decoder_panic(runs in 0usize..RUNS, bytes: Vec<u8>) {
+            let packed = zstd::bulk::compress(&bytes, 1).unwrap();
+            for packed in [&packed, &bytes] {
+                let header = BlockHeader { runs, length: packed.len(), process: 1, crc: crc32fast::hash(packed) };
+                let _ = Decoder::new().unwrap().block(&header, packed, &mut Vec::new());
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What pagelab and its tracer inside QEMU share: one mapping with a [`Header`], a [`Slot`] for each thread that is
+//! recorded at a time, and for each slot a ring of [`BUFFERS`] buffers of [`RECORDS`] runs.
+//!
+//! The writer of a slot is the one thread that holds it, its reader is pagelab. A buffer is handed over when it is full.
+//! All of a slot's state lies in the mapping, so what a killed program had recorded can still be read.
+
+#![no_std]
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The first word of a mapping: its layout.
+pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 1");
+/// Threads that can be recorded at a time.
+pub const SLOTS: usize = 256;
+/// Buffers in a ring.
+pub const BUFFERS: usize = 8;
+/// Runs in a buffer.
+pub const RECORDS: usize = 1 << 15;
+/// Bytes of the mapping. Only what is written to takes memory: of each slot at most 2 MiB.
+pub const BYTES: usize = RINGS + SLOTS * BUFFERS * RECORDS * 8;
+/// Where the rings begin.
+pub const RINGS: usize = (size_of::<Header>() + SLOTS * size_of::<Slot>()).next_multiple_of(4096);
+
+/// Nobody has the slot.
+pub const FREE: u32 = 0;
+/// A thread is recorded into it.
+pub const OPEN: u32 = 1;
+/// The thread has ended; what it has left is to be read.
+pub const CLOSED: u32 = 2;
+
+/// What concerns the whole recording.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Header {
+    /// [`LAYOUT`].
+    pub layout: AtomicU64,
+    /// Bits of an address below those that name what is recorded: 12 for pages of 4096 bytes.
+    pub shift: AtomicU32,
+    /// What is recorded: bits 1 << [`LOAD`], 1 << [`STORE`], 1 << [`FETCH`].
+    pub kinds: AtomicU32,
+    /// The process that reads; where it is gone nobody waits for it.
+    pub reader: AtomicU32,
+    /// Threads that found no slot.
+    pub lost: AtomicU32,
+    /// Programs executed by the program: the machine runs them itself, unrecorded.
+    pub executed: AtomicU32,
+    /// Whether the tracer has begun.
+    pub begun: AtomicU32,
+}
+
+/// The state of one thread's recording.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Slot {
+    /// [`FREE`], [`OPEN`] or [`CLOSED`].
+    pub state: AtomicU32,
+    /// The process.
+    pub process: AtomicU32,
+    /// The thread's number within the process, from 0.
+    pub thread: AtomicU32,
+    /// The run that is being added to; 0 for none.
+    pub run: AtomicU64,
+    /// Runs in the buffer that is being filled.
+    pub used: AtomicU64,
+    /// Buffers handed over since the slot was taken.
+    pub filled: AtomicU64,
+    /// Buffers read since.
+    pub read: AtomicU64,
+}
+
+/// A reference that reads.
+pub const LOAD: u64 = 0;
+/// A reference that writes.
+pub const STORE: u64 = 1;
+/// The fetch of an instruction.
+pub const FETCH: u64 = 2;
+
+/// Bits of a run that count its references.
+const COUNT: u32 = 20;
+/// The most references in a run.
+pub const MOST: u64 = (1 << COUNT) - 1;
+
+/// Names a page, or whatever the granularity is, and how it is referenced. `page` is below 2^42.
+#[inline]
+pub const fn key(page: u64, kind: u64) -> u64 {
+    page << 2 | kind
+}
+
+/// `count` references in a row that have the same key. Of a `count` of 1 and more, no run is 0.
+#[inline]
+pub const fn run(key: u64, count: u64) -> u64 {
+    key << COUNT | count
+}
+
+/// `run` with `count` more references, if they are of its key and it has room for them.
+#[inline]
+pub const fn longer(run: u64, key: u64, count: u64) -> Option<u64> {
+    let fits = run >> COUNT == key && (run & MOST) + count <= MOST;
+    if fits { Some(run + count) } else { None }
+}
+
+/// The page, the kind and the count of a run.
+#[inline]
+pub const fn parts(run: u64) -> (u64, u64, u64) {
+    (run >> (COUNT + 2), run >> COUNT & 3, run & MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_grows_until_it_is_full() {
+        let one = run(key(0x7_ffff_f123, STORE), 1);
+        assert_eq!(parts(one), (0x7_ffff_f123, STORE, 1));
+        let more = longer(one, key(0x7_ffff_f123, STORE), MOST - 1).unwrap();
+        assert_eq!(parts(more), (0x7_ffff_f123, STORE, MOST));
+        assert_eq!(longer(more, key(0x7_ffff_f123, STORE), 1), None);
+        assert_eq!(longer(one, key(0x7_ffff_f123, LOAD), 1), None);
+        assert_eq!(longer(0, key(0, LOAD), 1), Some(1), "page 0 begins where nothing was");
+    }
+}

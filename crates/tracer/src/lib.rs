@@ -1,0 +1,205 @@
+//! The references of a program under QEMU, written into a ring that pagelab reads.
+//!
+//! A plugin of QEMU's translator: it is called when a block of instructions is translated, and has calls to itself put
+//! into the generated code, one for each block (its instruction fetches) and one for each load and store. A block's
+//! fetches are written before its loads and stores. What the kernel reads and writes of the program's memory is not
+//! seen, and a program that the recorded one executes is run by the machine itself and not seen either.
+//!
+//! Argument: `ring=PATH`, a file that pagelab has made; the mapping is all that stays of it, so the program's
+//! descriptors are its own.
+
+mod api;
+mod ring;
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use api::{BOTH, Block, Id, NO_REGISTERS};
+use pagelab_ring::{FETCH, LOAD, STORE, key};
+
+/// The version of the interface, and a mark by which pagelab finds it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Version {
+    number: c_int,
+    mark: [u8; 16],
+}
+
+/// The version that this is for: pagelab writes the one that its QEMU has into the copy that it hands over.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: Version = Version { number: 1, mark: *b"pagelab's tracer" };
+
+/// Bits of an address that name nothing.
+static SHIFT: AtomicU32 = AtomicU32::new(12);
+/// The kinds that are recorded.
+static KINDS: AtomicU32 = AtomicU32::new(0);
+/// The system calls that execute another program.
+static EXECUTE: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
+
+/// Called by QEMU once, before the program begins.
+///
+/// # Safety
+/// `info` and `arguments` are QEMU's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: Id,
+    info: *const api::Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    // SAFETY: QEMU gives as many strings as it says.
+    let arguments = (0..count as usize).map(|i| unsafe { CStr::from_ptr(*arguments.add(i)) });
+    let mut paths = arguments.filter_map(|argument| argument.to_bytes().strip_prefix(b"ring="));
+    let Some(path) = paths.next() else {
+        eprintln!("pagelab's tracer: it is begun by pagelab trace and not by hand");
+        return 1;
+    };
+    if let Err(error) = ring::open(Path::new(OsStr::from_bytes(path))) {
+        eprintln!("pagelab's tracer: the ring of pagelab's cannot be mapped: {error}");
+        return 1;
+    }
+    // SAFETY: QEMU's, valid during this call.
+    let name = unsafe { CStr::from_ptr((*info).target_name) };
+    let execute: &[u64] = match name.to_bytes() {
+        b"x86_64" => &[59, 322],
+        b"i386" | b"arm" => &[11],
+        _ => &[221, 281],
+    };
+    EXECUTE.iter().zip(execute).for_each(|(cell, number)| cell.store(*number, Relaxed));
+    SHIFT.store(ring::header().shift.load(Relaxed), Relaxed);
+    KINDS.store(ring::header().kinds.load(Relaxed), Relaxed);
+    // SAFETY: QEMU's functions with this plugin's number, from its install function as they want it.
+    unsafe {
+        api::qemu_plugin_register_vcpu_init_cb(id, thread_begins);
+        api::qemu_plugin_register_vcpu_exit_cb(id, thread_ends);
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+        api::qemu_plugin_register_vcpu_syscall_cb(id, call);
+        api::qemu_plugin_register_vcpu_syscall_ret_cb(id, called);
+        api::qemu_plugin_register_atexit_cb(id, process_ends, ptr::null_mut());
+    }
+    0
+}
+
+extern "C" fn thread_begins(_: Id, processor: c_uint) {
+    ring::begin(processor);
+}
+
+extern "C" fn thread_ends(_: Id, processor: c_uint) {
+    ring::end(processor);
+}
+
+extern "C" fn process_ends(_: Id, _: *mut c_void) {
+    ring::end_all();
+}
+
+#[expect(clippy::too_many_arguments, reason = "it is QEMU's")]
+extern "C" fn call(
+    _: Id,
+    _: c_uint,
+    number: i64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+) {
+    if executes(number) {
+        ring::header().executed.fetch_add(1, Relaxed);
+    }
+}
+
+extern "C" fn called(_: Id, processor: c_uint, number: i64, _: i64) {
+    // Who comes back from it has executed nothing.
+    if executes(number) {
+        ring::header().executed.fetch_sub(1, Relaxed);
+    }
+    ring::forked(processor);
+}
+
+fn executes(number: i64) -> bool {
+    EXECUTE.iter().any(|cell| cell.load(Relaxed) == number.cast_unsigned())
+}
+
+/// What of a block's code is fetched: runs of the same key. It is never given back, as the block it belongs to may be
+/// executed until the end.
+type Fetches = Box<[(u64, u64)]>;
+
+extern "C" fn translate(_: Id, block: *mut Block) {
+    let (shift, kinds) = (SHIFT.load(Relaxed), KINDS.load(Relaxed));
+    let wants = |kind: u64| kinds & 1 << kind != 0;
+    let mut fetches: Vec<(u64, u64)> = Vec::new();
+    // SAFETY: the block is QEMU's, valid during this call, and has so many instructions.
+    for i in 0..unsafe { api::qemu_plugin_tb_n_insns(block) } {
+        // SAFETY: as above.
+        let (instruction, address) = unsafe {
+            let instruction = api::qemu_plugin_tb_get_insn(block, i);
+            (instruction, api::qemu_plugin_insn_vaddr(instruction))
+        };
+        let fetch = key(address >> shift, FETCH);
+        match fetches.last_mut() {
+            Some((last, count)) if *last == fetch => *count += 1,
+            _ => fetches.push((fetch, 1)),
+        }
+        if wants(LOAD) || wants(STORE) {
+            // SAFETY: QEMU's instruction, and a callback that takes no data.
+            unsafe {
+                api::qemu_plugin_register_vcpu_mem_cb(
+                    instruction,
+                    access,
+                    NO_REGISTERS,
+                    BOTH,
+                    ptr::null_mut(),
+                );
+            }
+        }
+    }
+    if !wants(FETCH) {
+        return;
+    }
+    // Mostly a block lies in one page: then what is fetched fits into the word that is handed on.
+    if let &[(key, count)] = &fetches[..]
+        && count < 1 << 12
+        && key < 1 << 52
+    {
+        let word = key << 12 | count;
+        // SAFETY: the block is QEMU's; the callback takes the word for what it is.
+        unsafe {
+            api::qemu_plugin_register_vcpu_tb_exec_cb(
+                block,
+                fetch_one,
+                NO_REGISTERS,
+                ptr::without_provenance_mut(word as usize),
+            );
+        }
+        return;
+    }
+    let fetches: *mut Fetches = Box::into_raw(Box::new(fetches.into_boxed_slice()));
+    // SAFETY: as above; the data stay.
+    unsafe { api::qemu_plugin_register_vcpu_tb_exec_cb(block, fetch_all, NO_REGISTERS, fetches.cast()) };
+}
+
+extern "C" fn fetch_one(processor: c_uint, word: *mut c_void) {
+    let word = word.addr() as u64;
+    ring::touch(processor, word >> 12, word & 0xfff);
+}
+
+extern "C" fn fetch_all(processor: c_uint, fetches: *mut c_void) {
+    // SAFETY: what [`translate`] made, which nobody gives back or writes.
+    for &(key, count) in unsafe { &*fetches.cast::<Fetches>() } {
+        ring::touch(processor, key, count);
+    }
+}
+
+/// One callback for both: asked for loads or stores alone, QEMU 7.2 calls back for others.
+extern "C" fn access(processor: c_uint, what: u32, address: u64, _: *mut c_void) {
+    // SAFETY: QEMU's own word for this access.
+    let kind = if unsafe { api::qemu_plugin_mem_is_store(what) } { STORE } else { LOAD };
+    ring::touch(processor, key(address >> SHIFT.load(Relaxed), kind), 1);
+}

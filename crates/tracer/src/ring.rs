@@ -1,0 +1,177 @@
+//! The mapping that is shared with pagelab, and this process's threads in it.
+//!
+//! QEMU numbers the threads of a program from 0 and calls back on the thread itself, so each slot has one writer. A
+//! forked process finds its parent's slots in its memory: it lets them be and takes one of its own.
+
+use std::ffi::c_uint;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::time::Duration;
+
+use pagelab_ring::{
+    BUFFERS, BYTES, CLOSED, FREE, Header, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot, longer, run,
+};
+
+/// Threads of one process that are told apart; QEMU gives the number of an ended one to the next.
+const THREADS: usize = 4096;
+/// Between two looks whether pagelab has read.
+const LOOK: Duration = Duration::from_micros(50);
+/// Looks between two whether it is still there.
+const ALIVE: u32 = 2000;
+
+static MAPPING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// The slot of each thread; null: none.
+static HELD: [AtomicPtr<Slot>; THREADS] = [const { AtomicPtr::new(ptr::null_mut()) }; THREADS];
+/// The process that holds them.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Maps the file at `path`, of pagelab's [`BYTES`].
+///
+/// # Errors
+/// What the system says, or that it is laid out in another way.
+pub fn open(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    if file.metadata()?.len() != BYTES as u64 {
+        return Err(io::Error::other(
+            "it has another length: pagelab and its tracer are of different versions",
+        ));
+    }
+    // SAFETY: a new mapping of a file that is as long as it; it is never unmapped, and all of it that is used is
+    // atomic or handed over by what is.
+    let mapping = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            BYTES,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_NORESERVE,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if mapping == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    MAPPING.store(mapping.cast(), Relaxed);
+    PROCESS.store(std::process::id(), Relaxed);
+    if header().layout.load(Acquire) != LAYOUT {
+        return Err(io::Error::other(
+            "it is laid out otherwise: pagelab and its tracer are of different versions",
+        ));
+    }
+    header().begun.store(1, Release);
+    Ok(())
+}
+
+/// The beginning of the mapping.
+pub fn header() -> &'static Header {
+    // SAFETY: [`open`] comes first, and stays; the mapping begins with a header of atomics.
+    unsafe { &*MAPPING.load(Relaxed).cast::<Header>() }
+}
+
+fn slots() -> &'static [Slot; SLOTS] {
+    // SAFETY: as for the header; the slots lie behind it, aligned alike.
+    unsafe { &*MAPPING.load(Relaxed).add(size_of::<Header>()).cast::<[Slot; SLOTS]>() }
+}
+
+/// The thread that a processor of QEMU's stands for.
+fn held(processor: c_uint) -> &'static AtomicPtr<Slot> {
+    &HELD[processor as usize % THREADS]
+}
+
+/// Takes a slot for a thread that begins.
+pub fn begin(processor: c_uint) {
+    end(processor);
+    let taken = slots().iter().find(|slot| slot.state.compare_exchange(FREE, OPEN, Acquire, Relaxed).is_ok());
+    let Some(slot) = taken else {
+        header().lost.fetch_add(1, Relaxed);
+        return;
+    };
+    for cell in [&slot.run, &slot.used, &slot.filled, &slot.read] {
+        cell.store(0, Relaxed);
+    }
+    slot.thread.store(processor, Relaxed);
+    slot.process.store(PROCESS.load(Relaxed), Release);
+    held(processor).store(ptr::from_ref(slot).cast_mut(), Relaxed);
+}
+
+/// Gives the slot of a thread that has ended to the reader.
+pub fn end(processor: c_uint) {
+    let slot = held(processor).swap(ptr::null_mut(), Relaxed);
+    // SAFETY: null, or one of [`slots`], which stay.
+    if let Some(slot) = unsafe { slot.as_ref() } {
+        slot.state.store(CLOSED, Release);
+    }
+}
+
+/// The same for all threads: the process ends.
+pub fn end_all() {
+    (0..THREADS as c_uint).for_each(end);
+}
+
+/// Whether this is a process that the recorded one has forked; it has a slot of its own from now on.
+pub fn forked(processor: c_uint) -> bool {
+    let now = std::process::id();
+    if PROCESS.swap(now, Relaxed) == now {
+        return false;
+    }
+    HELD.iter().for_each(|slot| slot.store(ptr::null_mut(), Relaxed));
+    begin(processor);
+    true
+}
+
+/// Adds `count` references of `key`.
+#[inline]
+pub fn touch(processor: c_uint, key: u64, count: u64) {
+    // SAFETY: null, or one of [`slots`], which stay; only this thread writes its run.
+    let Some(slot) = (unsafe { held(processor).load(Relaxed).as_ref() }) else { return };
+    let before = slot.run.load(Relaxed);
+    if let Some(longer) = longer(before, key, count) {
+        slot.run.store(longer, Relaxed);
+    } else {
+        slot.run.store(run(key, count), Relaxed);
+        push(processor, slot, before);
+    }
+}
+
+/// Appends a run that has ended to the buffer.
+#[inline]
+fn push(processor: c_uint, slot: &Slot, run: u64) {
+    if run == 0 {
+        return;
+    }
+    let (used, filled) = (slot.used.load(Relaxed) as usize, slot.filled.load(Relaxed));
+    let number = (ptr::from_ref(slot) as usize - ptr::from_ref(slots()) as usize) / size_of::<Slot>();
+    let at = (number * BUFFERS + filled as usize % BUFFERS) * RECORDS + used;
+    // SAFETY: `number` is below SLOTS and `used` below RECORDS, so it lies in the mapping; the reader looks at it
+    // only when the buffer was handed over, or this process has ended.
+    let word = unsafe { &*MAPPING.load(Relaxed).add(RINGS).cast::<AtomicU64>().add(at) };
+    word.store(run, Relaxed);
+    if used + 1 < RECORDS {
+        slot.used.store(used as u64 + 1, Relaxed);
+    } else {
+        hand_over(processor, slot, filled + 1);
+    }
+}
+
+/// Hands the full buffer over and waits for an empty one.
+#[cold]
+fn hand_over(processor: c_uint, slot: &Slot, filled: u64) {
+    slot.used.store(0, Relaxed);
+    slot.filled.store(filled, Release);
+    let mut looks = 0;
+    while filled - slot.read.load(Acquire) >= BUFFERS as u64 {
+        std::thread::sleep(LOOK);
+        looks += 1;
+        // SAFETY: asks whether there is such a process, and sends nothing.
+        if looks % ALIVE == 0 && unsafe { libc::kill(header().reader.load(Relaxed).cast_signed(), 0) } != 0 {
+            // Nobody reads any more: the program goes on alone.
+            held(processor).store(ptr::null_mut(), Relaxed);
+            return;
+        }
+    }
+}
