@@ -96,7 +96,6 @@ extern "C" fn process_ends(_: Id, _: *mut c_void) {
     ring::end_all();
 }
 
-#[expect(clippy::too_many_arguments, reason = "it is QEMU's")]
 extern "C" fn call(
     _: Id,
     _: c_uint,
