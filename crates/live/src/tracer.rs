@@ -35,6 +35,9 @@ pub struct Source {
     pub thread: u32,
 }
 
+/// Takes runs of one thread; what it returns ends the reading.
+pub type Sink<'a, E> = dyn FnMut(Source, &[u64]) -> Result<(), E> + 'a;
+
 /// What is to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
@@ -170,7 +173,7 @@ impl Traced {
     ///
     /// # Errors
     /// What `each` returns.
-    pub fn read<E>(&mut self, each: &mut dyn FnMut(Source, &[u64]) -> Result<(), E>) -> Result<u64, E> {
+    pub fn read<E>(&mut self, each: &mut Sink<'_, E>) -> Result<u64, E> {
         let mut seen = 0;
         for number in 0..SLOTS {
             seen += self.read_slot(number, each)?;
@@ -181,11 +184,7 @@ impl Traced {
         Ok(seen)
     }
 
-    fn read_slot<E>(
-        &mut self,
-        number: usize,
-        each: &mut dyn FnMut(Source, &[u64]) -> Result<(), E>,
-    ) -> Result<u64, E> {
+    fn read_slot<E>(&mut self, number: usize, each: &mut Sink<'_, E>) -> Result<u64, E> {
         let slot = &self.ring.slots()[number];
         let state = slot.state.load(Acquire);
         let process = slot.process.load(Acquire);
