@@ -161,9 +161,26 @@ fn size(bytes: Option<f64>) -> String {
 }
 
 fn ratio(ratio: Option<f64>) -> String {
-    ratio.map_or_else(|| DASH.to_owned(), |ratio| format!("{ratio:.4}"))
+    // A program's own references mostly hit: below a thousandth three digits are kept, wherever they are.
+    let digits = |ratio: f64| match ratio {
+        r if r > 0.0 && r < 0.001 => (2 - r.log10().floor() as i32).clamp(4, 12) as usize,
+        _ => 4,
+    };
+    ratio.map_or_else(|| DASH.to_owned(), |ratio| format!("{ratio:.*}", digits(ratio)))
 }
 
 fn gap(gap: Option<f64>) -> String {
     gap.map_or_else(|| DASH.to_owned(), |gap| format!("{:+.1} %", gap * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_ratio_keeps_its_digits() {
+        let written = [0.25, 0.001, 0.000_246, 4.66e-6, 0.0].map(|share| ratio(Some(share)));
+        assert_eq!(written, ["0.2500", "0.0010", "0.000246", "0.00000466", "0.0000"]);
+        assert_eq!(ratio(None), DASH);
+    }
 }
