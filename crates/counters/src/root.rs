@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Enough for most files of /proc in one call; the larger ones grow.
 const FIRST_READ: usize = 16 << 10;
@@ -14,6 +15,7 @@ const FIRST_READ: usize = 16 << 10;
 pub struct Root {
     path: PathBuf,
     opened: AtomicU64,
+    kept: Mutex<Vec<(&'static str, File)>>,
     constants: OnceLock<Constants>,
     copy_to: Option<PathBuf>,
 }
@@ -27,7 +29,13 @@ struct Constants {
 impl Root {
     /// The machine under `path`: `/`, or a folder that a fixture was recorded into.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), opened: AtomicU64::new(0), constants: OnceLock::new(), copy_to: None }
+        Self {
+            path: path.into(),
+            opened: AtomicU64::new(0),
+            kept: Mutex::default(),
+            constants: OnceLock::new(),
+            copy_to: None,
+        }
     }
 
     /// As [`Root::new`], and every file read is copied below `folder`: a fixture. What cannot be
@@ -69,6 +77,37 @@ impl Root {
             copy(&folder.join(relative), &bytes);
         }
         Some(bytes)
+    }
+
+    /// As [`Root::read`], of a file that is always there and read by every look: it stays open, which saves
+    /// finding, opening and closing it.
+    pub fn read_again(&self, relative: &'static str) -> Option<String> {
+        // What was recorded may be replaced.
+        if self.copy_to.is_some() || self.path != Path::new("/") {
+            return self.read(relative);
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = match kept.iter().position(|(name, _)| *name == relative) {
+            Some(at) => at,
+            None => {
+                self.opened.fetch_add(1, Ordering::Relaxed);
+                kept.push((relative, File::open(self.path.join(relative)).ok()?));
+                kept.len() - 1
+            }
+        };
+        let file = &kept[at].1;
+        let (mut bytes, mut length) = (vec![0; FIRST_READ], 0);
+        loop {
+            match file.read_at(&mut bytes[length..], length as u64).ok()? {
+                0 => break,
+                more => length += more,
+            }
+            if length == bytes.len() {
+                bytes.resize(2 * length, 0);
+            }
+        }
+        bytes.truncate(length);
+        Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
     /// The first line of a small file, without its end.
@@ -157,6 +196,20 @@ mod tests {
         let root = Root::live();
         assert!(root.page_size() >= 4096 && root.page_size().is_power_of_two());
         assert_eq!(root.tick_ns(), 10_000_000, "USER_HZ is 100 on every Linux since 2.6");
+    }
+
+    #[test]
+    fn a_file_that_is_read_again_stays_open() {
+        let root = Root::live();
+        let first = root.read_again("proc/vmstat").unwrap();
+        let second = root.read_again("proc/vmstat").unwrap();
+        let names =
+            |text: &str| text.lines().map(|l| l.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&first), names(&second));
+        assert_eq!(names(&first), names(&root.read("proc/vmstat").unwrap()));
+        assert_eq!(root.read_again("proc/version"), root.read("proc/version"));
+        assert_eq!(root.read_again("proc/none"), None);
+        assert_eq!(root.opened(), 5);
     }
 
     #[test]

@@ -23,8 +23,11 @@ impl Provider for MemInfo {
 
     fn read(&self, root: &Root, sink: &mut Sink<'_>) {
         let Some(mut mem) = sink.group(0, "mem") else { return };
-        let Some(text) = root.read("proc/meminfo") else { return };
+        let Some(text) = root.read_again("proc/meminfo") else { return };
         for (name, value) in pairs(&text) {
+            if !mem.wants(name) {
+                continue;
+            }
             // The numbers of huge pages are the only lines without "kB".
             let unit = if name.starts_with("HugePages_") { Unit::Count } else { Unit::Bytes };
             mem.add(name.to_owned(), value, unit, Kind::Gauge);

@@ -22,7 +22,7 @@ impl Provider for VmStat {
 
     fn read(&self, root: &Root, sink: &mut Sink<'_>) {
         let Some(mut vm) = sink.group(0, "vm") else { return };
-        let Some(text) = root.read("proc/vmstat") else { return };
+        let Some(text) = root.read_again("proc/vmstat") else { return };
         for (name, value) in pairs(&text) {
             if vm.wants(name) {
                 let (kind, unit) = memory_event(name);
