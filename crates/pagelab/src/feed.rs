@@ -53,7 +53,34 @@ pub struct Read {
     pub reading: Reading,
 }
 
-/// Decodes a trace on a thread of its own and gives its pages to `take` here.
+/// Decodes a trace and gives its pages to `take`, all on this thread: for work that takes less time than handing the
+/// pages over, or where there is one core.
+///
+/// # Errors
+/// As [`decoded`].
+pub fn decoded_here(
+    path: &Path,
+    options: &Options,
+    work: &Work,
+    interrupt: &Interrupt,
+    mut take: impl FnMut(&[u64]) -> Result<()>,
+) -> Result<Reading> {
+    let mut failed = None;
+    let reading = trace::read(path, options, |batch, fraction| {
+        work.at(fraction);
+        let stopped = || if interrupt.requested() { Err(CommandError::Stopped.into()) } else { Ok(()) };
+        take(batch).and_then(|()| stopped()).map_err(|error| {
+            failed = Some(error);
+            Refused("it is not wanted".into())
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(reading?),
+    }
+}
+
+/// Decodes a trace on a thread of its own, where there is a core for it, and gives its pages to `take` here.
 ///
 /// # Errors
 /// When the trace cannot be read, or `take` fails, or the user interrupts.
@@ -64,6 +91,9 @@ pub fn decoded(
     interrupt: &Interrupt,
     mut take: impl FnMut(&[u64]) -> Result<()>,
 ) -> Result<Reading> {
+    if super::spread::cores() == 1 {
+        return decoded_here(path, options, work, interrupt, take);
+    }
     let (full, batches) = sync_channel::<Vec<u64>>(AHEAD);
     let (used, empty) = channel::<Vec<u64>>();
     std::thread::scope(|scope| {
@@ -211,11 +241,14 @@ pub fn feed(
     path: &Path,
     options: &Options,
     cost: &Cost,
-    consumers: Vec<&mut dyn Consumer>,
+    mut consumers: Vec<&mut dyn Consumer>,
     quiet: bool,
 ) -> Result<Read> {
     let interrupt = listen()?;
     let work = Work::new("reading the trace", quiet);
+    if super::spread::cores() == 1 {
+        return feed_here(path, options, cost, &mut consumers, &interrupt, &work);
+    }
     let workers = super::spread::cores().min(consumers.len());
     let shared = Shared::new(consumers, interrupt);
     let mut densifier = Densifier::default();
@@ -246,6 +279,35 @@ pub fn feed(
     if shared.lock().stopped {
         return Err(CommandError::Stopped.into());
     }
+    Ok(Read { references, pages: densifier.pages(), reading })
+}
+
+/// As [`feed`] on this thread alone: on one core the threads would only take turns.
+fn feed_here(
+    path: &Path,
+    options: &Options,
+    cost: &Cost,
+    consumers: &mut [&mut dyn Consumer],
+    interrupt: &Interrupt,
+    work: &Work,
+) -> Result<Read> {
+    let mut densifier = Densifier::default();
+    let mut room = Room::new(path, cost);
+    let mut references = 0;
+    let mut list = Vec::with_capacity(PIECE + PIECE / 4);
+    let mut pass_on = |list: &mut Vec<u32>, pages| {
+        references += list.len() as u64;
+        let mut each = consumers.iter_mut();
+        let stopped = each.any(|consumer| consumer.take(pages, list, interrupt).is_break());
+        list.clear();
+        if stopped { Err(anyhow::Error::from(CommandError::Stopped)) } else { Ok(()) }
+    };
+    let reading = decoded_here(path, options, work, interrupt, |batch| {
+        densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))?;
+        room.look(densifier.pages(), 0)?;
+        if list.len() >= PIECE { pass_on(&mut list, densifier.pages()) } else { Ok(()) }
+    })?;
+    pass_on(&mut list, densifier.pages())?;
     Ok(Read { references, pages: densifier.pages(), reading })
 }
 

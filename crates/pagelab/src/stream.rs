@@ -148,7 +148,7 @@ impl StreamArguments {
         match self.source()? {
             Source::Trace(path) => {
                 let reading =
-                    feed::decoded(path, &self.options(), &work, &feed::listen()?, |pages| take(pages))?;
+                    feed::decoded_here(path, &self.options(), &work, &feed::listen()?, &mut take)?;
                 Ok(Some(described(&reading)))
             }
             Source::Pattern(pattern) => {

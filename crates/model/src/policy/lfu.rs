@@ -168,7 +168,14 @@ impl Policy for Lfu {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        // A page's neighbours in its bucket are written to when it leaves.
+        super::count_after(self, references, |policy, group| {
+            let node = |at: u32| policy.nodes.get(at as usize).map_or(0, |node| node.bucket);
+            let own = group.iter().fold(0, |sum, &page| sum ^ node(page));
+            group.iter().map(|&page| policy.nodes[page as usize]).fold(own, |sum, Node { older, younger, .. }| {
+                sum ^ node(older) ^ node(younger)
+            })
+        })
     }
 
     fn grow(&mut self, pages: u32) {

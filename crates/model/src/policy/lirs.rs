@@ -125,7 +125,7 @@ impl Policy for Lirs {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_touching(self, references, |policy| &policy.in_stack)
     }
 
     fn grow(&mut self, pages: u32) {

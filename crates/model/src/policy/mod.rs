@@ -120,17 +120,21 @@ fn count(policy: &mut impl Policy, references: &[u32]) -> u64 {
 /// references are touched together, so that their cache misses overlap.
 #[inline(always)]
 fn count_touching<P: Policy>(policy: &mut P, references: &[u32], table: impl Fn(&P) -> &queue::Table) -> u64 {
-    let touched = |policy: &P, group: &[u32]| {
+    count_after(policy, references, |policy, group| {
         let table = table(policy);
-        std::hint::black_box(group.iter().fold(0, |sum, &page| sum ^ table[page as usize].list));
+        group.iter().fold(0, |sum, &page| sum ^ u32::from(table[page as usize].list))
+    })
+}
+
+/// As [`count`], a group of references at a time: `touch` reads what the group will look at, and gives anything that is
+/// made of it, so that the reads are not left out.
+#[inline(always)]
+fn count_after<P: Policy>(policy: &mut P, references: &[u32], touch: impl Fn(&P, &[u32]) -> u32) -> u64 {
+    let each = |group: &[u32]| {
+        std::hint::black_box(touch(policy, group));
+        count(policy, group)
     };
-    references
-        .chunks(queue::GROUP)
-        .map(|group| {
-            touched(policy, group);
-            count(policy, group)
-        })
-        .sum()
+    references.chunks(queue::GROUP).map(each).sum()
 }
 
 /// Misses of exact LRU on this stream with `frames` frames (at least 1), the first references to each

@@ -146,7 +146,7 @@ impl Policy for S3Fifo {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_touching(self, references, |policy| &policy.table)
     }
 
     fn grow(&mut self, pages: u32) {

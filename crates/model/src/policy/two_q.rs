@@ -83,7 +83,7 @@ impl Policy for TwoQ {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_touching(self, references, |policy| &policy.table)
     }
 
     fn grow(&mut self, pages: u32) {
