@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run build test test-setup setup lint torture fuzz bench accuracy dist aarch64 install clean
+.PHONY: help run build test test-setup setup lint torture fuzz bench goals accuracy dist aarch64 install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ fuzz: ## every reader of files against spoiled ones, FUZZ_SECONDS each (60)
 
 bench: setup ## the benchmarks (method and figures: docs/performance.md)
 	$(CARGO) bench --workspace --locked
+
+goals: build ## the goals of replay and curves, in docs/performance.md (python3; GOALS="--fetch" beside libCacheSim, or its parts)
+	scripts/goals $(GOALS)
 
 accuracy: build ## the live figures beside independent instruments, in docs/accuracy.md (root, python3; PARTS=… for some)
 	@scripts/setup accuracy

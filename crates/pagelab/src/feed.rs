@@ -9,6 +9,7 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use anyhow::{Context as _, Result};
+use pagelab_model::mrc::footprint::ReuseTimes;
 use pagelab_model::mrc::lru::LruCounting;
 use pagelab_model::replay::Feed;
 use pagelab_reference::Stream;
@@ -42,6 +43,13 @@ impl Consumer for Feed<'_> {
 impl Consumer for LruCounting {
     fn take(&mut self, pages: u32, references: &[u32], _: &Interrupt) -> ControlFlow<()> {
         LruCounting::take(self, pages, references);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Consumer for ReuseTimes {
+    fn take(&mut self, pages: u32, references: &[u32], _: &Interrupt) -> ControlFlow<()> {
+        ReuseTimes::take(self, pages, references);
         ControlFlow::Continue(())
     }
 }

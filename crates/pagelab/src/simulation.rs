@@ -2,6 +2,7 @@
 //! before, else from memory.
 
 use anyhow::Result;
+use pagelab_model::mrc::footprint::{ReuseTimes, WorkingSetCurve};
 use pagelab_model::mrc::lru::{LruCounting, LruCurve};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::{Feed, Replayed};
@@ -19,12 +20,17 @@ const SIDE_BY_SIDE: usize = 16;
 /// What the distances of the exact curve take beside the stream.
 const DISTANCES: Cost = Cost { page: 32, reference: 0 };
 
+/// What the times between references take beside the stream.
+const TIMES: Cost = Cost { page: 16, reference: 0 };
+
 /// What is to be simulated.
 pub struct Wanted<'a> {
     /// Each is replayed at every size.
     pub policies: &'a [PolicyKind],
     /// Whether LRU is wanted at every size at once.
     pub lru: bool,
+    /// Whether the miss ratio against the mean working set is wanted.
+    pub working_set: bool,
     /// The sizes; empty: `default` of the stream's pages.
     pub memory: &'a [Memory],
     /// Whether the stream itself is wanted.
@@ -43,6 +49,7 @@ pub struct Simulated {
     /// The policies one after another, each at every size.
     pub replayed: Vec<Replayed>,
     pub lru: Option<LruCurve>,
+    pub working_set: Option<WorkingSetCurve>,
     /// The stream, where it was wanted.
     pub stream: Option<Stream>,
 }
@@ -87,13 +94,17 @@ pub fn simulate(
         (false, _) => spread::cores(),
     };
     let distances = if wanted.lru { DISTANCES } else { Cost::default() };
-    let cost = spread::cost(wanted.policies, at_once).and(&distances);
+    let times = if wanted.working_set { TIMES } else { Cost::default() };
+    let cost = spread::cost(wanted.policies, at_once).and(&distances).and(&times);
     if let (Some(path), true) = (arguments.trace(), fed) {
         let runs = if wanted.policies.is_empty() { Vec::new() } else { runs_of(&frames_of(1)?) };
         let mut feeds: Vec<Feed> = runs.chunks(1).map(Feed::new).collect();
         let mut curve = wanted.lru.then(LruCounting::default);
         let policies = feeds.iter_mut().map(|feed| feed as &mut dyn Consumer);
-        let consumers = policies.chain(curve.as_mut().map(|curve| curve as &mut dyn Consumer)).collect();
+        let mut times = wanted.working_set.then(ReuseTimes::default);
+        let curves = curve.as_mut().map(|curve| curve as &mut dyn Consumer);
+        let check = times.as_mut().map(|times| times as &mut dyn Consumer);
+        let consumers = policies.chain(curves).chain(check).collect();
         let read = feed::feed(path, &arguments.options(), &cost, consumers, context.quiet)?;
         return Ok(Simulated {
             references: read.references,
@@ -102,6 +113,7 @@ pub fn simulate(
             frames: frames_of(read.pages)?,
             replayed: feeds.into_iter().flat_map(Feed::finish).collect(),
             lru: curve.map(LruCounting::finish),
+            working_set: times.map(|times| times.curve()),
             stream: None,
         });
     }
@@ -118,6 +130,11 @@ pub fn simulate(
         let work = Work::new("measuring distances", context.quiet);
         LruCurve::with(&stream, |fraction| work.at(fraction))
     });
+    let working_set = wanted.working_set.then(|| {
+        let mut times = ReuseTimes::default();
+        times.take(stream.pages(), stream.references());
+        times.curve()
+    });
     Ok(Simulated {
         references: stream.len() as u64,
         pages: stream.pages(),
@@ -125,6 +142,7 @@ pub fn simulate(
         replayed: spread::policies(&stream, writes.as_deref(), &runs_of(&frames), context.quiet)?,
         frames,
         lru,
+        working_set,
         stream: wanted.whole.then_some(stream),
     })
 }

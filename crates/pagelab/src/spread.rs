@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context as _, Result};
+use pagelab_model::mrc::miniature::Miniature;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::{A_PAGE, FUTURE, Replayed, Replays};
 use pagelab_model::systems::{Replay, SystemKind};
@@ -78,6 +79,27 @@ pub fn policies(
         replays.perform(batches[number].clone(), progress).map_err(|_| CommandError::Stopped.into())
     })?;
     Ok(replayed.into_iter().flatten().collect())
+}
+
+/// Miniature simulations, each of a policy with its frames; results in the order of `runs`.
+pub fn miniatures(
+    sample: &Miniature,
+    runs: &[(&PolicyKind, u32)],
+    quiet: bool,
+) -> Result<Vec<Option<(f64, f64)>>> {
+    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let work = Work::new("replaying the sample", quiet);
+    let future = runs.iter().any(|(policy, _)| policy.needs_future()).then(|| sample.future());
+    let done = AtomicU64::new(0);
+    spread(runs.len(), |number| {
+        if interrupt.requested() {
+            return Err(CommandError::Stopped.into());
+        }
+        let (policy, frames) = runs[number];
+        let found = sample.miss_ratio(policy, frames, future.as_ref());
+        work.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
+        Ok(found)
+    })
 }
 
 /// Replays systems, each with its frames; results in the order of `runs`.

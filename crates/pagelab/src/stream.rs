@@ -147,8 +147,7 @@ impl StreamArguments {
         let work = Work::new("sampling", context.quiet);
         match self.source()? {
             Source::Trace(path) => {
-                let reading =
-                    feed::decoded_here(path, &self.options(), &work, &feed::listen()?, &mut take)?;
+                let reading = feed::decoded_here(path, &self.options(), &work, &feed::listen()?, &mut take)?;
                 Ok(Some(described(&reading)))
             }
             Source::Pattern(pattern) => {

@@ -70,6 +70,45 @@ fn curves_and_replays_are_drawn() {
 }
 
 #[test]
+fn lrus_curve_is_drawn_beside_the_working_sets() {
+    let lab = Lab::new();
+    for stream in ["zipf:0.9 --pages 2000 --references 50000", "pages.txt"] {
+        let numbers: String = (0..9000).map(|n| format!("{}\n", n * n % 997)).collect();
+        std::fs::write(lab.path("pages.txt"), numbers).unwrap();
+        lab.ok(&format!("mrc {stream} --no-keep --html lru.html"));
+        let page = std::fs::read_to_string(lab.path("lru.html")).unwrap();
+        assert!(
+            page.contains("LRU beside the working set") && page.contains("differs from it by at most 0.0")
+        );
+        lab.ok(&format!("mrc {stream} --policy arc --no-keep --html arc.html"));
+        let page = std::fs::read_to_string(lab.path("arc.html")).unwrap();
+        assert!(!page.contains("working set"));
+    }
+}
+
+#[test]
+fn any_policy_is_sampled_in_miniature() {
+    let lab = Lab::new();
+    let stream = "zipf:0.8 --pages 50000 --references 400000 --policy lru --policy sieve --policy opt --memory 1p,10000p,30000p \
+                  --json";
+    let exact = lines(&lab.ok(&format!("mrc {stream}")));
+    let sampled = lines(&lab.ok(&format!("mrc {stream} --sample 0.1")));
+    assert_eq!(sampled.len(), 9);
+    for (sample, exact) in sampled.iter().zip(&exact) {
+        assert_eq!((&sample["policy"], &sample["frames"]), (&exact["policy"], &exact["frames"]));
+        if sample["frames"] == 1 {
+            assert!(sample["miss_ratio"].is_null());
+            continue;
+        }
+        let (a, b) = (sample["miss_ratio"].as_f64().unwrap(), exact["miss_ratio"].as_f64().unwrap());
+        assert!(a != b && (a - b).abs() < 0.05, "{a} against {b}");
+        assert!(sample["standard_error"].as_f64().unwrap() > 0.0);
+    }
+    let error = lab.fails("mrc zipf:0.8 --policy sieve --sample-pages 100", 2);
+    assert!(error.contains("cannot be used with"), "{error}");
+}
+
+#[test]
 fn working_sets_of_streams_and_processes() {
     let lab = Lab::new();
     std::fs::write(lab.path("loop.txt"), LOOP).unwrap();

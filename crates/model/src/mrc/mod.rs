@@ -2,10 +2,14 @@
 //!
 //! - [`lru`]: exact LRU at every size, in one pass;
 //! - [`shards`]: the same by spatial sampling, with its error, for streams too large for that;
+//! - [`miniature`]: any policy by the same sampling;
+//! - [`footprint`]: from the times between references alone, as a check;
 //! - any policy at a set of sizes: [`crate::replay::Replays`] with [`sizes`];
 //! - [`wss`]: Denning's working set size.
 
+pub mod footprint;
 pub mod lru;
+pub mod miniature;
 pub mod shards;
 pub mod wss;
 

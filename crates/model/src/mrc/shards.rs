@@ -19,7 +19,7 @@ use std::collections::{BinaryHeap, HashMap};
 use super::lru::StackDistances;
 
 /// Groups of sampled pages, for the standard error.
-const GROUPS: usize = 8;
+pub(super) const GROUPS: usize = 8;
 /// Distances below this have a bucket each; each octave above has half as many.
 const FINE: u64 = 512;
 /// Sampled pages that a size must have.
@@ -39,10 +39,8 @@ pub enum Sampling {
 /// Samples a stream that is fed reference by reference; page numbers need not be dense.
 #[derive(Debug)]
 pub struct Shards {
-    /// Pages with a hash below it are sampled, of [`FULL`].
-    threshold: u32,
+    threshold: Threshold,
     most: usize,
-    seed: u64,
     ids: HashMap<u64, u32>,
     free: Vec<u32>,
     /// (hash, page) of the sampled pages, the greatest first; only kept for a fixed size.
@@ -55,21 +53,71 @@ pub struct Shards {
     references: u64,
 }
 
-fn hash(page: u64, seed: u64) -> u64 {
-    // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
-    let mut z = page ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// Which pages are sampled: those with a hash below a limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Threshold {
+    /// Of [`FULL`].
+    below: u32,
+    seed: u64,
 }
 
-fn bucket(distance: u64) -> usize {
+/// What the hash of a sampled page says.
+pub(super) struct Hashed {
+    /// Compared with the threshold.
+    pub low: u32,
+    /// The group, from other bits.
+    pub group: usize,
+}
+
+impl Threshold {
+    /// Samples this share of the pages, above 0 and up to 1; another seed samples others.
+    pub fn new(rate: f64, seed: u64) -> Self {
+        Self { below: ((rate * f64::from(FULL)).round() as u32).clamp(1, FULL), seed }
+    }
+
+    /// The share of the pages that is sampled.
+    pub fn rate(self) -> f64 {
+        f64::from(self.below) / f64::from(FULL)
+    }
+
+    /// The hash of a page that is sampled: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+    #[inline]
+    pub fn sampled(self, page: u64) -> Option<Hashed> {
+        let mut z = page ^ self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        let low = z as u32 % FULL;
+        (low < self.below).then_some(Hashed { low, group: (z >> 61) as usize % GROUPS })
+    }
+}
+
+/// The standard error of a sum over the groups, from their spread.
+pub(super) fn spread_of(groups: &[f64; GROUPS]) -> f64 {
+    let mean = groups.iter().sum::<f64>() / GROUPS as f64;
+    let square: f64 = groups.iter().map(|group| (group - mean).powi(2)).sum::<f64>() / (GROUPS - 1) as f64;
+    (GROUPS as f64 * square).sqrt()
+}
+
+/// The bucket of a distance or a time.
+#[inline]
+pub(super) fn bucket(distance: u64) -> usize {
     if distance < FINE {
         return distance as usize;
     }
     let octave = u64::from(distance.ilog2() - FINE.ilog2()) + 1;
     (FINE / 2 * (octave + 1) + (distance >> octave) - FINE / 2) as usize
+}
+
+/// The least that falls into a bucket.
+pub(super) fn first_of(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    if bucket < FINE {
+        return bucket;
+    }
+    let octave = (bucket - FINE) / (FINE / 2) + 1;
+    (bucket - FINE / 2 * octave) << octave
 }
 
 impl Shards {
@@ -80,9 +128,8 @@ impl Shards {
             Sampling::Pages(most) => (1.0, most.max(1)),
         };
         Self {
-            threshold: ((rate * f64::from(FULL)).round() as u32).clamp(1, FULL),
+            threshold: Threshold::new(rate, seed),
             most,
-            seed,
             ids: HashMap::new(),
             free: Vec::new(),
             order: BinaryHeap::new(),
@@ -95,7 +142,7 @@ impl Shards {
 
     /// The share of the pages that is sampled now.
     pub fn rate(&self) -> f64 {
-        f64::from(self.threshold) / f64::from(FULL)
+        self.threshold.rate()
     }
 
     /// The bytes that the sampled pages take, at most: a table that doubles, distances, weights.
@@ -108,10 +155,8 @@ impl Shards {
     #[inline]
     pub fn reference(&mut self, page: u64) {
         self.references += 1;
-        let hash = hash(page, self.seed);
-        let low = hash as u32 % FULL;
-        if low < self.threshold {
-            self.sampled(page, low, (hash >> 61) as usize % GROUPS);
+        if let Some(Hashed { low, group }) = self.threshold.sampled(page) {
+            self.sampled(page, low, group);
         }
     }
 
@@ -149,7 +194,7 @@ impl Shards {
         if greatest == 0 {
             return;
         }
-        self.threshold = greatest;
+        self.threshold.below = greatest;
         while let Some(&(low, page)) = self.order.peek()
             && low >= greatest
         {
@@ -171,9 +216,7 @@ impl Shards {
         let mut points = vec![(0.0, 0.0); buckets];
         for at in (0..buckets).rev() {
             let total: f64 = misses.iter().sum();
-            let mean = total / GROUPS as f64;
-            let square: f64 = misses.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / (GROUPS - 1) as f64;
-            points[at] = ((total / n).clamp(0.0, 1.0), (GROUPS as f64 * square).sqrt() / n);
+            points[at] = ((total / n).clamp(0.0, 1.0), spread_of(&misses) / n);
             for (group, weights) in self.weight.iter().enumerate() {
                 misses[group] += weights.get(at).copied().unwrap_or(0.0);
             }
@@ -234,6 +277,7 @@ mod tests {
         for distance in 0..200_000u64 {
             let at = bucket(distance);
             assert!(at == previous || at == previous + 1, "{distance}: {at} after {previous}");
+            assert!((first_of(at)..first_of(at + 1)).contains(&distance), "{distance}: {at}");
             previous = at;
         }
         assert!(bucket(u64::from(u32::MAX)) < 8000);

@@ -172,9 +172,10 @@ impl Policy for Lfu {
         super::count_after(self, references, |policy, group| {
             let node = |at: u32| policy.nodes.get(at as usize).map_or(0, |node| node.bucket);
             let own = group.iter().fold(0, |sum, &page| sum ^ node(page));
-            group.iter().map(|&page| policy.nodes[page as usize]).fold(own, |sum, Node { older, younger, .. }| {
-                sum ^ node(older) ^ node(younger)
-            })
+            group
+                .iter()
+                .map(|&page| policy.nodes[page as usize])
+                .fold(own, |sum, Node { older, younger, .. }| sum ^ node(older) ^ node(younger))
         })
     }
 

@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_analysis::figure::{Plot, Series};
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Curve;
+use pagelab_model::mrc::footprint::WorkingSetCurve;
+use pagelab_model::mrc::miniature::Miniature;
 use pagelab_model::mrc::shards::{self, Sampling, Shards};
 use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
+use pagelab_model::replay::A_PAGE;
 use pagelab_report::{Section, curves, text};
 use serde_json::json;
 
@@ -17,9 +21,9 @@ use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
-use crate::page;
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Cost, Memory, StreamArguments, frames};
+use crate::{page, spread};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -27,6 +31,7 @@ use crate::stream::{Cost, Memory, StreamArguments, frames};
   pagelab mrc trace.zst                            exact LRU, every size in one pass
   pagelab mrc trace.zst --policy arc --policy opt --memory 64M,128M,256M
   pagelab mrc huge.zst --sample 0.01               by spatial sampling, with its error
+  pagelab mrc huge.zst --sample 0.01 --policy sieve --policy opt
   pagelab mrc zipf:0.9 --pages 100000 --json
 ")]
 pub struct Arguments {
@@ -39,8 +44,8 @@ pub struct Arguments {
     /// from one page to all]
     #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',')]
     memory: Vec<Memory>,
-    /// LRU from a sample of this share of the pages (SHARDS)
-    #[arg(long, value_name = "SHARE", conflicts_with = "policy")]
+    /// From a sample of this share of the pages (LRU: SHARDS; others: miniature simulation)
+    #[arg(long, value_name = "SHARE")]
     sample: Option<f64>,
     /// LRU from a sample of at most this many pages: bounded memory however long the trace (SHARDS)
     #[arg(long, value_name = "N", conflicts_with_all = ["policy", "sample"], value_parser = clap::value_parser!(u32).range(1..))]
@@ -68,6 +73,9 @@ struct Point {
 /// Sizes where none are asked for.
 const POINTS: usize = 24;
 
+/// Another would sample other pages.
+const SEED: u64 = 1;
+
 /// Bytes by which a sample grows between two looks at the memory that is left.
 const STEP: u64 = 64 << 20;
 
@@ -81,6 +89,8 @@ struct Curves {
     described: Option<String>,
     /// The share of the pages that was sampled; none: all.
     sampled: Option<f64>,
+    /// LRU's curve as the times between references give it, where a page is drawn.
+    working_set: Option<WorkingSetCurve>,
 }
 
 /// Computes the curves and prints them.
@@ -99,10 +109,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         None => exact(arguments, context)?,
     };
     let results = computed(arguments, &found)?;
-    let Curves { points, references, pages, described, .. } = found;
     if let Some(file) = &arguments.html {
-        draw(&arguments.stream.stream, &results, references, file)?;
+        draw(arguments, &results, &found, file)?;
     }
+    let Curves { points, references, pages, described, .. } = found;
     if !arguments.json {
         say!("{}: {} references to {pages} pages", arguments.stream.stream, text::count(references as f64));
     }
@@ -176,31 +186,59 @@ fn chosen(arguments: &Arguments, pages: u32) -> Result<Vec<u32>> {
     Ok(if given.is_empty() { sizes(pages, POINTS) } else { given })
 }
 
-/// LRU from a sample of the pages; a recorded stream is not kept, and only sampled pages take memory.
+/// From a sample of the pages: LRU by its distances, the others by miniature simulation. A recorded stream is not kept;
+/// only sampled pages take memory, and sampled references where there are others than LRU.
 fn sampled(arguments: &Arguments, sampling: Sampling, context: &Context) -> Result<Curves> {
-    let mut shards = Shards::new(sampling, 1);
+    let others: Vec<&PolicyKind> =
+        arguments.policy.iter().filter(|policy| **policy != PolicyKind::Lru).collect();
+    let mut shards = Shards::new(sampling, SEED);
+    let mut miniature = match sampling {
+        Sampling::Rate(rate) if !others.is_empty() => Some(Miniature::new(rate, SEED)),
+        _ => None,
+    };
     let mut allowed = 0;
     let described = arguments.stream.pass(context, |pages| {
         pages.iter().for_each(|&page| shards.reference(page));
-        if shards.bytes() > allowed {
-            allowed = shards.bytes() + STEP;
+        let mut bytes = shards.bytes();
+        if let Some(miniature) = &mut miniature {
+            miniature.take(pages);
+            bytes += miniature.bytes() + A_PAGE * spread::cores() as u64 * miniature.sampled_pages() as u64;
+        }
+        if bytes > allowed {
+            allowed = bytes + STEP;
             Cost::default().allow(0, 0, allowed)?;
         }
         Ok(())
     })?;
     let curve = shards.curve();
     let pages = (curve.sampled_pages as f64 / curve.rate).round().max(1.0);
-    let point = |frames| {
-        let (ratio, error) = curve.miss_ratio(frames).unzip();
-        Point { policy: "lru".into(), frames, misses: None, ratio, error }
-    };
+    let sizes = chosen(arguments, pages as u32)?;
+    let jobs: Vec<(&PolicyKind, u32)> =
+        others.iter().flat_map(|policy| sizes.iter().map(move |&frames| (*policy, frames))).collect();
+    let mut simulated = match &miniature {
+        Some(miniature) => spread::miniatures(miniature, &jobs, context.quiet)?,
+        None => Vec::new(),
+    }
+    .into_iter();
+    let mut points = Vec::new();
+    for policy in &arguments.policy {
+        for &frames in &sizes {
+            let figure = match policy {
+                PolicyKind::Lru => curve.miss_ratio(frames),
+                _ => simulated.next().expect("one result for each policy and size"),
+            };
+            let (ratio, error) = figure.unzip();
+            points.push(Point { policy: policy.to_string(), frames, misses: None, ratio, error });
+        }
+    }
     Ok(Curves {
-        points: chosen(arguments, pages as u32)?.into_iter().map(point).collect(),
+        points,
         references: curve.references,
         pages: format!("about {}", text::count(pages)),
         page_count: pages as u64,
         described,
         sampled: Some(curve.rate),
+        working_set: None,
     })
 }
 
@@ -211,6 +249,7 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
     let wanted = Wanted {
         policies: &others,
         lru: arguments.policy.contains(&PolicyKind::Lru),
+        working_set: arguments.html.is_some() && arguments.policy.contains(&PolicyKind::Lru),
         memory: &arguments.memory,
         whole: false,
         write_backs: false,
@@ -242,16 +281,47 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
         page_count: u64::from(simulated.pages),
         described: simulated.described,
         sampled: None,
+        working_set: simulated.working_set,
     })
 }
 
-fn draw(stream: &str, results: &[Computed], references: u64, file: &Path) -> Result<()> {
+fn draw(arguments: &Arguments, results: &[Computed], found: &Curves, file: &Path) -> Result<()> {
     let drawn = Computed::drawn(results);
+    let mut plots = Computed::plots(results);
+    let mut paragraphs = vec![format!("{} references.", text::count(found.references as f64))];
+    if let (Some(curve), Some(misses)) = (&found.working_set, plots.first()) {
+        let lru = PolicyKind::Lru.to_string();
+        let page_size = arguments.stream.page_size() as f64;
+        let mut check = Plot::new(
+            "LRU beside the working set",
+            "Misses against the mean size of Denning's working set, from the times between references alone. Where its \
+             size hardly changes, LRU has as many misses with so many frames.",
+            misses.x.clone(),
+            misses.y.clone(),
+        );
+        check.wide = true;
+        check.series.extend(misses.series.iter().filter(|series| series.name == lru).cloned());
+        let points = curve.points.iter().filter(|point| point.1 >= 1.0);
+        check.series.push(Series {
+            color: results.len(),
+            dash: 2,
+            ..Series::line("working set", points.map(|&(_, pages, ratio)| (pages * page_size, ratio)))
+        });
+        let of_lru = found.points.iter().filter(|point| point.policy == lru);
+        let apart =
+            of_lru.filter_map(|point| Some((curve.miss_ratio(point.frames.into())? - point.ratio?).abs()));
+        if let Some(greatest) = apart.reduce(f64::max) {
+            paragraphs.push(format!(
+                "Check of LRU's curve: that of the working set's mean size differs from it by at most {greatest:.4}."
+            ));
+        }
+        plots.push(check);
+    }
     let section = Section {
-        heading: stream.to_owned(),
+        heading: arguments.stream.stream.clone(),
         answer: curves::answer(&drawn),
-        paragraphs: vec![format!("{} references.", text::count(references as f64))],
-        plots: Computed::plots(results),
+        paragraphs,
+        plots,
         tables: vec![curves::beside(&drawn)],
         ..Section::default()
     };

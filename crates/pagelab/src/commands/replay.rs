@@ -250,6 +250,7 @@ fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Cont
     let wanted = Wanted {
         policies: &policies,
         lru: false,
+        working_set: false,
         memory: &arguments.memory,
         whole,
         write_backs: arguments.write_backs,
