@@ -72,14 +72,14 @@ fn curves_and_replays_are_drawn() {
 #[test]
 fn lrus_curve_is_drawn_beside_the_working_sets() {
     let lab = Lab::new();
-    for stream in ["zipf:0.9 --pages 2000 --references 50000", "pages.txt"] {
-        let numbers: String = (0..9000).map(|n| format!("{}\n", n * n % 997)).collect();
-        std::fs::write(lab.path("pages.txt"), numbers).unwrap();
+    // Independent references are what the check is exact for; a loop is what it is not.
+    let numbers: String = (0..9000).map(|n| format!("{}\n", n * n % 997)).collect();
+    std::fs::write(lab.path("pages.txt"), numbers).unwrap();
+    for (stream, difference) in [("zipf:0.9 --pages 2000 --references 50000", "0.0"), ("pages.txt", "0.2")] {
         lab.ok(&format!("mrc {stream} --no-keep --html lru.html"));
         let page = std::fs::read_to_string(lab.path("lru.html")).unwrap();
-        assert!(
-            page.contains("LRU beside the working set") && page.contains("differs from it by at most 0.0")
-        );
+        assert!(page.contains("LRU beside the working set"));
+        assert!(page.contains(&format!("differs from it by at most {difference}")), "{stream}");
         lab.ok(&format!("mrc {stream} --policy arc --no-keep --html arc.html"));
         let page = std::fs::read_to_string(lab.path("arc.html")).unwrap();
         assert!(!page.contains("working set"));
