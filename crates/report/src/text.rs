@@ -117,15 +117,16 @@ fn color(tone: Tone) -> Color {
 }
 
 /// How wide each column must be that nothing is broken but between words: figures not at all, else words,
-/// else all but long words of cells, else the words of cells, whichever fits into `width` first; empty where
-/// nothing does.
+/// else all but long words of cells (first the very long ones alone), else the words of cells, whichever fits into
+/// `width` first; empty where nothing does.
 fn least_widths<H: AsRef<str>>(
     headings: &[H],
     rows: &[Vec<String>],
     figures: &[bool],
     width: usize,
 ) -> Vec<usize> {
-    const LONG: usize = 20;
+    const VERY_LONG: usize = 20;
+    const LONG: usize = 12;
     let word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
     let whole = |text: &str| text.chars().count();
     let cells = |column: usize, size: &dyn Fn(&str) -> usize| {
@@ -136,6 +137,7 @@ fn least_widths<H: AsRef<str>>(
     [
         all(&|n| heading(n).max(if figures[n] { cells(n, &whole) } else { cells(n, &word) })),
         all(&|n| heading(n).max(cells(n, &word))),
+        all(&|n| heading(n).max(cells(n, &word).min(VERY_LONG))),
         all(&|n| heading(n).max(cells(n, &word).min(LONG))),
         all(&|n| cells(n, &word)),
     ]
@@ -337,5 +339,8 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 46), "{text}");
         let heading = text.lines().next().unwrap();
         assert!(heading.contains("published") && heading.ends_with("verdict"), "{text}");
+        let narrow = table(&["claim", "published", "verdict"], &rows, &Style { color: false, width: 36 });
+        let heading = narrow.lines().next().unwrap();
+        assert!(heading.contains("published") && heading.ends_with("verdict"), "{narrow}");
     }
 }

@@ -58,13 +58,19 @@ fn row(claim: &Claim) -> Vec<String> {
 /// The columns of a table of claims.
 const HEADINGS: [&str; 7] = ["claim", "published", "model", "ratio", "tolerance", "role", "verdict"];
 
-/// A table of claims, of several papers with the paper before each.
+/// A table of claims; of several papers with the paper before each, and without the tolerance, so that it fits.
 pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
-    let cells = |claim: &&Claim| {
-        papers.then(|| claim.paper.clone()).into_iter().chain(row(claim)).collect::<Vec<String>>()
+    const TOLERANCE: usize = 4;
+    let shown = |mut cells: Vec<String>, paper: &str| {
+        if papers {
+            cells.remove(TOLERANCE);
+            cells.insert(0, paper.to_owned());
+        }
+        cells
     };
-    let headings = papers.then_some("paper").into_iter().chain(HEADINGS).map(str::to_owned);
-    let mut table = texts(title, headings.collect(), claims.iter().map(cells).collect());
+    let cells = |claim: &&Claim| shown(row(claim), &claim.paper);
+    let headings = shown(HEADINGS.map(str::to_owned).to_vec(), "paper");
+    let mut table = texts(title, headings, claims.iter().map(cells).collect());
     table.tones = claims.iter().map(|claim| claim.verdict.tone()).collect();
     table
 }
@@ -76,15 +82,27 @@ pub fn missed(study: &Study) -> Option<TextTable> {
         .iter()
         .filter(|c| c.verdict != Verdict::Reproduced && c.role != Role::Identity)
         .collect();
-    let cells = |claim: &&Claim| {
-        let [what, published, model, distance, ..] =
-            <[String; 7]>::try_from(row(claim)).expect("seven cells");
-        let suspected = claim.suspected.clone().unwrap_or_else(|| "nothing".to_owned());
-        vec![what, published, model, distance, suspected, claim.verdict.name().to_owned()]
+    // One reason often holds for several: each is said once, below.
+    let mut reasons: Vec<&str> = Vec::new();
+    for why in missed.iter().filter_map(|claim| claim.suspected.as_deref()) {
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+    let number = |claim: &Claim| {
+        let place = reasons.iter().position(|why| claim.suspected.as_deref() == Some(why));
+        place.map_or_else(|| DASH.to_owned(), |place| (place + 1).to_string())
     };
-    let headings = ["claim", "published", "model", "ratio", "suspected", "verdict"];
+    let cells = |claim: &&Claim| {
+        let [what, published, model, ratio, ..] = <[String; 7]>::try_from(row(claim)).expect("seven cells");
+        vec![what, published, model, ratio, number(claim), claim.verdict.name().to_owned()]
+    };
+    let headings = ["claim", "published", "model", "ratio", "why", "verdict"];
     let mut table = words("Claims not reproduced, or partly", &headings, missed.iter().map(cells).collect());
-    table.remarks.push("A figure with a sign is the difference, model less published.".to_owned());
+    table.remarks.push(
+        "Why, as far as is suspected; a ratio with a sign is a difference, model less published:".into(),
+    );
+    table.remarks.extend(reasons.iter().zip(1..).map(|(why, number)| format!("{number}. {why}.")));
     table.tones = missed.iter().map(|claim| claim.verdict.tone()).collect();
     (!missed.is_empty()).then_some(table)
 }
