@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bisect_run, catalogue, clock, compare, completions, doctor, explain, export, fixture, import, iostat,
-    list, manual, memstat, mrc, policies, prstat, record, replay, report, reproduce, run, show, stat, top,
-    trace, vmstat, wss,
+    bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, import,
+    iostat, list, manual, memstat, mrc, policies, prstat, record, replay, report, reproduce, run, show, stat,
+    top, trace, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -81,6 +81,8 @@ pub enum Command {
     Replay(replay::Arguments),
     /// Record the references of a program
     Trace(trace::Arguments),
+    /// Write a trace or a pattern in a format that other programs read
+    Convert(convert::Arguments),
     /// Miss ratio against memory, of a recorded trace or a pattern
     Mrc(mrc::Arguments),
     /// The kernel's counters as module:instance:name:statistic

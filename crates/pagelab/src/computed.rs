@@ -37,6 +37,8 @@ pub struct Point {
     pub mean_resident: Option<f64>,
     /// Times that a dirty page had to be written.
     pub write_backs: Option<u64>,
+    /// Bytes missed divided by bytes asked for, of objects of different sizes.
+    pub byte_ratio: Option<f64>,
     /// With read-ahead: references that waited for a read, and pages read.
     pub read_ahead: Option<(u64, u64)>,
 }
@@ -66,6 +68,9 @@ impl Computed {
         ];
         if points.iter().any(|point| point.mean_resident.is_some()) {
             columns.push(column("frames.mean", Unit::Pages, &|p| p.mean_resident));
+        }
+        if points.iter().any(|point| point.byte_ratio.is_some()) {
+            columns.push(column("byte.miss.ratio", Unit::Share, &|p| p.byte_ratio));
         }
         if points.iter().any(|point| point.write_backs.is_some()) {
             columns.push(column("write-backs", Unit::Count, &|p| p.write_backs.map(|count| count as f64)));

@@ -18,7 +18,9 @@ mod page;
 mod performance;
 mod progress;
 mod recording;
+mod records;
 mod simulation;
+mod sized;
 mod spread;
 mod stream;
 mod suite;
@@ -27,7 +29,6 @@ mod sweep;
 mod targets;
 mod terminal;
 mod ticker;
-mod writes;
 
 use std::process::ExitCode;
 use std::sync::Arc;

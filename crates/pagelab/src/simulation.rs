@@ -11,6 +11,7 @@ use pagelab_reference::Stream;
 use crate::context::Context;
 use crate::feed::{self, Consumer};
 use crate::progress::Work;
+use crate::records;
 use crate::spread;
 use crate::stream::{Cost, Memory, StreamArguments, described, frames};
 
@@ -35,8 +36,8 @@ pub struct Wanted<'a> {
     pub memory: &'a [Memory],
     /// Whether the stream itself is wanted.
     pub whole: bool,
-    /// Whether write-backs are wanted, of a trace that knows writes.
-    pub write_backs: bool,
+    /// What a trace must tell beside its pages; `None`: nothing.
+    pub records: Option<records::Wanted>,
 }
 
 /// What came of it.
@@ -83,7 +84,7 @@ pub fn simulate(
         wanted.memory.is_empty() || wanted.memory.iter().any(|m| matches!(m, Memory::Percent(_)));
     let runs = wanted.policies.len() * wanted.memory.len();
     let fed = !wanted.whole
-        && !wanted.write_backs
+        && wanted.records.is_none()
         && (wanted.policies.is_empty() || !of_the_pages)
         && runs <= SIDE_BY_SIDE
         && !wanted.policies.iter().any(PolicyKind::needs_future);
@@ -117,11 +118,9 @@ pub fn simulate(
             stream: None,
         });
     }
-    let (loaded, writes) = if wanted.write_backs {
-        let (loaded, writes) = arguments.load_with_writes(&cost, context)?;
-        (loaded, Some(writes))
-    } else {
-        (arguments.load(&cost, context)?, None)
+    let (loaded, writes) = match wanted.records {
+        Some(wanted) => arguments.load_records(wanted, &cost, context)?,
+        None => (arguments.load(&cost, context)?, None),
     };
     let described = loaded.described();
     let stream = loaded.stream;

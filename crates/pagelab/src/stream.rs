@@ -9,6 +9,7 @@ use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::size::SizeError;
 use pagelab_live::confine;
 use pagelab_reference::room::can_be_had;
+use pagelab_reference::trace::csv::Columns;
 use pagelab_reference::trace::{self, Format, Options, Reading};
 use pagelab_reference::{Pattern, PatternError, Stream};
 
@@ -16,7 +17,7 @@ use crate::context::Context;
 use crate::failure::usage;
 use crate::feed;
 use crate::progress::Work;
-use crate::writes;
+use crate::records;
 
 /// The formats' names, for help, completions and errors alike.
 #[derive(Clone)]
@@ -44,15 +45,25 @@ impl clap::builder::TypedValueParser for Formats {
     }
 }
 
+/// Columns by their names, as a header has them.
+fn columns(text: &str) -> Result<Columns, Refusal> {
+    Columns::of_header(text.as_bytes()).ok_or_else(|| {
+        Refusal::new(format!("'{text}': name address or page among the columns, as in time,address,rw"))
+    })
+}
+
 /// What to read or to generate.
 #[derive(clap::Args, Debug)]
 pub struct StreamArguments {
-    /// A recorded trace (plain, gzip or zstd; - for standard input), or a pattern (see: pagelab patterns)
+    /// A recorded trace (plain or in gzip, zstd, bzip2 or xz; - for standard input), or a pattern (see: pagelab patterns)
     #[arg(value_name = "STREAM")]
     pub stream: String,
     /// The trace's format, where it is not recognised
     #[arg(long, value_name = "FORMAT", value_parser = Formats)]
     format: Option<Format>,
+    /// What the columns of a csv hold, where its first line does not say it: address or page, pid, rw, size; others are passed over
+    #[arg(long, value_name = "NAMES", value_parser = columns)]
+    columns: Option<Columns>,
     /// Bytes in a page, for traces of byte addresses
     #[arg(long, value_name = "BYTES", default_value_t = trace::DEFAULT_PAGE_SIZE)]
     page_size: u64,
@@ -82,7 +93,7 @@ impl StreamArguments {
 
     /// How the trace is to be read.
     pub fn options(&self) -> Options {
-        Options { format: self.format, page_size: self.page_size }
+        Options { format: self.format, page_size: self.page_size, columns: self.columns }
     }
 
     /// Reads or generates the stream, for a computation that takes `work` beside it.
@@ -107,20 +118,33 @@ impl StreamArguments {
         }
     }
 
-    /// As [`Self::load`] of a trace that knows writes, with whether each reference is one.
+    /// As [`Self::load`] of a trace, record by record, for what its pages alone do not tell.
     ///
     /// # Errors
-    /// As there, and when nothing is known of writes.
-    pub fn load_with_writes(&self, work: &Cost, context: &Context) -> Result<(Loaded, Vec<bool>)> {
-        let Source::Trace(path) = self.source()? else {
-            return Err(usage(format!(
-                "--write-backs: the pattern {} knows no writes; take a trace",
-                self.stream
-            )));
-        };
+    /// As there, and when the trace does not know what is wanted.
+    pub fn load_records(
+        &self,
+        wanted: records::Wanted,
+        work: &Cost,
+        context: &Context,
+    ) -> Result<(Loaded, Option<Vec<bool>>)> {
         let cost = work.and(&STREAM).and(&Cost { page: 0, reference: 1 });
-        let (trace, writes) = writes::load(path, &self.options(), &cost, context.quiet)?;
+        let (trace, writes) =
+            records::load(self.recorded(wanted.option())?, &self.options(), wanted, &cost, context.quiet)?;
         Ok((Loaded { stream: trace.stream, reading: Some(trace.reading) }, writes))
+    }
+
+    /// The trace.
+    ///
+    /// # Errors
+    /// When it is a pattern, for which the option means nothing.
+    pub fn recorded(&self, option: &str) -> Result<&Path> {
+        match self.source()? {
+            Source::Trace(path) => Ok(path),
+            Source::Pattern(_) => {
+                Err(usage(format!("{option}: the pattern {} knows pages alone; take a trace", self.stream)))
+            }
+        }
     }
 
     /// A recorded trace, or a pattern.

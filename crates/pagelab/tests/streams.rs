@@ -191,8 +191,72 @@ fn write_backs_and_counters_are_printed() {
     assert!(table.contains("write-backs") && table.contains("ghost hits"), "{table}");
     std::fs::write(lab.path("pages.txt"), "1\n2\n1\n").unwrap();
     let error = lab.fails("replay pages.txt --memory 2p --write-backs", 2);
-    assert!(error.contains("says of no reference whether it writes"), "{error}");
+    assert!(error.contains("does not say which references write"), "{error}");
     lab.fails("replay zipf:1 --memory 20p --write-backs", 2);
+}
+
+/// Requests as libCacheSim writes them: an object, its bytes.
+fn oracle_general(requests: &[(u64, u32)]) -> Vec<u8> {
+    let record = |(n, (object, bytes)): (usize, &(u64, u32))| {
+        let next = requests[n + 1..].iter().position(|one| one.0 == *object);
+        let next = next.map_or(-1, |next| (n + 2 + next) as i64);
+        [&(n as u32).to_le_bytes()[..], &object.to_le_bytes(), &bytes.to_le_bytes(), &next.to_le_bytes()]
+            .concat()
+    };
+    requests.iter().enumerate().flat_map(record).collect()
+}
+
+#[test]
+fn sizes_count_as_one_page_as_pages_or_as_bytes() {
+    let lab = Lab::new();
+    let trace = [(7, 8192), (8, 4096), (7, 8192), (9, 50_000), (7, 8192), (8, 4096)];
+    std::fs::write(lab.path("t.bin"), oracle_general(&trace)).unwrap();
+    let misses = |options: &str| {
+        let rows = lines(&lab.ok(&format!("replay t.bin --format oracle-general {options} --json")));
+        (rows[0]["references"].clone(), rows[0]["misses"].as_u64().unwrap())
+    };
+    // By hand: two frames of one page each; three pages; 12,288 bytes, in which 50,000 have no room.
+    assert_eq!(misses("--on lru --memory 2p"), (6.into(), 4));
+    assert_eq!(misses("--on lru --memory 3p --sizes pages"), ((2 + 1 + 2 + 13 + 2 + 1).into(), 3 + 13 + 3));
+    let rows =
+        lines(&lab.ok("replay t.bin --format oracle-general --on lru --memory 12K --sizes bytes --json"));
+    assert_eq!((rows[0]["misses"].as_u64(), rows[0]["not_admitted"].as_u64()), (Some(3), Some(1)));
+    assert_eq!(rows[0]["byte_misses"].as_u64(), Some(8192 + 4096 + 50_000));
+    let table =
+        lab.ok("replay t.bin --format oracle-general --on lru --on gdsf --memory 12K,50% --sizes bytes");
+    assert!(table.contains("byte miss ratio") && table.contains("not admitted"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let error = lab.fails("replay t.bin --format oracle-general --on arc --memory 12K --sizes bytes", 2);
+    assert!(error.contains("must be one of fifo, lru, clock, sieve, gdsf, lhd"), "{error}");
+    std::fs::write(lab.path("pages.txt"), "1\n2\n1\n").unwrap();
+    let error = lab.fails("replay pages.txt --memory 2p --sizes pages", 2);
+    assert!(error.contains("does not say how many bytes"), "{error}");
+}
+
+#[test]
+fn what_is_converted_is_read_back() {
+    let lab = Lab::new();
+    let stream = "zipf:0.9 --pages 500 --references 5000";
+    let misses = |stream: &str| {
+        let rows = lines(&lab.ok(&format!("replay {stream} --on lru --on opt --memory 50p --json")));
+        rows.iter().map(|row| (row["references"].clone(), row["misses"].clone())).collect::<Vec<_>>()
+    };
+    for to in ["oracle-general", "text", "u64", "u32"] {
+        lab.ok(&format!("convert {stream} --to {to} -o t.{to}"));
+        assert_eq!(misses(&format!("t.{to}")), misses(stream), "{to}");
+        assert!(lab.ok(&format!("replay t.{to} --memory 50p")).contains(&format!("format {to} (")), "{to}");
+    }
+    assert_eq!(lab.ok("convert t.text --to text -o -").lines().count(), 5000);
+}
+
+#[test]
+fn a_csv_is_read_by_the_names_of_its_columns() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("t.csv"), "5;7;w\n6;8;r\n7;7;r\n").unwrap();
+    let rows =
+        lines(&lab.ok("replay t.csv --columns time,page,rw --on lru --memory 2p --write-backs --json"));
+    assert_eq!((rows[0]["misses"].as_u64(), rows[0]["write_backs"].as_u64()), (Some(2), Some(1)));
+    assert!(lab.fails("replay t.csv --columns time,rw --memory 2p", 2).contains("name address or page"));
 }
 
 #[test]

@@ -24,6 +24,10 @@ fn good() -> Vec<Vec<u8>> {
         text(&|n| format!("{},{n},512,r,0.{n}\n", n % 4)),
         text(&|n| format!("{n},host,0,Read,{},4096,9\n", n * 4096)),
         text(&|n| format!("{} 0x{:x} 1\n", if n % 2 == 0 { 'l' } else { 's' }, n * 64)),
+        text(&|n| {
+            format!("  {n} cpu/mem-{}/P: {:x}\n", if n % 2 == 0 { "loads" } else { "stores" }, n * 999)
+        }),
+        text(&|n| if n == 0 { "id;size;op\n".into() } else { format!("{};4096;get\n", n % 50) }),
         (0..400_u64).flat_map(|n| (n * 11 % 77).to_le_bytes()).collect(),
         (0..400_u32).flat_map(|n| (n * 11 % 77).to_be_bytes()).collect(),
     ];
@@ -34,12 +38,28 @@ fn good() -> Vec<Vec<u8>> {
             .concat()
     };
     list.push((0..400).flat_map(record).collect());
+    // lcs of version 2: a header, and records with an operation.
+    let mut lcs = vec![0; 8192];
+    for magic in [0, 8184] {
+        lcs[magic..magic + 8].copy_from_slice(&0x1234_5678_9abc_def0_u64.to_le_bytes());
+    }
+    lcs[8] = 2;
+    for n in 0..400_u64 {
+        let next: i64 = if n < 390 { n as i64 + 10 } else { -1 };
+        lcs.extend((n as u32).to_le_bytes().into_iter().chain((n % 10).to_le_bytes()));
+        lcs.extend([0, 2, 0, 0, 3, 0, 0, 0].into_iter().chain(next.to_le_bytes()));
+    }
+    list.push(lcs);
     let packed = |bytes: &[u8]| {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(bytes).unwrap();
         gzip.finish().unwrap()
     };
-    list.extend([packed(&list[0]), packed(&list[10]), zstd::encode_all(&list[3][..], 1).unwrap()]);
+    list.extend([
+        packed(&list[0]),
+        packed(&list[list.len() - 2]),
+        zstd::encode_all(&list[3][..], 1).unwrap(),
+    ]);
     list
 }
 
@@ -49,7 +69,7 @@ fn traces() {
     fuzz::fuzz("traces", &good(), |bytes| {
         std::fs::write(file.path(), bytes).unwrap();
         let format = Format::ALL.get(bytes.len() % (2 * Format::ALL.len())).map(|(format, ..)| *format);
-        let options = Options { format, page_size: 1 << (bytes.len() % 64) };
+        let options = Options { format, page_size: 1 << (bytes.len() % 64), ..Options::default() };
         if let Ok(reader) = trace::Reader::open(file.path(), &options) {
             let ended = reader.take(MOST).last();
             if let Some(Err(error)) = ended {

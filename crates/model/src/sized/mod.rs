@@ -42,10 +42,14 @@ impl SizedKind {
             Self::Lru => ["lru", "least recently used", "Mattson, Gecsei, Slutz and Traiger 1970"],
             Self::Clock => ["clock", "one reference bit and a hand", "Corbató 1968"],
             Self::Sieve => ["sieve", "SIEVE", "Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024"],
-            Self::Gdsf => ["gdsf", "greedy dual by frequency and size", "Cherkasova 1998"],
-            Self::Lhd => {
-                ["lhd", "least hit density, of a seeded sample", "Beckmann, Chen and Cidon, NSDI 2018"]
+            Self::Gdsf => {
+                ["gdsf", "greedy dual by frequency and size (replay --sizes bytes)", "Cherkasova 1998"]
             }
+            Self::Lhd => [
+                "lhd",
+                "least hit density, of a seeded sample (replay --sizes bytes)",
+                "Beckmann, Chen and Cidon, NSDI 2018",
+            ],
         }
     }
 

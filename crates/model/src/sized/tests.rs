@@ -30,6 +30,41 @@ fn with_pages_of_one_byte_they_are_the_policies_over_pages() {
     }
 }
 
+/// Miss ratio and byte miss ratio in 2,000, 4,000, 20,000, 100,000, 500,000 and 1,000,000 bytes, as libCacheSim (commit
+/// 6d3d368, object sizes counted) prints them for the requests below, written as oracleGeneral with the objects numbered from 1.
+#[rustfmt::skip]
+const COUNTED: &[(&str, [(&str, &str); 6])] = &[
+    ("fifo", [("0.9960", "0.9989"), ("0.9967", "0.9977"), ("0.9837", "0.9851"), ("0.9220", "0.9254"), ("0.6615", "0.6680"), ("0.4133", "0.4196")]),
+    ("lru", [("0.9960", "0.9989"), ("0.9968", "0.9977"), ("0.9838", "0.9851"), ("0.9201", "0.9245"), ("0.6404", "0.6481"), ("0.3636", "0.3688")]),
+    ("clock", [("0.9959", "0.9989"), ("0.9968", "0.9977"), ("0.9836", "0.9851"), ("0.9179", "0.9225"), ("0.6282", "0.6367"), ("0.3519", "0.3583")]),
+    ("sieve", [("0.9958", "0.9989"), ("0.9968", "0.9977"), ("0.9751", "0.9814"), ("0.8723", "0.8839"), ("0.5441", "0.5533"), ("0.2860", "0.2989")]),
+    ("gdsf", [("0.9734", "0.9990"), ("0.9715", "0.9978"), ("0.9300", "0.9840"), ("0.8024", "0.9134"), ("0.4592", "0.5900"), ("0.2416", "0.3199")]),
+];
+
+#[test]
+fn they_have_the_misses_of_an_independent_simulator() {
+    let mut state = 1_u64;
+    let requests: Vec<(u32, u64)> = (0..20_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let object = (state >> 33) % 1000 * ((state >> 13) % 1000) / 1000;
+            (object as u32, 1 + object * 7919 % 5000)
+        })
+        .collect();
+    for (name, wanted) in COUNTED {
+        for (memory, wanted) in [2000, 4000, 20_000, 100_000, 500_000, 1_000_000].into_iter().zip(wanted) {
+            let mut replay = SizedReplay::new(name.parse().unwrap(), 1000, memory);
+            for &(object, bytes) in &requests {
+                replay.request(object, bytes);
+            }
+            let counts = replay.counts();
+            let ratio = format!("{:.4}", counts.misses as f64 / counts.requests as f64);
+            let byte_ratio = format!("{:.4}", counts.byte_misses as f64 / counts.bytes as f64);
+            assert_eq!((&ratio[..], &byte_ratio[..]), *wanted, "{name} in {memory} bytes");
+        }
+    }
+}
+
 /// LHD keeps what is asked for often: fewer misses than FIFO, in bytes of different sizes.
 #[test]
 fn lhd_learns() {

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod clock;
 pub mod compare;
 pub mod completions;
+pub mod convert;
 pub mod doctor;
 pub mod explain;
 pub mod export;
@@ -83,6 +84,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Experiments(arguments) => catalogue::experiments(&arguments, context),
         Command::Targets(arguments) => catalogue::targets(&arguments, context),
+        Command::Convert(arguments) => convert::run(&arguments, context),
         Command::Patterns(arguments) => catalogue::patterns(&arguments, context),
         Command::Policies(arguments) => policies::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments, context),

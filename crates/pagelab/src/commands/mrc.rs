@@ -168,6 +168,7 @@ fn computed(arguments: &Arguments, found: &Curves) -> Result<Vec<Computed>> {
                 error: p.error,
                 mean_resident: None,
                 write_backs: None,
+                byte_ratio: None,
                 read_ahead: None,
             })
             .collect();
@@ -252,7 +253,7 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
         working_set: arguments.html.is_some() && arguments.policy.contains(&PolicyKind::Lru),
         memory: &arguments.memory,
         whole: false,
-        write_backs: false,
+        records: None,
     };
     let simulated = simulate(&arguments.stream, &wanted, |pages| sizes(pages, POINTS), context)?;
     let references = simulated.references;

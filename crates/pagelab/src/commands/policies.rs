@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::policy::conformance::{Conformance, conformance};
+use pagelab_model::sized::SizedKind;
 use pagelab_report::text;
 use serde_json::json;
 
@@ -30,14 +31,21 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     if arguments.json {
         let one = |one: &pagelab_model::policy::Described| json!({"name": one.form, "help": one.help, "source": one.source});
-        let list: Vec<_> = PolicyKind::catalogue().iter().map(one).collect();
+        let mut list: Vec<_> = PolicyKind::catalogue().iter().map(one).collect();
+        let sized = |[name, help, source]: [&str; 3]| json!({"name": name, "help": help, "source": source});
+        list.extend(by_size().map(sized));
         return print_json("policies", list.into());
     }
-    let row =
-        |one: &pagelab_model::policy::Described| [one.form, one.help, one.source].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = PolicyKind::catalogue().iter().map(row).collect();
+    let policies = PolicyKind::catalogue().iter().map(|one| [one.form, one.help, one.source]);
+    let cells = |row: [&str; 3]| row.map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = policies.chain(by_size()).map(cells).collect();
     say!("{}", text::table(&["policy", "what it is", "source"], &rows, &context.style));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The policies that rank objects by their sizes, which pages do not have.
+fn by_size() -> impl Iterator<Item = [&'static str; 3]> {
+    [SizedKind::Gdsf, SizedKind::Lhd].into_iter().map(SizedKind::described)
 }
 
 /// Prints how many of the counts that are built in are equal to what is counted here.

@@ -11,6 +11,7 @@ use pagelab_experiment::experiments::Curve;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_model::policy::PolicyKind;
+use pagelab_model::sized::SizedKind;
 use pagelab_model::systems::{ReadAhead, SystemKind};
 use pagelab_report::{Section, curves, text};
 use serde_json::json;
@@ -21,7 +22,7 @@ use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments};
-use crate::{page, spread};
+use crate::{page, records, sized, spread};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -39,6 +40,9 @@ pub struct Arguments {
     /// The memory sizes: bytes with K, M, G, pages with p, or a percentage of the stream's pages
     #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',', required = true)]
     memory: Vec<Memory>,
+    /// What a request counts for: one page, the pages that it lies in, or the bytes of an object
+    #[arg(long, value_enum, value_name = "UNIT", default_value_t = Sizes::One)]
+    sizes: Sizes,
     /// Count how often a dirty page has to be written, of a trace that knows writes
     #[arg(long)]
     write_backs: bool,
@@ -53,6 +57,17 @@ pub struct Arguments {
     json: bool,
     #[command(flatten)]
     keeping: Keeping,
+}
+
+/// What a request of a trace that knows sizes counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Sizes {
+    /// One page, whatever its size
+    One,
+    /// Every page that it lies in
+    Pages,
+    /// An object of its bytes, which is resident as a whole or not at all
+    Bytes,
 }
 
 /// A model that can be replayed to.
@@ -87,6 +102,9 @@ fn model_target(text: &str) -> Result<TargetSpec, Refusal> {
 
 /// Replays and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    if arguments.sizes == Sizes::Bytes {
+        return objects(arguments, context);
+    }
     let models = arguments.on.iter().map(model).collect::<Result<Vec<_>>>()?;
     let Replay { rows, references, pages, described } = replay(arguments, &models, context)?;
     let ratio = |row: &Row| row.misses as f64 / references as f64;
@@ -167,6 +185,42 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Replays objects of their own sizes.
+fn objects(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    if arguments.write_backs || arguments.counters {
+        return Err(usage("--sizes bytes counts misses and their bytes, no write-backs and no counters"));
+    }
+    let policy = |target: &TargetSpec| -> Result<SizedKind> {
+        let name = target.to_string();
+        name.parse().map_err(|e| usage(format!("--on {target} --sizes bytes: {e}")))
+    };
+    let policies = arguments.on.iter().map(policy).collect::<Result<Vec<_>>>()?;
+    let found = sized::replay(&arguments.stream, &policies, &arguments.memory, context)?;
+    let results = found.computed(&arguments.stream)?;
+    if let Some(file) = &arguments.html {
+        let section = Section {
+            heading: arguments.stream.stream.clone(),
+            paragraphs: vec![found.sentence()],
+            plots: Computed::plots(&results),
+            tables: vec![found.table()],
+            ..Section::default()
+        };
+        page::write_document("Replay", None, &[section], file)?;
+    }
+    if arguments.json {
+        found.print_json()?;
+    } else {
+        say!("{}: {}", arguments.stream.stream, found.sentence());
+    }
+    aside(&found.described, arguments.json);
+    if !arguments.json {
+        let table = found.table();
+        say!("{}", text::table(&table.headings, &table.rows, &context.style));
+    }
+    arguments.keeping.keep(results, arguments.json, context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// What the policies counted of their own work.
 fn print_counters(rows: &[Row], context: &Context) {
     let cells = |row: &Row| -> Vec<Vec<String>> {
@@ -198,6 +252,7 @@ fn computed(arguments: &Arguments, rows: &[Row], references: u64, pages: u64) ->
                 error: None,
                 mean_resident: row.mean_resident,
                 write_backs: row.write_backs,
+                byte_ratio: None,
                 read_ahead: row.read_ahead.map(|ahead| (ahead.waits, ahead.pages_read)),
             })
             .collect();
@@ -247,13 +302,16 @@ fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Cont
     };
     let policies: Vec<PolicyKind> = models.iter().filter_map(policy).collect();
     let whole = models.iter().any(|model| system(model).is_some());
+    let split = arguments.sizes == Sizes::Pages;
+    let records =
+        (arguments.write_backs || split).then_some(records::Wanted { writes: arguments.write_backs, split });
     let wanted = Wanted {
         policies: &policies,
         lru: false,
         working_set: false,
         memory: &arguments.memory,
         whole,
-        write_backs: arguments.write_backs,
+        records,
     };
     let simulated = simulate(&arguments.stream, &wanted, |_| Vec::new(), context)?;
     let frames = &simulated.frames;

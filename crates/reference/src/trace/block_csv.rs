@@ -37,32 +37,33 @@ fn access(field: &[u8], read: &str, write: &str) -> Result<bool, String> {
     }
 }
 
-fn record(unit: u64, address: u64, write: bool) -> Result<Record, String> {
+fn record(unit: u64, address: u64, bytes: u64, write: bool) -> Result<Record, String> {
     if address >> UNIT_SHIFT != 0 || unit >> (63 - UNIT_SHIFT) != 0 {
         return Err(format!("byte {address} of unit {unit} is beyond any disk"));
     }
-    Ok(Record { page: unit << UNIT_SHIFT | address, write, pid: None })
+    Ok(Record { write, bytes: Some(bytes), ..Record::of(unit << UNIT_SHIFT | address) })
 }
 
 /// The page comes back as a byte address; an error says what is wrong.
 pub(super) fn spc(line: &[u8]) -> Result<Record, String> {
     let [unit, block, bytes, op, seconds] = fields(line)?;
-    number(bytes, "a size in bytes")?;
+    let bytes = number(bytes, "a size in bytes")?;
     let time = std::str::from_utf8(seconds).ok().and_then(|t| t.parse::<f64>().ok());
     if time.is_none() || !seconds.contains(&b'.') {
         return Err(format!("'{}' is not a time in seconds", String::from_utf8_lossy(seconds)));
     }
     let address = number(block, "a block")?.saturating_mul(512);
-    record(number(unit, "a unit")?, address, access(op, "r", "w")?)
+    record(number(unit, "a unit")?, address, bytes, access(op, "r", "w")?)
 }
 
 /// The page comes back as a byte address; an error says what is wrong.
 pub(super) fn msr(line: &[u8]) -> Result<Record, String> {
     let [time, _host, disk, op, offset, bytes, response] = fields(line)?;
-    for (field, what) in [(time, "a file time"), (bytes, "a size in bytes"), (response, "a response time")] {
+    for (field, what) in [(time, "a file time"), (response, "a response time")] {
         number(field, what)?;
     }
-    record(number(disk, "a disk")?, number(offset, "an offset")?, access(op, "Read", "Write")?)
+    let bytes = number(bytes, "a size in bytes")?;
+    record(number(disk, "a disk")?, number(offset, "an offset")?, bytes, access(op, "Read", "Write")?)
 }
 
 /// Whether a line names the columns of an MSR trace.

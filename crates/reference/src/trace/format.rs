@@ -3,17 +3,23 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{oracle, vscsi};
+use super::{champ_sim, oracle, vscsi};
 
-/// How a trace is written. Each may be compressed with gzip or zstd.
+/// How a trace is written. Each may be compressed with gzip, zstd, bzip2 or xz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// See [`super::recorded`].
     Recorded,
     /// See [`super::oracle`].
     OracleGeneral,
+    /// See [`super::lcs`].
+    Lcs,
     /// See [`super::lackey`].
     Lackey,
+    /// See [`super::perf_script`].
+    PerfScript,
+    /// See [`super::champ_sim`].
+    ChampSim,
     /// See [`super::csv`].
     Csv,
     /// See [`super::load_store`].
@@ -40,13 +46,16 @@ pub enum Format {
 
 impl Format {
     /// All formats, with one line each.
-    pub const ALL: [(Self, &'static str, &'static str); 14] = [
+    pub const ALL: [(Self, &'static str, &'static str); 17] = [
         (Self::Recorded, "pagelab", "what pagelab trace writes; by thread, loads, stores and fetches apart"),
         (
             Self::OracleGeneral,
             "oracle-general",
             "libCacheSim's binary records of 24 bytes; an object is a page",
         ),
+        (Self::Lcs, "lcs", "libCacheSim's lcs, versions 1 to 3; an object is a page"),
+        (Self::PerfScript, "perf-script", "memory samples: perf script -F pid,event,addr"),
+        (Self::ChampSim, "champsim", "ChampSim's instruction traces, records of 64 bytes"),
         (Self::Lackey, "lackey", "valgrind --tool=lackey --trace-mem=yes"),
         (Self::Csv, "csv", "time,pid,address,r|w; a header line may name other columns"),
         (Self::LoadStore, "load-store", "l|s hexadecimal-address instructions-since"),
@@ -70,19 +79,35 @@ impl Format {
         match self {
             Self::Recorded
             | Self::Lackey
+            | Self::PerfScript
+            | Self::ChampSim
             | Self::Csv
             | Self::LoadStore
             | Self::Spc
             | Self::Msr
             | Self::Vscsi1
             | Self::Vscsi2 => true,
-            Self::OracleGeneral | Self::Text | Self::U64 | Self::U64Be | Self::U32 | Self::U32Be => false,
+            Self::OracleGeneral
+            | Self::Lcs
+            | Self::Text
+            | Self::U64
+            | Self::U64Be
+            | Self::U32
+            | Self::U32Be => false,
         }
     }
 
     /// Whether the trace says which references write; a csv may lack the column.
     pub fn knows_writes(self) -> bool {
-        self.has_addresses()
+        self.has_addresses() || self == Self::Lcs
+    }
+
+    /// Whether the trace says how many bytes are asked for.
+    pub fn knows_sizes(self) -> bool {
+        matches!(
+            self,
+            Self::OracleGeneral | Self::Lcs | Self::Csv | Self::Spc | Self::Msr | Self::Vscsi1 | Self::Vscsi2
+        )
     }
 
     /// Whether the trace holds page numbers, which can be taken as they are.
@@ -90,16 +115,19 @@ impl Format {
         matches!(self, Self::Text | Self::U64 | Self::U64Be | Self::U32 | Self::U32Be)
     }
 
-    /// Bytes in a record of a binary format; `None` for text.
+    /// Bytes in a record of a binary format; `None` for text, and where a header says it.
     pub(super) fn record_size(self) -> Option<usize> {
         match self {
             Self::OracleGeneral => Some(oracle::SIZE),
+            Self::ChampSim => Some(champ_sim::SIZE),
             Self::Vscsi1 => Some(vscsi::SIZE_1),
             Self::Vscsi2 => Some(vscsi::SIZE_2),
             Self::U64 | Self::U64Be => Some(8),
             Self::U32 | Self::U32Be => Some(4),
             Self::Recorded
+            | Self::Lcs
             | Self::Lackey
+            | Self::PerfScript
             | Self::Csv
             | Self::LoadStore
             | Self::Spc

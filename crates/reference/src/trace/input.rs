@@ -54,7 +54,7 @@ pub(super) enum Trouble {
 }
 
 impl Input {
-    /// Opens a file, `-` for standard input; gzip and zstd are recognised by their first bytes.
+    /// Opens a file, `-` for standard input; gzip, zstd, bzip2 and xz are recognised by their first bytes.
     pub fn open(path: &Path) -> io::Result<Self> {
         let (file, length): (Box<dyn Read + Send>, u64) = if path == Path::new("-") {
             (Box::new(io::stdin()), 0)
@@ -69,10 +69,16 @@ impl Input {
         let head = raw.fill_buf()?;
         let gzip = head.starts_with(&[0x1f, 0x8b]);
         let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        let bzip2 = head.starts_with(b"BZh");
+        let xz = head.starts_with(b"\xfd7zXZ\0");
         let source: Box<dyn Read + Send> = if gzip {
             Box::new(flate2::bufread::MultiGzDecoder::new(raw))
         } else if zstd {
             Box::new(zstd::stream::read::Decoder::with_buffer(raw)?)
+        } else if bzip2 {
+            Box::new(bzip2::bufread::MultiBzDecoder::new(raw))
+        } else if xz {
+            Box::new(lzma_rust2::XzReader::new(raw, true))
         } else {
             Box::new(raw)
         };
@@ -86,7 +92,7 @@ impl Input {
             line: 0,
             taken,
             length,
-            compressed: gzip || zstd,
+            compressed: gzip || zstd || bzip2 || xz,
         })
     }
 

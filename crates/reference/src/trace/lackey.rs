@@ -24,7 +24,7 @@ pub(super) fn reference(line: &[u8]) -> Result<Option<Record>, ()> {
     if size.is_empty() || !size.iter().all(u8::is_ascii_digit) {
         return Err(());
     }
-    Ok(Some(Record { page: address, write, pid: None }))
+    Ok(Some(Record { write, ..Record::of(address) }))
 }
 
 pub(super) fn is_reference(line: &[u8]) -> bool {

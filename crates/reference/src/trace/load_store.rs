@@ -14,5 +14,5 @@ pub(super) fn reference(line: &[u8]) -> Option<Record> {
     let page = hexadecimal(words.next()?)?;
     let instructions = words.next()?;
     let clean = instructions.iter().all(u8::is_ascii_digit) && words.next().is_none();
-    clean.then_some(Record { page, write, pid: None })
+    clean.then_some(Record { write, ..Record::of(page) })
 }

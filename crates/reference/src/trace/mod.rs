@@ -4,13 +4,16 @@
 //! numbers.
 
 pub mod block_csv;
+pub mod champ_sim;
 pub mod csv;
 pub mod dense;
 mod format;
 mod input;
 pub mod lackey;
+pub mod lcs;
 pub mod load_store;
 pub mod oracle;
+pub mod perf_script;
 pub mod plain;
 mod recognise;
 pub mod recorded;
@@ -18,6 +21,7 @@ pub mod recorded;
 mod tests;
 pub mod vscsi;
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use crate::Stream;
@@ -40,6 +44,30 @@ pub struct Record {
     pub write: bool,
     /// The process, where the format says it.
     pub pid: Option<u32>,
+    /// Bytes that are asked for, where the format says it.
+    pub bytes: Option<u64>,
+    /// Pages that they lie in, from `page` on; of an object, pages of its own. 1 where the format does not say.
+    pub span: u64,
+}
+
+impl Record {
+    /// One page, or the byte at an address, that is read; nothing else is known.
+    fn of(page: u64) -> Self {
+        Self { page, write: false, pid: None, bytes: None, span: 1 }
+    }
+
+    /// What is at a byte address until now as pages of `1 << shift` bytes.
+    fn in_pages(self, shift: u32) -> Self {
+        let last = self.page.saturating_add(self.bytes.unwrap_or(1).max(1) - 1);
+        let page = self.page >> shift;
+        Self { page, span: (last >> shift) - page + 1, ..self }
+    }
+
+    /// An object, of which is known what it has in pages of `1 << shift` bytes.
+    fn object(object: u64, bytes: u64, shift: u32) -> Self {
+        let span = ((bytes.max(1) - 1) >> shift) + 1;
+        Self { bytes: Some(bytes), span, ..Self::of(object) }
+    }
 }
 
 /// How to read a trace.
@@ -49,11 +77,13 @@ pub struct Options {
     pub format: Option<Format>,
     /// Bytes in a page, for formats with byte addresses; a power of two.
     pub page_size: u64,
+    /// The columns of a csv, where its first line does not name them.
+    pub columns: Option<csv::Columns>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { format: None, page_size: DEFAULT_PAGE_SIZE }
+        Self { format: None, page_size: DEFAULT_PAGE_SIZE, columns: None }
     }
 }
 
@@ -90,7 +120,15 @@ pub struct Reader {
     format: Format,
     why: String,
     page_shift: u32,
+    /// Of the pages that objects are split into.
+    object_shift: u32,
+    /// Bytes in a record of the file.
+    record_size: Option<usize>,
     columns: csv::Columns,
+    /// Whether the columns were given, so that a header says nothing.
+    given: bool,
+    /// References of a record that has several.
+    pending: VecDeque<Record>,
     links: oracle::Links,
     recorded: Option<recorded::References>,
     /// Whether a line was met that says something: a header can come no more.
@@ -125,12 +163,18 @@ impl Reader {
         }
         let (format, why) = match options.format {
             Some(format) => (format, "as named".to_owned()),
+            None if options.columns.is_some() => (Format::Csv, "its columns are named".to_owned()),
             None => recognise::recognise(head, whole, length).map_err(|problem| {
                 let names = Format::ALL.map(|(_, name, _)| name).join(", ");
                 content(&format!("the format is not recognised; name it, one of: {names} ({problem})"))
             })?,
         };
-        if format.record_size().is_none() && head.starts_with(plain::BOM) {
+        let mut record_size = format.record_size();
+        if format == Format::Lcs {
+            let header = lcs::header(head).map_err(|problem| content(&problem))?;
+            record_size = Some(header);
+            input.skip(lcs::HEADER);
+        } else if record_size.is_none() && head.starts_with(plain::BOM) {
             input.skip(plain::BOM.len());
         }
         let mut reader = Self {
@@ -138,8 +182,16 @@ impl Reader {
             input,
             format,
             why,
-            page_shift: if format.has_addresses() { options.page_size.trailing_zeros() } else { 0 },
-            columns: csv::Columns::default(),
+            page_shift: if format.has_addresses() && !options.columns.is_some_and(csv::Columns::have_pages) {
+                options.page_size.trailing_zeros()
+            } else {
+                0
+            },
+            object_shift: options.page_size.trailing_zeros(),
+            record_size,
+            columns: options.columns.unwrap_or_default(),
+            given: options.columns.is_some(),
+            pending: VecDeque::new(),
             links: oracle::Links::default(),
             recorded: None,
             begun: false,
@@ -162,6 +214,11 @@ impl Reader {
         self.format
     }
 
+    /// Whether what is read are pages or objects with names, not byte addresses.
+    pub fn names_objects(&self) -> bool {
+        !self.format.has_addresses() || (self.format == Format::Csv && self.columns.have_pages())
+    }
+
     /// What speaks for the format.
     pub fn why(&self) -> &str {
         &self.why
@@ -174,7 +231,7 @@ impl Reader {
 
     /// An error at the record or line that was read last.
     pub(crate) fn error(&self, problem: String) -> TraceError {
-        let position = match self.format.record_size() {
+        let position = match self.record_size {
             Some(size) => format!("byte {}", self.input.byte.saturating_sub(size as u64)),
             None => format!("line {}", self.input.line),
         };
@@ -190,7 +247,7 @@ impl Reader {
             Trouble::Read(error) => format!("the compressed data are damaged or torn ({error})"),
             Trouble::Content(problem) => problem,
         };
-        let position = match self.format.record_size() {
+        let position = match self.record_size {
             None if self.format != Format::Recorded => format!("line {}", self.input.line + 1),
             _ => format!("byte {}", self.input.byte),
         };
@@ -206,8 +263,12 @@ impl Reader {
             Ok(0) => self.links.problem().map_or(Ok(&[][..]), |problem| Err(self.error(problem))),
             Ok(length) => {
                 let bytes = self.input.taken(length);
-                if self.format == Format::OracleGeneral {
-                    self.links.note(bytes.as_chunks().0);
+                match self.format {
+                    Format::OracleGeneral => self.links.note(bytes.as_chunks().0),
+                    Format::Lcs => {
+                        bytes.chunks_exact(size).for_each(|record| self.links.note_next(lcs::next(record)))
+                    }
+                    _ => {}
                 }
                 Ok(bytes)
             }
@@ -221,15 +282,33 @@ impl Reader {
     /// When the trace cannot be read, is torn, cut or foreign. The pages before that are appended.
     pub fn pages(&mut self, limit: usize, pages: &mut Vec<u64>) -> Result<u64, TraceError> {
         let mut writes = 0;
-        if let Some(size) = self.format.record_size() {
+        if let Some(size) = self.record_size {
             let (format, shift) = (self.format, self.page_shift);
+            let limit =
+                if format == Format::ChampSim { (limit / champ_sim::REFERENCES).max(1) } else { limit };
+            let before = pages.len();
             let bytes = self.binary(size, limit)?;
+            let ended = bytes.is_empty();
             let mut addresses = |record: Record| {
                 writes += u64::from(record.write);
                 record.page >> shift
             };
             match format {
                 Format::OracleGeneral => pages.extend(bytes.as_chunks().0.iter().map(oracle::object)),
+                Format::ChampSim => {
+                    let references = bytes.as_chunks().0.iter().flat_map(champ_sim::references);
+                    pages.extend(references.map(|record| {
+                        writes += u64::from(record.write);
+                        record.page >> shift
+                    }));
+                }
+                Format::Lcs => {
+                    pages.extend(bytes.chunks_exact(size).map(|record| {
+                        let record = lcs::record(record, 0);
+                        writes += u64::from(record.write);
+                        record.page
+                    }));
+                }
                 Format::Vscsi1 => {
                     pages.extend(bytes.as_chunks().0.iter().map(|r| addresses(vscsi::reference_1(r))));
                 }
@@ -244,6 +323,10 @@ impl Reader {
                     pages.extend(bytes.as_chunks().0.iter().map(|n| u64::from(u32::from_be_bytes(*n))));
                 }
                 _ => pages.extend(bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n))),
+            }
+            // Instructions need not access memory; nothing at all says that the trace has ended.
+            if pages.len() == before && !ended {
+                return self.pages(limit, pages);
             }
             return Ok(writes);
         }
@@ -272,12 +355,18 @@ impl Reader {
     /// The next record of a binary format.
     fn one(&mut self, size: usize) -> Result<Option<Record>, TraceError> {
         let (format, shift) = (self.format, self.page_shift);
+        if format == Format::ChampSim {
+            return self.of_instruction(size);
+        }
+        let object_shift = self.object_shift;
         let bytes = self.binary(size, 1)?;
-        let plain = |page| Record { page, write: false, pid: None };
-        let number = |order: fn([u8; 8]) -> u64| bytes.first_chunk().map(|n| plain(order(*n)));
-        let narrow = |order: fn([u8; 4]) -> u32| bytes.first_chunk().map(|n| plain(order(*n).into()));
+        let number = |order: fn([u8; 8]) -> u64| bytes.first_chunk().map(|n| Record::of(order(*n)));
+        let narrow = |order: fn([u8; 4]) -> u32| bytes.first_chunk().map(|n| Record::of(order(*n).into()));
         let record = match format {
-            Format::OracleGeneral => bytes.first_chunk().map(|record| plain(oracle::object(record))),
+            Format::OracleGeneral => bytes
+                .first_chunk()
+                .map(|record| Record::object(oracle::object(record), oracle::bytes(record), object_shift)),
+            Format::Lcs => (!bytes.is_empty()).then(|| lcs::record(bytes, object_shift)),
             Format::Vscsi1 => bytes.first_chunk().map(vscsi::reference_1),
             Format::Vscsi2 => bytes.first_chunk().map(vscsi::reference_2),
             Format::U64Be => number(u64::from_be_bytes),
@@ -285,13 +374,25 @@ impl Reader {
             Format::U32Be => narrow(u32::from_be_bytes),
             _ => number(u64::from_le_bytes),
         };
-        Ok(record.map(|record| Record { page: record.page >> shift, ..record }))
+        Ok(if format.has_addresses() { record.map(|record| record.in_pages(shift)) } else { record })
+    }
+
+    /// The next reference of an instruction, or of those behind it.
+    fn of_instruction(&mut self, size: usize) -> Result<Option<Record>, TraceError> {
+        while self.pending.is_empty() {
+            let shift = self.page_shift;
+            let bytes = self.binary(size, 1)?;
+            let Some(record) = bytes.first_chunk() else { return Ok(None) };
+            let references = champ_sim::references(record);
+            self.pending.extend(references.map(|record| record.in_pages(shift)));
+        }
+        Ok(self.pending.pop_front())
     }
 
     fn text(&mut self) -> Result<Option<Record>, TraceError> {
         if let Some(recorded) = &mut self.recorded {
             let run = recorded.next(&mut self.input, 1).map_err(|trouble| self.trouble(trouble))?;
-            return Ok(run.map(|(page, write, _)| Record { page, write, pid: None }));
+            return Ok(run.map(|(page, write, _)| Record { write, ..Record::of(page) }));
         }
         loop {
             let first = !self.begun;
@@ -310,8 +411,17 @@ impl Reader {
                 _ if plain::is_blank(line) => continue,
                 Format::Csv => {
                     self.begun = true;
-                    if first && let Some(named) = csv::Columns::of_header(line) {
+                    if first && self.given && columns.is_heading(line) {
+                        continue;
+                    }
+                    if first
+                        && !self.given
+                        && let Some(named) = csv::Columns::of_header(line)
+                    {
                         self.columns = named;
+                        if named.have_pages() {
+                            self.page_shift = 0;
+                        }
                         continue;
                     }
                     columns.reference(line).map(Some)
@@ -319,19 +429,27 @@ impl Reader {
                 Format::Spc => block_csv::spc(line).map(Some),
                 Format::Msr if block_csv::is_msr_header(line) => Ok(None),
                 Format::Msr => block_csv::msr(line).map(Some),
+                Format::PerfScript => perf_script::reference(line),
                 Format::LoadStore => match load_store::reference(line) {
                     None => Err(wrong("a reference such as 'l 0x1fffff50 1'")),
                     found => Ok(found),
                 },
                 _ => match plain::number(line) {
                     None => Err(wrong("a page number")),
-                    Some(page) => Ok(Some(Record { page, write: false, pid: None })),
+                    Some(page) => Ok(Some(Record::of(page))),
                 },
             };
             match found {
                 Ok(None) => {}
                 Ok(Some(record)) => {
-                    return Ok(Some(Record { page: record.page >> self.page_shift, ..record }));
+                    return Ok(Some(if !self.names_objects() {
+                        record.in_pages(self.page_shift)
+                    } else if let Some(bytes) = record.bytes {
+                        let Record { span, .. } = Record::object(record.page, bytes, self.object_shift);
+                        Record { span, ..record }
+                    } else {
+                        record
+                    }));
                 }
                 Err(problem) => return Err(self.error(problem)),
             }
@@ -346,7 +464,7 @@ impl Iterator for Reader {
         if self.done {
             return None;
         }
-        let result = match self.format.record_size() {
+        let result = match self.record_size {
             Some(size) => self.one(size),
             None => self.text(),
         };

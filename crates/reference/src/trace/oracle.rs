@@ -1,7 +1,7 @@
 //! libCacheSim's oracleGeneral: little-endian records of 24 bytes: u32 time, u64 object, u32 size,
 //! i64 index of the next request for the object (−1 for none).
 //!
-//! An object is taken as one page, whatever its size. Some writers count the requests from 0 and some
+//! An object is taken as one page, whatever its size, unless sizes are asked for. Some writers count the requests from 0 and some
 //! from 1, and some put the greatest i64 for none; all are accepted. A request whose object is next
 //! requested behind the end of the file tells that the file is cut.
 
@@ -16,6 +16,12 @@ fn field<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
 #[inline]
 pub(super) fn object(record: &[u8; SIZE]) -> u64 {
     u64::from_le_bytes(field(record, 4))
+}
+
+/// The object's size in bytes.
+#[inline]
+pub(super) fn bytes(record: &[u8; SIZE]) -> u64 {
+    u32::from_le_bytes(field(record, 12)).into()
 }
 
 /// When the object is requested next; `None` for never.
@@ -39,6 +45,15 @@ impl Links {
         self.records += records.len() as u64;
         let upcoming = |record: &[u8; SIZE]| next(record).unwrap_or(0);
         self.greatest = records.iter().map(upcoming).fold(self.greatest, i64::max);
+    }
+
+    /// Takes note of a record with this index of the next request.
+    #[inline]
+    pub fn note_next(&mut self, next: i64) {
+        self.records += 1;
+        if next != i64::MAX {
+            self.greatest = self.greatest.max(next);
+        }
     }
 
     /// What is wrong once all records were read.

@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 
 use super::format::Format;
-use super::{block_csv, csv, lackey, load_store, oracle, plain, recorded, vscsi};
+use super::{
+    block_csv, champ_sim, csv, lackey, lcs, load_store, oracle, perf_script, plain, recorded, vscsi,
+};
 
 /// Page numbers are below this: the pages of 4 KiB in 57 bits of address.
 const PAGES: u64 = 1 << 45;
@@ -49,6 +51,8 @@ fn text(head: &[u8]) -> Recognised {
             because(Format::Msr)
         } else if csv::is_csv(line) {
             because(Format::Csv)
+        } else if perf_script::is_sample(line) {
+            because(Format::PerfScript)
         } else {
             None
         }
@@ -57,11 +61,17 @@ fn text(head: &[u8]) -> Recognised {
 }
 
 fn binary(head: &[u8], whole: bool, length: Option<u64>) -> Recognised {
+    if lcs::is_lcs(head) {
+        return Ok((Format::Lcs, "it begins with the magic number of lcs".into()));
+    }
     if vscsi::is_2(head) {
         return Ok((Format::Vscsi2, "its records carry the version 2".into()));
     }
     if vscsi::is_1(head) {
         return Ok((Format::Vscsi1, "its records carry the version 1".into()));
+    }
+    if champ_sim::plausible(head) {
+        return Ok((Format::ChampSim, "its records are instructions one after another".into()));
     }
     let against = match oracle::plausible(head, whole, length) {
         Ok(()) => {

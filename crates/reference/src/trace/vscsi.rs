@@ -19,24 +19,28 @@ fn u16_at(record: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([record[at], record[at + 1]])
 }
 
+fn u32_at(record: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"))
+}
+
 fn u64_at(record: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"))
 }
 
-fn record(command: u16, block: u64) -> Record {
+fn record(command: u16, block: u64, bytes: u32) -> Record {
     // WRITE(6), (10), (12), (16), and the two WRITE AND VERIFY.
     let write = matches!(command & 0xff, 0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0x8e);
-    Record { page: block.wrapping_mul(BLOCK), write, pid: None }
+    Record { write, bytes: Some(bytes.into()), ..Record::of(block.wrapping_mul(BLOCK)) }
 }
 
 /// The page comes back as a byte address.
 pub(super) fn reference_1(bytes: &[u8; SIZE_1]) -> Record {
-    record(u16_at(bytes, 12), u64_at(bytes, 16))
+    record(u16_at(bytes, 12), u64_at(bytes, 16), u32_at(bytes, 4))
 }
 
 /// The page comes back as a byte address.
 pub(super) fn reference_2(bytes: &[u8; SIZE_2]) -> Record {
-    record(u16_at(bytes, 0), u64_at(bytes, 16))
+    record(u16_at(bytes, 0), u64_at(bytes, 16), u32_at(bytes, 8))
 }
 
 /// Whether all records carry the version's number, and blocks that a disk can have.

@@ -1,0 +1,198 @@
+//! Replays objects of different sizes: a trace with sizes through the policies that count them.
+
+use std::io::Write;
+
+use anyhow::Result;
+
+use pagelab_experiment::Experiment;
+use pagelab_experiment::experiments::Curve;
+use pagelab_model::sized::{Counts, SizedKind, SizedReplay};
+use pagelab_reference::trace::Densifier;
+use pagelab_report::{TextTable, text};
+use serde_json::json;
+
+use crate::computed::{self, Computed};
+use crate::context::Context;
+use crate::failure::{CommandError, usage};
+use crate::feed::{listen, too_many_pages};
+use crate::output::SCHEMA_VERSION;
+use crate::progress::Work;
+use crate::records::Records;
+use crate::stream::{Cost, Memory, NUMBERING, StreamArguments, described};
+
+/// What a request takes in memory: its object and its bytes.
+const REQUEST: Cost = Cost { page: 64, reference: 12 };
+
+/// Requests between two looks at Ctrl-C.
+const STEP: usize = 1 << 18;
+
+/// What the policies made of the trace.
+pub struct Found {
+    /// How the trace was read.
+    pub described: String,
+    objects: u32,
+    /// Bytes of all objects, each of the size of its first request.
+    bytes: u64,
+    rows: Vec<(SizedKind, u64, Counts)>,
+}
+
+/// Replays every policy at every size.
+///
+/// # Errors
+/// When the trace cannot be read or knows no sizes, a size is in pages, there is too little memory, or the user interrupts.
+pub fn replay(
+    arguments: &StreamArguments,
+    policies: &[SizedKind],
+    memory: &[Memory],
+    context: &Context,
+) -> Result<Found> {
+    let cost = REQUEST.and(&NUMBERING);
+    let path = arguments.recorded("--sizes bytes")?;
+    let mut records = Records::open(path, &arguments.options(), false, true, context.quiet)?;
+    let mut densifier = Densifier::default();
+    let (mut objects, mut sizes): (Vec<u32>, Vec<u64>) = (Vec::new(), Vec::new());
+    let mut bytes = 0;
+    loop {
+        let (distinct, requests) = (u64::from(densifier.pages()), objects.len() as u64);
+        let Some(record) = records.next(|more| cost.allow(distinct + more, requests + more, 0))? else {
+            break;
+        };
+        let size = record.bytes.ok_or_else(|| usage("--sizes: the csv has no column named size"))?;
+        let before = densifier.pages();
+        objects.push(densifier.number(record.page).map_err(|_| too_many_pages(path))?);
+        if densifier.pages() > before {
+            bytes += size;
+        }
+        sizes.push(size);
+    }
+    let in_bytes = |memory: &Memory| match *memory {
+        Memory::Size(size) => Ok(size.bytes(records.page_size())),
+        Memory::Percent(percent) => Ok((bytes as f64 * percent / 100.0).round() as u64),
+    };
+    let memory = memory.iter().map(in_bytes).collect::<Result<Vec<u64>>>()?;
+    let (work, interrupt) = (Work::new("replaying", context.quiet), listen()?);
+    let all = (policies.len() * memory.len() * objects.len()) as f64;
+    let mut rows = Vec::new();
+    for &policy in policies {
+        for &memory in &memory {
+            let mut replay = SizedReplay::new(policy, densifier.pages(), memory);
+            for (requests, sizes) in objects.chunks(STEP).zip(sizes.chunks(STEP)) {
+                for (&object, &size) in requests.iter().zip(sizes) {
+                    replay.request(object, size);
+                }
+                if interrupt.requested() {
+                    return Err(CommandError::Stopped.into());
+                }
+                let done = rows.len() as f64 * objects.len() as f64 + replay.counts().requests as f64;
+                work.at(done / all);
+            }
+            rows.push((policy, memory, replay.counts()));
+        }
+    }
+    Ok(Found { described: described(&records.reading()), objects: densifier.pages(), bytes, rows })
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl Found {
+    /// What was asked for.
+    pub fn sentence(&self) -> String {
+        let counts = self.rows.first().map(|row| row.2).unwrap_or_default();
+        format!(
+            "{} requests to {} objects; {} requested, objects of {}",
+            text::count(counts.requests as f64),
+            text::count(f64::from(self.objects)),
+            text::bytes(counts.bytes as f64),
+            text::bytes(self.bytes as f64)
+        )
+    }
+
+    /// A row for each policy and size.
+    pub fn table(&self) -> TextTable {
+        let headings =
+            ["model", "memory", "misses", "miss ratio", "bytes missed", "byte miss ratio", "not admitted"];
+        let row = |(policy, memory, counts): &(SizedKind, u64, Counts)| {
+            vec![
+                policy.to_string(),
+                text::bytes(*memory as f64),
+                text::count(counts.misses as f64),
+                format!("{:.4}", share(counts.misses, counts.requests)),
+                text::bytes(counts.byte_misses as f64),
+                format!("{:.4}", share(counts.byte_misses, counts.bytes)),
+                text::count(counts.not_admitted as f64),
+            ]
+        };
+        TextTable {
+            title: "Misses at each size".to_owned(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: self.rows.iter().map(row).collect(),
+            tones: Vec::new(),
+            remarks: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// One object a line for each policy and size.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn print_json(&self) -> Result<()> {
+        let mut out = crate::output::stdout();
+        for (policy, memory, counts) in &self.rows {
+            let object = json!({
+                "schema_version": SCHEMA_VERSION,
+                "model": policy.to_string(),
+                "memory_bytes": memory,
+                "requests": counts.requests,
+                "misses": counts.misses,
+                "miss_ratio": share(counts.misses, counts.requests),
+                "bytes": counts.bytes,
+                "byte_misses": counts.byte_misses,
+                "byte_miss_ratio": share(counts.byte_misses, counts.bytes),
+                "not_admitted": counts.not_admitted,
+            });
+            writeln!(out, "{object}")?;
+        }
+        Ok(())
+    }
+
+    /// The curve of each policy, to be kept and drawn.
+    ///
+    /// # Errors
+    /// When a policy cannot be named as a target.
+    pub fn computed(&self, arguments: &StreamArguments) -> Result<Vec<Computed>> {
+        let page_size = arguments.page_size();
+        let mut policies: Vec<SizedKind> = self.rows.iter().map(|row| row.0).collect();
+        policies.dedup();
+        let curve = |policy: SizedKind| {
+            let rows = self.rows.iter().filter(|row| row.0 == policy);
+            let point = |(_, memory, counts): &(SizedKind, u64, Counts)| computed::Point {
+                frames: u32::try_from(memory / page_size).unwrap_or(u32::MAX),
+                misses: Some(counts.misses),
+                ratio: Some(share(counts.misses, counts.requests)),
+                error: None,
+                mean_resident: None,
+                write_backs: None,
+                byte_ratio: Some(share(counts.byte_misses, counts.bytes)),
+                read_ahead: None,
+            };
+            let points: Vec<computed::Point> = rows.map(point).collect();
+            let curve = Curve {
+                stream: format!("{} --sizes bytes", arguments.stream),
+                page_size,
+                references: self.rows.first().map_or(0, |row| row.2.requests),
+                pages: u64::from(self.objects),
+                sample: None,
+            };
+            Ok(Computed::curve(
+                Experiment::Replay(curve),
+                computed::model(&policy.to_string())?,
+                page_size,
+                &points,
+            ))
+        };
+        policies.into_iter().map(curve).collect()
+    }
+}
