@@ -8,6 +8,7 @@ pub mod pagecache;
 pub mod paging;
 pub mod policy;
 pub mod published;
+pub mod reduce;
 pub mod replay;
 pub mod rmap;
 pub mod sized;

@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, import,
-    iostat, list, manual, memstat, mrc, policies, prstat, record, replay, report, reproduce, run, show, stat,
-    top, trace, vmstat, wss,
+    iostat, list, manual, memstat, mrc, policies, prstat, record, reduce, replay, report, reproduce, run,
+    show, stat, top, trace, vmstat, wss,
 };
 use crate::terminal::Color;
 
@@ -83,6 +83,8 @@ pub enum Command {
     Trace(trace::Arguments),
     /// Write a trace or a pattern in a format that other programs read
     Convert(convert::Arguments),
+    /// Make a stream shorter that faults alike: exact for LRU and OPT above a size
+    Reduce(reduce::Arguments),
     /// Miss ratio against memory, of a recorded trace or a pattern
     Mrc(mrc::Arguments),
     /// The kernel's counters as module:instance:name:statistic

@@ -7,8 +7,10 @@ use pagelab_model::mrc::lru::{LruCounting, LruCurve};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::{Feed, Replayed};
 use pagelab_reference::Stream;
+use pagelab_reference::trace::recorded::Reduced;
 
 use crate::context::Context;
+use crate::failure::usage;
 use crate::feed::{self, Consumer};
 use crate::progress::Work;
 use crate::records;
@@ -55,6 +57,34 @@ pub struct Simulated {
     pub stream: Option<Stream>,
 }
 
+/// The arguments, with which a trace that was reduced is read where what is wanted holds for it; how it was.
+fn accepting(arguments: &StreamArguments, wanted: &Wanted) -> Result<(StreamArguments, Option<Reduced>)> {
+    let mut arguments = arguments.clone();
+    let reduced = arguments.accept_reduced()?;
+    if let Some(reduced) = &reduced {
+        let holds = |policy: &PolicyKind| match policy {
+            PolicyKind::Lru => true,
+            PolicyKind::Opt => reduced.method == "sad",
+            _ => false,
+        };
+        if let Some(other) = wanted.policies.iter().find(|policy| !holds(policy)) {
+            return Err(usage(format!(
+                "{} was reduced ({}), which is exact for lru{} alone, and not for {other}: take the whole trace",
+                arguments.stream,
+                reduced.method,
+                if reduced.method == "sad" { " and opt" } else { "" }
+            )));
+        }
+        if wanted.whole || wanted.records.is_some() || wanted.working_set {
+            return Err(usage(format!(
+                "{} was reduced ({}): what is asked for needs the whole trace",
+                arguments.stream, reduced.method
+            )));
+        }
+    }
+    Ok((arguments, reduced))
+}
+
 /// Reads or makes the stream and simulates.
 ///
 /// # Errors
@@ -65,10 +95,23 @@ pub fn simulate(
     default: impl Fn(u32) -> Vec<u32>,
     context: &Context,
 ) -> Result<Simulated> {
+    let (arguments, reduced) = &accepting(arguments, wanted)?;
+    let least = reduced.as_ref().map_or(1, |reduced| reduced.frames);
     let frames_of = |pages| {
         let given = frames(wanted.memory, arguments.page_size(), pages)?;
-        anyhow::Ok(if given.is_empty() { default(pages) } else { given })
+        if let (Some(small), Some(reduced)) = (given.iter().find(|&&frames| frames < least), reduced)
+            && pages > 1
+        {
+            return Err(usage(format!(
+                "a memory of {small} pages: {} was reduced ({}) for {least} pages and more",
+                arguments.stream, reduced.method
+            )));
+        }
+        let default = || default(pages).into_iter().filter(|&frames| frames >= least).collect();
+        anyhow::Ok(if given.is_empty() { default() } else { given })
     };
+    // Misses are those of the whole stream, so ratios are too.
+    let of_all = |references| reduced.as_ref().map_or(references, |reduced| reduced.references);
     let runs_of = |frames: &[u32]| -> Vec<(PolicyKind, u32)> {
         let at = |policy: &PolicyKind, frames: u32| (policy.clone(), frames);
         wanted
@@ -108,7 +151,7 @@ pub fn simulate(
         let consumers = policies.chain(curves).chain(check).collect();
         let read = feed::feed(path, &arguments.options(), &cost, consumers, context.quiet)?;
         return Ok(Simulated {
-            references: read.references,
+            references: of_all(read.references),
             pages: read.pages,
             described: Some(described(&read.reading)),
             frames: frames_of(read.pages)?,
@@ -135,7 +178,7 @@ pub fn simulate(
         times.curve()
     });
     Ok(Simulated {
-        references: stream.len() as u64,
+        references: of_all(stream.len() as u64),
         pages: stream.pages(),
         described,
         replayed: spread::policies(&stream, writes.as_deref(), &runs_of(&frames), context.quiet)?,

@@ -10,7 +10,8 @@ use pagelab_experiment::size::SizeError;
 use pagelab_live::confine;
 use pagelab_reference::room::can_be_had;
 use pagelab_reference::trace::csv::Columns;
-use pagelab_reference::trace::{self, Format, Options, Reading};
+use pagelab_reference::trace::recorded::Reduced;
+use pagelab_reference::trace::{self, Format, Options, Reader, Reading};
 use pagelab_reference::{Pattern, PatternError, Stream};
 
 use crate::context::Context;
@@ -53,7 +54,7 @@ fn columns(text: &str) -> Result<Columns, Refusal> {
 }
 
 /// What to read or to generate.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct StreamArguments {
     /// A recorded trace (plain or in gzip, zstd, bzip2 or xz; - for standard input), or a pattern (see: pagelab patterns)
     #[arg(value_name = "STREAM")]
@@ -76,6 +77,8 @@ pub struct StreamArguments {
     /// A pattern's seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[arg(skip)]
+    reduced: bool,
 }
 
 /// A stream and, of a recorded one, how it was read.
@@ -93,7 +96,24 @@ impl StreamArguments {
 
     /// How the trace is to be read.
     pub fn options(&self) -> Options {
-        Options { format: self.format, page_size: self.page_size, columns: self.columns }
+        Options {
+            format: self.format,
+            page_size: self.page_size,
+            columns: self.columns,
+            reduced: self.reduced,
+        }
+    }
+
+    /// How the trace was made shorter, where it was; then it is accepted from now on.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn accept_reduced(&mut self) -> Result<Option<Reduced>> {
+        let Some(path) = self.trace().filter(|path| *path != Path::new("-")) else { return Ok(None) };
+        let options = Options { reduced: true, ..self.options() };
+        let reduced = Reader::open(path, &options)?.heading().and_then(|heading| heading.reduced.clone());
+        self.reduced = reduced.is_some();
+        Ok(reduced)
     }
 
     /// Reads or generates the stream, for a computation that takes `work` beside it.

@@ -428,3 +428,34 @@ fn curves_and_working_sets_are_runs_like_any_other() {
     lab.ok(&format!("mrc {stream} --policy lru --memory 10p --no-keep --name never"));
     assert!(!lab.ok("list").contains("never"));
 }
+
+#[test]
+fn a_reduced_trace_misses_alike_above_its_bound_and_is_refused_below() {
+    let lab = Lab::new();
+    let stream = "zipf:0.9 --pages 2000 --references 100000";
+    let misses = |text: &str| -> Vec<(u64, u64, f64)> {
+        let of = |row: &Value| {
+            let ratio = row["miss_ratio"].as_f64().unwrap();
+            (row["frames"].as_u64().unwrap(), row["misses"].as_u64().unwrap(), ratio)
+        };
+        lines(text).iter().map(of).collect()
+    };
+    let whole =
+        misses(&lab.ok(&format!("replay {stream} --memory 200p,500p,1500p --on lru --on opt --json")));
+    for (method, policies) in [("sad", "--on lru --on opt"), ("olr", "--on lru")] {
+        let said = lab.ok(&format!("reduce {stream} --memory 200p --method {method} -o {method}.trace"));
+        assert!(said.contains("of 100,000 references") && said.contains("from 200 pages"), "{said}");
+        let rows = lab.ok(&format!("replay {method}.trace --memory 200p,500p,1500p {policies} --json"));
+        assert_eq!(misses(&rows), whole[..if method == "sad" { 6 } else { 3 }], "{method}");
+        let small = lab.fails(&format!("replay {method}.trace --memory 199p --on lru"), 2);
+        assert!(small.contains("for 200 pages and more"), "{small}");
+        let curve = misses(&lab.ok(&format!("mrc {method}.trace --json")));
+        assert!(curve.iter().all(|(pages, ..)| *pages >= 200) && curve.len() > 5, "{curve:?}");
+    }
+    assert!(lab.fails("replay sad.trace --memory 500p --on fifo", 2).contains("not for fifo"));
+    assert!(lab.fails("replay olr.trace --memory 500p --on opt", 2).contains("not for opt"));
+    for command in ["wss sad.trace", "mrc sad.trace --sample 0.1", "run mapanon --pattern trace:sad.trace"] {
+        let error = common::joined(&lab.fails(command, 3));
+        assert!(error.contains("it was reduced"), "{command}: {error}");
+    }
+}

@@ -68,6 +68,8 @@ const OTHERS: &[&str] = &[
     "import",
     "top",
     "trace",
+    "reduce",
+    "convert",
     "fixture",
     "clock",
     "completions",

@@ -19,6 +19,7 @@ pub mod mrc;
 pub mod policies;
 pub mod prstat;
 pub mod record;
+pub mod reduce;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
@@ -65,6 +66,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Compare(arguments) => compare::run(&arguments, context),
         Command::Replay(arguments) => replay::run(&arguments, context),
         Command::Trace(arguments) => trace::run(&arguments, context),
+        Command::Reduce(arguments) => reduce::run(&arguments, context),
         Command::Mrc(arguments) => mrc::run(&arguments, context),
         Command::Wss(arguments) => wss::run(&arguments, context),
         Command::Reproduce(arguments) => reproduce::run(&arguments, context),

@@ -95,24 +95,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             PathBuf::from(format!("{}.trace", name.to_string_lossy()))
         }
     };
-    let mut options = File::options();
-    options.write(true);
-    let opened = if arguments.force {
-        options.create(true).truncate(true).open(&path)
-    } else {
-        options.create_new(true).open(&path)
-    };
-    let file = opened.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            usage(format!("{} is there already: --force writes over it, -o names another", path.display()))
-        }
-        _ => anyhow!(error).context(format!("{} cannot be written", path.display())),
-    })?;
+    let file = created(&path, arguments.force)?;
     let heading = Heading {
         program: arguments.program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         recorder: version.words,
         unit: 1 << unit_shift,
         kinds: (0..3).filter(|kind| kinds & 1 << kind != 0).map(|kind| KINDS[kind].to_owned()).collect(),
+        reduced: None,
     };
     let mut recording = Recording {
         writer: Writer::new(BufWriter::with_capacity(1 << 20, file), &heading).context("the trace")?,
@@ -150,6 +139,23 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         return Err(CommandError::Stopped.into());
     }
     Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)))
+}
+
+/// The new file at `path`; one that is there is written over with `force` alone.
+pub fn created(path: &Path, force: bool) -> Result<File> {
+    let mut options = File::options();
+    options.write(true);
+    let opened = if force {
+        options.create(true).truncate(true).open(path)
+    } else {
+        options.create_new(true).open(path)
+    };
+    opened.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            usage(format!("{} is there already: --force writes over it, -o names another", path.display()))
+        }
+        _ => anyhow!(error).context(format!("{} cannot be written", path.display())),
+    })
 }
 
 /// Says what was recorded.

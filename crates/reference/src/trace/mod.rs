@@ -79,11 +79,13 @@ pub struct Options {
     pub page_size: u64,
     /// The columns of a csv, where its first line does not name them.
     pub columns: Option<csv::Columns>,
+    /// Whether a trace will do that was made shorter and faults alike only at some sizes.
+    pub reduced: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { format: None, page_size: DEFAULT_PAGE_SIZE, columns: None }
+        Self { format: None, page_size: DEFAULT_PAGE_SIZE, columns: None, reduced: false }
     }
 }
 
@@ -198,7 +200,7 @@ impl Reader {
             done: false,
         };
         if format == Format::Recorded {
-            let opened = recorded::References::open(&mut reader.input, options.page_size);
+            let opened = recorded::References::open(&mut reader.input, options.page_size, options.reduced);
             reader.recorded = Some(opened.map_err(|trouble| reader.trouble(trouble))?);
         }
         Ok(reader)

@@ -45,6 +45,20 @@ pub struct Heading {
     pub unit: u64,
     /// The kinds that are recorded: `load`, `store`, `fetch`.
     pub kinds: Vec<String>,
+    /// How it was made shorter, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduced: Option<Reduced>,
+}
+
+/// A stream that faults as a longer one does, for some policies and from some size on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduced {
+    /// `sad` or `olr`.
+    pub method: String,
+    /// The least memory that it faults alike with, in units.
+    pub frames: u32,
+    /// The references of the longer one.
+    pub references: u64,
 }
 
 /// What is known when it has ended.
@@ -356,7 +370,7 @@ impl References {
     ///
     /// # Errors
     /// When there is none, or its unit is larger than a page.
-    pub fn open(input: &mut Input, page_size: u64) -> Result<Self, Trouble> {
+    pub fn open(input: &mut Input, page_size: u64, reduced: bool) -> Result<Self, Trouble> {
         let mut text = Vec::new();
         input.bytes(MAGIC.len(), &mut text)?;
         if text != MAGIC {
@@ -365,6 +379,21 @@ impl References {
         sized(input, &mut text)?;
         let heading: Heading = serde_json::from_slice(&text)
             .map_err(|error| Trouble::Content(format!("the heading cannot be read ({error})")))?;
+        if let Some(made) = &heading.reduced {
+            if !reduced {
+                return Err(Trouble::Content(format!(
+                    "it was reduced ({}): its references are not a program's, and only replay and mrc take it, for lru{}",
+                    made.method,
+                    if made.method == "sad" { " and opt" } else { "" }
+                )));
+            }
+            if heading.unit != page_size {
+                return Err(Trouble::Content(format!(
+                    "it was reduced for pages of {} bytes and holds for no others",
+                    heading.unit
+                )));
+            }
+        }
         if !heading.unit.is_power_of_two() || heading.unit > page_size {
             return Err(Trouble::Content(format!(
                 "it was recorded in units of {} bytes, and pages of {page_size} bytes are asked for; ask for pages of \
@@ -454,6 +483,7 @@ mod tests {
             recorder: "test".into(),
             unit: 4096,
             kinds: vec!["load".into()],
+            reduced: None,
         }
     }
 

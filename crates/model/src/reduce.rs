@@ -1,0 +1,305 @@
+//! Shorter streams that fault alike: for memories of a number of frames and more, LRU (and OPT) fault on the same pages in
+//! the same order as on the whole stream.
+//!
+//! SAD and OLR of S. F. Kaplan, Y. Smaragdakis and P. R. Wilson, "Trace reduction for virtual memory simulations"
+//! (SIGMETRICS 1999) and "Flexible reference trace reduction for VM simulations" (ACM TOMACS 13(1), 2003).
+
+use pagelab_reference::Stream;
+
+/// How a stream is made shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Safely allowed drop: of three references to a page the middle one goes, where fewer other pages than there are
+    /// frames were referenced between the first and the last. Exact for LRU and OPT.
+    Sad,
+    /// Optimal LRU reduction: from what LRU fetches and evicts, a stream that makes it do so. Exact for LRU. Each reference
+    /// beside the fetches is put where it forces the fewest others; never longer than SAD's where that was tried, which
+    /// is no proof that it is the shortest.
+    Olr,
+}
+
+impl Method {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sad => "sad",
+            Self::Olr => "olr",
+        }
+    }
+}
+
+/// No reference, no page, no eviction.
+const NONE: u32 = u32::MAX;
+
+/// The stream reduced for memories of `frames` and more frames.
+///
+/// # Panics
+/// When `frames` is 0 or the stream has 2^32 − 1 references or more.
+pub fn reduce(stream: &Stream, frames: u32, method: Method) -> Stream {
+    assert!(
+        frames > 0 && stream.len() < NONE as usize,
+        "a memory of a frame, and a number for each reference"
+    );
+    let kept = match method {
+        Method::Sad => sad(stream, frames),
+        Method::Olr => olr(stream, frames),
+    };
+    Stream::new(stream.pages(), kept)
+}
+
+/// The marks of the references that are their page's last, counted from any of them on (P. M. Fenwick, "A new data
+/// structure for cumulative frequency tables", Software: Practice and Experience 24(3), 1994).
+struct Marks(Vec<u32>);
+
+impl Marks {
+    fn add(&mut self, at: usize, by: i32) {
+        let mut at = at + 1;
+        while at < self.0.len() {
+            self.0[at] = self.0[at].wrapping_add_signed(by);
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// Those at `0..end`.
+    fn before(&self, end: usize) -> u32 {
+        let (mut at, mut sum) = (end, 0u32);
+        while at > 0 {
+            sum = sum.wrapping_add(self.0[at]);
+            at &= at - 1;
+        }
+        sum
+    }
+}
+
+fn sad(stream: &Stream, frames: u32) -> Vec<u32> {
+    let pages = stream.pages() as usize;
+    // The last two kept references of each page.
+    let (mut first, mut second) = (vec![NONE; pages], vec![NONE; pages]);
+    let mut marks = Marks(vec![0; stream.len() + 1]);
+    let mut seen = 0;
+    let mut dropped = vec![false; stream.len()];
+    for (now, &page) in stream.references().iter().enumerate() {
+        let page = page as usize;
+        if second[page] == NONE {
+            seen += 1;
+        } else {
+            let middle = second[page] as usize;
+            // Each page that was referenced since has its last reference since.
+            let others = (first[page] != NONE).then(|| seen - marks.before(first[page] as usize + 1) - 1);
+            if others.is_some_and(|others| others < frames) {
+                dropped[middle] = true;
+            } else {
+                first[page] = second[page];
+            }
+            marks.add(middle, -1);
+        }
+        second[page] = now as u32;
+        marks.add(now, 1);
+    }
+    let kept = stream.references().iter().zip(&dropped).filter(|(_, dropped)| !**dropped);
+    kept.map(|(&page, _)| page).collect()
+}
+
+/// Pages in the order of their last reference.
+struct Queue {
+    newer: Vec<u32>,
+    older: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+}
+
+impl Queue {
+    fn new(pages: u32) -> Self {
+        let none = vec![NONE; pages as usize];
+        Self { newer: none.clone(), older: none, newest: NONE, oldest: NONE }
+    }
+
+    fn push(&mut self, page: u32) {
+        (self.newer[page as usize], self.older[page as usize]) = (NONE, self.newest);
+        match self.newest {
+            NONE => self.oldest = page,
+            before => self.newer[before as usize] = page,
+        }
+        self.newest = page;
+    }
+
+    /// Puts a page between `below` and what is newer than that.
+    fn insert(&mut self, page: u32, below: u32) {
+        let above = self.newer[below as usize];
+        if above == NONE {
+            return self.push(page);
+        }
+        (self.newer[page as usize], self.older[page as usize]) = (above, below);
+        (self.newer[below as usize], self.older[above as usize]) = (page, page);
+    }
+
+    fn remove(&mut self, page: u32) {
+        let (newer, older) = (self.newer[page as usize], self.older[page as usize]);
+        if newer == NONE {
+            self.newest = older
+        } else {
+            self.older[newer as usize] = older
+        }
+        if older == NONE { self.oldest = newer } else { self.newer[older as usize] = newer }
+    }
+}
+
+/// What LRU fetches, and evicts for it ([`NONE`]: nothing).
+fn events(stream: &Stream, frames: u32) -> Vec<(u32, u32)> {
+    let mut queue = Queue::new(stream.pages());
+    let (mut resident, mut count, mut events) = (vec![false; stream.pages() as usize], 0, Vec::new());
+    for &page in stream.references() {
+        if resident[page as usize] {
+            queue.remove(page);
+        } else {
+            let victim = if count == frames { queue.oldest } else { NONE };
+            if victim == NONE {
+                count += 1;
+            } else {
+                queue.remove(victim);
+                resident[victim as usize] = false;
+            }
+            resident[page as usize] = true;
+            events.push((page, victim));
+        }
+        queue.push(page);
+    }
+    events
+}
+
+fn olr(stream: &Stream, frames: u32) -> Vec<u32> {
+    let events = events(stream, frames);
+    // When what each fetches is evicted.
+    let mut ends = vec![NONE; events.len()];
+    let mut next = vec![NONE; stream.pages() as usize];
+    for (number, &(fetched, evicted)) in events.iter().enumerate().rev() {
+        ends[number] = std::mem::replace(&mut next[fetched as usize], NONE);
+        if evicted != NONE {
+            next[evicted as usize] = number as u32;
+        }
+    }
+    let mut due = vec![NONE; stream.pages() as usize];
+    let (mut queue, mut out, mut again) =
+        (Queue::new(stream.pages()), Output::new(stream.pages()), Vec::new());
+    for (number, &(fetched, evicted)) in events.iter().enumerate() {
+        if evicted != NONE {
+            // What would go before it must be referenced once more since: no later than needed, so that as few others
+            // as can be have to be referenced later still.
+            again.clear();
+            while queue.oldest != evicted {
+                again.push(queue.oldest);
+                queue.remove(queue.oldest);
+            }
+            again.sort_unstable_by_key(|&page: &u32| due[page as usize]);
+            for &page in &again {
+                let mut below = queue.newest;
+                while due[below as usize] >= due[page as usize] {
+                    below = queue.older[below as usize];
+                }
+                queue.insert(page, below);
+                out.insert(page, below);
+            }
+            queue.remove(evicted);
+        }
+        due[fetched as usize] = ends[number];
+        queue.push(fetched);
+        out.push(fetched);
+    }
+    out.list()
+}
+
+/// References in a list that more can be put into.
+struct Output {
+    /// The page, and the number of the next reference.
+    references: Vec<(u32, u32)>,
+    /// The last reference of each page.
+    last: Vec<u32>,
+    end: u32,
+}
+
+impl Output {
+    fn new(pages: u32) -> Self {
+        Self { references: Vec::new(), last: vec![NONE; pages as usize], end: NONE }
+    }
+
+    fn push(&mut self, page: u32) {
+        let new = self.references.len() as u32;
+        if let Some((_, next)) = self.references.get_mut(self.end as usize) {
+            *next = new;
+        }
+        self.references.push((page, NONE));
+        (self.last[page as usize], self.end) = (new, new);
+    }
+
+    /// Right behind the last reference of `below`.
+    fn insert(&mut self, page: u32, below: u32) {
+        let (before, new) = (self.last[below as usize], self.references.len() as u32);
+        let next = std::mem::replace(&mut self.references[before as usize].1, new);
+        self.references.push((page, next));
+        self.last[page as usize] = new;
+        if self.end == before {
+            self.end = new;
+        }
+    }
+
+    fn list(&self) -> Vec<u32> {
+        // The first reference is a fetch, and nothing is put before it.
+        let mut list = Vec::with_capacity(self.references.len());
+        let mut at = 0;
+        while let Some(&(page, next)) = self.references.get(at as usize) {
+            list.push(page);
+            at = next;
+        }
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mrc::lru::LruCurve;
+    use crate::policy::PolicyKind;
+    use crate::replay::replay;
+
+    fn streams() -> impl Strategy<Value = (Stream, u32)> {
+        let references = (2u32..24).prop_flat_map(|pages| prop::collection::vec(0..pages, 1..400));
+        (references, 1u32..26).prop_map(|(list, frames)| (Stream::new(24, list), frames))
+    }
+
+    proptest! {
+        #[test]
+        fn lru_and_opt_fault_alike_at_every_size_above((stream, frames) in streams()) {
+            for method in [Method::Sad, Method::Olr] {
+                let short = reduce(&stream, frames, method);
+                prop_assert!(short.len() <= stream.len());
+                let (whole, less) = (LruCurve::of(&stream), LruCurve::of(&short));
+                for size in frames..30 {
+                    prop_assert_eq!(less.misses(size), whole.misses(size), "{:?} at {}", method, size);
+                    prop_assert_eq!(events(&short, size), events(&stream, size));
+                    if method == Method::Sad {
+                        let misses = |stream| replay(stream, &PolicyKind::Opt, size).misses;
+                        prop_assert_eq!(misses(&short), misses(&stream), "opt at {}", size);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn the_optimal_reduction_is_never_the_longer((stream, frames) in streams()) {
+            let length = |method| reduce(&stream, frames, method).len();
+            prop_assert!(length(Method::Olr) <= length(Method::Sad));
+        }
+    }
+
+    #[test]
+    fn below_the_bound_it_is_not_exact() {
+        // What the refusal of smaller sizes is for.
+        let list = (0..300).flat_map(|i| [0, i % 5 + 1, 0, i % 3 + 1]).collect();
+        let stream = Stream::new(6, list);
+        let short = reduce(&stream, 6, Method::Sad);
+        assert!(short.len() * 20 < stream.len(), "{}", short.len());
+        assert_ne!(LruCurve::of(&short).misses(2), LruCurve::of(&stream).misses(2));
+    }
+}

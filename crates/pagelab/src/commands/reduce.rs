@@ -1,0 +1,107 @@
+//! `pagelab reduce STREAM`: a shorter stream that faults as the whole one does.
+
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use pagelab_model::reduce::{Method, reduce};
+use pagelab_reference::trace::recorded::{Ending, Heading, RUNS, Reduced, Writer};
+use pagelab_report::text;
+
+use crate::context::Context;
+use crate::failure::usage;
+use crate::output::say;
+use crate::progress::Work;
+use crate::stream::{Cost, Memory, StreamArguments, frames};
+
+/// The arguments.
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "Examples:
+  pagelab reduce sort.trace --memory 100p -o small.trace
+  pagelab mrc small.trace                      the curve from 100 pages on
+  pagelab reduce sort.trace --memory 10% --method olr -o smaller.trace
+",
+    after_help = "At every size from the one given on, LRU and (with sad) OPT miss exactly as often on the shorter trace as on the whole \
+one; smaller sizes and other policies are refused."
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    stream: StreamArguments,
+    /// The smallest memory that it is to hold for: a size, or a percentage of the pages
+    #[arg(long, value_name = "SIZE")]
+    memory: Memory,
+    /// sad: exact for LRU and OPT; olr: shorter, exact for LRU alone
+    #[arg(long, value_enum, default_value_t = Name::Sad)]
+    method: Name,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Sad,
+    Olr,
+}
+
+/// What the reductions take beside the stream, at most: marks, what is dropped, and a copy; lists of the pages.
+const WORK: Cost = Cost { page: 24, reference: 16 };
+
+/// Reduces and writes.
+pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let loaded = arguments.stream.load(&WORK, context)?;
+    let stream = &loaded.stream;
+    let least = frames(&[arguments.memory], arguments.stream.page_size(), stream.pages())?[0];
+    if stream.len() >= u32::MAX as usize {
+        return Err(usage("a stream of 2^32 references and more cannot be reduced in one piece".to_owned()));
+    }
+    let method = match arguments.method {
+        Name::Sad => Method::Sad,
+        Name::Olr => Method::Olr,
+    };
+    let work = Work::new("reducing", context.quiet);
+    let short = reduce(stream, least, method);
+    drop(work);
+    let path = &arguments.output;
+    let file = super::trace::created(path, arguments.force)?;
+    let heading = Heading {
+        program: vec![arguments.stream.stream.clone()],
+        recorder: format!("pagelab reduce --method {}", method.name()),
+        unit: arguments.stream.page_size(),
+        kinds: vec!["load".into()],
+        reduced: Some(Reduced {
+            method: method.name().into(),
+            frames: least,
+            references: stream.len() as u64,
+        }),
+    };
+    let write = || -> std::io::Result<u64> {
+        let mut writer = Writer::new(BufWriter::new(file), &heading)?;
+        for part in short.references().chunks(RUNS) {
+            writer.block(1, 0, part.iter().map(|&page| (u64::from(page), 0, 1)))?;
+        }
+        Ok(writer.finish(Ending { status: "reduced".into(), ..Ending::default() })?.1)
+    };
+    let bytes = write().with_context(|| format!("{} cannot be written", path.display()))?;
+    let of_page = arguments.stream.page_size() as f64;
+    say!(
+        "{}: {} of {} references ({}), {}; {} misses exactly as on the whole from {} pages ({}) on",
+        path.display(),
+        text::count(short.len() as f64),
+        text::count(stream.len() as f64),
+        format_args!("{:.2} %", short.len() as f64 / stream.len() as f64 * 100.0),
+        text::bytes(bytes as f64),
+        match method {
+            Method::Sad => "LRU and OPT",
+            Method::Olr => "LRU",
+        },
+        text::count(f64::from(least)),
+        text::bytes(f64::from(least) * of_page),
+    );
+    Ok(ExitCode::SUCCESS)
+}
