@@ -202,5 +202,7 @@ fn a_users_own_counters_are_served() {
         "{first}"
     );
     write(8);
+    // Scrapes within a fifth of a second are served the same.
+    std::thread::sleep(std::time::Duration::from_millis(300));
     assert!(scrape().contains("pagelab_extra_depth{series=\"queue=a\"} 8\n"), "{}", scrape());
 }
