@@ -11,12 +11,14 @@ use std::os::fd::IntoRawFd;
 use std::ptr::with_exposed_provenance_mut;
 
 use crate::bare::{self, Range, call};
+use crate::perf::counting;
 use crate::region::{HugePages, Region, page_size};
 
 /// Pages of the new stack, of which one or two get used.
 const STACK: usize = 8;
-/// The most ranges that are kept: code, stack, the thread's own page, and four of the caller's.
-const MOST: usize = 7;
+/// The most ranges that are kept: code, stack, the thread's own page, the names of counted functions, and four of the
+/// caller's.
+const MOST: usize = 8;
 
 /// What stays mapped, and whether children get it.
 #[derive(Clone, Debug)]
@@ -108,7 +110,8 @@ pub(crate) unsafe fn leave<S>(
     let bottom = stack.base().expose_provenance();
     let thread = bare::written_pages();
     let mut all: Vec<Range> = kept.iter().map(|kept| kept.range.clone()).collect();
-    all.extend([code, bottom..bottom + stack.bytes(), thread.clone()]);
+    let names = counting::names();
+    all.extend([code, bottom..bottom + stack.bytes(), thread.clone(), names.clone()]);
     let start = Start {
         gaps: gaps(all, mapped),
         then,
@@ -120,8 +123,8 @@ pub(crate) unsafe fn leave<S>(
         },
         state,
     };
-    for Kept { range, inherited } in kept {
-        if !inherited {
+    for Kept { range, inherited } in kept.iter().chain([&Kept::new(names, false)]) {
+        if !inherited && !range.is_empty() {
             // SAFETY: the advice changes nothing for this process.
             unsafe {
                 libc::madvise(with_exposed_provenance_mut(range.start), range.len(), libc::MADV_DONTFORK)

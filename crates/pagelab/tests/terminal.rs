@@ -57,6 +57,7 @@ const LINES: &[(&str, &[&str])] = &[
     ("experiments", &["experiments"]),
     ("targets", &["targets", "targets --honours"]),
     ("patterns", &["patterns"]),
+    ("policies", &["policies", "policies --conformance"]),
     ("explain", &["explain", "explain knee", "explain access.mean"]),
 ];
 

@@ -3,9 +3,14 @@
 //! A function is counted by a probe that belongs to the event (perf's `kprobe` events, since Linux
 //! 4.17): no name of it appears anywhere, and it goes when the event is closed, however that happens.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::region::{Region, page_size};
 
 use super::{
     Attributes, Event, FLAG_DISABLED, FLAG_INHERIT, IOCTL_DISABLE, IOCTL_ENABLE, PAGE_FAULTS, SOFTWARE,
@@ -27,20 +32,73 @@ pub enum Counted {
 #[derive(Debug)]
 pub struct Counting {
     counters: Vec<io::Result<File>>,
-    /// The names of the functions. At each fork the kernel makes the child's counters from the attributes of the
-    /// parent's, and reads the names from this process's memory again: without them the fork fails (ENOENT).
-    _names: Vec<CString>,
+    names: Names,
+}
+
+/// The names of the functions. At each fork the kernel makes the child's counters from the attributes of the
+/// parent's, and reads the names from the forking process's memory again: without them the fork fails. So they have pages
+/// of their own, which a process that unmaps all else keeps ([`names`]).
+#[derive(Debug)]
+struct Names {
+    pages: io::Result<Region>,
+    used: usize,
+}
+
+/// Where the names of the counters lie that are on, and how many bytes they have.
+static NAMES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// The memory that must stay mapped for this process to fork while functions are counted; empty where none are.
+pub(crate) fn names() -> Range<usize> {
+    let [start, bytes] = NAMES.each_ref().map(|cell| cell.load(Relaxed));
+    start..start + bytes
+}
+
+impl Names {
+    /// Room for the names of these.
+    fn new(events: &[Counted]) -> Self {
+        let length = |event: &Counted| if let Counted::Function(name) = event { name.len() + 1 } else { 0 };
+        let bytes: usize = events.iter().map(length).sum();
+        let pages = Region::anonymous(bytes.div_ceil(page_size()).max(1));
+        if let (Ok(pages), 1..) = (&pages, bytes) {
+            let range = pages.range();
+            NAMES[0].store(range.start, Relaxed);
+            NAMES[1].store(range.len(), Relaxed);
+        }
+        Self { pages, used: 0 }
+    }
+
+    /// Where `name`, one of those that there is room for, stands from now on, with a zero behind it.
+    fn put(&mut self, name: &str) -> io::Result<u64> {
+        let pages = self.pages.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        if name.contains('\0') || self.used + name.len() + 1 > pages.bytes() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: there is room for it in pages that are this one's own, and were zero.
+        let place = unsafe {
+            let place = pages.base().add(self.used);
+            ptr::copy_nonoverlapping(name.as_ptr(), place, name.len());
+            place
+        };
+        self.used += name.len() + 1;
+        Ok(place.expose_provenance() as u64)
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        NAMES.iter().for_each(|cell| cell.store(0, Relaxed));
+    }
 }
 
 impl Counting {
     /// Begins to count these. Descendants are counted when they end.
     pub fn start(events: &[Counted]) -> Self {
-        let mut names = Vec::new();
+        let mut names = Names::new(events);
         let opened: Vec<io::Result<Event>> = events.iter().map(|event| open(event, &mut names)).collect();
         // All are there before the first counts: opening them is not in the counts.
         opened.iter().flatten().for_each(|event| event.control(IOCTL_ENABLE));
         let counters = opened.into_iter().map(|event| event.map(|event| File::from(event.0))).collect();
-        Self { counters, _names: names }
+        Self { counters, names }
     }
 
     /// Whether anything is counted.
@@ -50,19 +108,23 @@ impl Counting {
 
     /// Ends, and gives the counts in the order asked for: an error is the kernel's refusal.
     pub fn finish(self) -> Vec<io::Result<u64>> {
+        let Self { counters, names } = self;
         let events: Vec<io::Result<Event>> =
-            self.counters.into_iter().map(|event| event.map(|file| Event(file.into()))).collect();
+            counters.into_iter().map(|event| event.map(|file| Event(file.into()))).collect();
         events.iter().flatten().for_each(|event| event.control(IOCTL_DISABLE));
         let read = |event: io::Result<Event>| {
             let mut bytes = [0; 8];
             File::from(event?.0).read_exact(&mut bytes)?;
             Ok(u64::from_ne_bytes(bytes))
         };
-        events.into_iter().map(read).collect()
+        let counts = events.into_iter().map(read).collect();
+        // Until here a fork needs them.
+        drop(names);
+        counts
     }
 }
 
-fn open(counted: &Counted, names: &mut Vec<CString>) -> io::Result<Event> {
+fn open(counted: &Counted, names: &mut Names) -> io::Result<Event> {
     let counting = Attributes { flags: FLAG_DISABLED | FLAG_INHERIT, ..Attributes::default() };
     match counted {
         Counted::PageFaults => {
@@ -75,11 +137,7 @@ fn open(counted: &Counted, names: &mut Vec<CString>) -> io::Result<Event> {
         Counted::Function(name) => {
             let kind = fs::read_to_string("/sys/bus/event_source/devices/kprobe/type")?;
             let kind = kind.trim().parse().map_err(io::Error::other)?;
-            let name = CString::new(name.as_str())?;
-            // A CString's bytes stay where they are when it is moved.
-            let event = Event::open(Attributes { kind, address: name.as_ptr() as u64, ..counting }, 0, -1)?;
-            names.push(name);
-            Ok(event)
+            Event::open(Attributes { kind, address: names.put(name)?, ..counting }, 0, -1)
         }
     }
 }
