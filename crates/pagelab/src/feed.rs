@@ -15,10 +15,10 @@ use pagelab_model::replay::Feed;
 use pagelab_reference::Stream;
 use pagelab_reference::trace::{self, Densifier, Options, Reading, Refused, Trace};
 
+use crate::cost::{Cost, NUMBERING};
 use crate::failure::CommandError;
 use crate::interrupt::Interrupt;
 use crate::progress::Work;
-use crate::stream::{Cost, NUMBERING};
 
 /// Decoded batches, and numbered pieces, that may wait.
 const AHEAD: usize = 4;

@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod computed;
 mod context;
+mod cost;
 mod dry_run;
 mod failure;
 mod feed;

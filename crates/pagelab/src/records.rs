@@ -8,11 +8,11 @@ use anyhow::{Context as _, Result};
 use pagelab_reference::Stream;
 use pagelab_reference::trace::{Densifier, Format, Options, Reader, Reading, Record, Trace, TraceError};
 
+use crate::cost::{Cost, NUMBERING};
 use crate::failure::{CommandError, usage};
 use crate::feed::{listen, too_many_pages};
 use crate::interrupt::Interrupt;
 use crate::progress::Work;
-use crate::stream::{Cost, NUMBERING};
 
 /// References between two looks at the memory that is left, and at Ctrl-C.
 const STEP: u64 = 1 << 16;

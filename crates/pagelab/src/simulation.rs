@@ -10,12 +10,13 @@ use pagelab_reference::Stream;
 use pagelab_reference::trace::recorded::Reduced;
 
 use crate::context::Context;
+use crate::cost::Cost;
 use crate::failure::usage;
 use crate::feed::{self, Consumer};
 use crate::progress::Work;
 use crate::records;
 use crate::spread;
-use crate::stream::{Cost, Memory, StreamArguments, described, frames};
+use crate::stream::{Memory, StreamArguments, described, frames};
 
 /// Runs that are fed side by side at most: each has its own tables.
 const SIDE_BY_SIDE: usize = 16;

@@ -13,12 +13,13 @@ use serde_json::json;
 
 use crate::computed::{self, Computed};
 use crate::context::Context;
+use crate::cost::{Cost, NUMBERING};
 use crate::failure::{CommandError, usage};
 use crate::feed::{listen, too_many_pages};
 use crate::output::SCHEMA_VERSION;
 use crate::progress::Work;
 use crate::records::Records;
-use crate::stream::{Cost, Memory, NUMBERING, StreamArguments, described};
+use crate::stream::{Memory, StreamArguments, described};
 
 /// What a request takes in memory: its object and its bytes.
 const REQUEST: Cost = Cost { page: 64, reference: 12 };

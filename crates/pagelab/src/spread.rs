@@ -11,10 +11,10 @@ use pagelab_model::replay::{A_PAGE, FUTURE, Replayed, Replays};
 use pagelab_model::systems::{Replay, SystemKind};
 use pagelab_reference::Stream;
 
+use crate::cost::Cost;
 use crate::failure::CommandError;
 use crate::interrupt::Interrupt;
 use crate::progress::Work;
-use crate::stream::Cost;
 
 /// Performs the jobs `0..count` on every core; results in their order. A job that fails ends the others.
 fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {

@@ -9,9 +9,10 @@ use pagelab_reference::Stream;
 use pagelab_report::text;
 
 use crate::context::Context;
+use crate::cost::Cost;
 use crate::file;
 use crate::output::{aside, say};
-use crate::stream::{Cost, StreamArguments};
+use crate::stream::StreamArguments;
 
 /// What the index of the next request takes.
 const NEXT: Cost = Cost { page: 4, reference: 4 };

@@ -19,10 +19,11 @@ use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
+use crate::cost::Cost;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::simulation::{Wanted, simulate};
-use crate::stream::{Cost, Memory, StreamArguments, frames};
+use crate::stream::{Memory, StreamArguments, frames};
 use crate::{page, spread};
 
 /// The arguments.

@@ -10,10 +10,11 @@ use pagelab_reference::trace::recorded::{Ending, Heading, RUNS, Reduced, Writer}
 use pagelab_report::text;
 
 use crate::context::Context;
+use crate::cost::Cost;
 use crate::failure::usage;
 use crate::output::say;
 use crate::progress::Work;
-use crate::stream::{Cost, Memory, StreamArguments, frames};
+use crate::stream::{Memory, StreamArguments, frames};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]

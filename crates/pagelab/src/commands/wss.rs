@@ -15,10 +15,11 @@ use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
+use crate::cost::Cost;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, say};
-use crate::stream::{Cost, StreamArguments};
+use crate::stream::StreamArguments;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]

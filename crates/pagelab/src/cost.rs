@@ -1,0 +1,40 @@
+//! What a computation on a stream takes of this machine's memory, refused before it is taken where that is too much.
+
+use anyhow::{Result, anyhow};
+use pagelab_live::confine;
+use pagelab_reference::room::can_be_had;
+
+/// The most memory that something takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Bytes a page.
+    pub page: u64,
+    /// Bytes a reference.
+    pub reference: u64,
+}
+
+/// What a stream in memory takes.
+pub const STREAM: Cost = Cost { page: 0, reference: 4 };
+/// What numbering the pages of a trace takes beside it: the table while it grows, and the list while it does.
+pub const NUMBERING: Cost = Cost { page: 72, reference: 4 };
+
+impl Cost {
+    /// Both at once.
+    pub fn and(&self, other: &Self) -> Self {
+        Self { page: self.page + other.page, reference: self.reference + other.reference }
+    }
+
+    /// Refuses to take so much, and `more` bytes, of this machine's memory where that is more than half of what
+    /// is available, or cannot be had.
+    ///
+    /// # Errors
+    /// The figure and the remedy.
+    pub fn allow(&self, pages: u64, references: u64, more: u64) -> Result<()> {
+        let (pages, references) =
+            (self.page.saturating_mul(pages), self.reference.saturating_mul(references));
+        let bytes = pages.saturating_add(references).saturating_add(more);
+        let few = "use fewer --pages or --references, a shorter trace, or 'mrc --sample SHARE'";
+        confine::refuse_beyond_half_with(bytes, few).map_err(|failure| anyhow!(failure))?;
+        if can_be_had(bytes) { Ok(()) } else { Err(anyhow!("no memory for {bytes} bytes; {few}")) }
+    }
+}
