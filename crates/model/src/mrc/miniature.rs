@@ -5,7 +5,7 @@
 //! simulations", USENIX ATC 2017. Pages are sampled by their hash as in [`super::shards`], with the same correction for
 //! hot pages (references that were expected and not sampled count as hits) and the same standard error from eight groups
 //! of pages; it leaves out the error that the smaller number of frames makes. Sizes at which fewer than
-//! [`TRUSTED`](super::shards::TRUSTED) frames would be simulated have no figure: the authors found errors to grow below
+//! [`TRUSTED`] frames would be simulated have no figure: the authors found errors to grow below
 //! that.
 
 use std::collections::HashMap;
