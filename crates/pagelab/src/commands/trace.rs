@@ -175,12 +175,15 @@ fn summary(path: &Path, heading: &Heading, ending: &Ending, pages: usize, bytes:
         text::duration(elapsed.as_nanos() as f64),
     );
     if ending.threads > 1 {
-        remark!("{} processes and {} threads, each in its own order", ending.processes, ending.threads);
+        remark!("processes: {}; threads: {}, each in its own order", ending.processes, ending.threads);
     }
     if ending.unrecorded_programs > 0 {
         remark!(
-            "{} programs that it executed are not in the trace: QEMU hands them to the machine; trace them by themselves",
-            ending.unrecorded_programs
+            "not in the trace: what it executed, {} in all; QEMU hands other programs to the machine (trace each by itself)",
+            match ending.unrecorded_programs {
+                1 => "one program".to_owned(),
+                number => format!("{number} programs"),
+            }
         );
     }
     if ending.unrecorded_threads > 0 {
