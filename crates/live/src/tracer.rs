@@ -1,6 +1,6 @@
 //! A program under QEMU's user mode, with the references that its translator saw.
 //!
-//! QEMU loads pagelab's tracer (crates/tracer) as a plugin, which writes each thread's references into a ring of its own
+//! QEMU loads pagelab's tracer (crates/live/tracer) as a plugin, which writes each thread's references into a ring of its own
 //! in a mapping without a file ([`pagelab_ring`]); this side reads them while the program runs. Plugin and mapping are
 //! handed over as descriptors of this process, so nothing is left of them whatever ends first.
 
@@ -21,7 +21,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 /// What stands behind the version in the plugin's data.
 const MARK: &[u8] = b"pagelab's tracer";
-/// The version of the plugin interface: of QEMU 4.2 to 8, and the least that 9 and later take.
+/// The version of the plugin interface: for QEMU before 9, and for 9 and later. The first was tried with 7.2, the second not.
 const VERSIONS: [i32; 2] = [1, 2];
 /// How long to wait for references when there are none.
 const IDLE: Duration = Duration::from_micros(200);

@@ -1,5 +1,4 @@
-//! The part of QEMU's plugin interface that is used (include/qemu/qemu-plugin.h): functions that are there, with the same
-//! meaning, from version 1 (QEMU 4.2 to 8) to 5 (QEMU 10).
+//! The part of QEMU's plugin interface that is used (include/qemu/qemu-plugin.h). Tried with QEMU 7.2 alone.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
