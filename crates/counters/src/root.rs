@@ -10,14 +10,25 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Enough for most files of /proc in one call; the larger ones grow.
 const FIRST_READ: usize = 16 << 10;
 
+/// The kernel fills a page, as far as whole lines go, before it gives it: a shorter part than this is the last. To ask
+/// for one more would have it gather all figures of /proc/vmstat once more.
+const LAST: usize = 2 << 10;
+
 /// A machine's /proc and /sys.
 #[derive(Debug)]
 pub struct Root {
     path: PathBuf,
     opened: AtomicU64,
-    kept: Mutex<Vec<(&'static str, File)>>,
+    kept: Mutex<Kept>,
     constants: OnceLock<Constants>,
     copy_to: Option<PathBuf>,
+}
+
+/// Files that stay open, and what they are read into.
+#[derive(Debug, Default)]
+struct Kept {
+    files: Vec<(&'static str, File)>,
+    bytes: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,32 +98,37 @@ impl Root {
             return self.read(relative);
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = match kept.iter().position(|(name, _)| *name == relative) {
+        let Kept { files, bytes } = &mut *kept;
+        let at = match files.iter().position(|(name, _)| *name == relative) {
             Some(at) => at,
             None => {
                 self.opened.fetch_add(1, Ordering::Relaxed);
-                kept.push((relative, File::open(self.path.join(relative)).ok()?));
-                kept.len() - 1
+                files.push((relative, File::open(self.path.join(relative)).ok()?));
+                files.len() - 1
             }
         };
-        let file = &kept[at].1;
-        let (mut bytes, mut length) = (vec![0; FIRST_READ], 0);
+        bytes.resize(bytes.len().max(FIRST_READ), 0);
+        let mut length = 0;
         loop {
-            match file.read_at(&mut bytes[length..], length as u64).ok()? {
-                0 => break,
-                more => length += more,
+            let more = files[at].1.read_at(&mut bytes[length..], length as u64).ok()?;
+            length += more;
+            if more < LAST {
+                return Some(String::from_utf8_lossy(&bytes[..length]).into_owned());
             }
             if length == bytes.len() {
                 bytes.resize(2 * length, 0);
             }
         }
-        bytes.truncate(length);
-        Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
     /// The first line of a small file, without its end.
     pub fn line(&self, relative: &str) -> Option<String> {
         self.read(relative).map(|text| text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+
+    /// As [`Root::line`], of a file as in [`Root::read_again`].
+    pub fn line_again(&self, relative: &'static str) -> Option<String> {
+        self.read_again(relative).map(|text| text.lines().next().unwrap_or_default().trim().to_owned())
     }
 
     /// A small file that holds one number.
@@ -207,9 +223,10 @@ mod tests {
             |text: &str| text.lines().map(|l| l.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>();
         assert_eq!(names(&first), names(&second));
         assert_eq!(names(&first), names(&root.read("proc/vmstat").unwrap()));
+        assert_eq!(root.line_again("proc/sys/kernel/osrelease"), root.line("proc/sys/kernel/osrelease"));
         assert_eq!(root.read_again("proc/version"), root.read("proc/version"));
         assert_eq!(root.read_again("proc/none"), None);
-        assert_eq!(root.opened(), 5);
+        assert_eq!(root.opened(), 7);
     }
 
     #[test]

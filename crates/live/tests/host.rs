@@ -230,6 +230,10 @@ fn a_file_is_read_once_in_this_process() {
     assert!(seen.metric("faults.major").unwrap() > 0.0);
     assert!(seen.pages.iter().all(|p| p.swapped.is_empty()));
     assert_eq!(memory.phases, ["prepare", "write", "references"]);
+    // The disk reads ahead in pauses: between most windows there is none.
+    let windows = seen.table(WINDOWS).unwrap();
+    let read = windows.numbers("pages.present").unwrap().iter().flatten().count();
+    assert!((16..120).contains(&read), "{read} of 240 windows were read");
 }
 
 fn limit(swap: Swap) -> Setting {

@@ -47,7 +47,7 @@ impl Provider for Settings {
     fn read(&self, root: &Root, sink: &mut Sink<'_>) {
         for (area, statistic, file) in FILES {
             let Some(mut group) = sink.group(0, area).filter(|g| g.wants(statistic)) else { continue };
-            let Some(line) = root.line(file).filter(|line| !line.is_empty()) else { continue };
+            let Some(line) = root.line_again(file).filter(|line| !line.is_empty()) else { continue };
             match line.parse::<i64>() {
                 Ok(number) => group.add(statistic, number, Unit::None, Kind::Gauge),
                 Err(_) => group.text(statistic, Some(chosen(&line))),

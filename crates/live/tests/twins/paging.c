@@ -3,8 +3,10 @@
    with it a file, made, brought to the disk and dropped from the page cache. Three passes over the stream, each on memory
    of its own: bare (prefix "bare."), waiting until each reference is done ("waited."), and timed (every reference between
    two readings of the clock). Of a file the timed one alone: on a disk that is told of blocks that become free (mount's
-   discard), the reads of a file would wait for the discard of the one made before it. Nothing is asked of
-   the kernel while references are made: the hits are all references but the longest, as many as there were faults. */
+   discard), the reads of a file would wait for the discard of the one made before it. Of anonymous memory
+   nothing is asked of the kernel while references are made: the hits are all references but the longest, as many as there
+   were faults. Of a file the longest reference need not be a major fault, for a minor one waits where the disk is still
+   reading: there the kernel is asked behind each reference of a microsecond or more, in no reference's time. */
 #include "twin.h"
 #ifdef __x86_64__
 #include <x86intrin.h>
@@ -36,6 +38,7 @@ static uint32_t *stream;
 static const char *file;
 static char touch;
 static double per_tick;
+static unsigned char *kinds;
 
 static volatile char *map(void)
 {
@@ -96,8 +99,20 @@ static inline __attribute__((always_inline)) void reference(volatile char *m, ui
 		*(volatile uint64_t *)at = (uint64_t)at;
 }
 
+/* What the last reference met: 0 a hit, 1 a minor fault, 2 a major one. */
+static unsigned char kind(struct rusage *last)
+{
+	struct rusage now;
+	getrusage(RUSAGE_THREAD, &now);
+	unsigned char met = now.ru_majflt > last->ru_majflt ? 2 : now.ru_minflt > last->ru_minflt;
+	*last = now;
+	return met;
+}
+
 static inline __attribute__((always_inline)) void load(volatile char *m, int pass, uint32_t *times, char how)
 {
+	struct rusage last;
+	getrusage(RUSAGE_THREAD, &last);
 	uint64_t before = ticks();
 	for (long i = 0; i < references; i++) {
 		reference(m, stream[i], how);
@@ -107,6 +122,10 @@ static inline __attribute__((always_inline)) void load(volatile char *m, int pas
 			uint64_t after = ticks();
 			times[i] = (after - before) * per_tick > UINT32_MAX ? UINT32_MAX : (after - before) * per_tick;
 			before = after;
+			if (kinds && times[i] >= 1000) {
+				kinds[i] = kind(&last);
+				before = ticks();
+			}
 		}
 	}
 }
@@ -127,6 +146,9 @@ int main(int argc, char **argv)
 			stream = realloc(stream, (room *= 2) * sizeof *stream);
 	uint32_t *times = malloc(references * sizeof *times);
 	memset(times, 1, references * sizeof *times);
+	kinds = file ? calloc(references, 1) : 0;
+	for (long i = 0; kinds && i < references; i++)
+		((volatile unsigned char *)kinds)[i] = 0;
 	long start = clock_of(CLOCK_MONOTONIC_RAW), t = ticks();
 	usleep(100000);
 	per_tick = (double)(clock_of(CLOCK_MONOTONIC_RAW) - start) / (ticks() - t);
@@ -153,10 +175,27 @@ int main(int argc, char **argv)
 			for (long i = 0; i < pages; i++)
 				in += present[i] & 1;
 		say("pages.present", in);
-		say_times("access", times, references, "m59tx");
-		/* In order now. */
+		/* By kind, one behind the other. */
 		long major = used.after.ru_majflt - used.before.ru_majflt, minor = used.after.ru_minflt - used.before.ru_minflt;
 		long hits = references - major - minor;
+		if (kinds) {
+			uint32_t *of_kind = malloc(references * sizeof *times);
+			long each[3] = { 0 }, at = 0;
+			for (int k = 0; k < 3; k++)
+				for (long i = 0; i < references; i++)
+					if (kinds[i] == k)
+						of_kind[at++] = times[i], each[k]++;
+			hits = each[0], major = each[2];
+			memcpy(times, of_kind, references * sizeof *times);
+			free(of_kind);
+			say_times("access.hit", times, hits, "m59");
+			say_times("access.minor", times + hits, references - hits - major, "m59");
+			say_times("access.major", times + references - major, major, "m59");
+		}
+		say_times("access", times, references, "m59tx");
+		if (kinds)
+			continue;
+		/* In order now. */
 		if (hits < 0)
 			hits = 0;
 		say_times("access.hit", times, hits, "m59");

@@ -1,6 +1,7 @@
-/* Touches so many written pages again and again and nothing else: toucher PAGES ALL [REST]: of ALL resident pages the
-   first PAGES, with REST microseconds of sleep after each turn. Prints its number, and how many pages it touches with its
-   own (one of code, one of stack) when ready; until killed. */
+/* Touches so many written pages again and again and nothing else: toucher PAGES ALL [REST [SECONDS]]: of ALL resident
+   pages the first PAGES, with REST microseconds of sleep after each turn. Prints its number, and how many pages it touches
+   with its own (one of code, one of stack) when ready; until killed, or for SECONDS: then also the microseconds of a
+   turn. */
 #include "bare.h"
 
 __attribute__((used)) void run(long *stack)
@@ -18,10 +19,17 @@ __attribute__((used)) void run(long *stack)
 	say(call(__NR_getpid, 0, 0, 0, 0, 0, 0) * 1000, ' ');
 	say((pages + 2) * 1000, '\n');
 	volatile struct timespec pause = { rest / 1000000, rest % 1000000 * 1000 };
-	for (;;) {
+	long seconds = stack[0] > 4 ? number(argv[4]) : 0, begun = now(), spent = 0;
+	for (long turns = 1; !seconds || spent < seconds * 1000000000L; turns++) {
 		for (long i = 0; i < pages; i++)
 			(void)m[i * PAGE];
 		if (rest)
 			call(__NR_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+		if (!seconds)
+			continue;
+		spent = now() - begun;
+		if (spent >= seconds * 1000000000L)
+			say(spent / turns, '\n');
 	}
+	end(0);
 }
