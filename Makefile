@@ -11,10 +11,11 @@ help: ## this list
 setup: ## install what a build needs (a C compiler; Rust must be there)
 	@scripts/setup build
 
-test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels, Prometheus)
+test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels, Prometheus, readers of exports)
 	@scripts/setup test
 	@scripts/kernels
 	@scripts/prometheus
+	@scripts/readers
 
 build: setup ## the optimised binary, target/release/pagelab, and the tracer beside it
 	$(CARGO) build --release --locked -p pagelab -p pagelab-tracer

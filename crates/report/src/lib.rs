@@ -1,10 +1,11 @@
-//! What is shown: findings, comparisons and runs as text for a terminal, as JSON, and as one
-//! self-contained page of plots.
+//! What is shown: findings, comparisons and runs as text for a terminal, as JSON, as one self-contained
+//! page of plots, and in the formats of other tools.
 //!
 //! This crate draws what it is given: runs and what the analysis made of them.
 
 pub mod comparisons;
 pub mod curves;
+pub mod exchange;
 pub mod findings;
 pub mod ladder;
 pub mod page;

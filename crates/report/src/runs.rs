@@ -4,7 +4,7 @@ use pagelab_analysis::finding::{Finding, Severity, What};
 use pagelab_analysis::findings::{Assessment, of_run, severity};
 use pagelab_analysis::rows::{TABLES, table};
 use pagelab_analysis::stats::median;
-use pagelab_experiment::observation::{Column, Level, Unit, Values};
+use pagelab_experiment::observation::{Better, Column, Level, Unit, Values};
 use pagelab_experiment::{Repetition, Run};
 use serde_json::{Map, Value, json};
 
@@ -14,19 +14,30 @@ use crate::{TextTable, findings};
 /// Rows of a table with named rows.
 const ROWS: usize = 15;
 
-/// A metric over the repetitions that count: its name, unit and values.
-pub(crate) type Metric<'a> = (&'a str, Unit, Vec<f64>);
+/// A metric over the repetitions that count.
+#[derive(Clone, Debug)]
+pub(crate) struct Measure<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// The values that were measured, in the repetitions' order.
+    pub values: Vec<f64>,
+}
 
 /// The metrics of all repetitions of a run, in the order first seen.
-pub(crate) fn metrics(run: &Run) -> Vec<Metric<'_>> {
-    let mut list: Vec<Metric> = Vec::new();
+pub(crate) fn measures(run: &Run) -> Vec<Measure<'_>> {
+    let mut list: Vec<Measure> = Vec::new();
     for metric in run.done().flat_map(|r| &r.observations.metrics) {
-        let found = list.iter().position(|(name, unit, _)| *name == metric.name && *unit == metric.unit);
+        let found = list.iter().position(|m| m.name == metric.name && m.unit == metric.unit);
         let at = found.unwrap_or_else(|| {
-            list.push((&metric.name, metric.unit, Vec::new()));
+            let (unit, better) = (metric.unit, metric.better);
+            list.push(Measure { name: &metric.name, unit, better, values: Vec::new() });
             list.len() - 1
         });
-        list[at].2.extend(metric.value);
+        list[at].values.extend(metric.value);
     }
     list
 }
@@ -53,9 +64,9 @@ pub fn terminal(run: &Run, all: bool, style: &Style) -> String {
     if !conditions.is_empty() {
         out += &wrap(&conditions.join(" · "));
     }
-    let rows: Vec<Vec<String>> = metrics(run)
+    let rows: Vec<Vec<String>> = measures(run)
         .into_iter()
-        .map(|(name, unit, values)| {
+        .map(|Measure { name, unit, values, .. }| {
             let n = values.len().to_string();
             vec![name.to_owned(), text::value(median(&values), unit), range(&values, unit), n]
         })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 21] = [
+pub(crate) const NAMES: [&str; 22] = [
     "root",
     "limits",
     "tmpfs",
@@ -15,6 +15,7 @@ pub(crate) const NAMES: [&str; 21] = [
     "kernels",
     "chromium",
     "prometheus",
+    "readers",
     "cc",
     "bpf",
     "tracepoints",
@@ -158,6 +159,17 @@ pub const PROMETHEUS: Need = Need {
     met: || there(prometheus().is_some(), "no prometheus (scripts/prometheus)"),
 };
 
+/// The tools that read what `export` writes.
+pub const READERS: Need = Need {
+    name: "readers",
+    on: &[],
+    met: || {
+        let folder = target("readers");
+        let there_are = folder.join("benchstat").exists() && folder.join("python/done").exists();
+        there(there_are, "no benchstat or no Python packages in target/readers (scripts/readers)")
+    },
+};
+
 /// A C compiler.
 pub const CC: Need = Need {
     name: "cc",
@@ -193,6 +205,12 @@ pub fn prometheus() -> Option<PathBuf> {
     [target("prometheus/usr/bin/prometheus"), "prometheus".into()]
         .into_iter()
         .find(|program| succeeds(Command::new(program).arg("--version")))
+}
+
+/// A tool that `scripts/readers` fetched: `benchstat`, `python/bin/python`.
+#[must_use]
+pub fn reader(name: &str) -> PathBuf {
+    target("readers").join(name)
 }
 
 /// Where the scripts put what they fetch.

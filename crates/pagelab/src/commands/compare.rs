@@ -1,22 +1,24 @@
 //! `pagelab compare RUN RUN…`: every other run against the first, metric by metric.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_analysis::comparison::against_first;
+use pagelab_analysis::comparison::{Comparison, against_first};
 use pagelab_experiment::Run;
 use pagelab_experiment::declaration::Refusal;
 use pagelab_notebook::Notebook;
 use pagelab_report::comparisons::{self, Options};
+use pagelab_report::exchange::{self, Gate};
 
 use crate::context::Context;
 use crate::failure::usage;
-use crate::output;
+use crate::{file, output};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5      # exit status 1 if the primary metric got worse by more than 5 %\n",
+    before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5      # exit status 1 if the primary metric got worse by more than 5 %\n  pagelab compare base patch --fail-on 1 --junit gate.xml\n",
     after_help = "For each metric: both medians, the change with its 95 % interval, the p value, and a verdict. Interleaved \
 repetitions are tested in pairs (Wilcoxon's signed-rank test), others by their ranks (Mann-Whitney). The experiment's \
 primary metric is tested by itself and decides --fail-on; the others are corrected for their number (Holm). Two models differ exactly, without p values. A repetition is one sample; \
@@ -38,6 +40,9 @@ pub struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Write what --fail-on judged to FILE as JUnit's XML, which CI services show
+    #[arg(long, value_name = "FILE", requires = "fail_on")]
+    junit: Option<PathBuf>,
 }
 
 /// A percentage with or without its sign: `5`, `5%`.
@@ -46,6 +51,14 @@ pub fn percent(text: &str) -> Result<f64, Refusal> {
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
         _ => Err(Refusal::new("write a percentage from 0 up, such as 5 or 5%")),
+    }
+}
+
+/// That a metric asked for was measured by one of the runs.
+pub fn measured(metric: &str, runs: &[Run]) -> Result<()> {
+    match runs.iter().any(|run| !run.values(metric).is_empty()) {
+        true => Ok(()),
+        false => Err(usage(format!("--metric {metric}: no run measured it (see: pagelab show RUN)"))),
     }
 }
 
@@ -58,9 +71,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         .map(|name| Ok(notebook.load(notebook.resolve(name)?)?))
         .collect::<Result<Vec<Run>>>()?;
     for metric in &arguments.metric {
-        if !runs.iter().any(|run| !run.values(metric).is_empty()) {
-            return Err(usage(format!("--metric {metric}: no run measured it (see: pagelab show RUN)")));
-        }
+        measured(metric, &runs)?;
     }
     let runs: Vec<&Run> = runs.iter().collect();
     let compared = against_first(&runs, &arguments.metric);
@@ -72,22 +83,18 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         compared.iter().for_each(print);
     }
     let Some(percent) = arguments.fail_on else { return Ok(ExitCode::SUCCESS) };
+    let metrics: Vec<Vec<&str>> = compared.iter().map(|c| judged(c, arguments)).collect::<Result<_>>()?;
+    let gates: Vec<Gate> = compared
+        .iter()
+        .zip(&metrics)
+        .map(|(comparison, metrics)| Gate { comparison, metrics, percent })
+        .collect();
+    if let Some(path) = &arguments.junit {
+        file::write(path, |out| Ok(out.write_all(exchange::junit(&gates).as_bytes())?))?;
+    }
     let mut failed = false;
-    for comparison in &compared {
-        let metrics: Vec<&str> = match arguments.metric.as_slice() {
-            [] => comparison.primary.as_deref().into_iter().collect(),
-            named => named.iter().map(String::as_str).collect(),
-        };
-        if let Some(missing) = metrics.iter().find(|name| comparison.line(name).is_none()) {
-            let (a, b) = (&comparison.baseline.run, &comparison.other.run);
-            anyhow::bail!(
-                "--fail-on: {missing} was not measured in both {a} and {b}; name another with --metric"
-            );
-        }
-        if metrics.is_empty() {
-            anyhow::bail!("--fail-on: a recording has no primary metric; name one with --metric");
-        }
-        for line in comparison.worse_by(percent, &metrics) {
+    for Gate { comparison, metrics, .. } in gates {
+        for line in comparison.worse_by(percent, metrics) {
             failed = true;
             crate::output::remark!(
                 "{}: {} got worse by more than {percent} %",
@@ -97,4 +104,22 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// The metrics that decide --fail-on: those of --metric, else the primary one.
+fn judged<'a>(comparison: &'a Comparison, arguments: &'a Arguments) -> Result<Vec<&'a str>> {
+    let metrics: Vec<&str> = match arguments.metric.as_slice() {
+        [] => comparison.primary.as_deref().into_iter().collect(),
+        named => named.iter().map(String::as_str).collect(),
+    };
+    if let Some(missing) = metrics.iter().find(|name| comparison.line(name).is_none()) {
+        let (a, b) = (&comparison.baseline.run, &comparison.other.run);
+        anyhow::bail!(
+            "--fail-on: {missing} was not measured in both {a} and {b}; name another with --metric"
+        );
+    }
+    if metrics.is_empty() {
+        anyhow::bail!("--fail-on: a recording has no primary metric; name one with --metric");
+    }
+    Ok(metrics)
 }

@@ -1,6 +1,6 @@
 //! `pagelab export RUN…`: runs for other programs.
 
-use std::io::{BufWriter, IsTerminal};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +11,9 @@ use pagelab_experiment::Run;
 use pagelab_experiment::declaration::Refusal;
 use pagelab_notebook::Notebook;
 use pagelab_notebook::export::{self, Format};
+use pagelab_report::exchange::{self, Build};
 
+use super::compare::measured;
 use super::serve;
 use crate::context::Context;
 use crate::failure::usage;
@@ -27,12 +29,32 @@ enum Form {
     Csv,
     /// The same rows, typed and compressed
     Parquet,
+    /// Bencher Metric Format: medians with their 95 % intervals
+    Bencher,
+    /// For github-action-benchmark's customSmallerIsBetter: medians of what is better when smaller
+    SmallerIsBetter,
+    /// For its customBiggerIsBetter: medians of what is better when bigger
+    BiggerIsBetter,
+    /// Go's benchmark format, which benchstat reads: a line a repetition, with units
+    Benchfmt,
+    /// Tests for KCIDB (KernelCI), version 5.3; needs --build
+    Kcidb,
+    /// Folded stacks of a run with --profile, for flame graphs (speedscope, inferno)
+    Folded,
+    /// A Perfetto trace of what was seen over time (ui.perfetto.dev)
+    Perfetto,
+}
+
+/// Whose writer a format has.
+enum Writer {
+    Notebook(Format),
+    Exchange(exchange::Format),
 }
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export --listen localhost:9750 vmstat pressure meminfo\n  pagelab export --listen localhost:9750 --extra counters/\n"
+    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export before after --format benchfmt | benchstat -col run -\n  pagelab export @1 --format kcidb --build maestro:6650a1b2 -o tests.json\n  pagelab export @1 --format perfetto -o run.perfetto-trace\n  pagelab export --listen localhost:9750 vmstat pressure meminfo\n  pagelab export --listen localhost:9750 --extra counters/\n"
 )]
 pub struct Arguments {
     /// The runs: names, ids, @1 for the newest. With --listen: selectors as of 'pagelab stat'
@@ -48,6 +70,12 @@ pub struct Arguments {
     /// The file; standard output without it, or with -
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// These metrics only, in the formats of benchmarks and tests
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "listen")]
+    metric: Vec<String>,
+    /// The build that KCIDB's tests belong to
+    #[arg(long, value_name = "ORIGIN:ID", value_parser = build, conflicts_with = "listen")]
+    build: Option<Build>,
     #[command(flatten)]
     extra: Extra,
 }
@@ -69,6 +97,10 @@ fn addresses(text: &str) -> Result<Addresses, Refusal> {
     if found.is_empty() { Err(refused("it has no address".to_owned())) } else { Ok(Addresses(found)) }
 }
 
+fn build(text: &str) -> Result<Build, Refusal> {
+    text.parse().map_err(|why: &str| Refusal::new(why))
+}
+
 /// Writes the runs.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(Addresses(addresses)) = &arguments.listen {
@@ -83,27 +115,67 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         .iter()
         .map(|name| Ok(notebook.load(notebook.resolve(name)?)?))
         .collect::<Result<Vec<Run>>>()?;
-    let format = match arguments.format {
-        Form::Json => Format::Json,
-        Form::Csv => Format::Csv,
-        Form::Parquet => Format::Parquet,
+    let writer = writer(arguments)?;
+    for metric in &arguments.metric {
+        if !matches!(&writer, Writer::Exchange(format) if format.has_metrics()) {
+            return Err(usage(
+                "--metric is for the formats of benchmarks and tests: bencher, smaller-is-better, bigger-is-better, benchfmt, kcidb",
+            ));
+        }
+        measured(metric, &runs)?;
+    }
+    let write = |out: &mut (dyn Write + Send)| -> Result<()> {
+        match &writer {
+            Writer::Notebook(format) => Ok(export::export(&runs, *format, out)?),
+            Writer::Exchange(format) => Ok(exchange::write(&runs, format, &arguments.metric, out)?),
+        }
+    };
+    let binary = match &writer {
+        Writer::Notebook(format) => *format == Format::Parquet,
+        Writer::Exchange(format) => format.is_binary(),
     };
     match &arguments.output {
-        Some(path) if !file::is_stdout(path) => {
-            file::write(path, |out| Ok(export::export(&runs, format, out)?))?;
-        }
+        Some(path) if !file::is_stdout(path) => file::write(path, write)?,
         _ => match (arguments.format, std::io::stdout().is_terminal()) {
-            (Form::Parquet, true) => {
-                return Err(usage("Parquet is not for a terminal: name a file with -o"));
+            (_, true) if binary => {
+                return Err(usage(format!(
+                    "{} is not for a terminal: name a file with -o",
+                    name(arguments.format)
+                )));
             }
             // In JSON nothing is lost by it; a terminal is not to obey what a run of somebody else holds.
-            (Form::Json, _) | (Form::Csv, true) => {
-                export::export(&runs, format, BufWriter::new(output::stdout()))?;
-            }
-            (Form::Csv | Form::Parquet, _) => {
-                export::export(&runs, format, BufWriter::new(std::io::stdout()))?;
-            }
+            (Form::Json, _) | (_, true) => write(&mut BufWriter::new(output::stdout()))?,
+            _ => write(&mut BufWriter::new(std::io::stdout()))?,
         },
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn writer(arguments: &Arguments) -> Result<Writer> {
+    let build = arguments.build.clone();
+    if build.is_some() && arguments.format != Form::Kcidb {
+        return Err(usage("--build is for --format kcidb"));
+    }
+    Ok(match arguments.format {
+        Form::Json => Writer::Notebook(Format::Json),
+        Form::Csv => Writer::Notebook(Format::Csv),
+        Form::Parquet => Writer::Notebook(Format::Parquet),
+        Form::Bencher => Writer::Exchange(exchange::Format::Bencher),
+        Form::SmallerIsBetter => Writer::Exchange(exchange::Format::SmallerIsBetter),
+        Form::BiggerIsBetter => Writer::Exchange(exchange::Format::BiggerIsBetter),
+        Form::Benchfmt => Writer::Exchange(exchange::Format::Benchfmt),
+        Form::Kcidb => {
+            let build = build.ok_or_else(|| {
+                usage("--format kcidb needs the build that was tested: add --build ORIGIN:ID, as KernelCI names it")
+            })?;
+            Writer::Exchange(exchange::Format::Kcidb(build))
+        }
+        Form::Folded => Writer::Exchange(exchange::Format::Folded),
+        Form::Perfetto => Writer::Exchange(exchange::Format::Perfetto),
+    })
+}
+
+/// A format's name as it is typed.
+fn name(format: Form) -> String {
+    format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

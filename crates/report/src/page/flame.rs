@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::Shown;
 
 /// The log that an experiment's stacks are in.
-const LOG: &str = "folded";
+pub(crate) const LOG: &str = "folded";
 /// The drawing's width, a box's height, and the width of a letter, in its own units.
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 17.0;
@@ -77,12 +77,18 @@ fn graph(folded: &str, name: &str) -> Markup {
     }
 }
 
-/// Lines `outermost;…;innermost SAMPLES` as a tree; lines of another form are left out.
+/// Lines `outermost;…;innermost SAMPLES`; those of another form are left out.
+pub(crate) fn stacks(folded: &str) -> impl Iterator<Item = (&str, u64)> {
+    folded.lines().filter_map(|line| {
+        let (stack, samples) = line.rsplit_once(' ')?;
+        Some((stack, samples.parse().ok()?))
+    })
+}
+
+/// The stacks as a tree.
 fn fold(folded: &str) -> Frame {
     let mut root = Frame::default();
-    for line in folded.lines() {
-        let Some((stack, samples)) = line.rsplit_once(' ') else { continue };
-        let Ok(samples) = samples.parse::<u64>() else { continue };
+    for (stack, samples) in stacks(folded) {
         root.samples = root.samples.saturating_add(samples);
         let mut at = &mut root;
         for name in stack.split(';').take(DEEPEST) {

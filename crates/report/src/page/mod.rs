@@ -8,7 +8,7 @@ mod caches;
 mod contents;
 pub(crate) mod curve;
 mod figures;
-mod flame;
+pub(crate) mod flame;
 mod forest;
 mod glossary;
 mod knee;

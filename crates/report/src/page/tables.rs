@@ -12,7 +12,7 @@ use pagelab_experiment::{Outcome, Run};
 
 use super::contents::Contents;
 use super::{Shown, TextTable, bars, forest, glossary};
-use crate::runs::{self, range};
+use crate::runs::{self, Measure, range};
 use crate::{comparisons, findings, text};
 
 /// When, where and with what, in a line.
@@ -161,10 +161,10 @@ fn percent(part: f64, whole: f64) -> String {
 
 /// Every metric: the median and the extremes over the repetitions that count.
 pub fn metrics(runs: &[&Run]) -> Markup {
-    let figures: Vec<Vec<runs::Metric>> = runs.iter().map(|run| runs::metrics(run)).collect();
+    let figures: Vec<Vec<Measure>> = runs.iter().map(|run| runs::measures(run)).collect();
     // A guest's times may be instructions, beside another run's nanoseconds.
     let mut names: Vec<(&str, Unit)> = Vec::new();
-    for &(name, unit, _) in figures.iter().flatten() {
+    for &Measure { name, unit, .. } in figures.iter().flatten() {
         if !names.contains(&(name, unit)) {
             names.push((name, unit));
         }
@@ -172,9 +172,9 @@ pub fn metrics(runs: &[&Run]) -> Markup {
     if names.is_empty() {
         return html! {};
     }
-    let cell = |list: &[runs::Metric], name: &str, unit: Unit| {
-        let found = list.iter().find(|metric| metric.0 == name && metric.1 == unit);
-        let values = found.map_or(&[][..], |metric| &metric.2);
+    let cell = |list: &[Measure], name: &str, unit: Unit| {
+        let found = list.iter().find(|measure| measure.name == name && measure.unit == unit);
+        let values = found.map_or(&[][..], |measure| &measure.values);
         html! { td { (text::value(median(values), unit)) } td.soft { (range(values, unit)) } }
     };
     html! {
