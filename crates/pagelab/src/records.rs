@@ -7,12 +7,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use pagelab_reference::Stream;
 use pagelab_reference::trace::{Densifier, Format, Options, Reader, Reading, Record, Trace, TraceError};
+use pagelab_simulation::cost::{Cost, NUMBERING};
+use pagelab_simulation::feed::too_many_pages;
 
-use crate::cost::{Cost, NUMBERING};
 use crate::failure::{CommandError, usage};
-use crate::feed::{listen, too_many_pages};
 use crate::interrupt::Interrupt;
 use crate::progress::Work;
+use crate::watching::listen;
 
 /// References between two looks at the memory that is left, and at Ctrl-C.
 const STEP: u64 = 1 << 16;

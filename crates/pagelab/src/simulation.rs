@@ -8,15 +8,14 @@ use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::{Feed, Replayed};
 use pagelab_reference::Stream;
 use pagelab_reference::trace::recorded::Reduced;
+use pagelab_simulation::feed::{self, Consumer};
+use pagelab_simulation::{Cost, spread};
 
 use crate::context::Context;
-use crate::cost::Cost;
 use crate::failure::usage;
-use crate::feed::{self, Consumer};
-use crate::progress::Work;
 use crate::records;
-use crate::spread;
 use crate::stream::{Memory, StreamArguments, described, frames};
+use crate::watching::Watching;
 
 /// Runs that are fed side by side at most: each has its own tables.
 const SIDE_BY_SIDE: usize = 16;
@@ -150,7 +149,8 @@ pub fn simulate(
         let curves = curve.as_mut().map(|curve| curve as &mut dyn Consumer);
         let check = times.as_mut().map(|times| times as &mut dyn Consumer);
         let consumers = policies.chain(curves).chain(check).collect();
-        let read = feed::feed(path, &arguments.options(), &cost, consumers, context.quiet)?;
+        let watching = Watching::new("reading the trace", context.quiet)?;
+        let read = feed::feed(path, &arguments.options(), &cost, consumers, &watching)?;
         return Ok(Simulated {
             references: of_all(read.references),
             pages: read.pages,
@@ -170,7 +170,7 @@ pub fn simulate(
     let stream = loaded.stream;
     let frames = frames_of(stream.pages())?;
     let lru = wanted.lru.then(|| {
-        let work = Work::new("measuring distances", context.quiet);
+        let work = crate::progress::Work::new("measuring distances", context.quiet);
         LruCurve::with(&stream, |fraction| work.at(fraction))
     });
     let working_set = wanted.working_set.then(|| {
@@ -178,11 +178,12 @@ pub fn simulate(
         times.take(stream.pages(), stream.references());
         times.curve()
     });
+    let watching = Watching::new("replaying", context.quiet)?;
     Ok(Simulated {
         references: of_all(stream.len() as u64),
         pages: stream.pages(),
         described,
-        replayed: spread::policies(&stream, writes.as_deref(), &runs_of(&frames), context.quiet)?,
+        replayed: spread::policies(&stream, writes.as_deref(), &runs_of(&frames), &watching)?,
         frames,
         lru,
         working_set,

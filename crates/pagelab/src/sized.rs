@@ -9,17 +9,18 @@ use pagelab_experiment::experiments::Curve;
 use pagelab_model::sized::{Counts, SizedKind, SizedReplay};
 use pagelab_reference::trace::Densifier;
 use pagelab_report::{TextTable, text};
+use pagelab_simulation::cost::{Cost, NUMBERING};
+use pagelab_simulation::feed::too_many_pages;
 use serde_json::json;
 
 use crate::computed::{self, Computed};
 use crate::context::Context;
-use crate::cost::{Cost, NUMBERING};
 use crate::failure::{CommandError, usage};
-use crate::feed::{listen, too_many_pages};
 use crate::output::SCHEMA_VERSION;
 use crate::progress::Work;
 use crate::records::Records;
 use crate::stream::{Memory, StreamArguments, described};
+use crate::watching::listen;
 
 /// What a request takes in memory: its object and its bytes.
 const REQUEST: Cost = Cost { page: 64, reference: 12 };

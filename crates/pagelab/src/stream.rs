@@ -11,13 +11,14 @@ use pagelab_reference::trace::csv::Columns;
 use pagelab_reference::trace::recorded::Reduced;
 use pagelab_reference::trace::{self, Format, Options, Reader, Reading};
 use pagelab_reference::{Pattern, PatternError, Stream};
+use pagelab_simulation::cost::{Cost, STREAM};
+use pagelab_simulation::feed;
 
 use crate::context::Context;
-use crate::cost::{Cost, STREAM};
 use crate::failure::usage;
-use crate::feed;
 use crate::progress::Work;
 use crate::records;
+use crate::watching::Watching;
 
 /// The formats' names, for help, completions and errors alike.
 #[derive(Clone)]
@@ -122,7 +123,8 @@ impl StreamArguments {
     pub fn load(&self, work: &Cost, context: &Context) -> Result<Loaded> {
         match self.source()? {
             Source::Trace(path) => {
-                let trace = feed::load(path, &self.options(), &work.and(&STREAM), context.quiet)?;
+                let watching = Watching::new("reading the trace", context.quiet)?;
+                let trace = feed::load(path, &self.options(), &work.and(&STREAM), &watching)?;
                 Ok(Loaded { stream: trace.stream, reading: Some(trace.reading) })
             }
             Source::Pattern(pattern) => {
@@ -187,10 +189,10 @@ impl StreamArguments {
         context: &Context,
         mut take: impl FnMut(&[u64]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let work = Work::new("sampling", context.quiet);
+        let watching = Watching::new("sampling", context.quiet)?;
         match self.source()? {
             Source::Trace(path) => {
-                let reading = feed::decoded_here(path, &self.options(), &work, &feed::listen()?, &mut take)?;
+                let reading = feed::decoded_here(path, &self.options(), &watching, &mut take)?;
                 Ok(Some(described(&reading)))
             }
             Source::Pattern(pattern) => {
@@ -202,7 +204,10 @@ impl StreamArguments {
                     pages.clear();
                     pages.extend(blocks.next(BLOCK).map_err(unmade)?.iter().map(|&page| u64::from(page)));
                     take(&pages)?;
-                    work.at(1.0 - blocks.left() as f64 / self.references as f64);
+                    pagelab_simulation::Watch::at(
+                        &watching,
+                        1.0 - blocks.left() as f64 / self.references as f64,
+                    );
                 }
                 Ok(None)
             }

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use pagelab_reference::Stream;
 use pagelab_report::text;
+use pagelab_simulation::Cost;
 
 use crate::context::Context;
-use crate::cost::Cost;
 use crate::file;
 use crate::output::{aside, say};
 use crate::stream::StreamArguments;

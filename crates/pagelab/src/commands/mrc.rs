@@ -15,16 +15,17 @@ use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::A_PAGE;
 use pagelab_report::{Section, curves, text};
+use pagelab_simulation::{Cost, spread};
 use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
-use crate::cost::Cost;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
+use crate::page;
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments, frames};
-use crate::{page, spread};
+use crate::watching::Watching;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -218,7 +219,9 @@ fn sampled(arguments: &Arguments, sampling: Sampling, context: &Context) -> Resu
     let jobs: Vec<(&PolicyKind, u32)> =
         others.iter().flat_map(|policy| sizes.iter().map(move |&frames| (*policy, frames))).collect();
     let mut simulated = match &miniature {
-        Some(miniature) => spread::miniatures(miniature, &jobs, context.quiet)?,
+        Some(miniature) => {
+            spread::miniatures(miniature, &jobs, &Watching::new("replaying the sample", context.quiet)?)?
+        }
         None => Vec::new(),
     }
     .into_iter();

@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result};
 use pagelab_model::reduce::{Method, reduce};
 use pagelab_reference::trace::recorded::{Ending, Heading, RUNS, Reduced, Writer};
 use pagelab_report::text;
+use pagelab_simulation::Cost;
 
 use crate::context::Context;
-use crate::cost::Cost;
 use crate::failure::usage;
 use crate::output::say;
 use crate::progress::Work;

@@ -14,6 +14,7 @@ use pagelab_model::policy::PolicyKind;
 use pagelab_model::sized::SizedKind;
 use pagelab_model::systems::{ReadAhead, SystemKind};
 use pagelab_report::{Section, curves, text};
+use pagelab_simulation::spread;
 use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
@@ -22,7 +23,8 @@ use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments};
-use crate::{page, records, sized, spread};
+use crate::watching::Watching;
+use crate::{page, records, sized};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -318,7 +320,9 @@ fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Cont
     let systems: Vec<_> =
         models.iter().filter_map(system).flat_map(|s| frames.iter().map(move |&f| (s, f))).collect();
     let mut systems = match &simulated.stream {
-        Some(stream) => spread::systems(stream, &systems, context.quiet)?.into_iter(),
+        Some(stream) => {
+            spread::systems(stream, &systems, &Watching::new("replaying", context.quiet)?)?.into_iter()
+        }
         None => Vec::new().into_iter(),
     };
     let mut policies = simulated.replayed.into_iter();

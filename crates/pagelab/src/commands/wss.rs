@@ -11,11 +11,11 @@ use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_live::working_set::Process;
 use pagelab_model::mrc::wss::working_set;
 use pagelab_report::text;
+use pagelab_simulation::Cost;
 use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
-use crate::cost::Cost;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, say};

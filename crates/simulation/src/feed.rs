@@ -16,9 +16,7 @@ use pagelab_reference::Stream;
 use pagelab_reference::trace::{self, Densifier, Options, Reading, Refused, Trace};
 
 use crate::cost::{Cost, NUMBERING};
-use crate::failure::CommandError;
-use crate::interrupt::Interrupt;
-use crate::progress::Work;
+use crate::{Stopped, Watch};
 
 /// Decoded batches, and numbered pieces, that may wait.
 const AHEAD: usize = 4;
@@ -28,27 +26,27 @@ const PIECE: usize = 1 << 17;
 
 /// Who is given the references piece by piece.
 pub trait Consumer: Send {
-    /// Takes the next references, to pages below `pages`; `Break` when `interrupt` asked to stop.
-    fn take(&mut self, pages: u32, references: &[u32], interrupt: &Interrupt) -> ControlFlow<()>;
+    /// Takes the next references, to pages below `pages`; `Break` when `watch` asked to stop.
+    fn take(&mut self, pages: u32, references: &[u32], watch: &dyn Watch) -> ControlFlow<()>;
 }
 
 impl Consumer for Feed<'_> {
-    fn take(&mut self, pages: u32, references: &[u32], interrupt: &Interrupt) -> ControlFlow<()> {
-        let go_on = || if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    fn take(&mut self, pages: u32, references: &[u32], watch: &dyn Watch) -> ControlFlow<()> {
+        let go_on = || if watch.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         Feed::take(self, pages, references, &mut |_| go_on())
             .map_or(ControlFlow::Break(()), ControlFlow::Continue)
     }
 }
 
 impl Consumer for LruCounting {
-    fn take(&mut self, pages: u32, references: &[u32], _: &Interrupt) -> ControlFlow<()> {
+    fn take(&mut self, pages: u32, references: &[u32], _: &dyn Watch) -> ControlFlow<()> {
         LruCounting::take(self, pages, references);
         ControlFlow::Continue(())
     }
 }
 
 impl Consumer for ReuseTimes {
-    fn take(&mut self, pages: u32, references: &[u32], _: &Interrupt) -> ControlFlow<()> {
+    fn take(&mut self, pages: u32, references: &[u32], _: &dyn Watch) -> ControlFlow<()> {
         ReuseTimes::take(self, pages, references);
         ControlFlow::Continue(())
     }
@@ -56,8 +54,11 @@ impl Consumer for ReuseTimes {
 
 /// What was read.
 pub struct Read {
+    /// References in it.
     pub references: u64,
+    /// Different pages.
     pub pages: u32,
+    /// How it was read.
     pub reading: Reading,
 }
 
@@ -69,14 +70,13 @@ pub struct Read {
 pub fn decoded_here(
     path: &Path,
     options: &Options,
-    work: &Work,
-    interrupt: &Interrupt,
+    watch: &dyn Watch,
     mut take: impl FnMut(&[u64]) -> Result<()>,
 ) -> Result<Reading> {
     let mut failed = None;
     let reading = trace::read(path, options, |batch, fraction| {
-        work.at(fraction);
-        let stopped = || if interrupt.requested() { Err(CommandError::Stopped.into()) } else { Ok(()) };
+        watch.at(fraction);
+        let stopped = || if watch.stopped() { Err(Stopped.into()) } else { Ok(()) };
         take(batch).and_then(|()| stopped()).map_err(|error| {
             failed = Some(error);
             Refused("it is not wanted".into())
@@ -91,23 +91,22 @@ pub fn decoded_here(
 /// Decodes a trace on a thread of its own, where there is a core for it, and gives its pages to `take` here.
 ///
 /// # Errors
-/// When the trace cannot be read, or `take` fails, or the user interrupts.
+/// When the trace cannot be read, or `take` fails, or `watch` stops it.
 pub fn decoded(
     path: &Path,
     options: &Options,
-    work: &Work,
-    interrupt: &Interrupt,
+    watch: &dyn Watch,
     mut take: impl FnMut(&[u64]) -> Result<()>,
 ) -> Result<Reading> {
-    if super::spread::cores() == 1 {
-        return decoded_here(path, options, work, interrupt, take);
+    if crate::spread::cores() == 1 {
+        return decoded_here(path, options, watch, take);
     }
     let (full, batches) = sync_channel::<Vec<u64>>(AHEAD);
     let (used, empty) = channel::<Vec<u64>>();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             trace::read(path, options, |batch, fraction| {
-                work.at(fraction);
+                watch.at(fraction);
                 let next = empty.try_recv().unwrap_or_default();
                 full.send(std::mem::replace(batch, next)).map_err(|_| Refused("it is not wanted".into()))
             })
@@ -116,7 +115,7 @@ pub fn decoded(
             take(&batch)?;
             // The reader may have ended already.
             let _ = used.send(batch);
-            if interrupt.requested() { Err(CommandError::Stopped.into()) } else { Ok(()) }
+            if watch.stopped() { Err(Stopped.into()) } else { Ok(()) }
         };
         // The channel is gone when the loop ends, so a reader whose batches nobody takes ends, too.
         let taken = batches.into_iter().try_for_each(&mut each);
@@ -149,7 +148,7 @@ struct State<'a> {
 struct Shared<'a> {
     state: Mutex<State<'a>>,
     changed: Condvar,
-    interrupt: Interrupt,
+    watch: &'a dyn Watch,
 }
 
 /// Ends the work of all where one panics.
@@ -165,7 +164,7 @@ impl Drop for EndAll<'_, '_> {
 }
 
 impl<'a> Shared<'a> {
-    fn new(consumers: Vec<&'a mut dyn Consumer>, interrupt: Interrupt) -> Self {
+    fn new(consumers: Vec<&'a mut dyn Consumer>, watch: &'a dyn Watch) -> Self {
         let state = State {
             pieces: VecDeque::new(),
             first: 0,
@@ -175,7 +174,7 @@ impl<'a> Shared<'a> {
             ended: false,
             stopped: false,
         };
-        Self { state: Mutex::new(state), changed: Condvar::new(), interrupt }
+        Self { state: Mutex::new(state), changed: Condvar::new(), watch }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<'a>> {
@@ -222,7 +221,7 @@ impl<'a> Shared<'a> {
             let piece = Arc::clone(&state.pieces[number - state.first]);
             let taker = state.consumers[consumer].take().expect("nobody works on an idle consumer");
             drop(state);
-            let stop = taker.take(piece.pages, &piece.references, &self.interrupt).is_break();
+            let stop = taker.take(piece.pages, &piece.references, self.watch).is_break();
             drop(piece);
             state = self.lock();
             state.consumers[consumer] = Some(taker);
@@ -243,22 +242,20 @@ impl<'a> Shared<'a> {
 /// Reads a trace and gives it to all consumers, on every core; together they take `cost`.
 ///
 /// # Errors
-/// When the trace cannot be read or has too many pages, the consumers would take too much memory, or the user
-/// interrupts.
-pub fn feed(
+/// When the trace cannot be read or has too many pages, the consumers would take too much memory, or `watch`
+/// stops it.
+pub fn feed<'a>(
     path: &Path,
     options: &Options,
     cost: &Cost,
-    mut consumers: Vec<&mut dyn Consumer>,
-    quiet: bool,
+    mut consumers: Vec<&'a mut dyn Consumer>,
+    watch: &'a dyn Watch,
 ) -> Result<Read> {
-    let interrupt = listen()?;
-    let work = Work::new("reading the trace", quiet);
-    if super::spread::cores() == 1 {
-        return feed_here(path, options, cost, &mut consumers, &interrupt, &work);
+    if crate::spread::cores() == 1 {
+        return feed_here(path, options, cost, &mut consumers, watch);
     }
-    let workers = super::spread::cores().min(consumers.len());
-    let shared = Shared::new(consumers, interrupt);
+    let workers = crate::spread::cores().min(consumers.len());
+    let shared = Shared::new(consumers, watch);
     let mut densifier = Densifier::default();
     let mut references = 0;
     let mut room = Room::new(path, cost);
@@ -271,10 +268,10 @@ pub fn feed(
         let mut publish = |list: &mut Vec<u32>, pages| {
             references += list.len() as u64;
             let next = shared.publish(Piece { pages, references: std::mem::take(list) });
-            *list = next.ok_or(CommandError::Stopped)?;
+            *list = next.ok_or(Stopped)?;
             anyhow::Ok(())
         };
-        let reading = decoded(path, options, &work, &shared.interrupt, |batch| {
+        let reading = decoded(path, options, watch, |batch| {
             densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))?;
             room.look(densifier.pages(), 0)?;
             if list.len() >= PIECE { publish(&mut list, densifier.pages()) } else { Ok(()) }
@@ -285,7 +282,7 @@ pub fn feed(
     })?;
     // The workers may have been stopped after the last piece was published.
     if shared.lock().stopped {
-        return Err(CommandError::Stopped.into());
+        return Err(Stopped.into());
     }
     Ok(Read { references, pages: densifier.pages(), reading })
 }
@@ -296,8 +293,7 @@ fn feed_here(
     options: &Options,
     cost: &Cost,
     consumers: &mut [&mut dyn Consumer],
-    interrupt: &Interrupt,
-    work: &Work,
+    watch: &dyn Watch,
 ) -> Result<Read> {
     let mut densifier = Densifier::default();
     let mut room = Room::new(path, cost);
@@ -306,11 +302,11 @@ fn feed_here(
     let mut pass_on = |list: &mut Vec<u32>, pages| {
         references += list.len() as u64;
         let mut each = consumers.iter_mut();
-        let stopped = each.any(|consumer| consumer.take(pages, list, interrupt).is_break());
+        let stopped = each.any(|consumer| consumer.take(pages, list, watch).is_break());
         list.clear();
-        if stopped { Err(anyhow::Error::from(CommandError::Stopped)) } else { Ok(()) }
+        if stopped { Err(anyhow::Error::from(Stopped)) } else { Ok(()) }
     };
-    let reading = decoded_here(path, options, work, interrupt, |batch| {
+    let reading = decoded_here(path, options, watch, |batch| {
         densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))?;
         room.look(densifier.pages(), 0)?;
         if list.len() >= PIECE { pass_on(&mut list, densifier.pages()) } else { Ok(()) }
@@ -324,12 +320,11 @@ fn feed_here(
 ///
 /// # Errors
 /// As [`feed`].
-pub fn load(path: &Path, options: &Options, cost: &Cost, quiet: bool) -> Result<Trace> {
-    let work = Work::new("reading the trace", quiet);
+pub fn load(path: &Path, options: &Options, cost: &Cost, watch: &dyn Watch) -> Result<Trace> {
     let mut densifier = Densifier::default();
     let mut list: Vec<u32> = Vec::new();
     let mut room = Room::new(path, cost);
-    let reading = decoded(path, options, &work, &listen()?, |batch| {
+    let reading = decoded(path, options, watch, |batch| {
         room.look(densifier.pages(), list.len())?;
         densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))
     })?;
@@ -362,11 +357,6 @@ impl<'a> Room<'a> {
         let allowed = self.cost.allow(self.allowed.0.into(), self.allowed.1 as u64, 0);
         allowed.with_context(|| format!("the trace {} is too long", self.path.display()))
     }
-}
-
-/// The interrupt of a command that keeps nothing.
-pub fn listen() -> Result<Interrupt> {
-    Interrupt::listen().context("the signal handlers cannot be installed")
 }
 
 /// Why a trace is given up.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use pagelab_model::mrc::miniature::Miniature;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::{A_PAGE, FUTURE, Replayed, Replays};
@@ -12,9 +12,7 @@ use pagelab_model::systems::{Replay, SystemKind};
 use pagelab_reference::Stream;
 
 use crate::cost::Cost;
-use crate::failure::CommandError;
-use crate::interrupt::Interrupt;
-use crate::progress::Work;
+use crate::{Stopped, Watch};
 
 /// Performs the jobs `0..count` on every core; results in their order. A job that fails ends the others.
 fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
@@ -59,24 +57,22 @@ pub fn policies(
     stream: &Stream,
     writes: Option<&[bool]>,
     runs: &[(PolicyKind, u32)],
-    quiet: bool,
+    watch: &dyn Watch,
 ) -> Result<Vec<Replayed>> {
-    let work = Work::new("replaying", quiet);
     let replays = Replays::new(stream, runs);
     let replays = match writes {
         Some(writes) => replays.with_writes(writes),
         None => replays,
     };
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let total = replays.references() as f64;
     let batches = replays.batches(cores());
     let done = AtomicU64::new(0);
     let replayed = spread(batches.len(), |number| {
         let progress = &mut |more| {
-            work.at((done.fetch_add(more, Relaxed) + more) as f64 / total);
-            if interrupt.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            watch.at((done.fetch_add(more, Relaxed) + more) as f64 / total);
+            if watch.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        replays.perform(batches[number].clone(), progress).map_err(|_| CommandError::Stopped.into())
+        replays.perform(batches[number].clone(), progress).map_err(|_| Stopped.into())
     })?;
     Ok(replayed.into_iter().flatten().collect())
 }
@@ -85,35 +81,35 @@ pub fn policies(
 pub fn miniatures(
     sample: &Miniature,
     runs: &[(&PolicyKind, u32)],
-    quiet: bool,
+    watch: &dyn Watch,
 ) -> Result<Vec<Option<(f64, f64)>>> {
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
-    let work = Work::new("replaying the sample", quiet);
     let future = runs.iter().any(|(policy, _)| policy.needs_future()).then(|| sample.future());
     let done = AtomicU64::new(0);
     spread(runs.len(), |number| {
-        if interrupt.requested() {
-            return Err(CommandError::Stopped.into());
+        if watch.stopped() {
+            return Err(Stopped.into());
         }
         let (policy, frames) = runs[number];
         let found = sample.miss_ratio(policy, frames, future.as_ref());
-        work.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
+        watch.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
         Ok(found)
     })
 }
 
 /// Replays systems, each with its frames; results in the order of `runs`.
-pub fn systems(stream: &Stream, runs: &[(&'static SystemKind, u32)], quiet: bool) -> Result<Vec<Replay>> {
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
-    let work = Work::new("replaying", quiet);
+pub fn systems(
+    stream: &Stream,
+    runs: &[(&'static SystemKind, u32)],
+    watch: &dyn Watch,
+) -> Result<Vec<Replay>> {
     let done = AtomicU64::new(0);
     spread(runs.len(), |number| {
-        if interrupt.requested() {
-            return Err(CommandError::Stopped.into());
+        if watch.stopped() {
+            return Err(Stopped.into());
         }
         let (system, frames) = runs[number];
         let replay = system.replay(stream, frames)?;
-        work.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
+        watch.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
         Ok(replay)
     })
 }
