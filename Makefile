@@ -25,6 +25,7 @@ run: build ## the standard suite on this machine: a verdict and report.html
 
 test: test-setup ## every test
 	$(CARGO) build --locked -p pagelab-tracer
+	@scripts/python
 	$(CARGO) test --workspace --locked
 
 lint: ## formatting, clippy, the links of the documentation, the dependencies' licences and advisories

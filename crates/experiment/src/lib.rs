@@ -15,6 +15,7 @@ pub mod declaration;
 pub mod experiments;
 pub mod failure;
 pub mod glossary;
+pub mod memory;
 pub mod observation;
 pub mod packed;
 pub mod plan;

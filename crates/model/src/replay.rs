@@ -73,7 +73,8 @@ pub fn replay(stream: &Stream, policy: &PolicyKind, frames: u32) -> Replayed {
 /// on as many threads as it has; what a batch gives does not depend on that.
 #[derive(Debug)]
 pub struct Replays<'a> {
-    stream: &'a Stream,
+    pages: u32,
+    references: &'a [u32],
     runs: &'a [(PolicyKind, u32)],
     writes: Option<&'a [bool]>,
     future: Option<NextUse>,
@@ -85,11 +86,16 @@ impl<'a> Replays<'a> {
     /// # Panics
     /// As [`replay`].
     pub fn new(stream: &'a Stream, runs: &'a [(PolicyKind, u32)]) -> Self {
-        let future = runs
-            .iter()
-            .any(|(kind, _)| kind.needs_future())
-            .then(|| NextUse::of(stream.pages(), stream.references()));
-        Self { stream, runs, writes: None, future }
+        Self::of(stream.pages(), stream.references(), runs)
+    }
+
+    /// As [`Self::new`], of references to the pages `0..pages` that lie elsewhere.
+    ///
+    /// # Panics
+    /// As there; and when a reference is not below `pages`, here or when it is replayed.
+    pub fn of(pages: u32, references: &'a [u32], runs: &'a [(PolicyKind, u32)]) -> Self {
+        let future = runs.iter().any(|(kind, _)| kind.needs_future()).then(|| NextUse::of(pages, references));
+        Self { pages, references, runs, writes: None, future }
     }
 
     /// Of each reference is known whether it is a write, so that write-backs are counted.
@@ -97,14 +103,14 @@ impl<'a> Replays<'a> {
     /// # Panics
     /// When they are not as many as the references.
     pub fn with_writes(mut self, writes: &'a [bool]) -> Self {
-        assert_eq!(writes.len(), self.stream.len(), "one for each reference");
+        assert_eq!(writes.len(), self.references.len(), "one for each reference");
         self.writes = Some(writes);
         self
     }
 
     /// References to replay in all.
     pub fn references(&self) -> u64 {
-        self.runs.len() as u64 * self.stream.len() as u64
+        self.runs.len() as u64 * self.references.len() as u64
     }
 
     /// The runs in batches for this many workers. The runs of a batch share one pass over the stream. Their tables
@@ -112,7 +118,7 @@ impl<'a> Replays<'a> {
     /// more batches.
     pub fn batches(&self, workers: usize) -> Vec<Range<usize>> {
         let (runs, workers) = (self.runs.len(), workers.clamp(1, self.runs.len().max(1)));
-        let alive = usize::try_from(BUDGET / (40 * u64::from(self.stream.pages()) + 1)).unwrap_or(usize::MAX);
+        let alive = usize::try_from(BUDGET / (40 * u64::from(self.pages) + 1)).unwrap_or(usize::MAX);
         // As few passes as the budget allows, and no worker with less to do than another by more than a run.
         let size = (alive / workers).clamp(1, runs.div_ceil(workers).max(1));
         (0..runs).step_by(size).map(|first| first..runs.min(first + size)).collect()
@@ -130,9 +136,9 @@ impl<'a> Replays<'a> {
         if let Some(writes) = self.writes {
             return self.perform_writing(batch, writes, progress);
         }
-        let mut feed = Feed::with(&self.runs[batch], self.stream.pages(), self.future.as_ref());
-        for chunk in self.stream.references().chunks(CHUNK) {
-            feed.take(self.stream.pages(), chunk, progress)?;
+        let mut feed = Feed::with(&self.runs[batch], self.pages, self.future.as_ref());
+        for chunk in self.references.chunks(CHUNK) {
+            feed.take(self.pages, chunk, progress)?;
         }
         Ok(feed.finish())
     }
@@ -145,10 +151,10 @@ impl<'a> Replays<'a> {
     ) -> Result<Vec<Replayed>, Interrupted> {
         let mut list = Vec::new();
         for (kind, frames) in &self.runs[batch] {
-            let mut policy = kind.build(self.stream.pages(), *frames, self.future.as_ref());
-            let mut dirty = Dirty::new(self.stream.pages());
+            let mut policy = kind.build(self.pages, *frames, self.future.as_ref());
+            let mut dirty = Dirty::new(self.pages);
             let mut misses = 0;
-            for (pages, writes) in self.stream.references().chunks(CHUNK).zip(writes.chunks(CHUNK)) {
+            for (pages, writes) in self.references.chunks(CHUNK).zip(writes.chunks(CHUNK)) {
                 for (&page, &write) in pages.iter().zip(writes) {
                     let hit = policy.access(page, write);
                     misses += u64::from(!hit);
@@ -159,7 +165,7 @@ impl<'a> Replays<'a> {
                 }
             }
             let write_backs = policy.write_backs().unwrap_or_else(|| dirty.write_backs());
-            let references = self.stream.len() as u64;
+            let references = self.references.len() as u64;
             list.push(replayed(kind, *frames, references, misses, &*policy, Some(write_backs)));
         }
         Ok(list)

@@ -30,6 +30,11 @@ impl Stream {
         &self.references
     }
 
+    /// The page numbers alone.
+    pub fn into_references(self) -> Vec<u32> {
+        self.references
+    }
+
     /// The number of references.
     pub fn len(&self) -> usize {
         self.references.len()

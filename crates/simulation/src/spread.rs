@@ -64,6 +64,14 @@ pub fn policies(
         Some(writes) => replays.with_writes(writes),
         None => replays,
     };
+    perform(&replays, watch)
+}
+
+/// Performs replays; results in the order of their runs.
+///
+/// # Errors
+/// When `watch` stops it.
+pub fn perform(replays: &Replays, watch: &dyn Watch) -> Result<Vec<Replayed>> {
     let total = replays.references() as f64;
     let batches = replays.batches(cores());
     let done = AtomicU64::new(0);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 22] = [
+pub(crate) const NAMES: [&str; 23] = [
     "root",
     "limits",
     "tmpfs",
@@ -26,6 +26,7 @@ pub(crate) const NAMES: [&str; 22] = [
     "zram",
     "disk",
     "traces",
+    "python",
     "fixture-there",
     "fixture-absent",
 ];

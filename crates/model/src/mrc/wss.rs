@@ -22,10 +22,17 @@ pub struct WorkingSetSizes {
 /// The working set of a window of `tau` references, noted every `step` (both at least 1). Exact; one
 /// pass and 8 bytes a page.
 pub fn working_set(stream: &Stream, tau: usize, step: usize) -> WorkingSetSizes {
+    working_set_of(stream.pages(), stream.references(), tau, step)
+}
+
+/// As [`working_set`], of references to the pages `0..pages` that lie elsewhere.
+///
+/// # Panics
+/// When a reference is not below `pages`.
+pub fn working_set_of(pages: u32, all: &[u32], tau: usize, step: usize) -> WorkingSetSizes {
     let (tau, step) = (tau.max(1), step.max(1));
-    let all = stream.references();
     // The number of references made up to and including the last one to each page; 0 for none.
-    let mut last = vec![0usize; stream.pages() as usize];
+    let mut last = vec![0usize; pages as usize];
     let (mut size, mut peak, mut sum) = (0u32, 0, 0u64);
     let mut sizes = Vec::new();
     for (i, &page) in all.iter().enumerate() {

@@ -1,0 +1,169 @@
+//! Tables of results, which other libraries take through Arrow's C stream without a copy of the figures.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    Array, ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
+};
+use arrow_schema::{DataType, Field, Schema};
+use pagelab_report::text::{self, DASH, Style};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+
+/// A table of results: columns of equal length, each with its unit.
+///
+/// pandas, polars, DuckDB and pyarrow take it through the Arrow PyCapsule interface:
+/// `pandas.DataFrame.from_arrow(table)`, `polars.DataFrame(table)`, `duckdb.sql("select * from results")`,
+/// `pyarrow.table(table)`. The unit of a column is in its field's metadata, under `unit`.
+#[pyclass(frozen, module = "pagelab", subclass)]
+pub struct Table {
+    batch: RecordBatch,
+}
+
+/// A column as it is made.
+pub enum Column {
+    /// Words.
+    Text(Vec<Option<String>>),
+    /// Counts.
+    Count(Vec<Option<u64>>),
+    /// Figures.
+    Number(Vec<Option<f64>>),
+}
+
+impl Table {
+    /// Columns: name, unit (empty: none), values.
+    pub fn new(columns: Vec<(&str, &str, Column)>) -> Self {
+        let (mut fields, mut arrays) = (Vec::new(), Vec::<ArrayRef>::new());
+        for (name, unit, column) in columns {
+            let array: ArrayRef = match column {
+                Column::Text(values) => Arc::new(StringArray::from(values)),
+                Column::Count(values) => Arc::new(UInt64Array::from(values)),
+                Column::Number(values) => Arc::new(Float64Array::from(values)),
+            };
+            let field = Field::new(name, array.data_type().clone(), true);
+            let unit = (!unit.is_empty()).then(|| ("unit".to_owned(), unit.to_owned()));
+            fields.push(field.with_metadata(unit.into_iter().collect::<HashMap<_, _>>()));
+            arrays.push(array);
+        }
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
+        Self { batch: batch.expect("the columns are of equal length") }
+    }
+
+    fn list<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyList>> {
+        let array = self.batch.column(index).as_any();
+        if let Some(texts) = array.downcast_ref::<StringArray>() {
+            return PyList::new(py, texts.iter().collect::<Vec<_>>());
+        }
+        if let Some(counts) = array.downcast_ref::<UInt64Array>() {
+            return PyList::new(py, counts.iter().collect::<Vec<_>>());
+        }
+        let numbers = array.downcast_ref::<Float64Array>().expect("columns are of three kinds");
+        PyList::new(py, numbers.iter().collect::<Vec<_>>())
+    }
+
+    /// The rows as they are shown: what is not known is a dash.
+    fn cells(&self) -> Vec<Vec<String>> {
+        let cell = |array: &ArrayRef, row: usize| {
+            if array.is_null(row) {
+                return DASH.to_owned();
+            }
+            let any = array.as_any();
+            match array.data_type() {
+                DataType::Utf8 => any.downcast_ref::<StringArray>().map(|texts| texts.value(row).to_owned()),
+                DataType::UInt64 => {
+                    any.downcast_ref::<UInt64Array>().map(|counts| text::count(counts.value(row) as f64))
+                }
+                _ => any.downcast_ref::<Float64Array>().map(|numbers| format!("{:.6}", numbers.value(row))),
+            }
+            .expect("columns are of three kinds")
+        };
+        (0..self.batch.num_rows())
+            .map(|row| self.batch.columns().iter().map(|array| cell(array, row)).collect())
+            .collect()
+    }
+}
+
+/// How a table is printed.
+const STYLE: Style = Style { color: false, width: 100 };
+
+/// Rows of a table that are shown.
+const SHOWN: usize = 60;
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[pymethods]
+impl Table {
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The unit of each column that has one.
+    #[getter]
+    fn units(&self) -> HashMap<String, String> {
+        let unit = |field: &Arc<Field>| Some((field.name().clone(), field.metadata().get("unit")?.clone()));
+        self.batch.schema().fields().iter().filter_map(unit).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// A column as a list; what is not known is None.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let index = self.batch.schema().index_of(name);
+        self.list(py, index.map_err(|_| PyKeyError::new_err(name.to_owned()))?)
+    }
+
+    /// The columns as lists, by their names.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dictionary = PyDict::new(py);
+        for (index, field) in self.batch.schema().fields().iter().enumerate() {
+            dictionary.set_item(field.name(), self.list(py, index)?)?;
+        }
+        Ok(dictionary)
+    }
+
+    /// Arrow's C stream of the table.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A consumer that asks for other types casts itself: the protocol lets a producer ignore the wish.
+        drop(requested_schema);
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    fn __repr__(&self) -> String {
+        let names = self.columns();
+        let headings: Vec<&str> = names.iter().map(String::as_str).collect();
+        let rows: Vec<Vec<String>> = self.cells().into_iter().take(SHOWN).collect();
+        let shown = text::table(&headings, &rows, &STYLE);
+        match self.batch.num_rows().checked_sub(SHOWN + 1) {
+            Some(more) => format!("{shown}\n… {} more rows", more + 1),
+            None => shown,
+        }
+    }
+
+    fn _repr_html_(&self) -> String {
+        let row = |cells: &[String], tag: &str| {
+            let cells: String =
+                cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();
+            format!("<tr>{cells}</tr>")
+        };
+        let rows: String = self.cells().iter().take(SHOWN).map(|cells| row(cells, "td")).collect();
+        let more = self.batch.num_rows().saturating_sub(SHOWN);
+        let more = if more > 0 { format!("<caption>{more} more rows</caption>") } else { String::new() };
+        format!("<table>{more}<thead>{}</thead><tbody>{rows}</tbody></table>", row(&self.columns(), "th"))
+    }
+}
