@@ -158,6 +158,21 @@ pub struct MeasuredLimit {
     pub fetched: Option<f64>,
 }
 
+/// A program's faults on a target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProgramFaults {
+    /// The target: `model:lru`.
+    pub target: String,
+    /// Whether they were measured, and not a model's.
+    pub measured: bool,
+    /// Faults that waited for a page that had been in memory or is in a file.
+    pub major: Figure,
+    /// Other faults; of a model the first reference to each page.
+    pub minor: Option<Figure>,
+    /// Pages read from swap, those read ahead included.
+    pub swapped_in: Option<Figure>,
+}
+
 /// What a finding is about, with what is no figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "kebab-case")]
@@ -218,6 +233,15 @@ pub enum What {
         program: String,
         /// The memory limit.
         limit: Option<Size>,
+    },
+    /// A program's major faults on the kernel and on models that play its recorded references.
+    ProgramOnModels {
+        /// The program's name.
+        program: String,
+        /// The memory limit.
+        limit: Option<Size>,
+        /// Every target.
+        sides: Vec<ProgramFaults>,
     },
     /// The least memory limit at which a program still runs at full speed.
     LeastMemory {

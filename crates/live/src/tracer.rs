@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
@@ -45,6 +45,15 @@ pub struct Selection {
     pub shift: u32,
     /// 1 << [`pagelab_ring::LOAD`] and the like.
     pub kinds: u32,
+}
+
+/// What a recorded program reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// The caller's.
+    Own,
+    /// Nothing, as of a program that is measured; what it writes to standard error is passed on.
+    Nothing,
 }
 
 /// Sums that the tracer keeps.
@@ -131,8 +140,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Starts `program` under `qemu` with the tracer at `tracer`. Its descriptors are the caller's; it dies with the
-    /// calling thread.
+    /// Starts `program` under `qemu` with the tracer at `tracer`. It dies with the calling thread.
     ///
     /// # Errors
     /// When the tracer cannot be read, or the system refuses the mapping or the start.
@@ -142,6 +150,7 @@ impl Traced {
         tracer: &Path,
         program: &[OsString],
         selection: Selection,
+        streams: Streams,
     ) -> io::Result<Self> {
         let plugin = File::from(memfd_create("pagelab's tracer", MemfdFlags::CLOEXEC)?);
         (&plugin).write_all(&for_version(fs::read(tracer)?, VERSIONS[usize::from(major >= 9)])?)?;
@@ -149,6 +158,9 @@ impl Traced {
         let path = |file: &File| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let mut command = Command::new(qemu);
         command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(&ring.file))).args(program);
+        if streams == Streams::Nothing {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
         // SAFETY: the call concerns the child alone and allocates nothing.
         unsafe {
             command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {

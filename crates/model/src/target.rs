@@ -4,14 +4,16 @@
 //! a major fault, and costs what one costs. A system (`linux-lru` …) is a [`Machine`] with reclaim,
 //! output and a clock. Both begin as the live experiment does: anonymous memory is first populated,
 //! every page written once, in order, which is not counted; a file has no page in memory. The systems
-//! model anonymous memory alone.
+//! model anonymous memory alone. Of `command` they play what the program was recorded with (`program`).
+
+mod program;
 
 use std::collections::BTreeMap;
 
 use pagelab_experiment::build::{Distribution, KINDS, Window, Windows, access_metrics, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::declaration::closest;
-use pagelab_experiment::experiments::{Experiment, Paging, Touch};
+use pagelab_experiment::experiments::{Command, Experiment, Paging, Touch};
 use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::{
@@ -58,6 +60,8 @@ struct PagingModel {
     pager: Pager,
     frames: Option<u32>,
     costs: Costs,
+    /// What a hit costs, where the user said it.
+    hit: Option<u64>,
 }
 
 /// A name or an option that is none.
@@ -99,6 +103,12 @@ impl Target for Model {
         if let (Kind::Paging(model), Some(paging)) = (&self.0, paging(&plan.experiment)) {
             plan.frames = model.frames.map(u64::from).or(plan.frames);
             plan.needs.memory = model.memory(paging);
+        }
+        if let (Kind::Paging(model), Experiment::Command(Command { trace: Some(trace), .. })) =
+            (&self.0, &plan.experiment)
+        {
+            plan.frames = model.frames.map(u64::from).or(plan.frames);
+            plan.needs.memory = program::memory(trace, model.player());
         }
         plan.deterministic = true;
         Ok(plan)
@@ -168,7 +178,7 @@ fn paging(experiment: &Experiment) -> Option<&Paging> {
 
 impl PagingModel {
     fn new(name: &str, options: &[(String, String)]) -> Result<Self, ModelError> {
-        let mut frames = None;
+        let (mut frames, mut hit) = (None, None);
         let mut costs = Costs::TODAY;
         let system = SystemKind::named(name);
         if let Some(system) = system {
@@ -188,7 +198,10 @@ impl PagingModel {
                         valid.ok_or_else(|| ModelError(format!("frames={value}: from 1 to {}", u32::MAX)))?,
                     );
                 }
-                "hit" => costs.hit = number()?.max(1),
+                "hit" => {
+                    costs.hit = number()?.max(1);
+                    hit = Some(costs.hit);
+                }
                 "minor" => costs.minor = number()?,
                 "major" => costs.major = number()?,
                 "scan" => costs.scan = number()?,
@@ -220,12 +233,23 @@ impl PagingModel {
                 })?)
             }
         };
-        Ok(Self { name: name.to_owned(), pager, frames, costs })
+        Ok(Self { name: name.to_owned(), pager, frames, costs, hit })
     }
 
     /// Refuses what is not references to one mapping, and files on a system that models anonymous memory alone.
     fn honours(&self, experiment: &Experiment) -> Result<(), Unsupported> {
         let target = format!("model:{}", self.name);
+        if let Experiment::Command(command) = experiment {
+            return match command.sweep_memory {
+                None => Ok(()),
+                Some(_) => Err(Unsupported::new(
+                    target,
+                    What::Parameter("sweep-memory".to_owned()),
+                    "takes no time that a sweep could compare",
+                    "record the program and draw its miss curve: pagelab trace, pagelab mrc",
+                )),
+            };
+        }
         let Some(paging) = paging(experiment) else { return Err(self.unmodelled(experiment)) };
         if let (Pager::System(_), Experiment::Mapfile(_)) = (&self.pager, experiment) {
             return Err(Unsupported::new(
@@ -253,8 +277,8 @@ impl PagingModel {
         Unsupported::new(
             format!("model:{}", self.name),
             What::Experiment,
-            "models references to one mapping",
-            format!("use mapanon or mapfile, or perform {} on host", experiment.name()),
+            "models references to one mapping, or a recorded program's",
+            format!("use mapanon, mapfile or command, or perform {} on host", experiment.name()),
         )
     }
 
@@ -292,6 +316,9 @@ impl PagingModel {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
+        if let Experiment::Command(command) = experiment {
+            return self.play_program(command, setting, recorder);
+        }
         let populated = matches!(experiment, Experiment::Mapanon(_));
         let paging = paging(experiment).ok_or_else(|| self.unmodelled(experiment))?;
         let bytes = self.memory(paging);
@@ -342,6 +369,31 @@ impl PagingModel {
                 play(&mut player, stream()?, paging, populated, recorder)
             }
         }
+    }
+
+    /// Who plays a recorded program.
+    fn player(&self) -> program::Pager<'_> {
+        match &self.pager {
+            Pager::Policy(kind) => program::Pager::Policy(kind),
+            Pager::System(kind) => program::Pager::System(kind, self.costs),
+        }
+    }
+
+    fn play_program(
+        &self,
+        command: &Command,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Failure> {
+        let trace = command.trace.as_deref().ok_or_else(|| {
+            Failure::unsupported("there is no recording of the program", "name one: --trace FILE")
+        })?;
+        // A program's references are to what the processor's caches hold, unless the user says what they cost.
+        let own = Self { costs: Costs { hit: self.hit.unwrap_or(1), ..self.costs }, ..self.clone() };
+        let recording = program::Recording::open(trace, own.player(), PAGE_SIZE, recorder)?;
+        let frames = own.frames(setting, recording.pages);
+        recorder.observe(Observation::Environment(own.environment(frames)))?;
+        recording.play(own.player(), frames, recorder)
     }
 
     fn environment(&self, frames: u32) -> BTreeMap<String, String> {

@@ -15,6 +15,7 @@ mod interrupt;
 mod output;
 mod page;
 mod performance;
+mod program;
 mod progress;
 mod recording;
 mod records;
@@ -27,6 +28,7 @@ mod sweep;
 mod targets;
 mod terminal;
 mod ticker;
+mod tracing;
 mod watching;
 
 use std::process::ExitCode;

@@ -4,8 +4,8 @@
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
-    Failure, FailureKind, Observation, Outcome, Plan, Recorder, RecorderError, Request, Run, RunHeader,
-    TargetSpec,
+    Experiment, Failure, FailureKind, Observation, Outcome, Plan, Recorder, RecorderError, Request, Run,
+    RunHeader, TargetSpec,
 };
 use pagelab_live::confine;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
@@ -47,6 +47,11 @@ impl Planned {
             confine::refuse_beyond_half(plan.needs.memory).map_err(|failure| anyhow!(failure))?;
         }
         Ok(Self { name, target: target.clone(), plan, clock: None })
+    }
+
+    /// Whether one repetition is enough: a model plays a whole program, and every time alike.
+    fn is_once(&self) -> bool {
+        self.plan.deterministic && matches!(self.plan.experiment, Experiment::Command(_))
     }
 
     /// The target.
@@ -102,7 +107,7 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
             order.reverse();
         }
         for index in order {
-            if given_up[index] {
+            if given_up[index] || number > 1 && plans[index].is_once() {
                 progress.finish_one();
                 continue;
             }

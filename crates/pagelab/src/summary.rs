@@ -41,7 +41,7 @@ pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, conte
     } else {
         text(&runs::verdict(found, &context.style));
     }
-    for table in found.iter().filter_map(findings::limits) {
+    for table in found.iter().filter_map(findings::table) {
         say!();
         text(&runs::text_table(&table, &context.style));
     }

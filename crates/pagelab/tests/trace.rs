@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         the_programs_descriptors_and_status_are_its_own: QEMU_USER;
         what_cannot_be_traced_is_said: QEMU_USER;
         a_torn_or_damaged_trace_is_refused: QEMU_USER;
+        models_play_what_a_program_was_recorded_with: QEMU_USER, CC;
     })
 }
 
@@ -223,4 +224,41 @@ fn a_torn_or_damaged_trace_is_refused() {
     fs::write(lab.path("damaged.trace"), damaged).unwrap();
     assert!(joined(&lab.fails("mrc damaged.trace", 3)).contains("checksum"));
     assert!(joined(&lab.fails("mrc good.trace --page-size 1024", 3)).contains("units of 4096 bytes"));
+}
+
+fn models_play_what_a_program_was_recorded_with() {
+    let lab = Lab::new();
+    let program = compiled(&lab, "passes", PASSES);
+    let line =
+        |more: &str| format!("run command --memory 500p --on model:lru --on model:opt {more} -- {program}");
+    let result: serde_json::Value = serde_json::from_str(&lab.ok(&line("--json"))).unwrap();
+    let faults = |run: usize, name: &str| {
+        result["result"]["runs"][run]["repetitions"][0]["metrics"][name]["value"].as_f64().unwrap()
+    };
+    // The same recording by the other way.
+    let rows = lab.ok("replay passes.trace --memory 500p --on model:lru --on model:opt --json");
+    for (run, row) in rows.lines().enumerate() {
+        let row: serde_json::Value = serde_json::from_str(row).unwrap();
+        let misses = row["misses"].as_f64().unwrap();
+        assert_eq!(faults(run, "faults.minor") + faults(run, "faults.major"), misses, "{row}");
+    }
+    // 400 passes over 1,000 pages in 500 frames: LRU misses always, but for the first time of each page.
+    assert!((398_000.0..402_000.0).contains(&faults(0, "faults.major")), "{result}");
+    assert!((190_000.0..205_000.0).contains(&faults(1, "faults.major")), "{result}");
+    // It is recorded once.
+    let again = lab.command(&line("")).output().unwrap();
+    assert!(said(&again).contains("models play passes.trace, recorded before"), "{again:?}");
+    let text = joined(&String::from_utf8_lossy(&again.stdout));
+    assert!(
+        text.contains("Major faults of ") && text.contains("what the kernel copies for the program"),
+        "{text}"
+    );
+    // Not when the program, or what it is called with, is another.
+    let other = lab.command(&(line("") + " x")).output().unwrap();
+    assert!(!other.status.success() && said(&other).contains("is a recording of"), "{other:?}");
+    compiled(&lab, "passes", PASSES);
+    let newer = lab.command(&line("")).output().unwrap();
+    assert!(!newer.status.success() && said(&newer).contains("was changed after"), "{newer:?}");
+    let unplayed = lab.command(&format!("run command --trace passes.trace -- {program}")).output().unwrap();
+    assert_eq!(unplayed.status.code(), Some(2));
 }

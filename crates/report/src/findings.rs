@@ -6,8 +6,8 @@ use pagelab_analysis::vmtest::{Cause, Knee};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Outcome, Size};
 
-use crate::TextTable;
 use crate::text::{DASH, bytes, count, duration, ratio, value};
+use crate::{TextTable, programs};
 
 /// The finding as one sentence, without its run's name and a full stop.
 pub fn text(finding: &Finding) -> String {
@@ -26,6 +26,9 @@ pub fn text(finding: &Finding) -> String {
         What::Latencies => latencies(finding),
         What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
         What::Program { program, limit } => program_time(finding, program, *limit),
+        What::ProgramOnModels { program, limit, sides } => {
+            programs::sentence(finding, program, *limit, sides)
+        }
         What::LeastMemory { program, limits, early } => least_memory(finding, program, limits, *early),
         What::Recording => recording(finding),
         What::Curve { stream } => curve(finding, stream),
@@ -425,6 +428,11 @@ fn limit_time(limit: &MeasuredLimit) -> String {
         (Some(ns), false) => duration(ns),
         (Some(ns), true) => format!("over {}", duration(ns)),
     }
+}
+
+/// The table of a finding that has one.
+pub fn table(finding: &Finding) -> Option<TextTable> {
+    limits(finding).or_else(|| programs::table(finding))
 }
 
 /// The limits of a sweep over memory, the knee marked; nothing of other findings.

@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod findings;
 pub mod ladder;
 pub mod page;
+mod programs;
 pub mod runs;
 pub mod text;
 

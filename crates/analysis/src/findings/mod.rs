@@ -4,6 +4,7 @@
 mod clock;
 pub(crate) mod mapping;
 mod processes;
+mod programs;
 mod reads;
 mod streams;
 
@@ -35,6 +36,7 @@ pub fn assess<'a>(runs: &[&'a Run]) -> Assessment<'a> {
     findings.extend(mapping::past_the_limit(runs));
     findings.extend(runs.iter().filter_map(|run| mapping::huge_pages(run)));
     findings.extend(runs.iter().filter_map(|run| mapping::regret(run)));
+    findings.extend(groups(runs).iter().filter_map(|group| programs::on_models(group)));
     findings.extend(spoiling(runs));
     let ladder = if groups(runs).len() > 1 { ladder::of_runs(runs) } else { Vec::new() };
     Assessment { runs: runs.to_vec(), findings, comparisons: compared(runs), ladder }
@@ -88,7 +90,12 @@ pub fn severity(run: &Run) -> Severity {
 /// Every run of an experiment against the first one of it.
 fn compared(runs: &[&Run]) -> Vec<Comparison> {
     let performed: Vec<&Run> = runs.iter().copied().filter(|run| run.done().next().is_some()).collect();
-    groups(&performed).iter().flat_map(|group| against_first(group, &[])).collect()
+    // A program on models, which take no time, is compared in a table of its own.
+    let timed = |group: &&Vec<&Run>| {
+        let program = matches!(group[0].header.experiment, Experiment::Command(_));
+        !program || !group.iter().any(|run| crate::is_deterministic(run))
+    };
+    groups(&performed).iter().filter(timed).flat_map(|group| against_first(group, &[])).collect()
 }
 
 /// The repetitions that do not count, and the warnings of all runs, each once.

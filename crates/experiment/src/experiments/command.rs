@@ -1,5 +1,7 @@
 //! `command`: everything that can be seen about one program of the user's.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::Footprint;
@@ -32,6 +34,9 @@ pub struct Command {
     #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory")]
     #[serde(skip)]
     pub budget: Option<f64>,
+    /// The recording of the program that models play: read if it is there, else made [default: PROGRAM.trace]
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Stop the program after so many seconds; such a repetition does not count
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
@@ -42,7 +47,8 @@ pub struct Command {
 displayed!(Command);
 
 impl PartialEq for Command {
-    /// Whether they do the same. A time-out changes nothing of a repetition that counts, and a sweep is many runs.
+    /// Whether they do the same. A time-out changes nothing of a repetition that counts, a sweep is many runs, and a
+    /// recording is of the same program.
     fn eq(&self, other: &Self) -> bool {
         let of = |command: &Self| (command.sample, command.most, command.allow_failure);
         of(self) == of(other) && self.program == other.program

@@ -283,6 +283,17 @@ impl Machine {
         Ok(self.now - start)
     }
 
+    /// `count` more references to the page that was referenced last, of the same kind: hits. What is due meanwhile in the
+    /// background is done after them.
+    #[inline]
+    pub fn again(&mut self, system: &mut dyn System, count: u64) {
+        self.tally.references += count;
+        self.now += self.costs.hit * count;
+        if self.now >= self.next_event() {
+            self.background(system);
+        }
+    }
+
     /// The copy in swap is no longer valid; a page in flight keeps its slot until that is over.
     fn dirtied(&mut self, page: u32) {
         self.set(page, DIRTY, true);

@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let short = reduce(stream, least, method);
     drop(work);
     let path = &arguments.output;
-    let file = super::trace::created(path, arguments.force)?;
+    let file = crate::tracing::created(path, arguments.force)?;
     let heading = Heading {
         program: vec![arguments.stream.stream.clone()],
         recorder: format!("pagelab reduce --method {}", method.name()),

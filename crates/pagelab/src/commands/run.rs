@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::dry_run;
 use crate::failure::{CommandError, is_interrupted, usage};
 use crate::performance::{self, Planned};
+use crate::program::Recording;
 use crate::summary::Detail;
 use crate::sweep::{self, Sweep};
 use crate::{page, suite, summary};
@@ -31,6 +32,7 @@ use crate::{page, suite, summary};
   pagelab run mapanon --on host --on model:linux-lru --on model:lru --on model:opt
   pagelab run vmtest --repeat 3
   pagelab run command --sweep-memory 32M..1G -- sort big.txt
+  pagelab run command --memory 25M --on host --on model:lru --on model:opt -- sort big.txt
   pagelab run --study gorman-2002 --on host --on model:linux-mglru --on model:opt
 ")]
 pub struct Arguments {
@@ -134,7 +136,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 let assessment = assess_sweep(&runs, found);
                 return finish(&assessment, Detail::Verdict, done.failure, conditions, context);
             }
-            plans.add(name, &conditions.request(experiment, &usual(experiment)))?;
+            let mut experiment = experiment.clone();
+            let recording = Recording::wanted(&mut experiment, &targets)?;
+            let request = conditions.request(&experiment, &usual(&experiment));
+            plans.add(name, &request)?;
+            if let (Some(recording), false) = (recording, conditions.dry_run) {
+                recording.make(context)?;
+                // What the models need is known now.
+                plans.list.clear();
+                plans.add(name, &request)?;
+            }
         }
         (Some(_), Some(study)) => {
             return Err(usage(format!(

@@ -354,6 +354,19 @@ impl Reader {
         Ok(writes)
     }
 
+    /// The next references to one page in a row, at most `limit` (at least 1): the page, whether they write, how many.
+    /// Of a recorded program they are as the file has them; of others each is by itself. `None` at the end.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, is torn, cut or foreign.
+    #[inline]
+    pub fn run(&mut self, limit: u64) -> Result<Option<(u64, bool, u64)>, TraceError> {
+        match &mut self.recorded {
+            Some(recorded) => recorded.next(&mut self.input, limit).map_err(|trouble| self.trouble(trouble)),
+            None => Ok(self.next().transpose()?.map(|record| (record.page, record.write, 1))),
+        }
+    }
+
     /// The next record of a binary format.
     fn one(&mut self, size: usize) -> Result<Option<Record>, TraceError> {
         let (format, shift) = (self.format, self.page_shift);

@@ -13,7 +13,9 @@
 //! to the same unit (a page, or a line) of the same kind: load, store, fetch. The last pages are 0 at the beginning of
 //! each block. The ending has the sums; a file without it was torn.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +95,50 @@ impl Ending {
     pub fn references(&self) -> u64 {
         self.loads + self.stores + self.fetches
     }
+}
+
+/// The heading and the ending of the file at `path`, without what is between them; `None` where it is no whole trace of
+/// pagelab's.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn ends(path: &Path) -> io::Result<Option<(Heading, Ending)>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let tail = (8 + END.len()) as u64;
+    if length < MAGIC.len() as u64 + tail {
+        return Ok(None);
+    }
+    let mut magic = [0; MAGIC.len()];
+    file.read_exact(&mut magic)?;
+    let heading = if magic == *MAGIC { text_at(&mut file, MAGIC.len() as u64, length)? } else { None };
+    file.seek(SeekFrom::Start(length - tail))?;
+    let mut last = [0; 8 + END.len()];
+    file.read_exact(&mut last)?;
+    let offset = u64::from_le_bytes(*last.first_chunk().expect("8 bytes are there"));
+    let ending = match last.ends_with(END) {
+        true => text_at(&mut file, offset.saturating_add(HEADER as u64), length)?,
+        false => None,
+    };
+    let (Some(heading), Some(ending)) = (heading, ending) else { return Ok(None) };
+    Ok(serde_json::from_slice(&heading).ok().zip(serde_json::from_slice(&ending).ok()))
+}
+
+/// The text behind its length at `at` of a file of `length` bytes; `None` where there is none.
+fn text_at(file: &mut File, at: u64, length: u64) -> io::Result<Option<Vec<u8>>> {
+    if at.saturating_add(4) > length {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(at))?;
+    let mut size = [0; 4];
+    file.read_exact(&mut size)?;
+    let size = u32::from_le_bytes(size);
+    if size as usize > TEXT || at + 4 + u64::from(size) > length {
+        return Ok(None);
+    }
+    let mut text = vec![0; size as usize];
+    file.read_exact(&mut text)?;
+    Ok(Some(text))
 }
 
 /// A run: page, kind (0 load, 1 store, 2 fetch), count.

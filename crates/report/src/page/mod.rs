@@ -228,6 +228,7 @@ pub fn page(assessment: &Assessment) -> String {
             @for comparison in &assessment.comparisons { (tables::comparison(comparison, contents)) }
             (overview::ladder(&assessment.ladder, contents))
             (verdict)
+            @for table in assessment.findings.iter().filter_map(findings::table) { (tables::text(&table, contents)) }
             @for group in &groups { (section(group, groups.len() > 1, contents)) }
         }
         (tables::conditions(runs, contents))
