@@ -1,5 +1,6 @@
-/* The work of `faultscale`: faultscale WORK AS WORKERS SECONDS PAGES; WORK: anon, map, fork; AS: threads, processes.
-   To be linked statically: what a C library maps would be in every fork. */
+/* The work of `faultscale`: faultscale WORK AS WORKERS SECONDS PAGES [MAPS]; WORK: anon, map, fork; AS: threads,
+   processes. To be linked statically: what a C library maps would be in every fork. With MAPS so many mappings of a page
+   besides, which children do not get: what those of a larger program cost. */
 #include "twin.h"
 #include "call.h"
 #include <sys/syscall.h>
@@ -55,7 +56,7 @@ static void *worker(void *number)
 
 int main(int argc, char **argv)
 {
-	if (argc != 6)
+	if (argc != 6 && argc != 7)
 		return 2;
 	work = argv[1];
 	int threads = argv[2][0] == 't';
@@ -64,6 +65,11 @@ int main(int argc, char **argv)
 	pages = atol(argv[5]), page = sysconf(_SC_PAGESIZE);
 	char *shared = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	go = (int *)shared, stop = (int *)(shared + 64), made = (long *)(shared + 4096);
+	for (long i = argc > 6 ? atol(argv[6]) : 0; i > 0; i--) {
+		/* Neighbours that differ are not merged. */
+		char *more = mmap(0, page, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(more, page, MADV_DONTFORK);
+	}
 	pthread_t thread[64];
 	/* All of it in a child, whose rusage is the workers'. */
 	if (fork() == 0) {
