@@ -15,6 +15,7 @@ use pagelab_testing::{LIMITS, Need, run, tests};
 fn main() -> ExitCode {
     run(tests! {
         others_that_page_into_the_runs_swap_are_named_and_not_killed: LIMITS;
+        two_runs_with_swap_take_turns: LIMITS;
         where_no_swap_file_can_be_the_default_is_zram: LIMITS, ZRAM;
     })
 }
@@ -127,6 +128,34 @@ fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
     });
     assert!(gone, "{:?}", lab.leftovers());
     lab.nothing_is_left("after the stranger has ended");
+}
+
+/// Of two users, with notebooks and journals of their own.
+fn two_runs_with_swap_take_turns() {
+    let labs = [Lab::new(), Lab::new()];
+    let line = "run mapanon --pages 10240 --references 40000 --pattern uniform --memory 32M --swap file --report none";
+    let mut runs = labs.each_ref().map(|lab| lab.begin(line, Stdio::piped()));
+    let mut seen = [false; 2];
+    while runs.iter_mut().any(|run| run.try_wait().unwrap().is_none()) {
+        let now = labs.each_ref().map(|lab| !lab.swaps().is_empty());
+        // The first one's may have gone before the second one's came.
+        assert!(now != [true, true] || labs[0].swaps().is_empty(), "two have swap at once");
+        seen = [seen[0] | now[0], seen[1] | now[1]];
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let said = runs.map(|run| {
+        let output = run.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        joined(&String::from_utf8_lossy(&output.stdout))
+    });
+    assert_eq!(seen, [true, true], "each had swap of its own");
+    let waited = said.iter().filter(|said| said.contains("waited for another run with swap to end"));
+    assert!(waited.count() > 0, "{said:?}");
+    for lab in &labs {
+        let text = lab.ok("show @1");
+        assert!(text.contains("swap.in") && text.contains("faults.major"), "{text}");
+        lab.nothing_is_left("after its turn");
+    }
 }
 
 fn where_no_swap_file_can_be_the_default_is_zram() {

@@ -12,8 +12,10 @@
 //! A perf event of page faults whose ring is read in memory tells as much as the mark, and adds 330 to 410 ns to each
 //! fault where a first touch takes 1,500 (AMD EPYC, Linux 6.18); a BPF program at the tracepoint of user faults 70 to 90.
 
+#[cfg(target_arch = "x86_64")]
 use std::io;
 
+#[cfg(target_arch = "x86_64")]
 use crate::region::{HugePages, Region};
 
 /// Tells which references may have faulted.

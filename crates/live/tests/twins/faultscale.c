@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 static const char *work;
-static long pages, page;
+static long pages, page, maps;
 static volatile int *go, *stop;
 static volatile long *made;
 
@@ -39,6 +39,11 @@ static long turn(void)
 static void *worker(void *number)
 {
 	volatile char *populated = 0;
+	for (long i = maps; i > 0; i--) {
+		/* Neighbours that differ are not merged. */
+		char *more = mmap(0, page, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(more, page, MADV_DONTFORK);
+	}
 	if (work[0] == 'f') {
 		populated = mmap(0, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		madvise((void *)populated, pages * page, MADV_NOHUGEPAGE);
@@ -65,11 +70,7 @@ int main(int argc, char **argv)
 	pages = atol(argv[5]), page = sysconf(_SC_PAGESIZE);
 	char *shared = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	go = (int *)shared, stop = (int *)(shared + 64), made = (long *)(shared + 4096);
-	for (long i = argc > 6 ? atol(argv[6]) : 0; i > 0; i--) {
-		/* Neighbours that differ are not merged. */
-		char *more = mmap(0, page, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		madvise(more, page, MADV_DONTFORK);
-	}
+	maps = argc > 6 ? atol(argv[6]) : 0;
 	pthread_t thread[64];
 	/* All of it in a child, whose rusage is the workers'. */
 	if (fork() == 0) {
