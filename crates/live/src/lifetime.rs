@@ -18,6 +18,17 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
+/// Has the kernel end this process in order (SIGTERM) when the thread that started it ends, however it ends. Whether
+/// process `parent` is still there, so that there is something to do.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn end_with(parent: u32) -> io::Result<bool> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    // It may have ended before.
+    Ok(std::os::unix::process::parent_id() == parent)
+}
+
 /// A file without a name in memory, which child processes inherit: it is gone with the last of them.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 //! progress and interruption.
 
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use crate::dirty::Dirty;
 use crate::policy::opt::NextUse;
@@ -77,7 +78,7 @@ pub struct Replays<'a> {
     references: &'a [u32],
     runs: &'a [(PolicyKind, u32)],
     writes: Option<&'a [bool]>,
-    future: Option<NextUse>,
+    future: Option<Arc<NextUse>>,
 }
 
 impl<'a> Replays<'a> {
@@ -94,8 +95,21 @@ impl<'a> Replays<'a> {
     /// # Panics
     /// As there; and when a reference is not below `pages`, here or when it is replayed.
     pub fn of(pages: u32, references: &'a [u32], runs: &'a [(PolicyKind, u32)]) -> Self {
-        let future = runs.iter().any(|(kind, _)| kind.needs_future()).then(|| NextUse::of(pages, references));
+        let future = runs
+            .iter()
+            .any(|(kind, _)| kind.needs_future())
+            .then(|| Arc::new(NextUse::of(pages, references)));
         Self { pages, references, runs, writes: None, future }
+    }
+
+    /// As [`Self::of`] with the future that was made of the same references before.
+    pub fn knowing(
+        pages: u32,
+        references: &'a [u32],
+        runs: &'a [(PolicyKind, u32)],
+        future: Arc<NextUse>,
+    ) -> Self {
+        Self { pages, references, runs, writes: None, future: Some(future) }
     }
 
     /// Of each reference is known whether it is a write, so that write-backs are counted.
@@ -136,7 +150,7 @@ impl<'a> Replays<'a> {
         if let Some(writes) = self.writes {
             return self.perform_writing(batch, writes, progress);
         }
-        let mut feed = Feed::with(&self.runs[batch], self.pages, self.future.as_ref());
+        let mut feed = Feed::with(&self.runs[batch], self.pages, self.future.as_deref());
         for chunk in self.references.chunks(CHUNK) {
             feed.take(self.pages, chunk, progress)?;
         }
@@ -151,7 +165,7 @@ impl<'a> Replays<'a> {
     ) -> Result<Vec<Replayed>, Interrupted> {
         let mut list = Vec::new();
         for (kind, frames) in &self.runs[batch] {
-            let mut policy = kind.build(self.pages, *frames, self.future.as_ref());
+            let mut policy = kind.build(self.pages, *frames, self.future.as_deref());
             let mut dirty = Dirty::new(self.pages);
             let mut misses = 0;
             for (pages, writes) in self.references.chunks(CHUNK).zip(writes.chunks(CHUNK)) {

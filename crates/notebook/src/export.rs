@@ -5,6 +5,8 @@ mod long;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+pub use long::{Row, rows};
+
 use std::io::Write;
 
 use pagelab_experiment::Run;

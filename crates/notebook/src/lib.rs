@@ -89,6 +89,18 @@ impl Notebook {
         self.change(|c| write::run(c, header, None))
     }
 
+    /// Keeps a run of one repetition that was wholly performed: what was computed.
+    ///
+    /// # Errors
+    /// When the name is taken or impossible, or the file cannot be written.
+    pub fn keep(&mut self, header: &RunHeader, seen: &[Observation]) -> Result<RunId, Error> {
+        let run = self.begin_run(header)?;
+        let repetition = self.begin_repetition(run, 1, &header.started)?;
+        seen.iter().try_for_each(|observation| self.record(repetition, observation))?;
+        self.finish_repetition(repetition, &Outcome::Done)?;
+        Ok(run)
+    }
+
     /// Takes a run back that was begun and never performed; whether it was one.
     ///
     /// # Errors

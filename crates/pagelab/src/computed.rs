@@ -2,9 +2,11 @@
 
 use anyhow::Result;
 use pagelab_analysis::figure::Plot;
-use pagelab_experiment::catalogue::{CURVE, metric};
+pub use pagelab_experiment::build::Point;
+use pagelab_experiment::build::{curve, page_size_of};
+use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
-use pagelab_experiment::{Experiment, Observation, Outcome, RunHeader, Setting, TargetSpec};
+use pagelab_experiment::{Experiment, Observation, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
 use pagelab_report::curves::Curve;
 
@@ -22,27 +24,6 @@ pub struct Keeping {
     no_keep: bool,
 }
 
-/// One point of a curve.
-#[derive(Clone, Copy, Debug)]
-pub struct Point {
-    /// The memory in frames.
-    pub frames: u32,
-    /// The misses; `None` where only a share of the pages was looked at.
-    pub misses: Option<u64>,
-    /// Misses divided by references.
-    pub ratio: Option<f64>,
-    /// The standard error of a sampled ratio.
-    pub error: Option<f64>,
-    /// Pages resident in the mean, of a policy without a fixed number of frames.
-    pub mean_resident: Option<f64>,
-    /// Times that a dirty page had to be written.
-    pub write_backs: Option<u64>,
-    /// Bytes missed divided by bytes asked for, of objects of different sizes.
-    pub byte_ratio: Option<f64>,
-    /// With read-ahead: references that waited for a read, and pages read.
-    pub read_ahead: Option<(u64, u64)>,
-}
-
 /// What was computed: a run of its own.
 pub struct Computed {
     experiment: Experiment,
@@ -54,47 +35,7 @@ pub struct Computed {
 impl Computed {
     /// The curve of `target` on the stream of `experiment`.
     pub fn curve(experiment: Experiment, target: TargetSpec, page_size: u64, points: &[Point]) -> Self {
-        let column = |name: &str, unit, value: &dyn Fn(&Point) -> Option<f64>| Column {
-            name: name.to_owned(),
-            unit: Some(unit),
-            values: Values::Number(points.iter().map(value).collect()),
-        };
-        let mut columns = vec![
-            column("size", Unit::Bytes, &|p| Some(f64::from(p.frames) * page_size as f64)),
-            column("frames", Unit::Pages, &|p| Some(f64::from(p.frames))),
-            column("misses", Unit::Count, &|p| p.misses.map(|misses| misses as f64)),
-            column("miss.ratio", Unit::Share, &|p| p.ratio),
-            column("miss.ratio.error", Unit::Share, &|p| p.error),
-        ];
-        if points.iter().any(|point| point.mean_resident.is_some()) {
-            columns.push(column("frames.mean", Unit::Pages, &|p| p.mean_resident));
-        }
-        if points.iter().any(|point| point.byte_ratio.is_some()) {
-            columns.push(column("byte.miss.ratio", Unit::Share, &|p| p.byte_ratio));
-        }
-        if points.iter().any(|point| point.write_backs.is_some()) {
-            columns.push(column("write-backs", Unit::Count, &|p| p.write_backs.map(|count| count as f64)));
-        }
-        if points.iter().any(|point| point.read_ahead.is_some()) {
-            columns.push(column("read-ahead.waits", Unit::Count, &|p| {
-                p.read_ahead.map(|(waits, _)| waits as f64)
-            }));
-            columns.push(column("read-ahead.pages", Unit::Pages, &|p| {
-                p.read_ahead.map(|(_, pages)| pages as f64)
-            }));
-        }
-        let table = Table { name: CURVE.to_owned(), columns };
-        let largest = points.iter().max_by_key(|point| point.frames);
-        let ratios: Vec<f64> = points.iter().filter_map(|point| point.ratio).collect();
-        let mean = (ratios.len() == points.len() && !ratios.is_empty())
-            .then(|| ratios.iter().sum::<f64>() / ratios.len() as f64);
-        let seen = vec![
-            page_size_of(page_size),
-            Observation::Table(table),
-            Observation::Metric(metric("misses", largest.and_then(|p| p.misses).map(|misses| misses as f64))),
-            Observation::Metric(metric("miss.ratio.mean", mean)),
-        ];
-        Self { experiment, target, deterministic: true, seen }
+        Self { experiment, target, deterministic: true, seen: curve(page_size, points) }
     }
 
     /// The plots of curves on one stream, as `pagelab report` draws them from their runs.
@@ -158,11 +99,6 @@ impl Computed {
     }
 }
 
-/// The only fact about the machine behind a stream.
-fn page_size_of(bytes: u64) -> Observation {
-    Observation::Environment([("page.size".to_owned(), bytes.to_string())].into())
-}
-
 /// The target of a policy or a system, as `replay` and `mrc` print it.
 ///
 /// # Errors
@@ -188,7 +124,7 @@ impl Keeping {
         for (n, computed) in list.into_iter().enumerate() {
             let name = self.name.as_deref();
             let name = name.map(|name| if several { format!("{name}-{}", n + 1) } else { name.to_owned() });
-            let run = notebook.begin_run(&RunHeader {
+            let header = RunHeader {
                 name: name.unwrap_or_default(),
                 batch: started.clone(),
                 experiment: computed.experiment,
@@ -198,12 +134,8 @@ impl Keeping {
                 deterministic: computed.deterministic,
                 started: started.clone(),
                 pagelab: env!("CARGO_PKG_VERSION").to_owned(),
-            })?;
-            let repetition = notebook.begin_repetition(run, 1, &started)?;
-            for observation in &computed.seen {
-                notebook.record(repetition, observation)?;
-            }
-            notebook.finish_repetition(repetition, &Outcome::Done)?;
+            };
+            let run = notebook.keep(&header, &computed.seen)?;
             names.push(notebook.load(run)?.header.name);
         }
         if !context.quiet {

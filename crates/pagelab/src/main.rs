@@ -58,6 +58,11 @@ fn main() -> ExitCode {
     bug::install();
     // Where the size of files is limited, a write gives an error and does not end the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    // Of a program that started this one and may be killed: what is set up is undone all the same.
+    let parent = std::env::var("PAGELAB_PARENT").ok().and_then(|parent| parent.parse().ok());
+    if parent.is_some_and(|parent| !pagelab_live::lifetime::end_with(parent).unwrap_or(true)) {
+        return ExitCode::from(CommandError::Stopped.status());
+    }
     commands::completions::answer();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,

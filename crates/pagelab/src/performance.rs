@@ -1,6 +1,8 @@
 //! Performs plans: interleaves their repetitions, writes each observation to the notebook as it
 //! comes, shows progress, and ends in order on an interrupt.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
@@ -164,6 +166,9 @@ fn repetition(
         let marked = [("clock.verdict".to_owned(), clock.clone())].into();
         recorder.observe(Observation::Environment(marked)).map_err(Failure::from)?;
     }
+    if let Some(fleet) = fleet() {
+        recorder.observe(Observation::Environment(fleet)).map_err(Failure::from)?;
+    }
     let result = plan.plan.perform(&mut recorder);
     if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
         notebook.record(id, &Observation::Table(table))?;
@@ -183,6 +188,14 @@ fn repetition(
     }
     finished?;
     Ok(())
+}
+
+/// Where a fleet performs this, as its client says in `PAGELAB_FLEET`: a line `host=`, `worker=` and `attempt=` each.
+fn fleet() -> Option<BTreeMap<String, String>> {
+    let text = std::env::var("PAGELAB_FLEET").ok()?;
+    let entries = text.lines().filter_map(|line| line.split_once('='));
+    let known = entries.filter(|(key, _)| ["host", "worker", "attempt"].contains(key));
+    Some(known.map(|(key, value)| (format!("fleet.{key}"), value.to_owned())).collect())
 }
 
 /// Writes observations to the notebook and shows progress.

@@ -1,8 +1,12 @@
 //! pagelab as a module of Python's: the rooms of the library behind functions that take numpy arrays and give tables
 //! that every data frame takes. Nothing is computed here.
 
+mod curve;
 mod error;
+mod fleet;
+mod notebook;
 mod patterns;
+mod policy;
 mod simulate;
 mod table;
 mod trace;
@@ -15,6 +19,10 @@ mod _pagelab {
 
     #[pymodule_export]
     use super::error::PagelabError;
+    #[pymodule_export]
+    use super::fleet::{Merge, Piece, Shard, chunk, replayed, sample, sampled_curve, shard};
+    #[pymodule_export]
+    use super::notebook::{Notebook, Shown};
     #[pymodule_export]
     use super::patterns::{pattern, patterns, policies};
     #[pymodule_export]

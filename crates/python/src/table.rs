@@ -13,6 +13,8 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
+use crate::curve::Curves;
+
 /// A table of results: columns of equal length, each with its unit.
 ///
 /// pandas, polars, DuckDB and pyarrow take it through the Arrow PyCapsule interface:
@@ -21,6 +23,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 #[pyclass(frozen, module = "pagelab", subclass)]
 pub struct Table {
     batch: RecordBatch,
+    curves: Option<Curves>,
 }
 
 /// A column as it is made.
@@ -49,7 +52,17 @@ impl Table {
             arrays.push(array);
         }
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
-        Self { batch: batch.expect("the columns are of equal length") }
+        Self { batch: batch.expect("the columns are of equal length"), curves: None }
+    }
+
+    /// The same of curves, which are drawn with it and can be kept.
+    pub fn with_curves(columns: Vec<(&str, &str, Column)>, curves: Curves) -> Self {
+        Self { curves: Some(curves), ..Self::new(columns) }
+    }
+
+    /// The curves, where it is of such.
+    pub fn curves(&self) -> Option<&Curves> {
+        self.curves.as_ref()
     }
 
     fn list<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyList>> {
@@ -84,6 +97,12 @@ impl Table {
             .map(|row| self.batch.columns().iter().map(|array| cell(array, row)).collect())
             .collect()
     }
+}
+
+/// A page of the report's within a notebook.
+pub fn framed(page: &str) -> String {
+    let page = escaped(page).replace('"', "&quot;");
+    format!(r#"<iframe srcdoc="{page}" style="width:100%;height:36em;border:0" title="pagelab"></iframe>"#)
 }
 
 /// How a table is printed.
@@ -155,7 +174,11 @@ impl Table {
         }
     }
 
+    /// The table; of curves the report's page, with their figures.
     fn _repr_html_(&self) -> String {
+        if let Some(curves) = &self.curves {
+            return framed(&curves.page());
+        }
         let row = |cells: &[String], tag: &str| {
             let cells: String =
                 cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();

@@ -1,8 +1,10 @@
 //! Reference streams: recorded traces, patterns and numpy arrays.
 
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use numpy::{Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pagelab_model::policy::opt::NextUse;
 use pagelab_reference::Stream;
 use pagelab_reference::trace::csv::Columns;
 use pagelab_reference::trace::{DEFAULT_PAGE_SIZE, Densifier, Options};
@@ -24,6 +26,8 @@ pub struct Trace {
     pages: u32,
     page_size: u64,
     described: String,
+    /// When each page is referenced next: made for the first replay that needs it.
+    future: OnceLock<Arc<NextUse>>,
 }
 
 /// Where the references lie.
@@ -42,7 +46,13 @@ impl Trace {
     /// A stream that was made here.
     pub fn own(stream: Stream, page_size: u64, described: String) -> Self {
         let pages = stream.pages();
-        Self { references: References::Own(stream.into_references()), pages, page_size, described }
+        Self {
+            references: References::Own(stream.into_references()),
+            pages,
+            page_size,
+            described,
+            future: OnceLock::new(),
+        }
     }
 
     /// Page numbers are below this.
@@ -53,6 +63,40 @@ impl Trace {
     /// Bytes of a page.
     pub fn bytes_of_page(&self) -> u64 {
         self.page_size
+    }
+
+    /// How it was made.
+    pub fn how(&self) -> &str {
+        &self.described
+    }
+
+    /// The number of references.
+    pub fn references(&self, py: Python<'_>) -> usize {
+        match &self.references {
+            References::Own(references) => references.len(),
+            References::Lent(array) => array.bind(py).len(),
+        }
+    }
+
+    /// When each of the trace's `references` is referenced next: 4 bytes a reference, kept with a trace whose references
+    /// are its own; an array of the caller's may change between two calls.
+    pub fn future(&self, references: &[u32]) -> Arc<NextUse> {
+        let made = || Arc::new(NextUse::of(self.pages, references));
+        match self.references {
+            References::Own(_) => Arc::clone(self.future.get_or_init(made)),
+            References::Lent(_) => made(),
+        }
+    }
+
+    /// Works on the references while it holds the interpreter's lock.
+    pub fn attached<T>(&self, py: Python<'_>, work: impl FnOnce(&[u32]) -> PyResult<T>) -> PyResult<T> {
+        match &self.references {
+            References::Own(references) => work(references),
+            References::Lent(array) => {
+                let array = array.bind(py).try_readonly().map_err(error::value)?;
+                work(array.as_slice().map_err(error::value)?)
+            }
+        }
     }
 
     /// Works on the references without the interpreter's lock.
@@ -88,7 +132,8 @@ impl Trace {
                 let dense = watch::during(py, "counting pages", |watch| dense(references, watch))?;
                 if let Some(pages) = dense {
                     let references = References::Lent(numbers.clone().unbind());
-                    return Ok(Self { references, pages, page_size, described: "a numpy array".to_owned() });
+                    let described = "a numpy array".to_owned();
+                    return Ok(Self { references, pages, page_size, described, future: OnceLock::new() });
                 }
             }
             return numbered(py, numbers, u64::from, page_size);
@@ -207,10 +252,7 @@ impl Trace {
 
     /// The number of references.
     fn __len__(&self, py: Python<'_>) -> usize {
-        match &self.references {
-            References::Own(references) => references.len(),
-            References::Lent(array) => array.bind(py).len(),
-        }
+        self.references(py)
     }
 
     /// The page numbers in the order of reference: shape (len,), dtype uint32. The caller's own array where it lies

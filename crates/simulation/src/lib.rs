@@ -1,7 +1,8 @@
 //! From a stream to misses on every core: the threads that the models do not have. A trace is fed to policies and
 //! curves as it is read ([`feed`]), or replays of a stream in memory are handed out ([`spread`]), within what this
-//! machine's memory allows ([`cost`]).
+//! machine's memory allows ([`cost`]). Of a trace that several machines share each reads a chunk ([`chunks`]).
 
+pub mod chunks;
 pub mod cost;
 pub mod feed;
 pub mod spread;

@@ -16,6 +16,15 @@ use crate::{Stopped, Watch};
 
 /// Performs the jobs `0..count` on every core; results in their order. A job that fails ends the others.
 fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    spread_on(cores(), count, job)
+}
+
+/// The same on so many threads.
+fn spread_on<T: Send>(
+    threads: usize,
+    count: usize,
+    job: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results: Mutex<Vec<Option<Result<T>>>> = Mutex::new((0..count).map(|_| None).collect());
     let work = || {
@@ -30,7 +39,7 @@ fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Res
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..cores().min(count) {
+        for _ in 1..threads.min(count) {
             scope.spawn(work);
         }
         work();
@@ -64,18 +73,18 @@ pub fn policies(
         Some(writes) => replays.with_writes(writes),
         None => replays,
     };
-    perform(&replays, watch)
+    perform(&replays, cores(), watch)
 }
 
-/// Performs replays; results in the order of their runs.
+/// Performs replays on so many threads; results in the order of their runs.
 ///
 /// # Errors
 /// When `watch` stops it.
-pub fn perform(replays: &Replays, watch: &dyn Watch) -> Result<Vec<Replayed>> {
+pub fn perform(replays: &Replays, threads: usize, watch: &dyn Watch) -> Result<Vec<Replayed>> {
     let total = replays.references() as f64;
-    let batches = replays.batches(cores());
+    let batches = replays.batches(threads);
     let done = AtomicU64::new(0);
-    let replayed = spread(batches.len(), |number| {
+    let replayed = spread_on(threads, batches.len(), |number| {
         let progress = &mut |more| {
             watch.at((done.fetch_add(more, Relaxed) + more) as f64 / total);
             if watch.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -3,6 +3,7 @@
 //! two compare.
 
 mod access;
+mod curve;
 mod distribution;
 mod estimate;
 mod faultscale;
@@ -18,6 +19,7 @@ use crate::observation::{Level, Note, Observation};
 use crate::target::Recorder;
 
 pub use access::{HIT, KINDS, MAJOR, MINOR, access_metrics};
+pub use curve::{Point, curve, page_size_of};
 pub use distribution::{Distribution, merged};
 pub use estimate::{Estimate, estimate, left_out};
 pub use faultscale::throughputs;

@@ -242,6 +242,14 @@ impl StackDistances {
         distance
     }
 
+    /// The pages that have a mark by their last reference, the oldest first.
+    pub fn by_last_reference(&self) -> Vec<u32> {
+        let marked = |page: &u32| self.last[*page as usize] != NEVER;
+        let mut pages: Vec<u32> = (0..self.last.len() as u32).filter(marked).collect();
+        pages.sort_unstable_by_key(|&page| self.last[page as usize]);
+        pages
+    }
+
     /// Takes a page out, as if it had never been referenced.
     pub fn forget(&mut self, page: u32) {
         let last = std::mem::replace(&mut self.last[page as usize], NEVER);
@@ -298,14 +306,7 @@ impl LruCounting {
         for distance in self.carried {
             counts[distance as usize] += 1 << 32;
         }
-        let first = std::mem::take(&mut counts[0]);
-        let mut left = self.references;
-        for count in &mut counts {
-            left -= *count;
-            *count = left;
-        }
-        debug_assert_eq!(left, first);
-        LruCurve { references: self.references, misses: counts }
+        LruCurve::of_distances(self.references, counts)
     }
 }
 
@@ -337,6 +338,18 @@ impl LruCurve {
             counting.take(stream.pages(), chunk);
         }
         counting.finish()
+    }
+
+    /// Of the references at each stack distance, up to the number of pages; at 0 the first ones to each page.
+    pub(super) fn of_distances(references: u64, mut counts: Vec<u64>) -> Self {
+        let first = std::mem::take(&mut counts[0]);
+        let mut left = references;
+        for count in &mut counts {
+            left -= *count;
+            *count = left;
+        }
+        debug_assert_eq!(left, first);
+        Self { references, misses: counts }
     }
 
     /// References in the stream.

@@ -1,12 +1,14 @@
 //! Miss ratio against memory, and the working set over time.
 //!
 //! - [`lru`]: exact LRU at every size, in one pass;
+//! - [`chunks`]: the same of chunks of time that were read apart;
 //! - [`shards`]: the same by spatial sampling, with its error, for streams too large for that;
 //! - [`miniature`]: any policy by the same sampling;
 //! - [`footprint`]: from the times between references alone, as a check;
 //! - any policy at a set of sizes: [`crate::replay::Replays`] with [`sizes`];
 //! - [`wss`]: Denning's working set size.
 
+pub mod chunks;
 pub mod footprint;
 pub mod lru;
 pub mod miniature;

@@ -13,13 +13,16 @@
 //! error of the distances themselves, which is of the order of 1/√(rate × frames) of the size: for sizes
 //! of fewer than [`TRUSTED`] sampled pages there is no figure. Distances are kept in buckets of at
 //! most 1/256 of their size.
+//!
+//! **Classes.** The sampled pages may be divided by their hash into classes, each measured by somebody else: each is a
+//! sample of its own at the rate divided by the number of classes, and the weights add ([`Weights::add`]).
 
 use std::collections::{BinaryHeap, HashMap};
 
 use super::lru::StackDistances;
 
 /// Groups of sampled pages, for the standard error.
-pub(super) const GROUPS: usize = 8;
+pub const GROUPS: usize = 8;
 /// Distances below this have a bucket each; each octave above has half as many.
 const FINE: u64 = 512;
 /// Sampled pages that a size must have.
@@ -46,11 +49,26 @@ pub struct Shards {
     /// (hash, page) of the sampled pages, the greatest first; only kept for a fixed size.
     order: BinaryHeap<(u32, u64)>,
     distances: StackDistances,
+    weights: Weights,
+    /// Which of how many classes.
+    class: (u32, u32),
+}
+
+/// What a sample counts: of the samples of several classes the sums.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Weights {
+    /// References fed, sampled or not: of classes those of the whole stream, each time.
+    pub references: u64,
+    /// Pages in the sample.
+    pub pages: u64,
+    /// The share of the pages that all classes sample together.
+    pub rate: f64,
+    /// The share that one class samples, by which its distances are scaled.
+    pub class_rate: f64,
+    /// Weight of the first references, for each group.
+    pub first: [f64; GROUPS],
     /// Weight (references it stands for) by bucket of scaled distance, for each group.
-    weight: [Vec<f64>; GROUPS],
-    /// Weight of the first references.
-    first: [f64; GROUPS],
-    references: u64,
+    pub weight: [Vec<f64>; GROUPS],
 }
 
 /// Which pages are sampled: those with a hash below a limit.
@@ -134,10 +152,19 @@ impl Shards {
             free: Vec::new(),
             order: BinaryHeap::new(),
             distances: StackDistances::new(0),
-            weight: Default::default(),
-            first: [0.0; GROUPS],
-            references: 0,
+            weights: Weights::default(),
+            class: (0, 1),
         }
+    }
+
+    /// One of `classes` (at least 1) classes of a sample at `rate`, by its number from 0.
+    pub fn of_class(rate: f64, seed: u64, number: u32, classes: u32) -> Self {
+        Self { class: (number, classes.max(1)), ..Self::new(Sampling::Rate(rate), seed) }
+    }
+
+    /// References that were made and are known not to be of this class or sample.
+    pub fn pass_over(&mut self, references: u64) {
+        self.weights.references += references;
     }
 
     /// The share of the pages that is sampled now.
@@ -154,8 +181,10 @@ impl Shards {
     /// References a page.
     #[inline]
     pub fn reference(&mut self, page: u64) {
-        self.references += 1;
-        if let Some(Hashed { low, group }) = self.threshold.sampled(page) {
+        self.weights.references += 1;
+        if let Some(Hashed { low, group }) = self.threshold.sampled(page)
+            && low % self.class.1 == self.class.0
+        {
             self.sampled(page, low, group);
         }
     }
@@ -165,16 +194,17 @@ impl Shards {
         if let Some(&id) = self.ids.get(&page) {
             let distance = self.distances.reference(id).expect("a page with a number was referenced");
             // The page itself is certain; the distance to it is scaled.
-            let scaled = (f64::from(distance - 1) / rate).round() as u64 + 1;
+            let of_class = rate / f64::from(self.class.1);
+            let scaled = (f64::from(distance - 1) / of_class).round() as u64 + 1;
             let bucket = bucket(scaled);
-            let weights = &mut self.weight[group];
+            let weights = &mut self.weights.weight[group];
             if weights.len() <= bucket {
                 weights.resize(bucket + 1, 0.0);
             }
             weights[bucket] += 1.0 / rate;
             return;
         }
-        self.first[group] += 1.0 / rate;
+        self.weights.first[group] += 1.0 / rate;
         let id = self.free.pop().unwrap_or(self.ids.len() as u32);
         self.ids.insert(page, id);
         self.distances.grow(id + 1);
@@ -206,7 +236,51 @@ impl Shards {
         }
     }
 
+    /// What was counted so far.
+    pub fn weights(&self) -> Weights {
+        let rate = self.rate();
+        let class_rate = rate / f64::from(self.class.1);
+        Weights { pages: self.ids.len() as u64, rate, class_rate, ..self.weights.clone() }
+    }
+
     /// The curve of what was fed so far.
+    pub fn curve(&self) -> SampledCurve {
+        self.weights().curve()
+    }
+}
+
+/// Classes of samples that were not made alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the samples are not classes of one: their rates or references differ")]
+pub struct Unlike;
+
+/// The class of a page, of so many, where it is sampled at this rate.
+#[inline]
+pub fn class_of(page: u64, rate: f64, seed: u64, classes: u32) -> Option<u32> {
+    Threshold::new(rate, seed).sampled(page).map(|hashed| hashed.low % classes)
+}
+
+impl Weights {
+    /// Adds another class of the same sample.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn add(&mut self, other: &Self) -> Result<(), Unlike> {
+        if (self.references, self.rate, self.class_rate) != (other.references, other.rate, other.class_rate) {
+            return Err(Unlike);
+        }
+        self.pages += other.pages;
+        for (own, more) in self.first.iter_mut().zip(other.first) {
+            *own += more;
+        }
+        for (own, more) in self.weight.iter_mut().zip(&other.weight) {
+            own.resize(own.len().max(more.len()), 0.0);
+            own.iter_mut().zip(more).for_each(|(own, more)| *own += more);
+        }
+        Ok(())
+    }
+
+    /// The curve of what was counted.
     pub fn curve(&self) -> SampledCurve {
         let n = self.references as f64;
         let sampled: f64 = self.first.iter().chain(self.weight.iter().flatten()).sum();
@@ -223,8 +297,9 @@ impl Shards {
         }
         SampledCurve {
             references: self.references,
-            sampled_pages: self.ids.len(),
-            rate: self.rate(),
+            sampled_pages: self.pages as usize,
+            rate: self.rate,
+            class_rate: self.class_rate,
             correction: if n > 0.0 { 1.0 - sampled / n } else { 0.0 },
             points,
         }
@@ -240,6 +315,8 @@ pub struct SampledCurve {
     pub sampled_pages: usize,
     /// Share of the pages that is sampled at the end.
     pub rate: f64,
+    /// The share that one class samples: the same where there are no classes.
+    pub class_rate: f64,
     /// The share of the references that SHARDS-adj added as hits (negative: took away).
     pub correction: f64,
     /// (miss ratio, standard error) by bucket of size.
@@ -250,7 +327,7 @@ impl SampledCurve {
     /// The miss ratio with this many frames (at least 1) and its standard error; `None` when fewer than
     /// [`TRUSTED`] sampled pages stand for that size, unless every page is sampled, or when nothing was sampled twice.
     pub fn miss_ratio(&self, frames: u32) -> Option<(f64, f64)> {
-        if self.rate < 1.0 && f64::from(frames) * self.rate < f64::from(TRUSTED) {
+        if self.class_rate < 1.0 && f64::from(frames) * self.class_rate < f64::from(TRUSTED) {
             return None;
         }
         let at = bucket(u64::from(frames.max(1))).min(self.points.len().checked_sub(1)?);
@@ -302,6 +379,36 @@ mod tests {
             prop_assert!(curve.sampled_pages <= most);
             prop_assert!(curve.rate < 0.2);
         }
+    }
+
+    #[test]
+    fn classes_add_and_are_near_the_exact_curve() {
+        let stream = Pattern::Zipf(0.8).stream(100_000, 1_000_000, 3).unwrap();
+        let exact = LruCurve::of(&stream);
+        let class = |number| {
+            let mut shards = Shards::of_class(0.4, 1, number, 4);
+            for &page in stream.references() {
+                match class_of(page.into(), 0.4, 1, 4) {
+                    Some(class) if class == number => shards.reference(page.into()),
+                    _ => shards.pass_over(1),
+                }
+            }
+            shards.weights()
+        };
+        let mut all = class(0);
+        (1..4).for_each(|number| all.add(&class(number)).unwrap());
+        let whole = sample(&stream, Sampling::Rate(0.4), 1);
+        assert_eq!((all.pages as usize, all.references), (whole.sampled_pages, whole.references));
+        let curve = all.curve();
+        assert!((curve.correction - whole.correction).abs() < 1e-9);
+        for frames in [2_000, 20_000, 80_000] {
+            let (ratio, error) = curve.miss_ratio(frames).unwrap();
+            let off = (ratio - exact.miss_ratio(frames).unwrap()).abs();
+            assert!(off < 0.01 && error < 0.02, "{frames}: {off} {error}");
+        }
+        assert_eq!(curve.miss_ratio(900), None, "fewer than 100 pages of a class");
+        let other = Shards::of_class(0.2, 1, 0, 4).weights();
+        assert_eq!(all.add(&other), Err(Unlike));
     }
 
     #[test]

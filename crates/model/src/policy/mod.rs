@@ -27,6 +27,7 @@ pub mod nru;
 pub mod opt;
 mod parameters;
 pub mod pff;
+pub mod plugged;
 mod queue;
 pub mod random;
 pub mod s3_fifo;

@@ -8,18 +8,28 @@ use pagelab_experiment::{Observations, Outcome, Repetition, Run};
 
 use crate::write::word;
 
-/// One row.
+/// One row: what each kind puts into the columns is in docs/notebook.md.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Row {
+pub struct Row {
+    /// The run's name.
     pub run: String,
+    /// The repetition, from 1.
     pub repetition: i64,
+    /// How the repetition ended: done, interrupted, failed, torn.
     pub outcome: &'static str,
+    /// The kind of observation.
     pub kind: &'static str,
+    /// Its name.
     pub name: String,
+    /// Which of its figures.
     pub item: Option<String>,
+    /// The place within it.
     pub row: Option<i64>,
+    /// The unit of the value.
     pub unit: Option<String>,
+    /// The figure; `None` where it was not measured.
     pub value: Option<f64>,
+    /// The text, of what is no figure.
     pub text: Option<String>,
 }
 
@@ -60,8 +70,8 @@ fn unwrapped(error: csv::Error) -> io::Error {
     }
 }
 
-/// The rows of one repetition.
-pub(super) fn rows(run: &Run, repetition: &Repetition) -> Vec<Row> {
+/// The rows of one repetition of a run.
+pub fn rows(run: &Run, repetition: &Repetition) -> Vec<Row> {
     let outcome = match repetition.outcome {
         Outcome::Done => "done",
         Outcome::Interrupted => "interrupted",

@@ -10,7 +10,9 @@ with Ctrl-C.
 """
 
 from ._pagelab import (
+    Notebook,
     PagelabError,
+    Shown,
     Table,
     Trace,
     __version__,
@@ -22,11 +24,17 @@ from ._pagelab import (
     replay,
     wss,
 )
+from ._run import run
+from .lab import Lab, VersionError
 
 __all__ = [
+    "Lab",
+    "Notebook",
     "PagelabError",
+    "Shown",
     "Table",
     "Trace",
+    "VersionError",
     "__version__",
     "mrc",
     "pattern",
@@ -34,5 +42,6 @@ __all__ = [
     "policies",
     "read_trace",
     "replay",
+    "run",
     "wss",
 ]

@@ -1,6 +1,7 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 __version__: str
 
 class PagelabError(Exception): ...
+
+class VersionError(PagelabError): ...
 
 class Table:
     @property
@@ -33,6 +36,30 @@ class Trace:
     def __len__(self) -> int: ...
     def to_numpy(self) -> NDArray[np.uint32]: ...
 
+class Shown:
+    @property
+    def html(self) -> str: ...
+    def to_dict(self) -> Any: ...
+    def _repr_html_(self) -> str: ...
+
+class Notebook:
+    def __init__(self, path: str | PathLike[str] = "pagelab.db") -> None: ...
+    @property
+    def path(self) -> Path: ...
+    def runs(self) -> Table: ...
+    def observations(self, *names: str) -> Table: ...
+    def run(self, name: str = "@1") -> Shown: ...
+    def assess(self, *names: str) -> Shown: ...
+    def compare(self, *names: str) -> Shown: ...
+    def findings(self, *names: str) -> Table: ...
+    def keep(self, table: Table, name: str | None = None) -> list[str]: ...
+    def import_from(self, path: str | PathLike[str]) -> None: ...
+
+class Policy(Protocol):
+    def on_hit(self, page: int, /) -> object: ...
+    def on_miss(self, page: int, /) -> int | None: ...
+
+PolicyLike: TypeAlias = str | Callable[[int], Policy]
 TraceLike: TypeAlias = Trace | NDArray[np.integer[Any]] | str | PathLike[str]
 Sizes: TypeAlias = int | str | Sequence[int | str]
 
@@ -47,11 +74,59 @@ def read_trace(
     page_size: int = 4096,
     columns: str | None = None,
 ) -> Trace: ...
-def replay(trace: TraceLike, policies: str | Sequence[str], sizes: Sizes) -> Table: ...
+def replay(
+    trace: TraceLike, policies: PolicyLike | Sequence[PolicyLike], sizes: Sizes, threads: int | None = None
+) -> Table: ...
 def mrc(
     trace: TraceLike,
-    policies: str | Sequence[str] | None = None,
+    policies: PolicyLike | Sequence[PolicyLike] | None = None,
     sizes: Sizes | None = None,
     sample: float | None = None,
 ) -> Table: ...
 def wss(trace: TraceLike, window: int | None = None, step: int | None = None) -> Table: ...
+def run(
+    experiment: str,
+    *,
+    on: str | Iterable[str] = "host",
+    notebook: str | PathLike[str] = "pagelab.db",
+    repeat: int | None = None,
+    memory: str | None = None,
+    swap: str | None = None,
+    name: str | None = None,
+    program: Iterable[str] = (),
+    **parameters: object,
+) -> Shown: ...
+
+class Lab:
+    client: Any
+    notebook: Notebook
+    def __init__(self, client: Any, notebook: str | PathLike[str] = "pagelab.db") -> None: ...
+    def sweep(
+        self,
+        experiment: str,
+        *,
+        on: str | Iterable[str] = "host",
+        repeat: int = 1,
+        program: Iterable[str] = (),
+        **parameters: object,
+    ) -> Shown: ...
+    def replay(
+        self,
+        traces: str | PathLike[str] | Iterable[str | PathLike[str]],
+        policies: str | Iterable[str],
+        sizes: int | str | Iterable[int | str],
+        *,
+        page_size: int = 4096,
+    ) -> Table | dict[str, Table]: ...
+    def mrc(
+        self,
+        trace: str | PathLike[str],
+        policy: str = "lru",
+        *,
+        sizes: int | str | Iterable[int | str] | None = None,
+        split: str | None = None,
+        chunks: int = 16,
+        sample: float | None = None,
+        shards: int = 32,
+        page_size: int = 4096,
+    ) -> Table: ...

@@ -63,6 +63,11 @@ impl Input {
             let length = file.metadata()?.len();
             (Box::new(file), length)
         };
+        Self::of(file, length)
+    }
+
+    /// The same of what somebody else opened, of `length` bytes (0: not known).
+    pub fn of(file: Box<dyn Read + Send>, length: u64) -> io::Result<Self> {
         let taken = Arc::new(AtomicU64::new(0));
         let counted = Counted { file, taken: Arc::clone(&taken) };
         let mut raw = BufReader::with_capacity(HEAD, counted);

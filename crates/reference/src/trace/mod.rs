@@ -145,6 +145,24 @@ impl Reader {
     /// When the file cannot be read or is empty, the format is not recognised, or the page size is
     /// no power of two.
     pub fn open(path: &Path, options: &Options) -> Result<Self, TraceError> {
+        Self::begin(path, Input::open(path), options)
+    }
+
+    /// As [`Self::open`] of what somebody else opened; `path` names it in errors, `length` is that of the file in
+    /// bytes (0: not known).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of(
+        path: &Path,
+        file: Box<dyn std::io::Read + Send>,
+        length: u64,
+        options: &Options,
+    ) -> Result<Self, TraceError> {
+        Self::begin(path, Input::of(file, length), options)
+    }
+
+    fn begin(path: &Path, input: std::io::Result<Input>, options: &Options) -> Result<Self, TraceError> {
         if !options.page_size.is_power_of_two() {
             return Err(TraceError::PageSize(options.page_size));
         }
@@ -154,7 +172,7 @@ impl Reader {
             position: "its start".into(),
             problem: problem.into(),
         };
-        let mut input = Input::open(path).map_err(read)?;
+        let mut input = input.map_err(read)?;
         let length = input.length();
         let (head, whole) = input.head().map_err(|e| match e.raw_os_error() {
             Some(_) => read(e),

@@ -1,0 +1,359 @@
+"""A fleet of machines behind Dask.distributed: experiments swept over machines, simulations divided among cores.
+
+    from distributed import Client
+    import pagelab as pl
+    lab = pl.Lab(Client("tcp://scheduler:8786"), notebook="fleet.db")
+    lab.sweep("mapanon", on=["host", "model:lru"], pages=[10_000, 20_000], repeat=2)
+    lab.mrc("big.zst", policy="lru", split="time", chunks=16)
+
+How the work divides, and what is moved, is in docs/fleet.md. Every result is the one that one machine gives.
+"""
+
+import glob
+import itertools
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from . import _pagelab, _run
+from ._pagelab import Notebook, PagelabError, Shown, Table
+
+# What a worker that measures has one of: `dask worker --nthreads 1 --resources machine=1`.
+MACHINE = "machine"
+# Where tasks say that they have begun, so that one that was begun again shows.
+BEGUN = "pagelab-begun"
+# Times that a task may be begun again after its worker was lost.
+RETRIES = 3
+
+# The trace that this worker process read last: (path, options), Trace.
+_held: tuple[object, Any] | None = None
+
+
+class VersionError(PagelabError):
+    """A worker has another version of pagelab."""
+
+
+def _list(value: object) -> list:
+    return list(value) if isinstance(value, (list, tuple, range, set)) else [value]
+
+
+def _check(version: str) -> None:
+    """Refuses work from a client of another version: workers may join at any time."""
+    if version != _pagelab.__version__:
+        raise VersionError(
+            f"the worker on {socket.gethostname()} has pagelab {_pagelab.__version__}, the client {version}: "
+            "install the same wheel on both"
+        )
+
+
+def _version() -> str:
+    try:
+        return _pagelab.__version__
+    except Exception as error:  # what makes a worker useless is said, whatever it is
+        return f"none ({error})"
+
+
+def _trace(path: str, page_size: int) -> Any:
+    """The trace; a worker holds one, the last."""
+    global _held
+    key = (path, page_size)
+    if _held is None or _held[0] != key:
+        _held = None
+        _held = (key, _pagelab.read_trace(_local(path), page_size=page_size))
+    return _held[1]
+
+
+def _local(path: str) -> object:
+    """A path as it is; a URL as an open file of fsspec's, which fetches by ranges of bytes."""
+    if "://" not in path:
+        return path
+    import fsspec
+
+    return fsspec.open(path, "rb").open()
+
+
+def _replay(version: str, path: str, page_size: int, policy: str, frames: int | str) -> dict:
+    _check(version)
+    trace = _trace(path, page_size)
+    table = _pagelab.replay(trace, policy, frames, threads=1)
+    return {name: values[0] for name, values in table.to_dict().items()} | {"pages": trace.pages}
+
+
+def _chunk(version: str, path: str, page_size: int, number: int, count: int) -> Any:
+    _check(version)
+    return _pagelab.chunk(_local(path), page_size, number, count)
+
+
+def _sample(version: str, path: str, page_size: int, rate: float, shards: int) -> list:
+    _check(version)
+    return _pagelab.sample(_local(path), page_size, rate, shards)
+
+
+def _shard(version: str, parts: list, rate: float, shards: int, number: int) -> Any:
+    _check(version)
+    return _pagelab.shard([part[number] for part in parts], rate, shards, number)
+
+
+def _perform(version: str, words: list[str], behind: list[str], key: str) -> tuple[bytes, str | None]:
+    """Performs an experiment on this machine; the notebook's bytes, and why it failed if it did."""
+    from distributed import get_client, get_worker
+
+    _check(version)
+    worker = get_worker()
+    # What an attempt says of itself arrives after it, so its own is not among them.
+    attempt = 1 + sum(1 for _, one in get_client().get_events(BEGUN) if one["key"] == key)
+    worker.log_event(BEGUN, {"key": key, "host": socket.gethostname()})
+    fleet = f"host={socket.gethostname()}\nworker={worker.address}\nattempt={attempt}"
+    with tempfile.TemporaryDirectory(prefix="pagelab-") as folder:
+        notebook = Path(folder) / "pagelab.db"
+        failed = None
+        try:
+            _run.perform(
+                ["--notebook", str(notebook), "run", *words, "--json", "--report", "none", *behind], PAGELAB_FLEET=fleet
+            )
+        except PagelabError as error:
+            failed = f"{worker.name} on {socket.gethostname()}: {error}"
+        return (notebook.read_bytes() if notebook.exists() else b""), failed
+
+
+class Lab:
+    """A client of Dask's and the notebook that keeps what its workers find.
+
+    client: `distributed.Client`. Simulations take any worker; measurements only those that were started with
+        `--nthreads 1 --resources machine=1`, one to a machine.
+    notebook: the file, on the client.
+
+    Raises VersionError where a worker has another version of pagelab.
+    """
+
+    def __init__(self, client: Any, notebook: str | os.PathLike[str] = "pagelab.db") -> None:
+        self.client = client
+        self.notebook = Notebook(notebook)
+        self._path = Path(notebook)
+        self._names = itertools.count(1)
+        self._check_versions()
+
+    def _check_versions(self) -> None:
+        try:
+            versions = self.client.run(_version)
+        except Exception as error:
+            raise PagelabError(f"a worker has no pagelab: {error}") from error
+        own = _pagelab.__version__
+        others = {address: version for address, version in versions.items() if version != own}
+        if others:
+            which = ", ".join(f"{address} has {version}" for address, version in sorted(others.items()))
+            raise VersionError(f"the client has pagelab {own}; {which}: install the same wheel everywhere")
+
+    # The work.
+
+    def sweep(
+        self,
+        experiment: str,
+        *,
+        on: str | Iterable[str] = "host",
+        repeat: int = 1,
+        program: Iterable[str] = (),
+        **parameters: object,
+    ) -> Shown:
+        """Performs an experiment with every combination of the parameters, each `repeat` times on every target.
+
+        experiment, on, program, parameters: as of `pl.run`; a list of parameter values is swept over.
+
+        A machine performs one at a time. The record of each has the host, its kernel and conditions, the worker and
+        the attempt (`fleet.attempt` above 1: the worker that had begun it was lost). Runs of unlike machines are
+        compared with a caveat that says so. Gives the runs as `pl.run` does. What cannot be performed raises
+        PagelabError with the worker's name, after everything else was performed and kept.
+        """
+        names = list(parameters)
+        combinations = list(itertools.product(*(_list(parameters[name]) for name in names)))
+        jobs = []
+        for target, values in itertools.product(_list(on), combinations):
+            own = dict(zip(names, values, strict=True))
+            words = [experiment, "--on", target, "--repeat", str(repeat), *_run._flags(own)]
+            jobs.append((words, ["--", *program] if program else []))
+        if not any(MACHINE in worker.get("resources", {}) for worker in self.client.scheduler_info()["workers"].values()):
+            raise PagelabError(
+                "no worker may measure: start one to a machine with --nthreads 1 --resources machine=1"
+            )
+        futures = []
+        for words, behind in jobs:
+            key = f"pagelab-sweep-{os.urandom(8).hex()}"
+            futures.append(
+                self.client.submit(
+                    _perform, _pagelab.__version__, words, behind, key, key=key, resources={MACHINE: 1}, pure=False, retries=RETRIES
+                )
+            )
+        before = set(self.notebook.runs()["run"])
+        failures: list[str] = []
+
+        def keep(result: tuple[bytes, str | None]) -> None:
+            content, failed = result
+            if content:
+                with tempfile.TemporaryDirectory(prefix="pagelab-") as folder:
+                    part = Path(folder) / "part.db"
+                    part.write_bytes(content)
+                    self.notebook.import_from(part)
+            if failed:
+                failures.append(failed)
+
+        self._gather(futures, lambda _, result: keep(result))
+        made = [name for name in self.notebook.runs()["run"] if name not in before]
+        if failures:
+            raise PagelabError("; ".join(sorted(set(failures))))
+        return self.notebook.assess(*made)
+
+    def replay(
+        self,
+        traces: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        policies: str | Iterable[str],
+        sizes: int | str | Iterable[int | str],
+        *,
+        page_size: int = 4096,
+    ) -> Table | dict[str, Table]:
+        """Replays traces on policies at several sizes, each policy and size by itself on any worker.
+
+        A worker reads a trace once and holds one at a time; OPT's index of next uses is made once for it. Gives what
+        `pl.replay` gives; of several traces a dict of them by path.
+        """
+        paths = [os.fspath(trace) for trace in _list(traces)]
+        jobs = list(itertools.product(paths, _list(policies), _list(sizes)))
+        futures = [
+            self.client.submit(_replay, _pagelab.__version__, path, page_size, policy, frames, pure=False, retries=RETRIES)
+            for path, policy, frames in jobs
+        ]
+        rows: list[dict] = [{}] * len(jobs)
+
+        def put(number: int, row: dict) -> None:
+            rows[number] = row
+
+        self._gather(futures, put)
+        tables = {}
+        for path in paths:
+            of_it = [row for (of, _, _), row in zip(jobs, rows, strict=True) if of == path]
+            columns = {name: [row[name] for row in of_it] for name in of_it[0]}
+            tables[path] = _pagelab.replayed(path, page_size, of_it[0]["pages"], columns)
+        return tables if len(paths) > 1 else tables[paths[0]]
+
+    def mrc(
+        self,
+        trace: str | os.PathLike[str],
+        policy: str = "lru",
+        *,
+        sizes: int | str | Iterable[int | str] | None = None,
+        split: str | None = None,
+        chunks: int = 16,
+        sample: float | None = None,
+        shards: int = 32,
+        page_size: int = 4096,
+    ) -> Table:
+        """The miss ratio against memory.
+
+        trace: a path or URL that every worker can read; with `*`, files that follow each other in time.
+        policy: with split or sample "lru".
+        split: "time": exact LRU, each chunk of time on any worker, put together on the client (PARDA).
+        sample: a share of the pages, whose hash classes (`shards` of them) are measured apart.
+
+        Without split and sample each size is replayed by itself.
+        """
+        path = os.fspath(trace)
+        files = self._files(path)
+        if split not in (None, "time"):
+            raise ValueError(f"split={split!r}: must be 'time'")
+        if (split or sample is not None) and policy != "lru":
+            raise ValueError("split and sample are LRU's: replay other policies at several sizes")
+        if split and sample is not None:
+            raise ValueError("split gives the exact curve: leave sample out, or split")
+        if split:
+            return self._by_time(path, files, chunks, sizes, page_size)
+        if sample is not None:
+            return self._by_hash(path, files, sample, shards, sizes, page_size)
+        if len(files) > 1:
+            raise ValueError("several files need split='time' or sample")
+        if sizes is None:
+            raise ValueError("sizes: name them, or split='time' for every size at once")
+        table = self.replay(path, policy, sizes, page_size=page_size)
+        assert isinstance(table, Table)
+        return table
+
+    def _files(self, path: str) -> list[str]:
+        if "*" not in path:
+            return [path]
+        if "://" in path:
+            import fsspec
+
+            scheme = path.split("://")[0]
+            files = [f"{scheme}://{name}" for name in fsspec.filesystem(scheme).glob(path)]
+        else:
+            files = glob.glob(path)
+        if not files:
+            raise FileNotFoundError(f"no file is called {path}")
+        return sorted(files)
+
+    def _by_time(self, path: str, files: list[str], chunks: int, sizes: object, page_size: int) -> Table:
+        each = max(1, -(-chunks // len(files)))
+        jobs = [(file, number) for file in files for number in range(each)]
+        futures = [
+            self.client.submit(_chunk, _pagelab.__version__, file, page_size, number, each, pure=False, retries=RETRIES)
+            for file, number in jobs
+        ]
+        merge = _pagelab.Merge()
+        waiting: dict[int, Any] = {}
+
+        def take(number: int, part: Any) -> None:
+            waiting[number] = part
+            while merge.parts in waiting:
+                merge.take(waiting.pop(merge.parts))
+
+        self._gather(futures, take)
+        return merge.curve(path, page_size, sizes)
+
+    def _by_hash(self, path: str, files: list[str], rate: float, shards: int, sizes: object, page_size: int) -> Table:
+        version = _pagelab.__version__
+        parts = [
+            self.client.submit(_sample, version, file, page_size, rate, shards, pure=False, retries=RETRIES)
+            for file in files
+        ]
+        futures = [
+            self.client.submit(_shard, version, parts, rate, shards, number, pure=False, retries=RETRIES)
+            for number in range(shards)
+        ]
+        found: list[Any] = [None] * shards
+
+        def put(number: int, shard: Any) -> None:
+            found[number] = shard
+
+        self._gather(futures, put)
+        return _pagelab.sampled_curve(found, path, page_size, sizes)
+
+    def _gather(self, futures: list, take: Callable[[int, Any], None]) -> None:
+        """Gives each result to `take` as it comes, with its number, and lets go of it; what fails ends the rest.
+
+        When the scheduler is lost, everything that was taken stays, and the error says so.
+        """
+        from distributed import as_completed
+
+        numbers = {future.key: number for number, future in enumerate(futures)}
+        done = 0
+        try:
+            for future in as_completed(futures):
+                if future.status == "lost" or future.cancelled():
+                    raise PagelabError("the scheduler was lost")
+                result = future.result()
+                take(numbers[future.key], result)
+                futures[numbers[future.key]] = None
+                future.release()
+                done += 1
+        except (PagelabError, ValueError, OSError) as error:
+            lost = isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
+            if not lost and "scheduler was lost" not in str(error):
+                raise
+            raise PagelabError(
+                f"the scheduler was lost; {done} of {len(futures)} parts were finished and are kept"
+            ) from error
+        finally:
+            left = [future for future in futures if future is not None]
+            if left and self.client.status == "running":
+                self.client.cancel(left)

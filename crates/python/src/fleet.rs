@@ -1,0 +1,360 @@
+//! What the workers of a fleet do and give back, for `pagelab.lab`: parts that travel as numpy arrays, and what puts
+//! them together.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pagelab_experiment::experiments::Curve;
+use pagelab_model::mrc::chunks::{self, Part};
+use pagelab_model::mrc::shards::{GROUPS, SampledCurve, Shards, Weights};
+use pagelab_model::mrc::sizes;
+use pagelab_reference::trace::{Options, Reader};
+use pagelab_simulation::chunks::{distances, sample as sampled};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+
+use crate::curve::{Curves, Named};
+use crate::simulate::{POINTS, SEED, at, sizes_of};
+use crate::table::Table;
+use crate::{error, watch};
+
+/// Bytes that are asked of an open file at a time: a request to a store takes milliseconds.
+const REQUEST: usize = 4 << 20;
+
+/// An open file of Python's.
+struct Open {
+    file: Py<PyAny>,
+    left: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Open {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.left.len() {
+            let read = Python::attach(|py| {
+                let bytes = self.file.bind(py).call_method1("read", (REQUEST,))?;
+                Ok::<_, PyErr>(bytes.cast_into::<PyBytes>().map_err(PyErr::from)?.as_bytes().to_vec())
+            });
+            (self.left, self.at) = (read.map_err(io::Error::other)?, 0);
+        }
+        let count = buffer.len().min(self.left.len() - self.at);
+        buffer[..count].copy_from_slice(&self.left[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// Where a trace is: a path, or an open file with `read`, `seek` and `tell`.
+enum Source {
+    Path(PathBuf),
+    Open(Open, u64),
+}
+
+impl Source {
+    fn of(argument: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(path) = argument.extract::<PathBuf>() {
+            return Ok(Self::Path(path));
+        }
+        let length: u64 = argument.call_method1("seek", (0, 2))?.extract()?;
+        argument.call_method1("seek", (0,))?;
+        Ok(Self::Open(Open { file: argument.clone().unbind(), left: Vec::new(), at: 0 }, length))
+    }
+
+    fn reader(self, page_size: u64) -> anyhow::Result<Reader> {
+        let options = Options { page_size, ..Options::default() };
+        Ok(match self {
+            Self::Path(path) => Reader::open(&path, &options)?,
+            Self::Open(file, length) => {
+                Reader::of(Path::new("(an open file)"), Box::new(file), length, &options)?
+            }
+        })
+    }
+}
+
+/// What a chunk of a trace tells; it is pickled as three arrays.
+#[pyclass(frozen, module = "pagelab._pagelab")]
+pub struct Piece {
+    number: u32,
+    begin: u64,
+    part: Part,
+}
+
+#[pymethods]
+impl Piece {
+    /// Puts a pickled one together.
+    #[classmethod]
+    fn _of(
+        _: &Bound<'_, PyType>,
+        numbers: (u32, u64, u64),
+        distances: PyReadonlyArray1<'_, u64>,
+        first: PyReadonlyArray1<'_, u64>,
+        last: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Self> {
+        let (number, begin, references) = numbers;
+        let part = Part {
+            references,
+            distances: distances.to_vec().map_err(error::value)?,
+            first: first.to_vec().map_err(error::value)?,
+            last: last.to_vec().map_err(error::value)?,
+        };
+        Ok(Self { number, begin, part })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (py, own) = (slf.py(), slf.get());
+        let arguments = (
+            (own.number, own.begin, own.part.references),
+            PyArray1::from_slice(py, &own.part.distances),
+            PyArray1::from_slice(py, &own.part.first),
+            PyArray1::from_slice(py, &own.part.last),
+        );
+        Ok((slf.get_type().getattr("_of")?, arguments.into_pyobject(py)?.into_any()))
+    }
+
+    /// References in the chunk.
+    #[getter]
+    fn references(&self) -> u64 {
+        self.part.references
+    }
+
+    /// Different pages in the chunk.
+    #[getter]
+    fn pages(&self) -> usize {
+        self.part.first.len()
+    }
+
+    /// Bytes of its arrays.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        8 * self.part.distances.len() + 12 * self.part.first.len()
+    }
+}
+
+/// Measures the stack distances within chunk `number` (from 0) of `count` of a trace.
+#[pyfunction]
+pub fn chunk(
+    py: Python<'_>,
+    file: &Bound<'_, PyAny>,
+    page_size: u64,
+    number: u32,
+    count: u32,
+) -> PyResult<Piece> {
+    if number >= count {
+        return Err(error::value(format!("chunk {number} of {count}")));
+    }
+    let source = Source::of(file)?;
+    let piece = watch::during(py, "measuring distances", |watch| {
+        distances(&mut source.reader(page_size)?, number, count, watch)
+    })?;
+    Ok(Piece { number, begin: piece.begin, part: piece.part })
+}
+
+/// Puts the pieces of a trace together, in their order.
+#[pyclass(module = "pagelab._pagelab")]
+#[derive(Default)]
+pub struct Merge {
+    merge: chunks::Merge,
+    parts: usize,
+    /// References of the file that is being put together.
+    of_file: u64,
+    references: u64,
+}
+
+#[pymethods]
+impl Merge {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Pieces taken.
+    #[getter]
+    fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Takes the next piece.
+    fn take(&mut self, py: Python<'_>, piece: &Bound<'_, Piece>) -> PyResult<()> {
+        let piece = piece.get();
+        if piece.number == 0 {
+            self.of_file = 0;
+        }
+        if piece.begin != self.of_file {
+            let (begin, wanted) = (piece.begin, self.of_file);
+            return Err(error::of(anyhow::anyhow!(
+                "the trace changed while it was read: a chunk begins at reference {begin} where {wanted} were before it"
+            )));
+        }
+        let merge = &mut self.merge;
+        py.detach(|| merge.take(&piece.part)).map_err(error::value)?;
+        self.parts += 1;
+        self.of_file += piece.part.references;
+        self.references += piece.part.references;
+        Ok(())
+    }
+
+    /// The exact LRU curve of all that was taken; what was taken is gone then.
+    #[pyo3(signature = (stream, page_size, sizes))]
+    fn curve(&mut self, stream: String, page_size: u64, sizes: Option<&Bound<'_, PyAny>>) -> PyResult<Table> {
+        let curve = std::mem::take(self).merge.finish();
+        let pages = curve.pages();
+        let frames = sizes_or_usual(sizes, page_size, pages)?;
+        let about =
+            Curve { stream, page_size, references: curve.references(), pages: pages.into(), sample: None };
+        let point = |&frames: &u32| {
+            let (misses, ratio) = (Some(curve.misses(frames)), curve.miss_ratio(frames));
+            let point = pagelab_experiment::build::Point { misses, ratio, ..at(frames) };
+            Named { policy: "lru".to_owned(), point }
+        };
+        Ok(Curves::about(about, true, frames.iter().map(point).collect()).table())
+    }
+}
+
+fn sizes_or_usual(argument: Option<&Bound<'_, PyAny>>, page_size: u64, pages: u32) -> PyResult<Vec<u32>> {
+    argument.map_or_else(|| Ok(sizes(pages, POINTS)), |given| sizes_of(given, page_size, pages))
+}
+
+/// A class of a trace's sample: all references of the trace, and the sampled pages in the order of reference.
+type Class<'py> = (u64, Bound<'py, PyArray1<u64>>);
+
+/// The sampled pages of a trace by hash classes.
+#[pyfunction]
+pub fn sample<'py>(
+    py: Python<'py>,
+    file: &Bound<'py, PyAny>,
+    page_size: u64,
+    rate: f64,
+    shards: u32,
+) -> PyResult<Vec<Class<'py>>> {
+    if !(rate > 0.0 && rate <= 1.0) || shards == 0 {
+        return Err(error::value(format!(
+            "sample={rate}, shards={shards}: a share above 0 and up to 1; at least 1"
+        )));
+    }
+    let source = Source::of(file)?;
+    let (references, classes) = watch::during(py, "sampling", |watch| {
+        sampled(&mut source.reader(page_size)?, rate, SEED, shards, watch)
+    })?;
+    Ok(classes.into_iter().map(|pages| (references, PyArray1::from_vec(py, pages))).collect())
+}
+
+/// What one hash class counts; it is pickled as arrays.
+#[pyclass(frozen, module = "pagelab._pagelab")]
+pub struct Shard(Weights);
+
+#[pymethods]
+impl Shard {
+    /// Puts a pickled one together.
+    #[classmethod]
+    fn _of(
+        _: &Bound<'_, PyType>,
+        numbers: (u64, u64, f64, f64),
+        first: Vec<f64>,
+        weight: Vec<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Self> {
+        let (references, pages, rate, class_rate) = numbers;
+        let groups = || error::value(format!("a shard has {GROUPS} groups"));
+        let weight: Vec<Vec<f64>> =
+            weight.iter().map(|one| one.to_vec().map_err(error::value)).collect::<PyResult<_>>()?;
+        Ok(Self(Weights {
+            references,
+            pages,
+            rate,
+            class_rate,
+            first: first.try_into().map_err(|_| groups())?,
+            weight: weight.try_into().map_err(|_| groups())?,
+        }))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (py, own) = (slf.py(), &slf.get().0);
+        let weight: Vec<_> = own.weight.iter().map(|list| PyArray1::from_slice(py, list)).collect();
+        let numbers = (own.references, own.pages, own.rate, own.class_rate);
+        let arguments = (numbers, own.first.to_vec(), weight);
+        Ok((slf.get_type().getattr("_of")?, arguments.into_pyobject(py)?.into_any()))
+    }
+}
+
+/// Measures one hash class of a sample: its parts in the order of time.
+#[pyfunction]
+pub fn shard(
+    py: Python<'_>,
+    parts: Vec<(u64, PyReadonlyArray1<'_, u64>)>,
+    rate: f64,
+    shards: u32,
+    number: u32,
+) -> PyResult<Shard> {
+    let mut lists = Vec::new();
+    for (references, pages) in &parts {
+        lists.push((*references, pages.as_slice().map_err(error::value)?));
+    }
+    let weights = watch::during(py, "measuring distances", |_| {
+        let mut class = Shards::of_class(rate, SEED, number, shards);
+        for (references, pages) in lists {
+            pages.iter().for_each(|&page| class.reference(page));
+            class.pass_over(references - pages.len() as u64);
+        }
+        Ok(class.weights())
+    })?;
+    Ok(Shard(weights))
+}
+
+/// The curve of all hash classes of a sample.
+#[pyfunction]
+#[pyo3(signature = (shards, stream, page_size, sizes))]
+pub fn sampled_curve(
+    shards: Vec<Bound<'_, Shard>>,
+    stream: String,
+    page_size: u64,
+    sizes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Table> {
+    let mut list = shards.iter();
+    let mut all = list.next().ok_or_else(|| error::value("no shard"))?.get().0.clone();
+    list.try_for_each(|shard| all.add(&shard.get().0)).map_err(error::value)?;
+    let curve: SampledCurve = all.curve();
+    let pages = (curve.sampled_pages as f64 / curve.rate).round().max(1.0) as u32;
+    let frames = sizes_or_usual(sizes, page_size, pages)?;
+    let about = Curve {
+        stream,
+        page_size,
+        references: curve.references,
+        pages: pages.into(),
+        sample: Some(curve.rate),
+    };
+    let point = |&frames: &u32| {
+        let (ratio, error) = curve.miss_ratio(frames).unzip();
+        let point = pagelab_experiment::build::Point { ratio, error, ..at(frames) };
+        Named { policy: "lru".to_owned(), point }
+    };
+    Ok(Curves::about(about, true, frames.iter().map(point).collect()).table())
+}
+
+/// The table of replays that workers made one by one.
+#[pyfunction]
+pub fn replayed(stream: String, page_size: u64, pages: u64, columns: &Bound<'_, PyDict>) -> PyResult<Table> {
+    fn column<'py, T: FromPyObjectOwned<'py>>(columns: &Bound<'py, PyDict>, name: &str) -> PyResult<Vec<T>> {
+        let list = columns.get_item(name)?.ok_or_else(|| error::value(format!("no column {name}")))?;
+        list.try_iter()?.map(|one| one?.extract().map_err(Into::into)).collect()
+    }
+    let policies: Vec<String> = column(columns, "policy")?;
+    let frames: Vec<u32> = column(columns, "frames")?;
+    let references: Vec<u64> = column(columns, "references")?;
+    let misses: Vec<Option<u64>> = column(columns, "misses")?;
+    let ratios: Vec<Option<f64>> = column(columns, "miss_ratio")?;
+    let means: Vec<Option<f64>> = column(columns, "mean_resident")?;
+    let about = Curve {
+        stream,
+        page_size,
+        references: references.first().copied().unwrap_or(0),
+        pages,
+        sample: None,
+    };
+    let mut points = Vec::new();
+    for (n, policy) in policies.into_iter().enumerate() {
+        let (misses, ratio, mean_resident) = (misses[n], ratios[n], means[n]);
+        let point = pagelab_experiment::build::Point { misses, ratio, mean_resident, ..at(frames[n]) };
+        points.push(Named { policy, point });
+    }
+    Ok(Curves::about(about, false, points).table())
+}

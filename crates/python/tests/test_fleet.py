@@ -1,0 +1,192 @@
+"""A fleet of real worker processes: equal to one machine, and whole after a worker or the scheduler is killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pagelab as pl
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, resources={"machine": 1}) as local:
+        with distributed.Client(local) as client:
+            yield local, client
+
+
+@pytest.fixture
+def lab(cluster, tmp_path):
+    return pl.Lab(cluster[1], notebook=tmp_path / "fleet.db")
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """A trace of uint64 page numbers in a file."""
+    array = pl.pattern("zipf:0.8", pages=20_000, references=600_000).to_numpy()
+    path = tmp_path_factory.mktemp("traces") / "trace.u64"
+    (array.astype(np.uint64) * 3 + 1_000_000_007).tofile(path)
+    return path
+
+
+def test_exact_lru_by_chunks_of_time_is_the_sequential_curve(lab, trace):
+    sizes = [1, 10, 500, 5_000, 19_000]
+    wanted = pl.mrc(trace, sizes=sizes).to_dict()
+    for chunks in (1, random.randint(2, 9), 16):
+        assert lab.mrc(trace, policy="lru", split="time", chunks=chunks, sizes=sizes).to_dict() == wanted
+
+
+def test_files_that_follow_each_other_are_one_trace(lab, trace, tmp_path):
+    pages = np.fromfile(trace, dtype=np.uint64)
+    for number, part in enumerate(np.split(pages, [100_000, 450_000])):
+        part.tofile(tmp_path / f"part-{number}.u64")
+    found = lab.mrc(str(tmp_path / "part-*.u64"), split="time", chunks=6, sizes=[100, 5_000])
+    assert found["misses"] == pl.mrc(trace, sizes=[100, 5_000])["misses"]
+
+
+def test_a_trace_is_read_through_fsspec(lab, trace):
+    fsspec = pytest.importorskip("fsspec")
+    found = lab.mrc(f"file://{trace}", split="time", chunks=3, sizes=[100, 5_000])
+    assert found["misses"] == pl.mrc(trace, sizes=[100, 5_000])["misses"]
+    with fsspec.open(f"file://{trace}") as file:
+        assert file.read(8) == trace.read_bytes()[:8]
+
+
+def test_replays_are_those_of_one_machine(lab, trace):
+    policies, sizes = ["lru", "opt", "sieve", "ws:1000"], [100, 2_000, "50%"]
+    assert lab.replay(trace, policies, sizes).to_dict() == pl.replay(trace, policies, sizes).to_dict()
+
+
+def test_hash_classes_add_and_are_near_the_curve(lab, trace):
+    exact = pl.mrc(trace, sizes=[4_000, 15_000])
+    found = lab.mrc(trace, sample=0.5, shards=4, sizes=[4_000, 15_000, 10])
+    assert found["miss_ratio"][2] is None and found["misses"] == [None] * 3
+    for whole, part in zip(exact["miss_ratio"], found["miss_ratio"], strict=False):
+        assert abs(whole - part) < 0.02
+    again = lab.mrc(trace, sample=0.5, shards=4, sizes=[4_000, 15_000, 10])
+    assert again.to_dict() == found.to_dict()
+
+
+def test_a_sweep_keeps_hosts_and_conditions(lab):
+    shown = lab.sweep("mapanon", on=["model:lru", "model:opt"], pages=[300, 600], memory="100p", references=5_000, repeat=2)
+    runs = lab.notebook.runs()
+    assert len(runs) == 4 and runs["done"] == [2] * 4 and len(shown.to_dict()["runs"]) == 4
+    seen = lab.notebook.observations().to_dict()
+    entry = {name: text for name, text in zip(seen["name"], seen["text"], strict=True) if name.startswith("fleet.")}
+    assert entry["fleet.host"] == os.uname().nodename and entry["fleet.attempt"] == "1"
+    assert entry["fleet.worker"].startswith("tcp://")
+
+
+def test_what_a_worker_cannot_do_is_said_with_its_name(lab):
+    with pytest.raises(pl.PagelabError, match=f"on {os.uname().nodename}: .*no-such-image"):
+        lab.sweep("mapanon", on=["model:lru", "kernel:/no-such-image"], pages=100, references=100)
+    assert lab.notebook.runs()["target"] == ["model:lru"], "the others are kept"
+
+
+def test_a_worker_of_another_version_is_refused(cluster, tmp_path):
+    def spoil(version):
+        import pagelab._pagelab as compiled
+
+        before, compiled.__version__ = compiled.__version__, version
+        return before
+
+    address = sorted(cluster[1].scheduler_info()["workers"])[0]
+    before = cluster[1].run(spoil, "0.0.9", workers=[address])[address]
+    try:
+        with pytest.raises(pl.VersionError, match=f"{address} has 0.0.9"):
+            pl.Lab(cluster[1], notebook=tmp_path / "fleet.db")
+    finally:
+        cluster[1].run(spoil, before, workers=[address])
+
+
+def test_a_killed_worker_costs_time_and_nothing_else(lab, trace, cluster):
+    client = cluster[1]
+    pids = client.run(os.getpid)
+    victim = sorted(pids)[0]
+    wanted = pl.replay(trace, ["lirs", "arc"], [10, 5_000]).to_dict()
+
+    def kill():
+        time.sleep(0.3)
+        os.kill(pids[victim], signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    assert lab.replay(trace, ["lirs", "arc"], [10, 5_000]).to_dict() == wanted
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_measurement_that_is_begun_again_says_so_and_leaves_nothing(lab, cluster):
+    client = cluster[1]
+    client.wait_for_workers(2, timeout=60)
+    found = {}
+
+    def sweep():
+        found["shown"] = lab.sweep("command", memory="none", program=["sleep", "4"])
+
+    thread = threading.Thread(target=sweep)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not (running := subprocess.run(["pgrep", "-fx", "sleep 4"], capture_output=True, text=True).stdout.split()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(_parent_worker(int(running[0])), signal.SIGKILL)
+    while os.path.exists(f"/proc/{running[0]}") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{running[0]}"), "the program died with the worker"
+    thread.join(timeout=90)
+    seen = lab.notebook.observations().to_dict()
+    attempts = [text for name, text in zip(seen["name"], seen["text"], strict=True) if name == "fleet.attempt"]
+    assert attempts == ["2"] and lab.notebook.runs()["done"] == [1]
+
+
+def _parent_worker(pid):
+    """The process of Python's among the ancestors."""
+    while True:
+        with open(f"/proc/{pid}/stat") as file:
+            pid = int(file.read().rsplit(")", 1)[1].split()[1])
+        with open(f"/proc/{pid}/comm") as file:
+            if file.read().startswith("python"):
+                return pid
+
+
+def test_a_lost_scheduler_is_said(tmp_path, trace):
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard",
+         "--scheduler-file", str(tmp_path / "scheduler.json")],
+        stderr=subprocess.DEVNULL,
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(tmp_path / "scheduler.json"),
+         "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "10"],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with distributed.Client(scheduler_file=str(tmp_path / "scheduler.json"), timeout=60) as client:
+            client.wait_for_workers(1, timeout=60)
+            lab = pl.Lab(client, notebook=tmp_path / "fleet.db")
+
+            def kill():
+                time.sleep(1)
+                scheduler.kill()
+
+            threading.Thread(target=kill).start()
+            with pytest.raises(pl.PagelabError, match="the scheduler was lost; [0-9]+ of 60 parts were finished"):
+                lab.replay(trace, ["lirs", "arc", "lru-k"], list(range(1_000, 11_000, 500)))
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+
+
+def test_the_command_starts_a_cluster_of_its_own(trace, tmp_path):
+    command = [sys.executable, "-m", "pagelab.cluster", "--workers", "2", "--notebook", str(tmp_path / "own.db")]
+    command += ["mrc", str(trace), "--chunks", "4", "--size", "100", "5000"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    assert f"{pl.mrc(trace, sizes=100)['misses'][0]:,}" in printed and "Kept in" in printed
