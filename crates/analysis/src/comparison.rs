@@ -11,8 +11,9 @@
 //!
 //! Two deterministic runs are not a matter of statistics: their differences are exact. Beside one
 //! deterministic run the other side is tested against its figure by the sign test. Where both sides
-//! repeat themselves to four digits (instruction counts), there is nothing to test either: a difference
-//! of [`REPEATED`] or more is a change.
+//! repeat themselves to four digits, there is nothing to test either: a difference of [`REPEATED`] or more is a
+//! change; of machines that count instructions, any of [`COUNTED`] or more that is more than what the repetitions of
+//! a side are apart.
 
 mod caveats;
 mod detectable;
@@ -29,7 +30,7 @@ pub use self::test::Test;
 use crate::rank::holm;
 use crate::rows::{TableComparison, changed_rows};
 use crate::stats::median;
-use crate::{headline_metrics, primary_metric};
+use crate::{counts_instructions, headline_metrics, primary_metric};
 
 /// The probability of a false alarm over all metrics together.
 pub const ALPHA: f64 = 0.05;
@@ -37,8 +38,12 @@ pub const ALPHA: f64 = 0.05;
 pub const HEADLINE: f64 = 0.8;
 /// Changes below this share of the baseline are of no practical interest.
 pub const PRACTICAL: f64 = 0.01;
-/// Changes from this share on count between sides that repeat themselves.
+/// Changes from this share on count between sides that repeat themselves, and do not count instructions: there it may
+/// be by chance.
 pub const REPEATED: f64 = 0.005;
+/// The same between machines that count instructions: boots of one kernel that differ in nothing that matters were seen
+/// 0.01 % apart.
+pub const COUNTED: f64 = 0.0005;
 /// Changes below this share are none: they print as 0.0 %.
 const NOTHING: f64 = 0.0005;
 
@@ -94,6 +99,18 @@ pub struct Line {
     pub detectable: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
+}
+
+impl Line {
+    /// What the repetitions of a side are apart at most, as a share of its median.
+    fn spread(&self) -> f64 {
+        let of = |values: &[f64], median: f64| {
+            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            if high > low { (high - low) / median.abs() } else { 0.0 }
+        };
+        of(&self.baseline, self.medians.0).max(of(&self.other, self.medians.1))
+    }
 }
 
 /// A side of a comparison.
@@ -184,6 +201,7 @@ pub fn compare_by(baseline: &Run, other: &Run, metrics: &[String]) -> Comparison
     let own = || primary_metric(&baseline.header.experiment).map(str::to_owned);
     let primary = metrics.first().cloned().or_else(own);
     let headline = headline_metrics(&baseline.header.experiment);
+    let counted = counts_instructions(baseline) && counts_instructions(other);
     let family = |name: &str| match () {
         () if primary.as_deref() == Some(name) => Family::Primary,
         () if headline.contains(&name) => Family::Headline,
@@ -229,7 +247,8 @@ pub fn compare_by(baseline: &Run, other: &Run, metrics: &[String]) -> Comparison
             holm(&members.iter().filter_map(|(.., line)| line.p).collect::<Vec<_>>()).into_iter();
         for (_, better, line) in members {
             line.p = line.p.and_then(|_| corrected.next()).map(|p| (p / part).min(1.0));
-            line.verdict = verdict(line, *better, level);
+            let floor = if counted { line.spread().max(COUNTED) } else { REPEATED };
+            line.verdict = verdict(line, *better, level, floor);
             line.detectable = match line.verdict {
                 Verdict::Inconclusive(_) => None,
                 _ => detectable::factor(line, line.test, level),
@@ -299,7 +318,8 @@ fn metrics_of_both(baseline: &Run, other: &Run) -> Vec<(String, Unit, Better)> {
     list
 }
 
-fn verdict(line: &Line, better: Better, level: f64) -> Verdict {
+/// `floor`: the share of the baseline that counts as a change where there is nothing to test.
+fn verdict(line: &Line, better: Better, level: f64, floor: f64) -> Verdict {
     let changed = |change: f64| match better {
         Better::Neither => Verdict::Changed,
         Better::Lower if change < 0.0 => Verdict::Better,
@@ -313,7 +333,7 @@ fn verdict(line: &Line, better: Better, level: f64) -> Verdict {
     }
     let Some(p) = line.p else {
         return match line.change {
-            Some(change) if change.abs() >= REPEATED => changed(change),
+            Some(change) if change.abs() >= floor => changed(change),
             None if difference != 0.0 => changed(difference),
             _ => Verdict::NoDifference,
         };

@@ -22,11 +22,17 @@ pub mod stats;
 mod test_runs;
 pub mod vmtest;
 
+use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, Run};
 
 /// Whether a run's figures are the same every time, so that one repetition says all: as its target declared.
 pub fn is_deterministic(run: &Run) -> bool {
     run.header.deterministic
+}
+
+/// Whether a run's times are instructions: its machine counted them.
+pub fn counts_instructions(run: &Run) -> bool {
+    run.done().flat_map(|r| &r.observations.metrics).any(|metric| metric.unit == Unit::Instructions)
 }
 
 /// The metric that says most of an experiment: the one that `compare --fail-on` judges.

@@ -10,6 +10,8 @@ pub const TABLES: [(&str, &str); 3] =
     [("operations", "count"), ("profile", "time"), ("huge-pages", "populating")];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;
+/// So many standard errors of a difference of two counts of samples are none.
+const ERRORS: f64 = 2.0;
 
 /// A row of both sides; a figure is missing where it was not measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,11 +84,19 @@ pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
         let value =
             |values: &HashMap<&str, Option<f64>>, name: &str| values.get(name).copied().unwrap_or(absent);
         let only_right = row_names(two).iter().filter(|name| !left.contains_key(name.as_str()));
+        // Samples fall where they fall: a count has the square root of itself as its standard error.
+        let (sampled, samples) = (values(one, "samples"), values(two, "samples"));
+        let by_chance = |row: &Row| {
+            let of = |samples: &HashMap<&str, Option<f64>>| samples.get(row.name.as_str()).copied().flatten();
+            let (a, b) = (of(&sampled).unwrap_or(0.0), of(&samples).unwrap_or(0.0));
+            name == "profile" && (a - b).abs() <= ERRORS * (a + b).sqrt()
+        };
         let mut rows: Vec<Row> = row_names(one)
             .iter()
             .chain(only_right)
             .map(|name| Row { name: name.clone(), before: value(&left, name), after: value(&right, name) })
             .filter(Row::differs)
+            .filter(|row| !by_chance(row))
             .collect();
         rows.sort_by(|x, y| y.difference().total_cmp(&x.difference()));
         (!rows.is_empty()).then_some(TableComparison { table: name, column, unit, rows })
@@ -102,6 +112,41 @@ fn values<'a>(table: &'a Table, column: &str) -> HashMap<&'a str, Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A profile's table: the samples of each function, 100 units of time each.
+    fn profiled(rows: &[(&str, f64)]) -> Run {
+        use pagelab_experiment::observation::Column;
+        let mut run = crate::test_runs::run(
+            "p",
+            pagelab_experiment::Experiment::Mapanon(Default::default()),
+            "host",
+            &[("time.elapsed", &[1.0])],
+        );
+        let numbers = |name: &str, unit, each: f64| Column {
+            name: name.into(),
+            unit: Some(unit),
+            values: Values::Number(rows.iter().map(|(_, n)| Some(n * each)).collect()),
+        };
+        let names = Values::Text(rows.iter().map(|(name, _)| (*name).to_owned()).collect());
+        run.repetitions[0].observations.tables.push(Table {
+            name: "profile".into(),
+            columns: vec![
+                Column { name: "function".into(), unit: None, values: names },
+                numbers("samples", Unit::Count, 1.0),
+                numbers("time", Unit::Nanoseconds, 100.0),
+            ],
+        });
+        run
+    }
+
+    #[test]
+    fn functions_of_a_profile_differ_by_more_than_their_samples_do_by_chance() {
+        let before = profiled(&[("busy", 1000.0), ("rare", 2.0), ("gone", 3.0)]);
+        assert_eq!(changed_rows(&before, &profiled(&[("busy", 1050.0), ("rare", 4.0)])), []);
+        let changed = changed_rows(&before, &profiled(&[("busy", 1200.0), ("rare", 0.0), ("new", 9.0)]));
+        let names: Vec<&str> = changed[0].rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["busy", "new"]);
+    }
 
     #[test]
     fn rows_differ_by_half_a_percent_or_by_being_there() {

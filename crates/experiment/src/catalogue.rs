@@ -32,6 +32,7 @@ macro_rules! definitions {
 definitions! {
     TIME_ELAPSED = "time.elapsed", Nanoseconds, Lower, "time of the references or operations; of references without the pauses between windows";
     TIME_WALL = "time.wall", Nanoseconds, Lower, "wall time from the first reference to the last, pauses between windows included";
+    TIME_PROCESSOR = "time.processor", Nanoseconds, Lower, "processor time, in user mode and in the kernel: the kernel's exact account";
     TIME_USER = "time.user", Nanoseconds, Lower, "processor time in user mode";
     TIME_SYSTEM = "time.system", Nanoseconds, Lower, "processor time in the kernel";
     TIME_STALLED = "time.stalled", Nanoseconds, Lower, "time in which some task waited for memory (PSI some)";
@@ -90,8 +91,8 @@ definitions! {
     COMMAND_STATUS = "command.status", Count, Neither, "the program's exit status";
     FORKS_RATE = "forks.rate", PerSecond, Higher, "forkstorm: forks a second, all copies together";
     FORK_RESIDUAL = "fork.residual", Pages, Lower, "forkstorm: pages that a fork copies beyond the experiment's own: its stack, and what the kernel writes in every thread";
-    FORK_COST = "fork.cost", Nanoseconds, Lower, "forkstorm: time of a fork as its caller saw it";
-    FORK_P50 = "fork.p50", Nanoseconds, Lower, "forkstorm: median time of a fork";
+    FORK_COST = "fork.cost", Nanoseconds, Lower, "forkstorm: processor time of a fork, its caller's";
+    FORK_P50 = "fork.p50", Nanoseconds, Lower, "forkstorm: median time of a fork as its caller saw it";
     FORK_P99 = "fork.p99", Nanoseconds, Lower, "forkstorm: time that 99 % of forks do not exceed";
     FORK_SYSTEM = "fork.system", Nanoseconds, Lower, "forkstorm: processor time in the kernel for each fork, with all that follows it";
     EXIT_COST = "exit.cost", Nanoseconds, Lower, "forkstorm: from fork's return to the child's end: its writes, exit and the wait for it";

@@ -332,7 +332,16 @@ const READING: &[(&str, &str)] = &[
         "What a clock on the wall shows for all references, with pagelab's looks between them. Beside time.elapsed it \
          tells how much was spent in looks and in preemptions outside the references.",
     ),
-    ("time.user", "Of the load's own processes."),
+    (
+        "time.processor",
+        "Of the load's own processes. The kernel accounts for it exactly; how it is parted into time.user and time.system \
+         it samples at its ticks.",
+    ),
+    (
+        "time.user",
+        "Of the load's own processes: time.processor parted as samples at the kernel's ticks, some milliseconds apart, \
+         tell, so good for loads of many ticks. A dash in a guest that counts instructions.",
+    ),
     (
         "time.system",
         "Of the load's own processes: faults, direct reclaim, copies; what kernel threads such as kswapd did is not in it.",
@@ -460,7 +469,8 @@ const READING: &[(&str, &str)] = &[
     ),
     (
         "fork.cost",
-        "The copying of the page tables is most of it; it grows with the memory that the parent has mapped.",
+        "The copying of the page tables is most of it; it grows with the memory that the parent has mapped. Where the \
+         child runs first on the same processor, that is in fork.p50 and fork.p99 and not in this.",
     ),
     ("fork.p50", "Of the last 65,536 forks of each copy, as their caller saw them."),
     ("fork.p99", "What preemption and a busy processor add shows here, and not in the median."),

@@ -30,6 +30,8 @@ pub struct Job {
     pub modules: Vec<String>,
     /// The serial line for messages.
     pub line: String,
+    /// The number of this repetition, from 0.
+    pub repetition: u32,
     /// The disk for swap, if there is one.
     pub swap_device: Option<String>,
     /// The disk with a file system for files, if there is one.
@@ -69,7 +71,7 @@ fn work() -> Result<(), String> {
 }
 
 fn perform(job: &Job, sender: &mut dyn Recorder) -> Result<(), Failure> {
-    let host = Host::in_guest(job.swap_device.as_deref().map(Path::new));
+    let host = Host::in_guest(job.swap_device.as_deref().map(Path::new), job.repetition);
     // What the kernel of the guest cannot do is found out here, and is a failure of the performance.
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
     let mut plan = plan.map_err(Failure::from)?;

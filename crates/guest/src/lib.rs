@@ -5,6 +5,7 @@
 //! without names, and the machine dies with pagelab however pagelab ends.
 
 mod console;
+mod counted;
 mod disks;
 mod elf;
 mod image;

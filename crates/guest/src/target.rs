@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Work;
-use pagelab_experiment::observation::{Level, Note, Unit};
+use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{
@@ -18,6 +18,7 @@ use pagelab_live::lifetime::in_memory;
 use pagelab_live::message::Message;
 
 use crate::console;
+use crate::counted::counted;
 use crate::disks::Disks;
 use crate::image::Image;
 use crate::init::{JOB, Job, MODULES};
@@ -39,6 +40,8 @@ pub struct Guest {
     options: Options,
     /// Whether the host's own processor has failed to boot this image.
     without_kvm: bool,
+    /// Repetitions that were begun.
+    begun: u32,
 }
 
 /// How a performance in one machine ended.
@@ -56,7 +59,7 @@ impl Guest {
     pub fn new(path: &Path, pairs: &[(String, String)]) -> Result<Self, Refusal> {
         let options = Options::parse(pairs)?;
         let image = Image::open(path).map_err(|e| e.to_string())?;
-        Ok(Self { image, options, without_kvm: false })
+        Ok(Self { image, options, without_kvm: false, begun: 0 })
     }
 
     fn boot(
@@ -84,6 +87,7 @@ impl Guest {
             setting: setting.clone(),
             modules: modules.iter().map(|m| m.name.clone()).collect(),
             line: line.to_owned(),
+            repetition: self.begun.saturating_sub(1),
             swap_device: disks.swap.map(str::to_owned),
             files_device: disks.files.map(str::to_owned),
         };
@@ -116,7 +120,17 @@ impl Guest {
                 }
             })?;
         recorder.progress("boot", 0, 1);
-        let ended = self.forward(&mut running, accel, recorder);
+        let waits = !disks.list.is_empty();
+        if waits && accel == Accel::Icount {
+            recorder.observe(Observation::Note(Note {
+                level: Level::Info,
+                text:
+                    "waiting for a disk takes no instructions, and the guest's clock runs on meanwhile: what \
+                       includes such waits is a dash (swap=zram has none)"
+                        .into(),
+            }))?;
+        }
+        let ended = self.forward(&mut running, accel, waits, recorder);
         let shown = running.console();
         let (_, said) = running.end();
         let last = || {
@@ -161,7 +175,13 @@ impl Guest {
         Ok(result)
     }
 
-    fn forward(&self, running: &mut Running, accel: Accel, recorder: &mut dyn Recorder) -> Forwarded {
+    fn forward(
+        &self,
+        running: &mut Running,
+        accel: Accel,
+        waits: bool,
+        recorder: &mut dyn Recorder,
+    ) -> Forwarded {
         let mut booted = false;
         let mut heard = Instant::now();
         loop {
@@ -174,9 +194,11 @@ impl Guest {
                     booted = true;
                     match message {
                         Message::Observation(observation) => {
-                            let observation =
-                                if accel == Accel::Icount { counted(observation) } else { observation };
-                            if let Err(error) = recorder.observe(observation) {
+                            let observation = match accel {
+                                Accel::Icount => counted(observation, waits),
+                                _ => Some(observation),
+                            };
+                            if let Some(Err(error)) = observation.map(|seen| recorder.observe(seen)) {
                                 return Forwarded::Recorder(error.into());
                             }
                         }
@@ -238,6 +260,16 @@ impl Target for Guest {
     fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
         let name = format!("kernel:{}", self.image.path.display());
         honours(&name, &request.experiment)?;
+        if self.options.accel == Accel::Icount && self.options.cpus > 1 && works_at_once(&request.experiment)
+        {
+            return Err(Unsupported::new(
+                &name,
+                What::Condition("cpus".to_owned()),
+                "counts the instructions of all processors on one clock, on which work done at once takes as long as \
+                 one after the other",
+                "use cpus=1, where throughput is work for each instruction, or accel=tcg",
+            ));
+        }
         let page_size = self.image.page_size;
         let mut settled = Settled::new(request, &name, page_size, |key, _| {
             pagelab_live::plan::honours(&request.experiment, key)
@@ -257,7 +289,9 @@ impl Target for Guest {
         }
         let need = settled.experiment.footprint(page_size);
         if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
-            settled.choose("swap", &Swap::File.to_string());
+            // Waiting for a disk is no instruction.
+            let swap = if self.options.accel == Accel::Icount { Swap::Zram } else { Swap::File };
+            settled.choose("swap", &swap.to_string());
         }
         for (key, value, origin) in self.options.conditions() {
             settled.also(key, value, origin);
@@ -272,6 +306,16 @@ impl Target for Guest {
         plan.changes =
             vec!["nothing on this machine: what is changed is the guest's, which is thrown away".to_owned()];
         Ok(plan)
+    }
+}
+
+/// Whether the experiment's figures are about work that several processors do at once.
+fn works_at_once(experiment: &Experiment) -> bool {
+    match experiment {
+        Experiment::Faultscale(_) => true,
+        Experiment::Forkstorm(storm) => storm.copies > 1,
+        Experiment::Vmtest(vmtest) => vmtest.cpus > 1,
+        _ => false,
     }
 }
 
@@ -308,6 +352,7 @@ impl Performer for Guest {
             Accel::Auto => Accel::Tcg,
             asked => asked,
         };
+        self.begun += 1;
         recorder.observe(self.describe(accel))?;
         let mut ended = self.boot(accel, experiment, setting, recorder)?;
         if let (Ended::NeverBooted(_), Accel::Auto, Accel::Kvm) = (&ended, self.options.accel, accel) {
@@ -324,22 +369,4 @@ impl Performer for Guest {
             Ended::NeverBooted(why) => Err(Failure::new(FailureKind::NeverBooted, why)),
         }
     }
-}
-
-/// The guest's nanoseconds are instructions.
-fn counted(mut observation: Observation) -> Observation {
-    let change = |unit: &mut Unit| {
-        if *unit == Unit::Nanoseconds {
-            *unit = Unit::Instructions;
-        }
-    };
-    match &mut observation {
-        Observation::Metric(metric) => change(&mut metric.unit),
-        Observation::Histogram(histogram) => change(&mut histogram.unit),
-        Observation::Table(table) => {
-            table.columns.iter_mut().filter_map(|c| c.unit.as_mut()).for_each(change)
-        }
-        _ => {}
-    }
-    observation
 }

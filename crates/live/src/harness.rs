@@ -22,6 +22,7 @@ use crate::environment::{self, Steal};
 use crate::geometry;
 use crate::kernel::{Counters, Stall, SwapTraffic};
 use crate::microstates::{Microstates, Whose};
+use crate::phase;
 use crate::place::Place;
 
 /// Instruments that are open, and what they showed at the start.
@@ -34,6 +35,7 @@ pub struct Harness {
     states: Option<Microstates>,
     before: Readings,
     begun: Instant,
+    repetition: Option<u32>,
 }
 
 /// What is read at the start and at the end.
@@ -61,6 +63,7 @@ impl Harness {
             states: None,
             before: Readings::default(),
             begun: Instant::now(),
+            repetition: place.repetition,
         })
     }
 
@@ -71,6 +74,7 @@ impl Harness {
 
     /// Reads everything for the first time.
     pub fn begin(&mut self) {
+        phase::wait(self.repetition);
         self.steal = Steal::start();
         self.counters.before();
         self.before = self.read();

@@ -10,6 +10,7 @@ use pagelab_experiment::{
 };
 
 use crate::confine::{Confinement, Turn, recovery};
+use crate::place::Place;
 use crate::plan;
 use crate::worker::{self, Job, RunError};
 
@@ -17,6 +18,8 @@ use crate::worker::{self, Job, RunError};
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     pub(crate) swap_device: Option<PathBuf>,
+    /// The number of this repetition, in a guest.
+    pub(crate) repetition: Option<u32>,
 }
 
 impl Host {
@@ -26,9 +29,9 @@ impl Host {
     }
 
     /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten, because a
-    /// guest's files are in memory.
-    pub fn in_guest(swap_device: Option<&Path>) -> Self {
-        Self { swap_device: swap_device.map(Path::to_owned) }
+    /// guest's files are in memory. Measurements begin at the moment of this `repetition` ([`crate::phase`]).
+    pub fn in_guest(swap_device: Option<&Path>, repetition: u32) -> Self {
+        Self { swap_device: swap_device.map(Path::to_owned), repetition: Some(repetition) }
     }
 }
 
@@ -51,7 +54,7 @@ impl Performer for Host {
         loop {
             let confinement = Confinement::set_up(experiment, setting, self.swap_device.as_deref())?;
             let mut watched = Watched { recorder, seen: false };
-            let performed = perform(&confinement, experiment, setting, &mut watched);
+            let performed = self.within(&confinement, experiment, setting, &mut watched);
             let nothing_kept = !watched.seen;
             // Seen on kernel 6.18 with version 1: reclaim gives up while other load keeps the disk busy.
             let spurious = confinement.killed_with_swap_left();
@@ -113,23 +116,27 @@ impl Recorder for Watched<'_> {
     }
 }
 
-fn perform(
-    confinement: &Confinement,
-    experiment: &Experiment,
-    setting: &Setting,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
-    for text in confinement.notes() {
-        warn(text.clone(), recorder)?;
+impl Host {
+    fn within(
+        &self,
+        confinement: &Confinement,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Failure> {
+        for text in confinement.notes() {
+            warn(text.clone(), recorder)?;
+        }
+        let place = Place { repetition: self.repetition, ..confinement.place().clone() };
+        let job = Job::new(experiment.clone(), setting.clone(), place);
+        worker::run(&job, confinement.name(), recorder).map_err(|error| match error {
+            RunError::Died(death) => match confinement.out_of_memory() {
+                Some(limit) if death.by_kill() => Failure::out_of_memory(limit),
+                _ => death.error(),
+            },
+            RunError::Target(error) => error,
+        })
     }
-    let job = Job::new(experiment.clone(), setting.clone(), confinement.place().clone());
-    worker::run(&job, confinement.name(), recorder).map_err(|error| match error {
-        RunError::Died(death) => match confinement.out_of_memory() {
-            Some(limit) if death.by_kill() => Failure::out_of_memory(limit),
-            _ => death.error(),
-        },
-        RunError::Target(error) => error,
-    })
 }
 
 fn warn(text: String, recorder: &mut dyn Recorder) -> Result<(), Failure> {

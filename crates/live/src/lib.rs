@@ -39,6 +39,7 @@ pub mod pagemap;
 pub mod paging;
 pub mod perf;
 pub mod perform;
+mod phase;
 pub mod place;
 pub mod plan;
 pub mod profile;

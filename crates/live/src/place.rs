@@ -22,6 +22,9 @@ pub struct Place {
     pub memory_stat: Option<PathBuf>,
     /// The cgroup's `memory.pressure` (version 2 only).
     pub memory_pressure: Option<PathBuf>,
+    /// The number of this repetition, where it decides the moment at which measurements begin ([`crate::phase`]).
+    #[serde(default)]
+    pub repetition: Option<u32>,
     /// What whoever made the place knows about it: environment entries that go before the
     /// machine's own, such as `memory.limit` and `swap.kind`.
     pub environment: Entries,

@@ -21,6 +21,8 @@ pub struct Usage {
     pub user: u64,
     /// Processor time in the kernel, ns.
     pub system: u64,
+    /// Both, ns: of [`thread_up_to_date`] as the thread's own clock has it, else their sum.
+    pub processor: u64,
 }
 
 /// The calling thread's consumption so far.
@@ -72,14 +74,15 @@ fn usage(raw: &libc::rusage) -> Usage {
         read: raw.ru_inblock as u64 * 512,
         user: time(raw.ru_utime),
         system: time(raw.ru_stime),
+        processor: time(raw.ru_utime) + time(raw.ru_stime),
     }
 }
 
 /// The same with processor times up to this very moment. The kernel brings a running thread's times up
 /// to date at its ticks, milliseconds apart, unless its own clock is read first.
 pub fn thread_up_to_date() -> Usage {
-    let _ = thread_time();
-    thread()
+    let processor = thread_time();
+    Usage { processor, ..thread() }
 }
 
 /// The calling thread's processor time so far, ns.
@@ -100,6 +103,7 @@ impl Sub for Usage {
             read: self.read.saturating_sub(before.read),
             user: self.user.saturating_sub(before.user),
             system: self.system.saturating_sub(before.system),
+            processor: self.processor.saturating_sub(before.processor),
         }
     }
 }
@@ -113,6 +117,7 @@ impl AddAssign for Usage {
         self.read += other.read;
         self.user += other.user;
         self.system += other.system;
+        self.processor += other.processor;
     }
 }
 

@@ -13,7 +13,9 @@ fn main() -> ExitCode {
     run(tests! {
         two_kernels_page_under_a_limit: KERNELS;
         instructions_are_the_same_every_time_and_tell_kernels_apart: KERNELS;
+        words_that_do_nothing_raise_no_alarm: KERNELS;
         a_file_is_mapped_from_a_scratch_disk: KERNELS;
+        what_instructions_cannot_say_is_a_dash_or_refused: KERNELS;
         a_kernel_that_panics_or_is_none_is_a_clear_error: KERNELS;
         a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine: KERNELS;
         a_load_that_outgrows_the_guests_limit_is_reported: KERNELS;
@@ -147,6 +149,58 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     assert!((40.0..400.0).contains(&samples), "{samples} samples");
     assert!(lab.ok("show x-2").contains(what));
     assert!(lab.ok("compare x-2 x-3 --metric fault.anonymous").contains("operations: count"));
+}
+
+/// A word more moves the whole load against the kernel's ticks; repetitions begin at moments of their own all the same.
+fn words_that_do_nothing_raise_no_alarm() {
+    let (_, kernel) = kernels();
+    let lab = Lab::new();
+    let small = "run mapanon --pages 300 --references 600 --memory none --report none -q";
+    let plain = format!("kernel:{},accel=icount", kernel.display());
+    let result = lab.json(&format!(
+        "{small} --json --name word --on {plain} --on {plain},append=foo=1 --on {plain},append=a-much-longer-word-than-that"
+    ));
+    let runs = result["result"]["runs"].as_array().unwrap();
+    for name in ["fault.anonymous", "time.elapsed", "access.mean", "time.processor"] {
+        let of = |run: usize| metric(&runs[run], 0, name);
+        for other in [1, 2] {
+            let apart = (of(other) / of(0) - 1.0).abs();
+            println!("{name}: {} and {}: {:.4} %", of(0), of(other), apart * 100.0);
+            assert!(apart < 0.005, "{name}: {} and {}", of(0), of(other));
+        }
+    }
+}
+
+/// Waiting takes no instructions, what is sampled at ticks is not exact, and processors that count on one clock do
+/// nothing at once.
+fn what_instructions_cannot_say_is_a_dash_or_refused() {
+    let (_, kernel) = kernels();
+    let lab = Lab::new();
+    let kernel = kernel.display();
+    let run = "run mapanon --pages 3000 --references 3000 --pattern uniform --memory 8M --report none --json";
+    let result = lab.json(&format!(
+        "{run} --on kernel:{kernel},accel=icount --on kernel:{kernel},accel=icount,swap=file"
+    ));
+    let runs = result["result"]["runs"].as_array().unwrap();
+    let value = |run: usize, name: &str| {
+        let metrics = &runs[run]["repetitions"][0]["metrics"];
+        assert!(metrics.get(name).is_some(), "no {name}: {metrics}");
+        metrics[name]["value"].as_f64()
+    };
+    // What nobody asked for is swap in memory.
+    assert_eq!(runs[0]["repetitions"][0]["environment"]["swap.kind"], "zram");
+    assert!(value(0, "time.elapsed").is_some() && value(0, "access.major.mean").is_some());
+    for name in ["time.elapsed", "time.wall", "access.mean", "access.major.mean"] {
+        assert_eq!(value(1, name), None, "{name}");
+    }
+    for run in [0, 1] {
+        assert_eq!((value(run, "time.user"), value(run, "time.system")), (None, None));
+        assert!(value(run, "time.processor").unwrap() > 1e6);
+        assert!(value(run, "faults.major").unwrap() > 100.0);
+    }
+    let error =
+        lab.fails(&format!("run faultscale --report none --on kernel:{kernel},accel=icount,cpus=2"), 2);
+    assert!(error.contains("cpus") && error.contains("one clock"), "{error}");
 }
 
 fn a_file_is_mapped_from_a_scratch_disk() {

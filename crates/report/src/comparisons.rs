@@ -98,9 +98,9 @@ pub fn headline(comparison: &Comparison) -> String {
     let from_to = format!("{} → {}", figure(line.medians.0), figure(line.medians.1));
     // The change is estimated from all pairs of repetitions, and need not be that of the medians beside it.
     let of_medians = percent(line.medians.1 / line.medians.0 - 1.0);
-    let change = line.change.map_or_else(String::new, |change| match percent(change) {
-        change if change == of_medians => change,
-        change => format!("Hodges-Lehmann estimate {change}"),
+    let change = line.change.map_or_else(String::new, |change| match change_of(line, change) {
+        shown if shown == of_medians || percent(change) == of_medians => shown,
+        shown => format!("Hodges-Lehmann estimate {shown}"),
     });
     let sure = match (comparison.exact, line.interval, line.p) {
         (true, ..) => ", exact".to_owned(),
@@ -151,6 +151,18 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// The change of a line that differs, however little: with two digits where one behind the point would show none.
+fn change_of(line: &Line, change: f64) -> String {
+    match percent(change) {
+        none if none == "0.0 %" && line.verdict.differs() && change != 0.0 => {
+            let share = change * 100.0;
+            let places = (1 - share.abs().log10().floor() as i32).clamp(2, 9) as usize;
+            format!("{share:+.places$} %")
+        }
+        some => some,
+    }
+}
+
 /// The minimum detectable change: both directions.
 pub(crate) fn either_way(factor: f64) -> String {
     match factor {
@@ -180,7 +192,7 @@ fn row(line: &Line) -> Vec<String> {
         line.name.clone(),
         value(line.medians.0),
         value(line.medians.1),
-        line.change.map_or_else(|| DASH.to_owned(), percent),
+        line.change.map_or_else(|| DASH.to_owned(), |change| change_of(line, change)),
         line.interval
             .map_or_else(|| DASH.to_owned(), |(low, high)| format!("{} … {}", percent(low), percent(high))),
         line.p.map_or_else(|| DASH.to_owned(), p_value),
@@ -213,6 +225,10 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
     let (first, second) = (&comparison.baseline.run, &comparison.other.run);
     let table = |table: &TableComparison| {
         let hidden = table.rows.len().saturating_sub(ROWS);
+        let hidden = (hidden > 0).then(|| format!("{hidden} smaller differences"));
+        let floor = (table.table == "profile").then(|| {
+            "sampled: functions whose samples differ by less than two standard errors are left out".to_owned()
+        });
         let rows = table.rows.iter().take(ROWS).map(|row| {
             let change = row.change().map_or_else(|| DASH.to_owned(), percent);
             let value = |v| text::value(v, table.unit);
@@ -222,7 +238,7 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
             title: format!("{}: {}, {second} against {first}", table.table, table.column),
             headings: vec![table.table.to_owned(), first.clone(), second.clone(), "change".to_owned()],
             rows: rows.collect(),
-            remarks: (hidden > 0).then(|| format!("{hidden} smaller differences")).into_iter().collect(),
+            remarks: hidden.into_iter().chain(floor).collect(),
             warnings: Vec::new(),
             tones: Vec::new(),
         }

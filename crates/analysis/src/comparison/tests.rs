@@ -70,6 +70,28 @@ fn sides_that_repeat_themselves_need_no_test() {
     assert_eq!(one(Better::Lower, vec![0.0; 2], vec![7.0; 2]).verdict, Verdict::Worse);
 }
 
+/// A machine that counts instructions tells what is more than its own repetitions are apart, from 0.05 % on.
+#[test]
+fn instructions_are_compared_as_finely_as_they_repeat_themselves() {
+    let side = |values: [f64; 2]| {
+        let mut side = run("x", &[("m", Better::Lower, values.to_vec())]);
+        for repetition in &mut side.repetitions {
+            repetition.observations.metrics[0].unit = Unit::Instructions;
+        }
+        side
+    };
+    let against = |values| compare(&side([100_000.0, 100_000.0]), &side(values));
+    let worse = against([100_200.0, 100_200.0]);
+    assert_eq!(worse.lines[0].verdict, Verdict::Worse);
+    assert_eq!(worse.worse_by(0.1, &["m"]).len(), 1, "a gate at 0.1 % sees 0.2 %");
+    assert!(worse.worse_by(0.3, &["m"]).is_empty());
+    assert_eq!(against([100_000.0; 2]).lines[0].verdict, Verdict::NoDifference);
+    // What the repetitions themselves are apart is no change.
+    assert_eq!(against([100_010.0, 100_040.0]).lines[0].verdict, Verdict::NoDifference);
+    assert_eq!(against([100_070.0, 100_080.0]).lines[0].verdict, Verdict::Worse);
+    assert_eq!(against([100_010.0, 100_070.0]).lines[0].verdict, Verdict::NoDifference);
+}
+
 #[test]
 fn a_regression_beyond_the_limit_is_found_and_one_within_is_not() {
     const BOTH: [&str; 2] = ["slow", "same"];

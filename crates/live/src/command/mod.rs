@@ -79,6 +79,7 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
     let of_one = measured.peak().or_else(|| Some(rusage::children_peak()).filter(|&peak| peak > own_peak));
     let figures = [
         (name::TIME_ELAPSED, Some(watched.elapsed.as_nanos() as f64)),
+        (name::TIME_PROCESSOR, Some((used.user + used.system) as f64)),
         (name::TIME_USER, Some(used.user as f64)),
         (name::TIME_SYSTEM, Some(used.system as f64)),
         (name::FAULTS_MINOR, Some(used.minor as f64)),

@@ -171,6 +171,7 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
     let all: Vec<(u32, f64)> = points.iter().map(|p| (p.workers, p.throughput())).collect();
     let figures = [
         (name::TIME_ELAPSED, sum(|p| p.elapsed.as_nanos() as f64)),
+        (name::TIME_PROCESSOR, sum(|p| (p.used.user + p.used.system) as f64)),
         (name::TIME_USER, sum(|p| p.used.user as f64)),
         (name::TIME_SYSTEM, sum(|p| p.used.system as f64)),
         (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),

@@ -114,6 +114,7 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
     measured.record(recorder)?;
     metrics(recorder, headline.figures())?;
     for (name, value) in [
+        (name::TIME_PROCESSOR, sums.user + sums.system),
         (name::TIME_USER, sums.user),
         (name::TIME_SYSTEM, sums.system),
         (name::FAULTS_MINOR, sums.minor),

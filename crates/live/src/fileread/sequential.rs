@@ -88,6 +88,7 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
     measured.record(recorder)?;
     metric(recorder, name::BANDWIDTH_BUFFERED, best[0])?;
     metric(recorder, name::BANDWIDTH_DIRECT, best[1])?;
+    metric(recorder, name::TIME_PROCESSOR, Some((sums.user + sums.system) as f64))?;
     metric(recorder, name::TIME_USER, Some(sums.user as f64))?;
     metric(recorder, name::TIME_SYSTEM, Some(sums.system as f64))?;
     metric(recorder, name::IO_READ, Some(sums.read as f64))?;

@@ -18,7 +18,7 @@ use crate::samples::Samples;
 pub(super) const GO: usize = 0;
 pub(super) const COMMON: usize = 8;
 pub(super) const EACH: usize = 16;
-/// Of a copy: 1 when it is ready; the nanoseconds in fork, and from there to the child's end; forks made; when it started
+/// Of a copy: 1 when it is ready; the nanoseconds of its own processor time in fork, and of the clock from there to the child's end; forks made; when it started
 /// and when its last child ended; pages left to its children, and one; what it had consumed before it went (minor and major
 /// faults, user and system time).
 pub(super) const READY: usize = 0;
@@ -104,9 +104,11 @@ extern "C" fn forks(copy: &mut Copy, alone: &Alone) -> ! {
     set(STARTED, started);
     let (mut forking, mut ending) = (0, 0);
     for number in 0..copy.forks {
+        let worked = processor();
         let before = now();
         let child = bare::fork_bare(&copy.child);
         let forked = now();
+        let worked = processor() - worked;
         if child <= 0 {
             alone::exit(NO_FORK);
         }
@@ -127,7 +129,7 @@ extern "C" fn forks(copy: &mut Copy, alone: &Alone) -> ! {
                 made.write_volatile(if kept < room { kept + 1 } else { room } as u32);
             }
         }
-        forking += forked - before;
+        forking += worked;
         ending += ended - forked;
         set(FORKING, forking);
         set(ENDING, ending);
@@ -161,10 +163,19 @@ fn consumed(cells: *mut u64) {
 /// The monotonic clock, from the kernel, ns.
 #[inline(always)]
 fn now() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// This copy's processor time, ns: a child that runs first on its processor is not in it.
+#[inline(always)]
+fn processor() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+#[inline(always)]
+fn clock(which: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is writable.
-    unsafe {
-        call(libc::SYS_clock_gettime, [libc::CLOCK_MONOTONIC as usize, (&raw mut time) as usize, 0, 0])
-    };
+    unsafe { call(libc::SYS_clock_gettime, [which as usize, (&raw mut time) as usize, 0, 0]) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -83,6 +83,7 @@ fn report(
     let exec = forkstorm.script.is_none() && forkstorm.child == Child::Exec;
     for (name, value) in [
         (name::TIME_ELAPSED, Some(elapsed)),
+        (name::TIME_PROCESSOR, Some(user + system)),
         (name::TIME_USER, Some(user)),
         (name::TIME_SYSTEM, Some(system)),
         (name::FAULTS_MINOR, Some(seen.used.minor as f64)),

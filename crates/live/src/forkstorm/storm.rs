@@ -29,7 +29,7 @@ pub(super) struct Seen {
     pub(super) forks: f64,
     /// Of all copies and their children.
     pub(super) used: Usage,
-    /// In fork(2), as the parents saw it, ns in all; `None` of a script.
+    /// Processor time of the parents in fork(2), ns in all; `None` of a script.
     pub(super) fork_time: Option<f64>,
     /// From fork's return to the child's end as wait(2) gave it, ns in all; `None` of a script.
     pub(super) end_time: Option<f64>,

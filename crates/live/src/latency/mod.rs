@@ -66,6 +66,7 @@ pub fn perform(latency: &Latency, place: &Place, recorder: &mut dyn Recorder) ->
         (name::LATENCY_MINOR_FAULT, minor),
         (name::LATENCY_HUGE_FAULT, huge_fault),
         (name::TIME_ELAPSED, number(elapsed)),
+        (name::TIME_PROCESSOR, number(used.user + used.system)),
         (name::TIME_USER, number(used.user)),
         (name::TIME_SYSTEM, number(used.system)),
         (name::FAULTS_MINOR, number(used.minor)),

@@ -56,7 +56,7 @@ use crate::observe::failed;
 use crate::pagemap::{Snapshot, SnapshotReader};
 use crate::place::Place;
 use crate::region::{self, HugePages, Region};
-use crate::{operations, profile};
+use crate::{operations, phase, profile};
 
 /// References between two looks at whether to go on, where nothing is timed.
 const BARE: usize = 20_000;
@@ -153,6 +153,7 @@ impl Task<'_> {
         let file = self.file(pages, recorder)?;
         let every = self.every()?;
         let costs = calibrate::costs::<T, C, D>(clock, doubt, every).map_err(failed("calibrating"))?;
+        phase::wait(self.place.repetition);
         let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
         recorder.observe(Observation::Environment(costs.entries(clock, doubt)))?;
         let sampling = (every, Rng::new(self.paging.seed));
@@ -189,6 +190,8 @@ impl Task<'_> {
         match self.setting.profile.unwrap_or(0) {
             0 => Ok(()),
             frequency => profile::take(frequency, true, recorder, |_, recorder| {
+                // Of all repetitions at the same moment: they have the same samples.
+                phase::wait(self.place.repetition.map(|_| 0));
                 self.bare::<T>(file.as_ref(), recorder)
             }),
         }

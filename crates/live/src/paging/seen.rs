@@ -32,6 +32,7 @@ pub fn report(
     let figures = [
         (name::TIME_ELAPSED, number(elapsed)),
         (name::TIME_WALL, number(seen.wall)),
+        (name::TIME_PROCESSOR, number(usage.processor)),
         (name::TIME_USER, number(usage.user)),
         (name::TIME_SYSTEM, number(usage.system)),
         (name::FAULTS_MINOR, number(usage.minor)),

@@ -18,6 +18,7 @@ pub fn tests() -> Vec<Test> {
         forkstorm_under_a_limit: LIMITS;
         forkstorm_has_nothing_of_ours;
         forkstorm_counts_its_processor_time;
+        a_fork_costs_no_more_than_was_worked;
         forkstorm_costs_what_its_twin_costs: CC;
     }
 }
@@ -124,6 +125,16 @@ fn forkstorm_counts_its_processor_time() {
     // Beside the timed storm there are two of a fifth.
     assert!(counted < all && counted > 0.55 * all, "{counted} of {all} ns");
     assert!(figure(&seen, "time.system") > 0.8 * counted, "a fork is the kernel's work");
+}
+
+/// Where copies wait for one another's processors, a fork costs what its caller worked and not what it waited.
+fn a_fork_costs_no_more_than_was_worked() {
+    let copies = 4 * std::thread::available_parallelism().unwrap().get() as u32;
+    let storm = Forkstorm { copies, forks: 100, pages: 512, touch: 1, ..Forkstorm::default() };
+    let seen = perform(Experiment::Forkstorm(storm), &without_profile()).unwrap();
+    let forking = figure(&seen, "fork.cost") * 100.0 * f64::from(copies);
+    let worked = figure(&seen, "time.processor");
+    assert!(forking > 0.0 && forking < worked, "{forking} ns in fork of {worked} ns of work");
 }
 
 /// The same storm in C, one after the other with ours.

@@ -1,0 +1,107 @@
+//! What a guest whose clock counts instructions can say: its nanoseconds are instructions, but for what is none.
+//!
+//! Waiting takes no instructions, yet the clock runs on while every processor waits; and how processor time is parted
+//! into user mode and kernel is sampled at the kernel's ticks, millions of instructions apart. Such a figure is a dash.
+
+use pagelab_experiment::Observation;
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::observation::{Unit, Values};
+
+/// Figures of time that are sampled at ticks.
+const SAMPLED: [&str; 2] = [name::TIME_USER, name::TIME_SYSTEM];
+
+/// Figures of time in which nothing waits for a disk: of the processor, of what finds its page in memory, and of what
+/// is measured before a limit is in force.
+const WITHOUT_WAITS: [&str; 11] = [
+    name::TIME_PROCESSOR,
+    name::ACCESS_HIT_MEAN,
+    name::ACCESS_HIT_UNINTERRUPTED,
+    name::ACCESS_HIT_P50,
+    name::FAULT_ANONYMOUS,
+    name::LOOKS_CPU,
+    name::FORK_COST,
+    name::FORK_SYSTEM,
+    name::READ_CPU_SMALL,
+    name::READ_CPU_LARGE,
+    name::READ_CPU_BEYOND,
+];
+
+/// The same in instructions; `waits`: whether the guest has disks, for which tasks wait.
+pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation> {
+    let time = |unit: Unit| matches!(unit, Unit::Nanoseconds | Unit::PerSecond | Unit::BytesPerSecond);
+    let change = |unit: &mut Unit| {
+        if *unit == Unit::Nanoseconds {
+            *unit = Unit::Instructions;
+        }
+    };
+    match &mut observation {
+        Observation::Metric(metric) => {
+            let known = |list: &[&str]| list.contains(&metric.name.as_str());
+            if known(&SAMPLED) || waits && time(metric.unit) && !known(&WITHOUT_WAITS) {
+                metric.value = None;
+            }
+            change(&mut metric.unit);
+        }
+        Observation::Histogram(histogram) if waits && time(histogram.unit) => return None,
+        Observation::Histogram(histogram) => change(&mut histogram.unit),
+        Observation::Table(table) => {
+            for column in &mut table.columns {
+                let Some(unit) = &mut column.unit else { continue };
+                // A profile's time is that of its samples, which are taken of what runs.
+                if let Values::Number(numbers) = &mut column.values
+                    && waits
+                    && time(*unit)
+                    && table.name != "profile"
+                {
+                    numbers.fill(None);
+                }
+                change(unit);
+            }
+        }
+        _ => {}
+    }
+    Some(observation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::catalogue::metric;
+    use pagelab_experiment::observation::{Column, Table};
+
+    fn figure(name: &str, waits: bool) -> (Option<f64>, Unit) {
+        match counted(Observation::Metric(metric(name, Some(7.0))), waits) {
+            Some(Observation::Metric(metric)) => (metric.value, metric.unit),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn times_are_instructions_and_samples_at_ticks_are_none() {
+        assert_eq!(figure(name::TIME_ELAPSED, false), (Some(7.0), Unit::Instructions));
+        assert_eq!(figure(name::TIME_PROCESSOR, false), (Some(7.0), Unit::Instructions));
+        assert_eq!(figure(name::TIME_SYSTEM, false), (None, Unit::Instructions));
+        assert_eq!(figure(name::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
+    }
+
+    #[test]
+    fn what_waits_for_a_disk_is_a_dash() {
+        for name in [name::TIME_ELAPSED, name::ACCESS_MEAN, name::ACCESS_MAJOR_MEAN, name::TIME_STALLED] {
+            assert_eq!(figure(name, true), (None, Unit::Instructions), "{name}");
+        }
+        assert_eq!(figure(name::SPEED_LAST, true).0, None, "a rate, too");
+        for name in [name::TIME_PROCESSOR, name::FAULT_ANONYMOUS, name::ACCESS_HIT_MEAN, name::FAULTS_MAJOR] {
+            assert_eq!(figure(name, true).0, Some(7.0), "{name}");
+        }
+        let column = |name: &str, unit| Column {
+            name: name.into(),
+            unit: Some(unit),
+            values: Values::Number(vec![Some(1.0)]),
+        };
+        let columns = vec![column("access.mean", Unit::Nanoseconds), column("faults.major", Unit::Count)];
+        let table = Table { name: "windows".into(), columns };
+        let Some(Observation::Table(table)) = counted(Observation::Table(table), true) else { panic!() };
+        assert_eq!(table.numbers("access.mean").unwrap(), [None]);
+        assert_eq!(table.numbers("faults.major").unwrap(), [Some(1.0)]);
+    }
+}
