@@ -8,13 +8,16 @@ use std::process::ExitCode;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Setting, Target};
 use pagelab_live::message::Sender;
-use pagelab_live::{Host, init};
+use pagelab_live::{Host, init, port};
 use serde::{Deserialize, Serialize};
 
 use crate::quiet::Quiet;
 
 /// Where the job is in the guest. Its presence tells pagelab that it is the first process of a guest.
 pub const JOB: &str = "/pagelab/job.json";
+
+/// The name under which the machine hands in the job to a guest that it has stopped, or brought back.
+pub const HANDED: &str = "opt/pagelab/job";
 
 /// Where the modules are in the guest.
 pub const MODULES: &str = "/pagelab/modules";
@@ -56,27 +59,35 @@ fn work() -> Result<(), String> {
             eprintln!("pagelab: the module {module}: {error}");
         }
     }
-    if let Some(device) = &job.files_device
-        && let Err(error) = init::mount_files(Path::new(device))
-    {
-        eprintln!("pagelab: the disk for files: {error}");
-    }
     let line = init::serial(Path::new(&job.line)).map_err(|e| format!("{}: {e}", job.line))?;
     let mut sender = Sender(line.try_clone().map_err(|e| text(&e))?);
     sender.progress("booted", 1, 1);
-    let result = perform(&job, &mut sender);
+    sender.progress("settle", 0, 1);
+    let quiet = Quiet::wait();
+    // Here the machine may be stopped and kept. Whoever is brought back later has another job.
+    let job = if port::park() { handed().unwrap_or(job) } else { job };
+    let result = perform(&job, quiet, &mut sender);
     let sent = sender.finish(result).map_err(|e| text(&e));
     init::drain(&line);
     sent
 }
 
-fn perform(job: &Job, sender: &mut dyn Recorder) -> Result<(), Failure> {
+/// The job that the machine hands in.
+fn handed() -> Option<Job> {
+    serde_json::from_slice(&port::handed(HANDED)?).ok()
+}
+
+fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(), Failure> {
+    if let Some(device) = &job.files_device {
+        match init::mount_files(Path::new(device)) {
+            Ok(()) => quiet = Quiet::wait(),
+            Err(error) => eprintln!("pagelab: the disk for files: {error}"),
+        }
+    }
     let host = Host::in_guest(job.swap_device.as_deref().map(Path::new), job.repetition);
     // What the kernel of the guest cannot do is found out here, and is a failure of the performance.
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
     let mut plan = plan.map_err(Failure::from)?;
-    sender.progress("settle", 0, 1);
-    let quiet = Quiet::wait();
     if !quiet.calm {
         sender.observe(Observation::Note(Note {
             level: Level::Warning,

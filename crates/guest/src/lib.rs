@@ -13,8 +13,10 @@ mod init;
 pub mod initramfs;
 mod machine;
 pub mod modules;
+mod monitor;
 mod options;
 mod quiet;
+mod snapshot;
 mod target;
 
 pub use image::{Image, ImageError};

@@ -2,15 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-use pagelab_live::lifetime::{die_with_parent, in_memory, path_of};
+use pagelab_live::lifetime::{die_with_parent, in_memory, line, path_of};
 use pagelab_live::message::{Received, listen};
 
 use crate::image::{Image, Machine};
+use crate::init::HANDED;
+use crate::monitor::Monitor;
 use crate::options::{Accel, Options};
 
 /// A running guest. It is ended when dropped.
@@ -20,7 +23,24 @@ pub struct Running {
     pub messages: Receiver<Received>,
     threads: Vec<JoinHandle<()>>,
     console: File,
+    /// Where the machine can be stopped and kept: what does that.
+    pub monitor: Option<Monitor>,
     said: Option<JoinHandle<String>>,
+}
+
+/// What a guest is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// What it boots from.
+    pub initramfs: &'a File,
+    /// What it is handed when it asks.
+    pub job: &'a File,
+    /// Its disks.
+    pub disks: &'a [File],
+    /// Whether it can be stopped and kept.
+    pub monitored: bool,
+    /// The machine in this file instead of one that boots.
+    pub state: Option<&'a File>,
 }
 
 /// The program for images of `machine`.
@@ -56,14 +76,8 @@ impl Running {
     /// Starts the guest.
     ///
     /// # Errors
-    /// When QEMU cannot be started.
-    pub fn start(
-        image: &Image,
-        initramfs: &File,
-        disks: &[File],
-        options: &Options,
-        accel: Accel,
-    ) -> io::Result<Self> {
+    /// When QEMU cannot be started, or cannot bring back the machine that it is to start with.
+    pub fn start(image: &Image, start: Start<'_>, options: &Options, accel: Accel) -> io::Result<Self> {
         let console = in_memory("pagelab-console")?;
         let mut command = Command::new(program(image.machine));
         let (console_line, _) = lines(image.machine);
@@ -91,7 +105,7 @@ impl Running {
             .arg("-kernel")
             .arg(&image.path)
             .arg("-initrd")
-            .arg(path_of(initramfs))
+            .arg(path_of(start.initramfs))
             .arg("-append")
             .arg(words.trim_end())
             .args(["-serial", &format!("file:{}", path_of(&console).display())])
@@ -111,12 +125,24 @@ impl Running {
                 .args(["-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"])
                 .args(["-rtc", "base=2000-01-01,clock=vm", "-seed", "1"]),
         };
-        for (n, disk) in disks.iter().enumerate() {
+        for (n, disk) in start.disks.iter().enumerate() {
             let drive = format!(
                 "file={},format=raw,if=none,id=disk{n},cache.writeback=on,cache.direct=off,cache.no-flush=on,file.locking=off",
                 path_of(disk).display()
             );
             command.args(["-drive", &drive, "-device", &format!("virtio-blk-pci,drive=disk{n}")]);
+        }
+        let monitor = if start.monitored { Some(line()?) } else { None };
+        if let Some((_, there)) = &monitor {
+            command
+                .args(["-chardev", &format!("socket,id=monitor,fd={}", there.as_raw_fd())])
+                .args(["-mon", "chardev=monitor,mode=control"])
+                // A write to this device's port stops the machine.
+                .args(["-device", "pvpanic", "-action", "panic=pause"])
+                .args(["-fw_cfg", &format!("name={HANDED},file={}", path_of(start.job).display())]);
+        }
+        if start.state.is_some() {
+            command.args(["-incoming", "defer"]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         die_with_parent(&mut command);
@@ -128,7 +154,18 @@ impl Running {
             let _ = errors.read_to_string(&mut text);
             text.trim().to_owned()
         });
-        Ok(Self { child, messages, threads: vec![reading], console, said: Some(said) })
+        let mut new =
+            Self { child, messages, threads: vec![reading], console, monitor: None, said: Some(said) };
+        if let Some((here, there)) = monitor {
+            drop(there);
+            let mut monitor = Monitor::new(here)?;
+            if let Some(state) = start.state {
+                monitor.restore(state)?;
+                monitor.go_on()?;
+            }
+            new.monitor = Some(monitor);
+        }
+        Ok(new)
     }
 
     /// Everything that the guest's console has shown so far.

@@ -1,5 +1,7 @@
 //! The target `kernel:PATH`.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -20,12 +22,15 @@ use pagelab_live::message::Message;
 use crate::console;
 use crate::counted::counted;
 use crate::disks::Disks;
-use crate::image::Image;
+use crate::image::{Image, Machine};
 use crate::init::{JOB, Job, MODULES};
 use crate::initramfs::{Archive, Content, foreign, program};
-use crate::machine::{self, Running, kvm_is_there};
+use crate::machine::{self, Running, Start, kvm_is_there};
 use crate::modules::{self, FILES, WANTED};
+use crate::monitor::Monitor;
 use crate::options::{Accel, Options};
+use crate::snapshot::{self, Key, Snapshot};
+
 /// How often the recorder is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
@@ -49,6 +54,8 @@ enum Ended {
     Whole(Result<(), Failure>),
     /// No message came at all.
     NeverBooted(String),
+    /// The machine that was kept could not be brought back.
+    NotRestored,
 }
 
 impl Guest {
@@ -75,6 +82,8 @@ impl Guest {
         };
         confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
         let disks = Disks::new(experiment, setting, self.image.page_size)?;
+        let key = Key::new(&self.image, &self.options, accel, &disks.list);
+        let kept = snapshot::find(&key);
         let folder = self.options.modules.clone().or_else(|| self.image.modules());
         let wanted: Vec<&str> =
             WANTED.iter().chain(FILES.iter().filter(|_| disks.files.is_some())).copied().collect();
@@ -96,7 +105,13 @@ impl Guest {
             None => program(),
         };
         let program = program.map_err(io("reading the guest's first program"))?;
-        let pack = || -> std::io::Result<std::fs::File> {
+        let hand_in = || -> std::io::Result<File> {
+            let mut file = in_memory("pagelab-job")?;
+            file.write_all(&serde_json::to_vec(&job)?)?;
+            Ok(file)
+        };
+        let handed = hand_in().map_err(io("writing the guest's job"))?;
+        let pack = || -> std::io::Result<File> {
             let mut archive = Archive::new(in_memory("pagelab-initramfs")?)?;
             for (path, content) in &program {
                 archive.add(path, content)?;
@@ -107,19 +122,37 @@ impl Guest {
             archive.add(Path::new(JOB), &Content::File(serde_json::to_vec(&job)?))?;
             archive.finish()
         };
-        let initramfs = pack().map_err(io("making the initramfs"))?;
-        let mut running = Running::start(&self.image, &initramfs, &disks.list, &self.options, accel)
-            .map_err(|e| {
-                let name = machine::program(self.image.machine);
-                match e.kind() {
-                    std::io::ErrorKind::NotFound => Failure::unsupported(
-                        format!("{name} is not installed"),
-                        "install it: apt-get install qemu-system-x86 (or qemu-system-arm)",
-                    ),
-                    _ => Failure::system(format!("starting {name}"), &e),
-                }
-            })?;
-        recorder.progress("boot", 0, 1);
+        let initramfs = match &kept {
+            Some(snapshot) => snapshot.initramfs.try_clone(),
+            None => pack(),
+        };
+        let initramfs = initramfs.map_err(io("making the initramfs"))?;
+        let begin = if kept.is_some() { "restore" } else { "boot" };
+        recorder.progress(begin, 0, 1);
+        let start = Start {
+            initramfs: &initramfs,
+            job: &handed,
+            disks: &disks.list,
+            monitored: self.can_be_kept(accel),
+            state: kept.as_ref().map(|snapshot| &snapshot.state),
+        };
+        let started = Running::start(&self.image, start, &self.options, accel);
+        if started.is_err() && kept.is_some() {
+            snapshot::forget(&key);
+            return Ok(Ended::NotRestored);
+        }
+        let mut running = started.map_err(|e| {
+            let name = machine::program(self.image.machine);
+            match e.kind() {
+                std::io::ErrorKind::NotFound => Failure::unsupported(
+                    format!("{name} is not installed"),
+                    "install it: apt-get install qemu-system-x86 (or qemu-system-arm)",
+                ),
+                _ => Failure::system(format!("starting {name}"), &e),
+            }
+        })?;
+        let begun = if kept.is_some() { "restored" } else { "booted" };
+        recorder.observe(Observation::Environment([("guest.begun".to_owned(), begun.to_owned())].into()))?;
         let waits = !disks.list.is_empty();
         if waits && accel == Accel::Icount {
             recorder.observe(Observation::Note(Note {
@@ -130,7 +163,8 @@ impl Guest {
                         .into(),
             }))?;
         }
-        let ended = self.forward(&mut running, accel, waits, recorder);
+        let ended =
+            self.forward(&mut running, accel, waits, recorder, |running| keep(running, &key, &initramfs));
         let shown = running.console();
         let (_, said) = running.end();
         let last = || {
@@ -181,6 +215,7 @@ impl Guest {
         accel: Accel,
         waits: bool,
         recorder: &mut dyn Recorder,
+        stopped: impl Fn(&mut Running) -> Result<(), Failure>,
     ) -> Forwarded {
         let mut booted = false;
         let mut heard = Instant::now();
@@ -217,6 +252,12 @@ impl Guest {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            if running.monitor.as_mut().is_some_and(Monitor::stopped) {
+                if let Err(failure) = stopped(running) {
+                    return Forwarded::Finished(Err(failure));
+                }
+                heard = Instant::now();
+            }
             let timeout = if accel == Accel::Kvm && !booted {
                 KVM_TIMEOUT.min(self.options.timeout)
             } else {
@@ -226,6 +267,14 @@ impl Guest {
                 return Forwarded::Silent { booted };
             }
         }
+    }
+
+    /// Whether the machine can be stopped and kept at rest: an emulated one of the usual kind, whose boot is most of a
+    /// repetition.
+    fn can_be_kept(&self, accel: Accel) -> bool {
+        matches!(accel, Accel::Tcg | Accel::Icount)
+            && self.image.machine == Machine::X86_64
+            && self.options.machine.is_none()
     }
 
     fn describe(&self, accel: Accel) -> Observation {
@@ -245,6 +294,21 @@ impl Guest {
             .collect(),
         )
     }
+}
+
+/// Keeps a machine that has stopped itself at rest, and lets it go on.
+fn keep(running: &mut Running, key: &Key, initramfs: &File) -> Result<(), Failure> {
+    let Some(monitor) = &mut running.monitor else { return Ok(()) };
+    let save = |monitor: &mut Monitor| -> std::io::Result<Snapshot> {
+        let state = confine::unnamed_file(0).map_err(std::io::Error::other)?;
+        monitor.save(&state)?;
+        Ok(Snapshot { key: key.clone(), state, initramfs: initramfs.try_clone()? })
+    };
+    // Where it cannot be kept, the next one boots.
+    if let Ok(snapshot) = save(monitor) {
+        snapshot::keep(snapshot);
+    }
+    monitor.go_on().map_err(|e| Failure::system("letting the guest go on", &e))
 }
 
 /// How the forwarding of messages ended.
@@ -355,6 +419,9 @@ impl Performer for Guest {
         self.begun += 1;
         recorder.observe(self.describe(accel))?;
         let mut ended = self.boot(accel, experiment, setting, recorder)?;
+        if matches!(ended, Ended::NotRestored) {
+            ended = self.boot(accel, experiment, setting, recorder)?;
+        }
         if let (Ended::NeverBooted(_), Accel::Auto, Accel::Kvm) = (&ended, self.options.accel, accel) {
             self.without_kvm = true;
             recorder.observe(Observation::Note(Note {
@@ -366,6 +433,10 @@ impl Performer for Guest {
         }
         match ended {
             Ended::Whole(result) => result,
+            Ended::NotRestored => Err(Failure::new(
+                FailureKind::NeverBooted,
+                "the guest can neither be brought back nor booted",
+            )),
             Ended::NeverBooted(why) => Err(Failure::new(FailureKind::NeverBooted, why)),
         }
     }

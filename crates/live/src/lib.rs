@@ -42,6 +42,7 @@ pub mod perform;
 mod phase;
 pub mod place;
 pub mod plan;
+pub mod port;
 pub mod profile;
 pub mod region;
 pub mod rusage;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -44,6 +45,16 @@ pub fn in_memory(name: &str) -> io::Result<File> {
 pub fn on_disk(folder: &std::path::Path) -> io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     Ok(File::from(open(folder, OFlags::TMPFILE | OFlags::RDWR, mode)?))
+}
+
+/// The two ends of a line, of which child processes inherit the second.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn line() -> io::Result<(UnixStream, UnixStream)> {
+    let (here, there) = UnixStream::pair()?;
+    rustix::io::fcntl_setfd(&there, rustix::io::FdFlags::empty())?;
+    Ok((here, there))
 }
 
 /// The path under which a child process finds an inherited file.

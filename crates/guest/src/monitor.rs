@@ -1,0 +1,164 @@
+//! QEMU's monitor (QMP): the machine is stopped, kept in a file, brought back and let go on through it.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// How long QEMU may take for an answer.
+const ANSWER: Duration = Duration::from_secs(20);
+/// How long it may take to write or read a machine.
+const COPY: Duration = Duration::from_secs(120);
+/// Between two looks whether it is done.
+const LOOK: Duration = Duration::from_millis(10);
+/// Bytes a second at which a machine is written: no bound.
+const UNBOUNDED: u64 = 1 << 40;
+
+/// The line to QEMU.
+pub struct Monitor {
+    line: UnixStream,
+    said: Receiver<Value>,
+    stopped: bool,
+}
+
+impl Monitor {
+    /// Begins to speak over `line`.
+    ///
+    /// # Errors
+    /// When QEMU is gone.
+    pub fn new(line: UnixStream) -> io::Result<Self> {
+        let (say, said) = channel();
+        let lines = BufReader::new(line.try_clone()?).lines();
+        // It ends with QEMU.
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if let Ok(value) = serde_json::from_str(&line)
+                    && say.send(value).is_err()
+                {
+                    break;
+                }
+            }
+        });
+        let mut new = Self { line, said, stopped: false };
+        new.ask("qmp_capabilities", &json!({}))?;
+        Ok(new)
+    }
+
+    /// Whether the machine has stopped since this was last asked.
+    pub fn stopped(&mut self) -> bool {
+        while let Ok(said) = self.said.try_recv() {
+            self.note(&said);
+        }
+        std::mem::take(&mut self.stopped)
+    }
+
+    fn note(&mut self, said: &Value) {
+        self.stopped |= said["event"] == "STOP";
+    }
+
+    /// Writes the stopped machine to `file`.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn save(&mut self, file: &File) -> io::Result<()> {
+        self.ask("migrate-set-parameters", &json!({ "max-bandwidth": UNBOUNDED }))?;
+        self.ask("migrate", &json!({ "uri": format!("exec:cat > {}", path(file)) }))?;
+        self.until(|monitor| {
+            let state = monitor.ask("query-migrate", &json!({}))?;
+            match state["status"].as_str() {
+                Some("completed") => Ok(true),
+                Some("failed" | "cancelled") => Err(io::Error::other(state["error-desc"].to_string())),
+                _ => Ok(false),
+            }
+        })
+    }
+
+    /// Brings the machine in `file` back, stopped as it was; this one was started to wait for it.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn restore(&mut self, file: &File) -> io::Result<()> {
+        self.ask("migrate-incoming", &json!({ "uri": format!("exec:cat < {}", path(file)) }))?;
+        self.until(|monitor| {
+            let state = monitor.ask("query-status", &json!({}))?;
+            Ok(state["status"] != "inmigrate")
+        })
+    }
+
+    /// Lets the machine go on.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn go_on(&mut self) -> io::Result<()> {
+        self.ask("cont", &json!({})).map(drop)
+    }
+
+    fn until(&mut self, mut done: impl FnMut(&mut Self) -> io::Result<bool>) -> io::Result<()> {
+        let begun = Instant::now();
+        while !done(self)? {
+            if begun.elapsed() > COPY {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, command: &str, arguments: &Value) -> io::Result<Value> {
+        let text = json!({ "execute": command, "arguments": arguments }).to_string();
+        self.line.write_all(format!("{text}\n").as_bytes())?;
+        loop {
+            let gone = |_| io::Error::other(format!("QEMU gives no answer to {command}"));
+            let said = self.said.recv_timeout(ANSWER).map_err(gone)?;
+            if let Some(error) = said.get("error") {
+                return Err(io::Error::other(format!("{command}: {}", error["desc"])));
+            }
+            if let Some(answer) = said.get("return") {
+                return Ok(answer.clone());
+            }
+            self.note(&said);
+        }
+    }
+}
+
+/// The file, as a program that QEMU starts finds it: with this process.
+fn path(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_from_events() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let qemu = std::thread::spawn(move || {
+            let mut lines = BufReader::new(there.try_clone().unwrap()).lines();
+            let mut there = there;
+            let mut asked = Vec::new();
+            there.write_all(b"{\"QMP\": {}}\n").unwrap();
+            for answer in [
+                "{\"return\": {}}",
+                "{\"event\": \"STOP\"}\n{\"return\": {}}",
+                "{\"error\": {\"desc\": \"no\"}}",
+            ] {
+                asked.push(lines.next().unwrap().unwrap());
+                there.write_all(format!("{answer}\n").as_bytes()).unwrap();
+            }
+            asked
+        });
+        let mut monitor = Monitor::new(here).unwrap();
+        assert!(!monitor.stopped());
+        monitor.go_on().unwrap();
+        assert!(monitor.stopped() && !monitor.stopped(), "once");
+        assert!(monitor.go_on().unwrap_err().to_string().contains("no"));
+        let asked = qemu.join().unwrap();
+        assert!(asked[0].contains("qmp_capabilities") && asked[1].contains("cont"), "{asked:?}");
+    }
+}

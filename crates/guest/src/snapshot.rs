@@ -1,0 +1,94 @@
+//! Machines that have booted and come to rest, each in a file without a name: what comes after the first repetition
+//! begins there and boots nothing.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use crate::image::Image;
+use crate::options::{Accel, Options};
+
+/// How many are kept: those of the sides of a comparison, and a few sizes of disks.
+const KEPT: usize = 4;
+
+/// What makes a machine the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    image: PathBuf,
+    written: Option<SystemTime>,
+    options: Options,
+    accel: Accel,
+    disks: Vec<u64>,
+}
+
+impl Key {
+    /// The key of a machine that boots `image` with disks of so many bytes.
+    pub fn new(image: &Image, options: &Options, accel: Accel, disks: &[File]) -> Self {
+        let written = image.path.metadata().and_then(|found| found.modified()).ok();
+        let disks = disks.iter().map(|disk| disk.metadata().map_or(0, |found| found.len())).collect();
+        Self { image: image.path.clone(), written, options: options.clone(), accel, disks }
+    }
+}
+
+/// A machine at rest.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// What it is of.
+    pub key: Key,
+    /// The machine, as QEMU writes it.
+    pub state: File,
+    /// What it booted from, which QEMU wants to see again.
+    pub initramfs: File,
+}
+
+static SNAPSHOTS: Mutex<Vec<Arc<Snapshot>>> = Mutex::new(Vec::new());
+
+/// The one that is kept of this machine.
+pub fn find(key: &Key) -> Option<Arc<Snapshot>> {
+    let list = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    list.iter().find(|one| one.key == *key).cloned()
+}
+
+/// Keeps one, in place of the oldest where there are many.
+pub fn keep(snapshot: Snapshot) {
+    let mut list = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    list.retain(|one| one.key != snapshot.key);
+    let many = (list.len() + 1).saturating_sub(KEPT);
+    list.drain(..many);
+    list.push(Arc::new(snapshot));
+}
+
+/// Keeps this one no longer.
+pub fn forget(key: &Key) {
+    SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one.key != *key);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Machine;
+
+    #[test]
+    fn the_newest_are_kept_by_what_they_are_of() {
+        let image = Image {
+            path: "/nowhere/a-snapshot-test".into(),
+            machine: Machine::X86_64,
+            page_size: 4096,
+            release: None,
+        };
+        let key = |cpus| {
+            let options = Options { cpus, ..Options::default() };
+            Key::new(&image, &options, Accel::Icount, &[])
+        };
+        for cpus in 1..=5 {
+            let file = || File::open("/dev/null").unwrap();
+            keep(Snapshot { key: key(cpus), state: file(), initramfs: file() });
+        }
+        assert!(find(&key(1)).is_none() && find(&key(2)).is_some() && find(&key(5)).is_some());
+        let disk = [tempfile::tempfile().unwrap()];
+        assert_ne!(Key::new(&image, &Options::default(), Accel::Icount, &disk), key(1));
+        forget(&key(5));
+        assert!(find(&key(5)).is_none());
+    }
+}
