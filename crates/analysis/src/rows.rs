@@ -6,8 +6,12 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the column by which they are compared.
-pub const TABLES: [(&str, &str); 3] =
-    [("operations", "count"), ("profile", "time"), ("huge-pages", "populating")];
+pub const TABLES: [(&str, &str); 4] = [
+    ("operations", "count"),
+    ("instructions", "instructions"),
+    ("profile", "time"),
+    ("huge-pages", "populating"),
+];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;
 /// So many standard errors of a difference of two counts of samples are none.
@@ -80,7 +84,7 @@ pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
         let unit = unit(one).filter(|a| unit(two) == Some(*a))?;
         let (left, right) = (values(one, column), values(two, column));
         // A function without a sample is absent from a profile.
-        let absent = (name == "profile").then_some(0.0);
+        let absent = matches!(name, "profile" | "instructions").then_some(0.0);
         let value =
             |values: &HashMap<&str, Option<f64>>, name: &str| values.get(name).copied().unwrap_or(absent);
         let only_right = row_names(two).iter().filter(|name| !left.contains_key(name.as_str()));
@@ -95,7 +99,7 @@ pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
             .iter()
             .chain(only_right)
             .map(|name| Row { name: name.clone(), before: value(&left, name), after: value(&right, name) })
-            .filter(Row::differs)
+            .filter(|row| if name == "instructions" { row.before != row.after } else { row.differs() })
             .filter(|row| !by_chance(row))
             .collect();
         rows.sort_by(|x, y| y.difference().total_cmp(&x.difference()));

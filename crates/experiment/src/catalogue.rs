@@ -102,6 +102,8 @@ definitions! {
     EXEC_P50 = "exec.p50", Nanoseconds, Lower, "forkstorm: median time from fork's return to the end of a child that executes";
     EXEC_P99 = "exec.p99", Nanoseconds, Lower, "forkstorm: time from fork's return to the end of a child that executes that 99 % do not exceed";
     PAGE_TABLES_PEAK = "page-tables.peak", Bytes, Lower, "forkstorm: most page-table memory of the machine beyond what it had before";
+    INSTRUCTIONS_USER = "instructions.user", Instructions, Lower, "trace=functions: instructions in user mode of the load made once more";
+    INSTRUCTIONS_KERNEL = "instructions.kernel", Instructions, Lower, "trace=functions: instructions in the kernel during the load made once more";
     PROFILE_SAMPLES = "profile.samples", Count, Neither, "samples of the profile, in the kernel or not";
     PROFILE_KERNEL = "profile.kernel", Share, Neither, "share of the samples in the kernel";
     THROUGHPUT_FIRST = "throughput.first", PerSecond, Higher, "faultscale: operations a second of the fewest workers";
@@ -177,6 +179,10 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("memory.limit", "bytes of the limit in force"),
     ("set FILE", "a file of the kernel's that was set for the run: its value, read back"),
     ("guest.image", "the kernel image that a guest booted"),
+    (
+        "guest.begun",
+        "whether the guest was booted for this repetition, or restored where it had come to rest",
+    ),
     ("guest.accel", "how the guest's processor is made: kvm, tcg or icount"),
     ("guest.cpus", "processors of the guest"),
     ("guest.ram", "memory of the guest, bytes"),

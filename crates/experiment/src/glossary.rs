@@ -482,6 +482,12 @@ const READING: &[(&str, &str)] = &[
     ("exec.p50", "Of the last 65,536 children of each copy."),
     ("exec.p99", "What preemption and a busy processor add shows here, and not in the median."),
     ("page-tables.peak", "Of the whole machine: others may have added to it."),
+    ("instructions.user", "The machine counts them one by one; the table instructions has them by file."),
+    (
+        "instructions.kernel",
+        "Whoever they are of: interrupts and kernel threads are in them. The machine counts them one by one, an instruction \
+         that faults each time that it is begun; the table instructions has them by function.",
+    ),
     ("profile.samples", "At the frequency of --profile; profile.kernel is a share of them."),
     ("profile.kernel", "The table of kernel functions says where."),
     ("throughput.first", "The base against which scaling is judged."),

@@ -7,7 +7,7 @@ use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 use pagelab_live::confine;
 
-use pagelab_live::lifetime::path_of;
+use pagelab_live::lifetime::{in_memory, path_of};
 
 /// Swap beyond the load.
 const SWAP_SLACK: u64 = 64 << 20;
@@ -17,7 +17,9 @@ const FILES_SHARE: u64 = 8;
 const FILES_SLACK: u64 = 320 << 20;
 
 /// The names that the disks have in the guest, in their order.
-const NAMES: [&str; 2] = ["/dev/vda", "/dev/vdb"];
+const NAMES: [&str; 3] = ["/dev/vda", "/dev/vdb", "/dev/vdc"];
+/// Room for the kernel's symbols.
+const SYMBOLS: u64 = 32 << 20;
 
 /// The disks that an experiment needs.
 pub struct Disks {
@@ -27,6 +29,8 @@ pub struct Disks {
     pub swap: Option<&'static str>,
     /// The one with a file system.
     pub files: Option<&'static str>,
+    /// The one on which the guest tells addresses, the last.
+    pub trace: Option<&'static str>,
 }
 
 impl Disks {
@@ -35,7 +39,7 @@ impl Disks {
     /// # Errors
     /// When there is no room, or no `mke2fs` for the file system.
     pub fn new(experiment: &Experiment, setting: &Setting, page_size: u64) -> Result<Self, Failure> {
-        let mut new = Self { list: Vec::new(), swap: None, files: None };
+        let mut new = Self { list: Vec::new(), swap: None, files: None, trace: None };
         if let Some(bytes) = Self::swap(experiment, setting, page_size) {
             new.swap = Some(new.add(confine::unnamed_file(bytes)?));
         }
@@ -54,6 +58,20 @@ impl Disks {
         swap.unwrap_or(0).saturating_add(files.unwrap_or(0))
     }
 
+    /// The same with one on which the guest tells addresses.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub fn with_trace(mut self) -> Result<Self, Failure> {
+        self.trace = Some(self.add(symbols().map_err(|e| Failure::system("making a disk for symbols", &e))?));
+        Ok(self)
+    }
+
+    /// Whether tasks of the load wait for any.
+    pub fn waits(&self) -> bool {
+        self.swap.is_some() || self.files.is_some()
+    }
+
     fn swap(experiment: &Experiment, setting: &Setting, page_size: u64) -> Option<u64> {
         let need = experiment.footprint(page_size).anonymous;
         let swap = setting.swap_size.map_or(need, |size| size.bytes(page_size));
@@ -69,6 +87,13 @@ impl Disks {
         self.list.push(file);
         NAMES[self.list.len() - 1]
     }
+}
+
+/// A disk in memory, of which only what is written takes any.
+fn symbols() -> std::io::Result<File> {
+    let file = in_memory("pagelab-symbols")?;
+    file.set_len(SYMBOLS)?;
+    Ok(file)
 }
 
 /// Bytes of a block of the file system: what a kernel with pages of any size takes.

@@ -35,6 +35,8 @@ pub struct Job {
     pub line: String,
     /// The number of this repetition, from 0.
     pub repetition: u32,
+    /// The disk on which to tell the addresses of a load whose instructions the machine counts.
+    pub trace_device: Option<String>,
     /// The disk for swap, if there is one.
     pub swap_device: Option<String>,
     /// The disk with a file system for files, if there is one.
@@ -84,7 +86,11 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(),
             Err(error) => eprintln!("pagelab: the disk for files: {error}"),
         }
     }
-    let host = Host::in_guest(job.swap_device.as_deref().map(Path::new), job.repetition);
+    let host = Host::in_guest(
+        job.swap_device.as_deref().map(Path::new),
+        job.repetition,
+        job.trace_device.as_deref().map(Path::new),
+    );
     // What the kernel of the guest cannot do is found out here, and is a failure of the performance.
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
     let mut plan = plan.map_err(Failure::from)?;

@@ -18,6 +18,7 @@ mod options;
 mod quiet;
 mod snapshot;
 mod target;
+mod traced;
 
 pub use image::{Image, ImageError};
 pub use init::{JOB, init_main};

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 
 use pagelab_live::lifetime::{die_with_parent, in_memory, line, path_of};
 use pagelab_live::message::{Received, listen};
+use pagelab_live::tracer;
 
 use crate::image::{Image, Machine};
 use crate::init::HANDED;
@@ -39,6 +40,8 @@ pub struct Start<'a> {
     pub disks: &'a [File],
     /// Whether it can be stopped and kept.
     pub monitored: bool,
+    /// The tracer, and the file for what it counts.
+    pub counting: Option<(&'a File, &'a File)>,
     /// The machine in this file instead of one that boots.
     pub state: Option<&'a File>,
 }
@@ -140,6 +143,9 @@ impl Running {
                 // A write to this device's port stops the machine.
                 .args(["-device", "pvpanic", "-action", "panic=pause"])
                 .args(["-fw_cfg", &format!("name={HANDED},file={}", path_of(start.job).display())]);
+        }
+        if let Some((plugin, counts)) = start.counting {
+            command.args(["-plugin", &format!("{},count={}", tracer::path(plugin), tracer::path(counts))]);
         }
         if start.state.is_some() {
             command.args(["-incoming", "defer"]);

@@ -21,6 +21,14 @@ pub enum Accel {
     Icount,
 }
 
+/// What the machine counts of a load that is made once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
+pub enum Trace {
+    /// Its instructions by function.
+    Functions,
+}
+
 /// The options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -32,6 +40,8 @@ pub struct Options {
     pub append: String,
     /// How the processor is made.
     pub accel: Accel,
+    /// What the machine counts.
+    pub trace: Option<Trace>,
     /// QEMU's machine, where not the usual.
     pub machine: Option<String>,
     /// Where the modules are, where not beside the image or in /lib/modules.
@@ -49,6 +59,7 @@ impl Default for Options {
             ram: 1 << 30,
             append: String::new(),
             accel: Accel::Auto,
+            trace: None,
             machine: None,
             modules: None,
             init: None,
@@ -63,6 +74,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("ram", "memory of the machine, default 1G (memory= is the experiment's limit inside it)"),
     ("append", "more words for the kernel's command line, in double quotes"),
     ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
+    (
+        "trace",
+        "functions: every instruction of the load by function, in a load made once more (mapanon, mapfile)",
+    ),
     ("machine", "QEMU's machine"),
     ("modules", "the folder of the kernel's modules, default: beside the image, else /lib/modules/RELEASE"),
     ("init", "a static pagelab for the kernel's processor, default: the running one"),
@@ -79,6 +94,7 @@ impl Options {
             ("ram", Size::Bytes(self.ram).to_string(), from(self.ram == usual.ram)),
             ("accel", self.accel.to_string(), from(self.accel == usual.accel)),
         ];
+        list.extend(self.trace.map(|trace| ("trace", trace.to_string(), Origin::Asked)));
         if !self.append.is_empty() {
             list.push(("append", self.append.clone(), Origin::Asked));
         }
@@ -114,6 +130,11 @@ impl Options {
                     options.accel = value.parse().map_err(|_| {
                         format!("accel is one of {}, not '{value}'", Accel::VARIANTS.join(", "))
                     })?;
+                }
+                "trace" => {
+                    options.trace = Some(value.parse().map_err(|_| {
+                        format!("trace is one of {}, not '{value}'", Trace::VARIANTS.join(", "))
+                    })?);
                 }
                 "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
                     options.machine = Some(value.clone());

@@ -1,4 +1,4 @@
-//! Machines that have booted and come to rest, each in a file without a name: what comes after the first repetition
+//! Machines that have booted and come to rest, each in memory: what comes after the first repetition
 //! begins there and boots nothing.
 
 use std::fs::File;
@@ -38,8 +38,8 @@ pub struct Snapshot {
     pub key: Key,
     /// The machine, as QEMU writes it.
     pub state: File,
-    /// What it booted from, which QEMU wants to see again.
-    pub initramfs: File,
+    /// What it booted from, which QEMU wants to see again: the same file, which its process inherits.
+    pub initramfs: Arc<File>,
 }
 
 static SNAPSHOTS: Mutex<Vec<Arc<Snapshot>>> = Mutex::new(Vec::new());
@@ -83,7 +83,7 @@ mod tests {
         };
         for cpus in 1..=5 {
             let file = || File::open("/dev/null").unwrap();
-            keep(Snapshot { key: key(cpus), state: file(), initramfs: file() });
+            keep(Snapshot { key: key(cpus), state: file(), initramfs: Arc::new(file()) });
         }
         assert!(find(&key(1)).is_none() && find(&key(2)).is_some() && find(&key(5)).is_some());
         let disk = [tempfile::tempfile().unwrap()];

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use pagelab_experiment::{
 use pagelab_live::confine;
 use pagelab_live::lifetime::in_memory;
 use pagelab_live::message::Message;
+use pagelab_live::tracer;
 
 use crate::console;
 use crate::counted::counted;
@@ -30,11 +32,14 @@ use crate::modules::{self, FILES, WANTED};
 use crate::monitor::Monitor;
 use crate::options::{Accel, Options};
 use crate::snapshot::{self, Key, Snapshot};
+use crate::traced;
 
 /// How often the recorder is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
 const KVM_TIMEOUT: Duration = Duration::from_secs(20);
+/// The memory that keeping a guest may take.
+const KEPT: u64 = 512 << 20;
 /// QEMU's own memory beside the guest's.
 const QEMU: u64 = 128 << 20;
 
@@ -82,6 +87,10 @@ impl Guest {
         };
         confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
         let disks = Disks::new(experiment, setting, self.image.page_size)?;
+        let (disks, counting) = match self.options.trace {
+            Some(_) => (disks.with_trace()?, Some(self.counting()?)),
+            None => (disks, None),
+        };
         let key = Key::new(&self.image, &self.options, accel, &disks.list);
         let kept = snapshot::find(&key);
         let folder = self.options.modules.clone().or_else(|| self.image.modules());
@@ -96,6 +105,7 @@ impl Guest {
             setting: setting.clone(),
             modules: modules.iter().map(|m| m.name.clone()).collect(),
             line: line.to_owned(),
+            trace_device: disks.trace.map(str::to_owned),
             repetition: self.begun.saturating_sub(1),
             swap_device: disks.swap.map(str::to_owned),
             files_device: disks.files.map(str::to_owned),
@@ -123,8 +133,8 @@ impl Guest {
             archive.finish()
         };
         let initramfs = match &kept {
-            Some(snapshot) => snapshot.initramfs.try_clone(),
-            None => pack(),
+            Some(snapshot) => Ok(Arc::clone(&snapshot.initramfs)),
+            None => pack().map(Arc::new),
         };
         let initramfs = initramfs.map_err(io("making the initramfs"))?;
         let begin = if kept.is_some() { "restore" } else { "boot" };
@@ -134,6 +144,7 @@ impl Guest {
             job: &handed,
             disks: &disks.list,
             monitored: self.can_be_kept(accel),
+            counting: counting.as_ref().map(|(plugin, counts)| (plugin, counts)),
             state: kept.as_ref().map(|snapshot| &snapshot.state),
         };
         let started = Running::start(&self.image, start, &self.options, accel);
@@ -153,7 +164,7 @@ impl Guest {
         })?;
         let begun = if kept.is_some() { "restored" } else { "booted" };
         recorder.observe(Observation::Environment([("guest.begun".to_owned(), begun.to_owned())].into()))?;
-        let waits = !disks.list.is_empty();
+        let waits = disks.waits();
         if waits && accel == Accel::Icount {
             recorder.observe(Observation::Note(Note {
                 level: Level::Info,
@@ -174,6 +185,14 @@ impl Guest {
             format!("its console's last lines:\n  {lines}{said}")
         };
         let result = match ended {
+            Forwarded::Finished(Ok(())) => {
+                let told = disks.trace.and_then(|_| disks.list.last());
+                let table = counting
+                    .as_ref()
+                    .zip(told)
+                    .map_or(Ok(()), |((_, counts), told)| traced::report(counts, told, recorder));
+                Ended::Whole(table)
+            }
             Forwarded::Finished(result) => Ended::Whole(result),
             Forwarded::Interrupted => Ended::Whole(Err(Failure::interrupted())),
             Forwarded::Recorder(error) => Ended::Whole(Err(error)),
@@ -269,6 +288,43 @@ impl Guest {
         }
     }
 
+    /// The tracer for this QEMU, and an empty file for what it counts.
+    fn counting(&self) -> Result<(File, File), Failure> {
+        let missing = || {
+            Failure::unsupported(
+                "the tracer, libpagelab_tracer.so, is not beside pagelab",
+                "build it (cargo build --release -p pagelab-tracer) or name it (PAGELAB_TRACER)",
+            )
+        };
+        let version = machine::version(machine::program(self.image.machine)).unwrap_or_default();
+        let major = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
+        let plugin = tracer::plugin(&tracer::find_tracer().ok_or_else(missing)?, major);
+        let made = plugin.and_then(|plugin| Ok((plugin, in_memory("pagelab-counts")?)));
+        made.map_err(|e| Failure::system("preparing to count instructions", &e))
+    }
+
+    /// Refuses to count what cannot be counted.
+    fn traceable(&self, name: &str, experiment: &Experiment) -> Result<(), Unsupported> {
+        let refuse = |why: &str, remedy: &str| {
+            Err(Unsupported::new(name, What::Condition("trace".to_owned()), why, remedy))
+        };
+        let Options { accel, cpus, trace, .. } = &self.options;
+        match trace {
+            None => Ok(()),
+            Some(_) if !matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_)) => {
+                refuse("counts the loads of mapanon and mapfile alone", "use --profile")
+            }
+            Some(_) if *accel == Accel::Kvm || self.image.machine != Machine::X86_64 => {
+                refuse("counts on an emulated x86-64 processor alone", "use accel=icount or accel=tcg")
+            }
+            Some(_) if *cpus > 1 && *accel != Accel::Icount => refuse(
+                "has a thread for each processor, which would count at once",
+                "use accel=icount or cpus=1",
+            ),
+            Some(_) => Ok(()),
+        }
+    }
+
     /// Whether the machine can be stopped and kept at rest: an emulated one of the usual kind, whose boot is most of a
     /// repetition.
     fn can_be_kept(&self, accel: Accel) -> bool {
@@ -297,12 +353,14 @@ impl Guest {
 }
 
 /// Keeps a machine that has stopped itself at rest, and lets it go on.
-fn keep(running: &mut Running, key: &Key, initramfs: &File) -> Result<(), Failure> {
+fn keep(running: &mut Running, key: &Key, initramfs: &Arc<File>) -> Result<(), Failure> {
     let Some(monitor) = &mut running.monitor else { return Ok(()) };
     let save = |monitor: &mut Monitor| -> std::io::Result<Snapshot> {
-        let state = confine::unnamed_file(0).map_err(std::io::Error::other)?;
+        // A guest at rest has used some 150 MiB of its memory.
+        confine::refuse_beyond_half(KEPT).map_err(std::io::Error::other)?;
+        let state = in_memory("pagelab-snapshot")?;
         monitor.save(&state)?;
-        Ok(Snapshot { key: key.clone(), state, initramfs: initramfs.try_clone()? })
+        Ok(Snapshot { key: key.clone(), state, initramfs: Arc::clone(initramfs) })
     };
     // Where it cannot be kept, the next one boots.
     if let Ok(snapshot) = save(monitor) {
@@ -334,6 +392,7 @@ impl Target for Guest {
                 "use cpus=1, where throughput is work for each instruction, or accel=tcg",
             ));
         }
+        self.traceable(&name, &request.experiment)?;
         let page_size = self.image.page_size;
         let mut settled = Settled::new(request, &name, page_size, |key, _| {
             pagelab_live::plan::honours(&request.experiment, key)
@@ -412,7 +471,7 @@ impl Performer for Guest {
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
         let accel = match self.options.accel {
-            Accel::Auto if !self.without_kvm && kvm_is_there() => Accel::Kvm,
+            Accel::Auto if !self.without_kvm && self.options.trace.is_none() && kvm_is_there() => Accel::Kvm,
             Accel::Auto => Accel::Tcg,
             asked => asked,
         };

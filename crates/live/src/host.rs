@@ -20,6 +20,8 @@ pub struct Host {
     pub(crate) swap_device: Option<PathBuf>,
     /// The number of this repetition, in a guest.
     pub(crate) repetition: Option<u32>,
+    /// The disk for the addresses of a load whose instructions are counted, in a guest.
+    pub(crate) traced: Option<PathBuf>,
 }
 
 impl Host {
@@ -29,9 +31,14 @@ impl Host {
     }
 
     /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten, because a
-    /// guest's files are in memory. Measurements begin at the moment of this `repetition` ([`crate::phase`]).
-    pub fn in_guest(swap_device: Option<&Path>, repetition: u32) -> Self {
-        Self { swap_device: swap_device.map(Path::to_owned), repetition: Some(repetition) }
+    /// guest's files are in memory. Measurements begin at the moment of this `repetition` ([`crate::phase`]); `traced`
+    /// is the disk for the addresses of a load whose instructions the machine counts.
+    pub fn in_guest(swap_device: Option<&Path>, repetition: u32, traced: Option<&Path>) -> Self {
+        Self {
+            swap_device: swap_device.map(Path::to_owned),
+            repetition: Some(repetition),
+            traced: traced.map(Path::to_owned),
+        }
     }
 }
 
@@ -127,7 +134,8 @@ impl Host {
         for text in confinement.notes() {
             warn(text.clone(), recorder)?;
         }
-        let place = Place { repetition: self.repetition, ..confinement.place().clone() };
+        let place =
+            Place { repetition: self.repetition, traced: self.traced.clone(), ..confinement.place().clone() };
         let job = Job::new(experiment.clone(), setting.clone(), place);
         worker::run(&job, confinement.name(), recorder).map_err(|error| match error {
             RunError::Died(death) => match confinement.out_of_memory() {

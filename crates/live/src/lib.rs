@@ -30,6 +30,7 @@ pub mod init;
 pub mod kernel;
 pub mod latency;
 pub mod lifetime;
+mod marker;
 pub mod message;
 pub mod microstates;
 mod netlink;

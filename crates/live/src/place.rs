@@ -25,6 +25,9 @@ pub struct Place {
     /// The number of this repetition, where it decides the moment at which measurements begin ([`crate::phase`]).
     #[serde(default)]
     pub repetition: Option<u32>,
+    /// The disk on which to tell the addresses of a load whose instructions the machine counts ([`crate::marker`]).
+    #[serde(default)]
+    pub traced: Option<PathBuf>,
     /// What whoever made the place knows about it: environment entries that go before the
     /// machine's own, such as `memory.limit` and `swap.kind`.
     pub environment: Entries,

@@ -152,10 +152,8 @@ impl Traced {
         selection: Selection,
         streams: Streams,
     ) -> io::Result<Self> {
-        let plugin = File::from(memfd_create("pagelab's tracer", MemfdFlags::CLOEXEC)?);
-        (&plugin).write_all(&for_version(fs::read(tracer)?, VERSIONS[usize::from(major >= 9)])?)?;
+        let plugin = plugin(tracer, major)?;
         let ring = Ring::new(selection)?;
-        let path = |file: &File| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let mut command = Command::new(qemu);
         command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(&ring.file))).args(program);
         if streams == Streams::Nothing {
@@ -268,6 +266,21 @@ impl Drop for Traced {
             let _ = self.child.wait();
         }
     }
+}
+
+/// The tracer for a QEMU of this major version, as a file that is gone with this process.
+///
+/// # Errors
+/// When the tracer cannot be read, or is none.
+pub fn plugin(tracer: &Path, major: u32) -> io::Result<File> {
+    let plugin = File::from(memfd_create("pagelab's tracer", MemfdFlags::CLOEXEC)?);
+    (&plugin).write_all(&for_version(fs::read(tracer)?, VERSIONS[usize::from(major >= 9)])?)?;
+    Ok(plugin)
+}
+
+/// Under which path other processes find a file of this one.
+pub fn path(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 
 /// Whether a process has ended, as one that nobody has waited for yet has too.

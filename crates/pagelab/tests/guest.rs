@@ -14,6 +14,8 @@ fn main() -> ExitCode {
         two_kernels_page_under_a_limit: KERNELS;
         instructions_are_the_same_every_time_and_tell_kernels_apart: KERNELS;
         words_that_do_nothing_raise_no_alarm: KERNELS;
+        a_guest_that_is_brought_back_counts_what_one_that_boots_does: KERNELS;
+        every_instruction_of_a_load_is_of_a_function: KERNELS;
         a_file_is_mapped_from_a_scratch_disk: KERNELS;
         what_instructions_cannot_say_is_a_dash_or_refused: KERNELS;
         a_kernel_that_panics_or_is_none_is_a_clear_error: KERNELS;
@@ -93,8 +95,8 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     // Counting and sampling are done in loads of their own, and change no figure.
     let watched = format!("{same},functions=on,profile=20000");
     let other = format!("{other},functions=on");
-    let result = lab.json(&format!("{small} --repeat 2 --name x --on {same} --on {watched}"));
-    let another = lab.json(&format!("{small} --name x-3 --on {other}"));
+    let result = lab.json(&format!("{small} --repeat 2 --name x --on {same} --on {watched} --on {watched}"));
+    let another = lab.json(&format!("{small} --name y --on {other}"));
     let runs = result["result"]["runs"].as_array().unwrap();
     let cost = |run: usize, repetition: usize| metric(&runs[run], repetition, "fault.anonymous");
     assert_eq!(runs[0]["repetitions"][0]["metrics"]["fault.anonymous"]["unit"], "instructions");
@@ -117,7 +119,7 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     // The same kernel against itself shows no difference.
     let compared = lab.json("compare x-1 x-2 --metric fault.anonymous --json");
     assert_eq!(compared["comparisons"][0]["metrics"][0]["verdict"], "no significant difference");
-    let kept: Value = serde_json::from_str(&lab.ok("export x-2 x-3")).unwrap();
+    let kept: Value = serde_json::from_str(&lab.ok("export x-2 x-3 y")).unwrap();
     let table = |run: usize, repetition: usize, name: &str| {
         let tables = &kept["runs"][run]["repetitions"][repetition]["observations"]["tables"];
         tables.as_array().unwrap().iter().find(|table| table["name"] == name).unwrap().clone()
@@ -128,7 +130,7 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     };
     // The two kernels have different functions for the same: one call for each of 1,000 pages.
     let what = "reverse map: new anonymous page";
-    for (run, name) in [(0, "page_add_new_anon_rmap"), (1, "folio_add_new_anon_rmap")] {
+    for (run, name) in [(0, "page_add_new_anon_rmap"), (2, "folio_add_new_anon_rmap")] {
         let operations = table(run, 0, "operations");
         let rows = column(&operations, "operation")["values"]["text"].as_array().unwrap().clone();
         let row = rows.iter().position(|text| text == what).unwrap();
@@ -139,16 +141,16 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
         let count = column(&operations, "count")["values"]["number"][row].as_f64().unwrap();
         assert!((1000.0..1010.0).contains(&count), "{count} calls of {function}");
     }
-    // Samples are equally many instructions apart, and fall on the same ones every time.
+    // Samples are equally many instructions apart, and fall on the same ones in the same repetition of another run.
     let profile = table(0, 0, "profile");
     assert_eq!(column(&profile, "time")["unit"], "instructions");
-    assert_eq!(profile, table(0, 1, "profile"));
+    assert_eq!(profile, table(1, 0, "profile"));
     let samples = column(&profile, "samples")["values"]["number"].clone();
     let samples: f64 = samples.as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).sum();
     // 1,000 faults of 2,000 to 20,000 instructions, a sample every 50,000.
     assert!((40.0..400.0).contains(&samples), "{samples} samples");
     assert!(lab.ok("show x-2").contains(what));
-    assert!(lab.ok("compare x-2 x-3 --metric fault.anonymous").contains("operations: count"));
+    assert!(lab.ok("compare x-2 y --metric fault.anonymous").contains("operations: count"));
 }
 
 /// A word more moves the whole load against the kernel's ticks; repetitions begin at moments of their own all the same.
@@ -169,6 +171,65 @@ fn words_that_do_nothing_raise_no_alarm() {
             assert!(apart < 0.005, "{name}: {} and {}", of(0), of(other));
         }
     }
+}
+
+/// One command boots once: the second side, whose target is the same, begins where the first had come to rest.
+fn a_guest_that_is_brought_back_counts_what_one_that_boots_does() {
+    let (_, kernel) = kernels();
+    let lab = Lab::new();
+    let kernel = kernel.display();
+    let result = lab.json(&format!(
+        "run mapanon --pages 2500 --references 2500 --pattern uniform --memory 8M --report none --json -q \
+         --on kernel:{kernel},accel=icount --on kernel:{kernel},accel=icount"
+    ));
+    let runs = result["result"]["runs"].as_array().unwrap();
+    let begun = |run: usize| runs[run]["repetitions"][0]["environment"]["guest.begun"].clone();
+    assert_eq!((begun(0), begun(1)), ("booted".into(), "restored".into()));
+    let metrics = |run: usize| runs[run]["repetitions"][0]["metrics"].as_object().unwrap().clone();
+    let (booted, restored) = (metrics(0), metrics(1));
+    assert!(booted["faults.major"]["value"].as_f64().unwrap() > 100.0);
+    for (name, metric) in &booted {
+        assert_eq!(metric, &restored[name], "{name}");
+    }
+}
+
+/// The machine's own count beside its clock, which counts instructions too.
+fn every_instruction_of_a_load_is_of_a_function() {
+    let (_, kernel) = kernels();
+    let lab = Lab::new();
+    let result = lab.json(&format!(
+        "run mapanon --pages 500 --references 1000 --memory none --report none --json -q --name traced \
+         --on kernel:{0},accel=icount,trace=functions --on kernel:{0},accel=icount,trace=functions",
+        kernel.display()
+    ));
+    let (run, again) = (&result["result"]["runs"][0], &result["result"]["runs"][1]);
+    let (user, kernel) = (metric(run, 0, "instructions.user"), metric(run, 0, "instructions.kernel"));
+    assert_eq!(user, metric(again, 0, "instructions.user"), "of two runs");
+    assert_eq!(kernel, metric(again, 0, "instructions.kernel"), "of two runs");
+    // 500 first touches and their giving back; reading 1,000 pages of 512 words.
+    let fault = metric(run, 0, "fault.anonymous");
+    println!("user {user}, kernel {kernel}, 500 faults of {fault}");
+    assert!(
+        (0.8..1.5).contains(&(kernel / (500.0 * fault))),
+        "{kernel} instructions for 500 faults of {fault}"
+    );
+    assert!((500_000.0..5_000_000.0).contains(&user), "{user}");
+    let kept: Value = serde_json::from_str(&lab.ok("export traced-1")).unwrap();
+    let tables = kept["runs"][0]["repetitions"][0]["observations"]["tables"].clone();
+    let table =
+        tables.as_array().unwrap().iter().find(|table| table["name"] == "instructions").unwrap().clone();
+    let names = table["columns"][0]["values"]["text"].as_array().unwrap().clone();
+    let counts = table["columns"][2]["values"]["number"].as_array().unwrap().clone();
+    let count = |name: &str| {
+        let row =
+            names.iter().position(|row| row == name).unwrap_or_else(|| panic!("no {name} in {names:?}"));
+        counts[row].as_f64().unwrap()
+    };
+    let sum: f64 = counts.iter().map(|count| count.as_f64().unwrap()).sum();
+    assert_eq!(sum, user + kernel);
+    // Each page is cleared in a loop of 8 bytes at least and 64 at most.
+    assert!(count("clear_page_orig") > 500.0 * 64.0);
+    assert!(lab.ok("show traced-1").contains("clear_page_orig"));
 }
 
 /// Waiting takes no instructions, what is sampled at ticks is not exact, and processors that count on one clock do

@@ -21,6 +21,13 @@ pub const BYTES: usize = RINGS + SLOTS * BUFFERS * RECORDS * 8;
 /// Where the rings begin.
 pub const RINGS: usize = (size_of::<Header>() + SLOTS * size_of::<Slot>()).next_multiple_of(4096);
 
+/// The instruction by which a load in a machine says that it begins: `nopl` with a displacement, which does nothing.
+pub const BEGIN: [u8; MARKS] = [0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x62];
+/// The one by which it says that it ends.
+pub const END: [u8; MARKS] = [0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65];
+/// Bytes of either.
+pub const MARKS: usize = 7;
+
 /// Nobody has the slot.
 pub const FREE: u32 = 0;
 /// A thread is recorded into it.

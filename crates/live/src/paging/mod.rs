@@ -12,8 +12,8 @@
 //!    references: so where no reference faulted readings take a hundredth of the time at most. The same where a file is
 //!    mapped: the disk reads ahead while nobody references, and what is read in a pause is in no reference's time.
 //! 5. The region is unmapped, and only then the observations are made and sent.
-//! 6. Where the setting asks for it, the load is made once more to count operations, and once more to
-//!    sample where the kernel is.
+//! 6. Where the setting asks for it, the load is made once more to count operations, once more for a machine that
+//!    counts instructions, and once more to sample where the kernel is.
 //!
 //! Anonymous memory is advised `MADV_NOHUGEPAGE` unless the setting says otherwise: the experiment
 //! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`.
@@ -56,7 +56,7 @@ use crate::observe::failed;
 use crate::pagemap::{Snapshot, SnapshotReader};
 use crate::place::Place;
 use crate::region::{self, HugePages, Region};
-use crate::{operations, phase, profile};
+use crate::{marker, operations, phase, profile};
 
 /// References between two looks at whether to go on, where nothing is timed.
 const BARE: usize = 20_000;
@@ -180,6 +180,11 @@ impl Task<'_> {
         let measured = harness.finish();
         let huge = populated.referenced(&region);
         drop(region);
+        // Before anything is told: whoever takes it works on the same processor.
+        if let Some(device) = &self.place.traced {
+            self.marked::<T>(file.as_ref(), recorder)?;
+            marker::tell(device)?;
+        }
         seen::report(&seen, &measured, fault, &plan, self.paging, recorder)?;
         if self.backing == Backing::Anonymous {
             huge.report(self.huge_pages() != HugePages::Forbidden, recorder)?;
@@ -189,11 +194,13 @@ impl Task<'_> {
         }
         match self.setting.profile.unwrap_or(0) {
             0 => Ok(()),
-            frequency => profile::take(frequency, true, recorder, |_, recorder| {
+            frequency => {
                 // Of all repetitions at the same moment: they have the same samples.
                 phase::wait(self.place.repetition.map(|_| 0));
-                self.bare::<T>(file.as_ref(), recorder)
-            }),
+                profile::take(frequency, true, recorder, |_, recorder| {
+                    self.bare::<T>(file.as_ref(), recorder)
+                })
+            }
         }
     }
 
@@ -227,6 +234,34 @@ impl Task<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The load alone, from mapping to unmapping, between the marks of a machine that counts; of the stream's making only
+    /// what comes after its beginning.
+    fn marked<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        if let Some(file) = file {
+            region::forget(file).map_err(failed("dropping the file from the page cache"))?;
+        }
+        let mut blocks = feed::blocks(self.paging)?;
+        blocks.reserve(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
+        let pages = blocks.pages() as usize;
+        let mut part = blocks.next(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
+        marker::settle();
+        // Of all repetitions at the same moment.
+        phase::wait(self.place.repetition.map(|_| 0));
+        marker::begin();
+        let region = self.map(pages, file, &mut marker::Silent(recorder))?;
+        self.warm::<T>(&region);
+        loop {
+            timing::bare::<T>(&region, part);
+            if blocks.left() == 0 {
+                break;
+            }
+            part = blocks.next(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
+        }
+        drop(region);
+        marker::end();
         Ok(())
     }
 

@@ -13,8 +13,8 @@ impl Symbols {
         (!symbols.0.is_empty()).then_some(symbols)
     }
 
-    /// `ADDRESS TYPE NAME [MODULE]`, functions alone, the hidden (address 0) left out.
-    fn parse(text: &str) -> Self {
+    /// Of lines `ADDRESS TYPE NAME [MODULE]`: functions alone, the hidden (address 0) left out.
+    pub fn parse(text: &str) -> Self {
         let line = |line: &str| {
             let mut words = line.split_ascii_whitespace();
             let address = u64::from_str_radix(words.next()?, 16).ok().filter(|&a| a != 0)?;

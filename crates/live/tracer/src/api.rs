@@ -31,7 +31,18 @@ pub enum Instruction {}
 /// What is called of a memory access: processor, what it is, address, what was registered.
 pub type MemoryCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
+/// What is called when an instruction is executed: processor, what was registered.
+pub type ExecutedCallback = extern "C" fn(c_uint, *mut c_void);
+
 unsafe extern "C" {
+    pub fn qemu_plugin_register_vcpu_insn_exec_cb(
+        instruction: *mut Instruction,
+        callback: ExecutedCallback,
+        flags: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
+    pub fn qemu_plugin_insn_haddr(instruction: *const Instruction) -> *mut c_void;
     pub fn qemu_plugin_register_vcpu_init_cb(id: Id, callback: extern "C" fn(Id, c_uint));
     pub fn qemu_plugin_register_vcpu_exit_cb(id: Id, callback: extern "C" fn(Id, c_uint));
     pub fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, callback: extern "C" fn(Id, *mut Block));

@@ -5,10 +5,13 @@
 //! fetches are written before its loads and stores. What the kernel reads and writes of the program's memory is not
 //! seen, and a program that the recorded one executes is run by the machine itself and not seen either.
 //!
+//! In a machine it counts instructions instead ([`functions`]), with the argument `count=PATH`.
+//!
 //! Argument: `ring=PATH`, a file that pagelab has made; the mapping is all that stays of it, so the program's
 //! descriptors are its own.
 
 mod api;
+mod functions;
 mod ring;
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
@@ -53,8 +56,18 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     // SAFETY: QEMU gives as many strings as it says.
     let arguments = (0..count as usize).map(|i| unsafe { CStr::from_ptr(*arguments.add(i)) });
-    let mut paths = arguments.filter_map(|argument| argument.to_bytes().strip_prefix(b"ring="));
-    let Some(path) = paths.next() else {
+    let arguments: Vec<&[u8]> = arguments.map(CStr::to_bytes).collect();
+    let value = |key: &[u8]| arguments.iter().find_map(|argument| argument.strip_prefix(key));
+    if let Some(path) = value(b"count=") {
+        return match functions::open(Path::new(OsStr::from_bytes(path)), id) {
+            Ok(()) => 0,
+            Err(error) => {
+                eprintln!("pagelab's tracer: the file for counts cannot be opened: {error}");
+                1
+            }
+        };
+    }
+    let Some(path) = value(b"ring=") else {
         eprintln!("pagelab's tracer: it is begun by pagelab trace and not by hand");
         return 1;
     };

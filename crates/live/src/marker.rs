@@ -1,0 +1,75 @@
+//! Two instructions that do nothing, by which a load in a guest says from where to where the machine that it runs in is
+//! to count; and what is needed to say which function an address is of.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use pagelab_experiment::{Failure, Observation, Recorder, RecorderError};
+
+/// Writes this process's mappings and the kernel's symbols to `device`.
+///
+/// # Errors
+/// When they cannot be read or written.
+pub fn tell(device: &Path) -> Result<(), Failure> {
+    let write = || -> std::io::Result<()> {
+        let text = fs::read_to_string("/proc/self/maps")? + "\n" + &fs::read_to_string("/proc/kallsyms")?;
+        let mut output = fs::OpenOptions::new().write(true).open(device)?;
+        output.write_all(text.as_bytes())?;
+        output.sync_all()
+    };
+    write().map_err(|e| Failure::system("telling the functions of the guest", &e))
+}
+
+/// Tells nobody how far the load is: what telling takes would be counted.
+pub struct Silent<'a>(pub &'a mut dyn Recorder);
+
+impl Recorder for Silent<'_> {
+    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        self.0.observe(observation)
+    }
+
+    fn progress(&mut self, _: &str, _: u64, _: u64) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.interrupted()
+    }
+}
+
+/// Waits until nobody else has had to run several times in a row: what was told before the load is still being passed on.
+pub fn settle() {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let mut quiet = 0;
+    for _ in 0..500 {
+        std::thread::sleep(PAUSE);
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let runnable = text.lines().find_map(|line| line.strip_prefix("procs_running "));
+        quiet = if runnable.is_some_and(|number| number.trim() == "1") { quiet + 1 } else { 0 };
+        if quiet >= 10 {
+            break;
+        }
+    }
+}
+
+/// From here on the machine counts.
+#[cfg(target_arch = "x86_64")]
+pub fn begin() {
+    // SAFETY: an instruction that does nothing (nopl with a displacement, pagelab_ring::BEGIN).
+    unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x62") };
+}
+
+/// Up to here the machine counts.
+#[cfg(target_arch = "x86_64")]
+pub fn end() {
+    // SAFETY: as for `begin` (pagelab_ring::END).
+    unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65") };
+}
+
+/// No machine counts.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn begin() {}
+
+/// No machine counts.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn end() {}
