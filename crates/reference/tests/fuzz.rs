@@ -1,6 +1,7 @@
 //! Every reader of traces against spoiled ones: an error with a place, or references; never a panic.
 
-use std::io::Write;
+use std::io::{Cursor, Write};
+use std::path::Path;
 
 use pagelab_reference::Pattern;
 use pagelab_reference::trace::{self, Format, Options};
@@ -9,8 +10,9 @@ use pagelab_testing::fuzz;
 /// The most references taken of one input: a few bytes may unpack to many.
 const MOST: usize = 20_000;
 
-fn good() -> Vec<Vec<u8>> {
-    let text = |line: &dyn Fn(u64) -> String| (0..400).map(line).collect::<String>().into_bytes();
+/// A trace of every format, of so many references.
+fn good(count: u64) -> Vec<Vec<u8>> {
+    let text = |line: &dyn Fn(u64) -> String| (0..count).map(line).collect::<String>().into_bytes();
     let mut list = vec![
         text(&|n| format!("{}\n", n * 7 % 90)),
         text(&|n| format!("0x{:x}\n", n * 4096)),
@@ -28,24 +30,24 @@ fn good() -> Vec<Vec<u8>> {
             format!("  {n} cpu/mem-{}/P: {:x}\n", if n % 2 == 0 { "loads" } else { "stores" }, n * 999)
         }),
         text(&|n| if n == 0 { "id;size;op\n".into() } else { format!("{};4096;get\n", n % 50) }),
-        (0..400_u64).flat_map(|n| (n * 11 % 77).to_le_bytes()).collect(),
-        (0..400_u32).flat_map(|n| (n * 11 % 77).to_be_bytes()).collect(),
+        (0..count).flat_map(|n| (n * 11 % 77).to_le_bytes()).collect(),
+        (0..count as u32).flat_map(|n| (n * 11 % 77).to_be_bytes()).collect(),
     ];
     // oracleGeneral: time, object, size, the next reference of the object.
     let record = |n: u64| {
-        let next: i64 = if n < 390 { n as i64 + 10 } else { -1 };
+        let next: i64 = if n + 10 < count { n as i64 + 10 } else { -1 };
         [&(n as u32).to_le_bytes()[..], &(n % 10).to_le_bytes(), &512_u32.to_le_bytes(), &next.to_le_bytes()]
             .concat()
     };
-    list.push((0..400).flat_map(record).collect());
+    list.push((0..count).flat_map(record).collect());
     // lcs of version 2: a header, and records with an operation.
     let mut lcs = vec![0; 8192];
     for magic in [0, 8184] {
         lcs[magic..magic + 8].copy_from_slice(&0x1234_5678_9abc_def0_u64.to_le_bytes());
     }
     lcs[8] = 2;
-    for n in 0..400_u64 {
-        let next: i64 = if n < 390 { n as i64 + 10 } else { -1 };
+    for n in 0..count {
+        let next: i64 = if n + 10 < count { n as i64 + 10 } else { -1 };
         lcs.extend((n as u32).to_le_bytes().into_iter().chain((n % 10).to_le_bytes()));
         lcs.extend([0, 2, 0, 0, 3, 0, 0, 0].into_iter().chain(next.to_le_bytes()));
     }
@@ -63,28 +65,51 @@ fn good() -> Vec<Vec<u8>> {
     list
 }
 
+/// Reads all of an input, one by one and in batches.
+fn read(name: &Path, bytes: &[u8], options: &Options) {
+    let open = || {
+        let content = Box::new(Cursor::new(bytes.to_vec()));
+        trace::Reader::of(name, content, bytes.len() as u64, options)
+    };
+    if let Ok(reader) = open()
+        && let Some(Err(error)) = reader.take(MOST).last()
+    {
+        let error = error.to_string();
+        assert!(error.starts_with("the trace spoiled is not usable at "), "{error}");
+        assert!([" at line ", " at byte "].iter().any(|place| error.contains(place)), "{error}");
+    }
+    if let Ok(mut reader) = open() {
+        let mut pages = Vec::new();
+        let mut before = 1;
+        while pages.len() < MOST && pages.len() != before {
+            before = pages.len();
+            if reader.pages(1000, &mut pages).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// The format and the page size that an input is read by: half are to be recognised.
+fn options(bytes: &[u8]) -> Options {
+    let format = Format::ALL.get(bytes.len() % (2 * Format::ALL.len())).map(|(format, ..)| *format);
+    Options { format, page_size: 1 << (bytes.len() % 64), ..Options::default() }
+}
+
+/// Short ones, of which there are many a second, in memory.
+#[test]
+fn short_traces() {
+    let good: Vec<Vec<u8>> = [3, 12, 30].into_iter().flat_map(good).collect();
+    fuzz::fuzz("short-traces", &good, |bytes| read(Path::new("spoiled"), bytes, &options(bytes)));
+}
+
+/// Longer ones, in a file, and as a pattern.
 #[test]
 fn traces() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    fuzz::fuzz("traces", &good(), |bytes| {
+    fuzz::fuzz("traces", &good(400), |bytes| {
+        read(Path::new("spoiled"), bytes, &options(bytes));
         std::fs::write(file.path(), bytes).unwrap();
-        let format = Format::ALL.get(bytes.len() % (2 * Format::ALL.len())).map(|(format, ..)| *format);
-        let options = Options { format, page_size: 1 << (bytes.len() % 64), ..Options::default() };
-        if let Ok(reader) = trace::Reader::open(file.path(), &options) {
-            let ended = reader.take(MOST).last();
-            if let Some(Err(error)) = ended {
-                assert!(error.to_string().contains(&file.path().display().to_string()), "{error}");
-            }
-        }
-        if let Ok(mut reader) = trace::Reader::open(file.path(), &options) {
-            let mut pages = Vec::new();
-            while pages.len() < MOST && reader.pages(1000, &mut pages).is_ok() && (!pages.is_empty()) {
-                let before = pages.len();
-                if reader.pages(1000, &mut pages).is_err() || pages.len() == before {
-                    break;
-                }
-            }
-        }
         let pattern = Pattern::Trace(file.path().to_owned());
         if let Ok(mut blocks) = pattern.blocks(100, 5000, 1, &mut |_| {}) {
             while blocks.left() > 0

@@ -3,8 +3,10 @@
 //! Numbering is most of the work of loading a trace, so the table is made for it. While page numbers are
 //! small beside the number of pages, they index a table of 4 bytes an entry. From the first that is not, they
 //! are hashed: open addressing with linear probing (D. E. Knuth, The Art of Computer Programming, volume 3, 6.4,
-//! algorithm L), key and number side by side, so that a look-up costs one cache miss. Pages are looked up in
-//! batches so that these misses overlap.
+//! algorithm L), key and number side by side, so that a look-up costs one cache miss. What the processor will need some pages later
+//! it is told to fetch, so that these misses overlap.
+
+use prefetch_index::prefetch_index;
 
 /// A key and its number, without a gap: the fewer bytes, the more pages in the processor's caches. `id` is [`FREE`] in
 /// an empty slot.
@@ -19,8 +21,11 @@ const EMPTY: Slot = Slot { page: 0, id: FREE };
 
 const FREE: u32 = u32::MAX;
 
-/// Pages looked up together.
-const BATCH: usize = 64;
+/// Pages looked up between two looks whether the table has room for them.
+const BATCH: usize = 1024;
+
+/// So many pages ahead slots are fetched.
+const AHEAD: usize = 16;
 
 /// Of four slots, those that may be taken.
 const TAKEN: usize = 3;
@@ -58,6 +63,12 @@ pub struct TooManyPages;
 #[inline]
 fn home(page: u64, shift: u32) -> usize {
     ((page ^ page >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
+}
+
+/// The page that comes [`AHEAD`] pages later, or last.
+#[inline(always)]
+fn ahead(pages: &[u64], n: usize) -> u64 {
+    pages[(n + AHEAD).min(pages.len() - 1)]
 }
 
 /// The slot of a page, or the first free one on the way to it. There is one.
@@ -151,10 +162,8 @@ impl Densifier {
 
     #[inline]
     fn indexed(&mut self, pages: &[u64], ids: &mut [u32]) {
-        // Touch all entries: these loads do not wait for each other, as those below may.
-        let touched = pages.iter().fold(0, |sum, &page| sum ^ self.direct[page as usize]);
-        std::hint::black_box(touched);
-        for (&page, number) in pages.iter().zip(ids) {
+        for (n, (&page, number)) in pages.iter().zip(ids).enumerate() {
+            prefetch_index(&self.direct, ahead(pages, n) as usize);
             let id = &mut self.direct[page as usize];
             if *id == FREE {
                 *id = self.pages;
@@ -170,17 +179,13 @@ impl Densifier {
             self.resize(2 * self.slots.len());
         }
         let (slots, shift) = (&mut self.slots[..], self.shift);
-        let mask = slots.len() - 1;
-        let mut homes = [0; BATCH];
-        let mut touched = 0;
-        for (place, &page) in homes.iter_mut().zip(pages) {
-            *place = home(page, shift);
-            touched ^= slots[*place & mask].id;
+        for &page in pages.iter().take(AHEAD) {
+            prefetch_index(&*slots, home(page, shift));
         }
-        std::hint::black_box(touched);
         let mut next = self.pages;
-        for ((&page, &home), number) in pages.iter().zip(&homes).zip(ids) {
-            let slot = find(slots, home, page);
+        for (n, (&page, number)) in pages.iter().zip(ids).enumerate() {
+            prefetch_index(&*slots, home(ahead(pages, n), shift));
+            let slot = find(slots, home(page, shift), page);
             if slot.id == FREE {
                 *slot = Slot { page, id: next };
                 next += 1;

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const HEAD: usize = 1 << 16;
 /// Bytes read at a time: few system calls, and the block stays in the processor's second cache.
 const BLOCK: usize = 1 << 18;
+/// Bytes that a short file is read by: more than the longest line.
+const SHORT: usize = 1 << 14;
 /// The longest line accepted: memory stays bounded whatever the file is.
 const LONGEST_LINE: usize = 4096;
 
@@ -70,7 +72,8 @@ impl Input {
     pub fn of(file: Box<dyn Read + Send>, length: u64) -> io::Result<Self> {
         let taken = Arc::new(AtomicU64::new(0));
         let counted = Counted { file, taken: Arc::clone(&taken) };
-        let mut raw = BufReader::with_capacity(HEAD, counted);
+        let room = |most: usize| if length > 0 && length < SHORT as u64 { SHORT } else { most };
+        let mut raw = BufReader::with_capacity(room(HEAD), counted);
         let head = raw.fill_buf()?;
         let gzip = head.starts_with(&[0x1f, 0x8b]);
         let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
@@ -87,9 +90,10 @@ impl Input {
         } else {
             Box::new(raw)
         };
+        let compressed = gzip || zstd || bzip2 || xz;
         Ok(Self {
             source,
-            block: vec![0; BLOCK].into(),
+            block: vec![0; if compressed { BLOCK } else { room(BLOCK) }].into(),
             at: 0,
             end: 0,
             ended: false,
@@ -97,7 +101,7 @@ impl Input {
             line: 0,
             taken,
             length,
-            compressed: gzip || zstd || bzip2 || xz,
+            compressed,
         })
     }
 
@@ -113,7 +117,7 @@ impl Input {
 
     /// The first bytes, 64 KiB or more, and whether they are all; nothing is consumed.
     pub fn head(&mut self) -> io::Result<(&[u8], bool)> {
-        while !self.ended && self.end < HEAD {
+        while !self.ended && self.end < HEAD.min(self.block.len()) {
             self.fill()?;
         }
         Ok((&self.block[self.at..self.end], self.ended))
