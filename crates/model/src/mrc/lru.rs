@@ -15,6 +15,7 @@
 //! be quicker than a loop over those alone that change. When the time line is full the marks are moved together; a page's new place is its rank.
 
 use pagelab_reference::Stream;
+use prefetch_index::prefetch_index;
 
 const WORDS: usize = 4;
 /// Places in a block: half a cache line.
@@ -26,8 +27,8 @@ const SUPERBLOCK: usize = BLOCK * BLOCKS;
 /// References between two words of progress.
 const CHUNK: usize = 1 << 20;
 
-/// References whose pages are fetched together.
-const AHEAD: usize = 64;
+/// So many references ahead what is known of a page is fetched into the processor's cache.
+const AHEAD: usize = 16;
 
 /// The place of a page that has not been referenced.
 const NEVER: u32 = u32::MAX;
@@ -203,16 +204,13 @@ impl StackDistances {
         }
     }
 
-    /// Brings what is known of these pages into the processor's cache, all of it at once: a reference
-    /// alone takes so many instructions that the next one's misses would not begin before it is done.
+    /// Has the processor fetch the place of a page that is referenced later, and the marks about that of one that is
+    /// referenced sooner: a reference alone takes so many instructions that the next one's misses would not begin before
+    /// it is done.
     #[inline]
-    fn fetch(&self, pages: &[u32]) {
-        let blocks = self.bits.len() - 1;
-        let sum = pages.iter().fold(0, |sum, &page| {
-            let block = self.last[page as usize] as usize / BLOCK;
-            sum ^ self.bits[block.min(blocks)][0]
-        });
-        std::hint::black_box(sum);
+    fn fetch(&self, later: u32, sooner: u32) {
+        prefetch_index(&self.last, later as usize);
+        prefetch_index(&self.bits, self.last[sooner as usize] as usize / BLOCK);
     }
 
     /// References a page: its stack distance, 1 when it was also referenced last; `None` for the first
@@ -285,16 +283,16 @@ impl LruCounting {
         self.distances.grow(pages);
         crate::policy::grow(&mut self.histogram, pages + 1);
         self.references += references.len() as u64;
-        for group in references.chunks(AHEAD) {
-            self.distances.fetch(group);
-            for &page in group {
-                // Distances begin at 1: the entry 0 is free for the first references.
-                let distance = self.distances.reference(page).unwrap_or(0);
-                let count = &mut self.histogram[distance as usize];
-                *count = count.wrapping_add(1);
-                if *count == 0 {
-                    self.carried.push(distance);
-                }
+        let Some(&last) = references.last() else { return };
+        let at = |n: usize| references.get(n).copied().unwrap_or(last);
+        for (n, &page) in references.iter().enumerate() {
+            self.distances.fetch(at(n + AHEAD), at(n + AHEAD / 2));
+            // Distances begin at 1: the entry 0 is free for the first references.
+            let distance = self.distances.reference(page).unwrap_or(0);
+            let count = &mut self.histogram[distance as usize];
+            *count = count.wrapping_add(1);
+            if *count == 0 {
+                self.carried.push(distance);
             }
         }
     }

@@ -23,6 +23,8 @@ pub struct Arc {
     frames: usize,
     /// Target size of T1 in pages.
     p: f64,
+    ghost_hits: u64,
+    promotions: u64,
 }
 
 impl Arc {
@@ -36,6 +38,8 @@ impl Arc {
             b2: Queue::new(B2),
             frames: frames as usize,
             p: 0.0,
+            ghost_hits: 0,
+            promotions: 0,
         }
     }
 
@@ -80,6 +84,7 @@ impl Policy for Arc {
     fn reference(&mut self, page: u32) -> bool {
         match self.table[page as usize].list {
             T1 => {
+                self.promotions += 1;
                 self.t1.remove(page, &mut self.table);
                 self.t2.push(page, &mut self.table);
                 true
@@ -89,6 +94,7 @@ impl Policy for Arc {
                 true
             }
             B1 => {
+                self.ghost_hits += 1;
                 let step = (self.b2.len() as f64 / self.b1.len() as f64).max(1.0);
                 self.p = (self.p + step).min(self.frames as f64);
                 self.b1.remove(page, &mut self.table);
@@ -97,6 +103,7 @@ impl Policy for Arc {
                 false
             }
             B2 => {
+                self.ghost_hits += 1;
                 let step = (self.b1.len() as f64 / self.b2.len() as f64).max(1.0);
                 self.p = (self.p - step).max(0.0);
                 self.b2.remove(page, &mut self.table);
@@ -113,7 +120,7 @@ impl Policy for Arc {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_touching(self, references, |policy| &policy.table)
+        super::count_fetching(self, references, |policy| &policy.table)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -126,5 +133,13 @@ impl Policy for Arc {
 
     fn resident(&self) -> usize {
         self.t1.len() + self.t2.len()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("ghost hits", self.ghost_hits),
+            ("promotions", self.promotions),
+            ("target of T1, pages", self.p.round() as u64),
+        ]
     }
 }

@@ -27,7 +27,7 @@ const OTHER_NAMES: [(&str, &str); 9] = [
     ("min", "opt"),
     ("second-chance", "clock"),
     ("twoq", "2q"),
-    ("lfuda", "lfu-aging"),
+    ("lfu-aging", "lfuda"),
     ("working-set", "ws:TAU"),
 ];
 
@@ -74,7 +74,7 @@ const CATALOGUE: &[Described] = &[
     one("clock", "one reference bit and a hand", "Corbató 1968"),
     one("random", "any resident page (random:SEED, default 1)", "Belady 1966 (RAND)"),
     one("lfu", "least frequently used since it came in, the oldest of equals", "Shah, Mitra and Matani 2010"),
-    one("lfu-aging", "LFU with dynamic aging (LFU-DA)", "Arlitt, Cherkasova, Dilley, Friedrich and Jin 2000"),
+    one("lfuda", "LFU with dynamic aging (LFU-DA)", "Arlitt, Cherkasova, Dilley, Friedrich and Jin 2000"),
     one(
         "2q",
         "2Q (2q:kin=SHARE,kout=SHARE of the frames, default 0.25 and 0.5)",
@@ -114,6 +114,11 @@ const CATALOGUE: &[Described] = &[
         "lecar",
         "LRU or LFU, by weights that are learned (lecar:rate=R,seed=N, default 0.45 and 1)",
         "Vietri and others, HotStorage 2018",
+    ),
+    one(
+        "cacheus",
+        "LRU that resists scans or LFU that resists churn, by weights that are learned (cacheus:SEED, default 1)",
+        "Rodriguez and others, FAST 2021",
     ),
     one(
         "hyperbolic",

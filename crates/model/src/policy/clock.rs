@@ -17,12 +17,19 @@ pub struct Clock {
     ring: Vec<u32>,
     frames: usize,
     hand: usize,
+    spared: u64,
 }
 
 impl Clock {
     /// `frames` empty frames for the pages `0..pages`.
     pub fn new(pages: u32, frames: u32) -> Self {
-        Self { state: vec![ABSENT; pages as usize], ring: Vec::new(), frames: frames as usize, hand: 0 }
+        Self {
+            state: vec![ABSENT; pages as usize],
+            ring: Vec::new(),
+            frames: frames as usize,
+            hand: 0,
+            spared: 0,
+        }
     }
 }
 
@@ -45,6 +52,7 @@ impl Policy for Clock {
             let state = &mut self.state[*slot as usize];
             if *state == REFERENCED {
                 *state = RESIDENT;
+                self.spared += 1;
             } else {
                 *state = ABSENT;
                 *slot = page;
@@ -54,7 +62,7 @@ impl Policy for Clock {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_fetching(self, references, |policy| &policy.state)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -67,5 +75,9 @@ impl Policy for Clock {
 
     fn resident(&self) -> usize {
         self.ring.len()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("spared by the hand", self.spared)]
     }
 }

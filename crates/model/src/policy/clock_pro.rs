@@ -22,6 +22,7 @@
 
 use super::Policy;
 use super::queue::{Entry, Queue, table};
+use prefetch_index::prefetch_index;
 
 const HOT: u8 = 1;
 const TEST: u8 = 2;
@@ -35,11 +36,16 @@ const IN_TEST: u8 = 8;
 /// The hot hand's place in the ring. Page n is n + 1 in here.
 const HAND: u32 = 0;
 
-/// A place in the ring.
+/// What is known of a page on the clock, or of the hot hand: side by side, for they are looked at together.
 #[derive(Clone, Copy, Default, Debug)]
-struct Link {
+struct Place {
+    /// When it came to its queue: which of two the hot hand meets first.
+    since: u64,
+    /// Its neighbours in the ring.
     before: u32,
     after: u32,
+    /// For a place in the ring the gap after it, for another page on the clock the gap that it stands in.
+    gap: u32,
 }
 
 /// Pages between one place of the ring and the next.
@@ -56,15 +62,11 @@ struct Gap {
 pub struct ClockPro {
     /// Hot pages, and the test periods that no reference has met; the notes say what each page is.
     standing: Vec<Entry>,
-    /// When a page came to its queue: which of two the hot hand meets first.
-    since: Vec<u64>,
+    /// Of each page, and of the hot hand in [`HAND`]; the resident cold pages and that hand are a ring.
+    places: Vec<Place>,
     hot: Queue,
     test: Queue,
     steps: u64,
-    /// The resident cold pages, and the hot hand's place.
-    ring: Vec<Link>,
-    /// For a place in the ring the gap after it, for another page on the clock the gap that it stands in.
-    gap: Vec<u32>,
     gaps: Vec<Gap>,
     /// The place that the cold hand comes to next; not the hot hand's.
     hand_cold: u32,
@@ -73,6 +75,9 @@ pub struct ClockPro {
     cold_target: usize,
     /// Pages in their test period that are not resident.
     tested: usize,
+    ghost_hits: u64,
+    promotions: u64,
+    demotions: u64,
 }
 
 impl ClockPro {
@@ -81,18 +86,19 @@ impl ClockPro {
         let entries = pages as usize + 1;
         Self {
             standing: table(pages + 1),
-            since: vec![0; entries],
+            places: vec![Place::default(); entries],
             hot: Queue::new(HOT),
             test: Queue::new(TEST),
             steps: 0,
-            ring: vec![Link::default(); entries],
-            gap: vec![0; entries],
             gaps: vec![Gap { parent: 0, place: HAND }],
             hand_cold: HAND,
             cold: 0,
             frames: frames as usize,
             cold_target: frames as usize,
             tested: 0,
+            ghost_hits: 0,
+            promotions: 0,
+            demotions: 0,
         }
     }
 
@@ -112,12 +118,12 @@ impl ClockPro {
 
     /// An empty gap after a place.
     fn open(&mut self, place: u32) {
-        if self.gaps.len() >= 2 * self.gap.len() {
+        if self.gaps.len() >= 2 * self.places.len() {
             self.renumber();
         }
         let gap = self.gaps.len() as u32;
         self.gaps.push(Gap { parent: gap, place });
-        self.gap[place as usize] = gap;
+        self.places[place as usize].gap = gap;
     }
 
     /// Gives the gaps numbers from 0 again.
@@ -127,8 +133,8 @@ impl ClockPro {
         for page in 1..self.standing.len() as u32 {
             let note = self.standing[page as usize].note;
             if note & (IS_HOT | IN_TEST) != 0 && !in_ring(note) {
-                let gap = self.find(self.gap[page as usize]);
-                self.gap[page as usize] = self.gaps[gap as usize].place;
+                let gap = self.find(self.places[page as usize].gap);
+                self.places[page as usize].gap = self.gaps[gap as usize].place;
             }
         }
         self.gaps.clear();
@@ -136,8 +142,8 @@ impl ClockPro {
         loop {
             let gap = self.gaps.len() as u32;
             self.gaps.push(Gap { parent: gap, place });
-            self.gap[place as usize] = gap;
-            place = self.ring[place as usize].after;
+            self.places[place as usize].gap = gap;
+            place = self.places[place as usize].after;
             if place == HAND {
                 break;
             }
@@ -145,24 +151,25 @@ impl ClockPro {
         for page in 1..self.standing.len() as u32 {
             let note = self.standing[page as usize].note;
             if note & (IS_HOT | IN_TEST) != 0 && !in_ring(note) {
-                self.gap[page as usize] = self.gap[self.gap[page as usize] as usize];
+                self.places[page as usize].gap = self.places[self.places[page as usize].gap as usize].gap;
             }
         }
     }
 
     /// Puts a place into the ring after another.
     fn link(&mut self, place: u32, before: u32) {
-        let after = self.ring[before as usize].after;
-        self.ring[place as usize] = Link { before, after };
-        self.ring[before as usize].after = place;
-        self.ring[after as usize].before = place;
+        let after = self.places[before as usize].after;
+        let linked = &mut self.places[place as usize];
+        (linked.before, linked.after) = (before, after);
+        self.places[before as usize].after = place;
+        self.places[after as usize].before = place;
     }
 
     /// Takes a place out of the ring.
     fn unlink(&mut self, place: u32) {
-        let Link { before, after } = self.ring[place as usize];
-        self.ring[before as usize].after = after;
-        self.ring[after as usize].before = before;
+        let Place { before, after, .. } = self.places[place as usize];
+        self.places[before as usize].after = after;
+        self.places[after as usize].before = before;
     }
 
     /// The hot hand moves to just behind a place of the ring; what stands after it in its gap is ahead of
@@ -170,33 +177,33 @@ impl ClockPro {
     fn move_hot_hand(&mut self, place: u32) {
         if place != HAND {
             if self.hand_cold == HAND {
-                self.hand_cold = self.ring[HAND as usize].after;
+                self.hand_cold = self.places[HAND as usize].after;
             }
             self.unlink(HAND);
             self.link(HAND, place);
-            let gap = self.find(self.gap[place as usize]);
+            let gap = self.find(self.places[place as usize].gap);
             self.gaps[gap as usize].place = HAND;
-            self.gap[HAND as usize] = gap;
+            self.places[HAND as usize].gap = gap;
             self.open(place);
         }
     }
 
     fn stamp(&mut self, page: u32) {
         self.steps += 1;
-        self.since[page as usize] = self.steps;
+        self.places[page as usize].since = self.steps;
     }
 
     fn enter_hot(&mut self, page: u32) {
         self.stamp(page);
         *self.note(page) = IS_HOT;
         self.hot.push(page, &mut self.standing);
-        self.gap[page as usize] = self.gap[self.ring[HAND as usize].before as usize];
+        self.places[page as usize].gap = self.places[self.places[HAND as usize].before as usize].gap;
     }
 
     /// A page comes to the ring, just behind the hot hand.
     fn enter_ring(&mut self, page: u32, note: u8) {
         *self.note(page) = note;
-        self.link(page, self.ring[HAND as usize].before);
+        self.link(page, self.places[HAND as usize].before);
         self.open(page);
         self.cold += 1;
         if self.cold == 1 {
@@ -213,6 +220,7 @@ impl ClockPro {
 
     /// A page was referenced within its test period and becomes hot.
     fn promote(&mut self, page: u32) {
+        self.promotions += 1;
         self.cold_target = (self.cold_target + 1).min(self.frames);
         self.enter_hot(page);
         self.run_hot();
@@ -228,15 +236,24 @@ impl ClockPro {
 
     /// Turns hot pages cold until there are no more than their frames.
     fn run_hot(&mut self) {
+        self.turn_cold();
+        // What the hand will look at when it moves next.
+        for page in [self.hot.oldest(), self.test.oldest()].into_iter().flatten() {
+            self.fetch(page);
+        }
+    }
+
+    fn turn_cold(&mut self) {
         while self.hot.len() > self.frames - self.cold_target {
             let Some(hot) = self.hot.oldest() else { return };
             let test = self.test.oldest();
-            let test = test.filter(|&test| self.since[test as usize] < self.since[hot as usize]);
+            let test =
+                test.filter(|&test| self.places[test as usize].since < self.places[hot as usize].since);
             let page = test.unwrap_or(hot);
             let place = if *self.note(page) & IS_COLD != 0 {
                 page
             } else {
-                let gap = self.find(self.gap[page as usize]);
+                let gap = self.find(self.places[page as usize].gap);
                 self.gaps[gap as usize].place
             };
             self.move_hot_hand(place);
@@ -248,9 +265,17 @@ impl ClockPro {
             if *self.note(page) & REFERENCED != 0 {
                 self.enter_hot(page);
             } else {
+                self.demotions += 1;
                 self.enter_ring(page, IS_COLD);
             }
         }
+    }
+
+    /// Has the processor fetch what is known of a page.
+    #[inline]
+    fn fetch(&self, page: u32) {
+        prefetch_index(&self.standing, page as usize);
+        prefetch_index(&self.places, page as usize);
     }
 
     /// Moves the cold hand until a frame is free.
@@ -258,13 +283,15 @@ impl ClockPro {
         while self.resident() >= self.frames {
             let mut page = self.hand_cold;
             if page == HAND {
-                page = self.ring[page as usize].after;
+                page = self.places[page as usize].after;
             }
-            let Link { before, after } = self.ring[page as usize];
+            let Place { before, after, .. } = self.places[page as usize];
             self.hand_cold = after;
+            self.fetch(after);
             self.unlink(page);
             self.cold -= 1;
-            let (own, wider) = (self.find(self.gap[page as usize]), self.find(self.gap[before as usize]));
+            let (own, wider) =
+                (self.find(self.places[page as usize].gap), self.find(self.places[before as usize].gap));
             self.gaps[own as usize].parent = wider;
             let note = *self.note(page);
             if note & REFERENCED != 0 {
@@ -277,7 +304,7 @@ impl ClockPro {
             }
             *self.note(page) = note & IN_TEST;
             if note & IN_TEST != 0 {
-                self.gap[page as usize] = wider;
+                self.places[page as usize].gap = wider;
                 self.tested += 1;
                 while self.tested > self.frames {
                     self.end_test();
@@ -303,6 +330,7 @@ impl Policy for ClockPro {
         if *self.note(page) & IN_TEST != 0 {
             self.test.remove(page, &mut self.standing);
             self.tested -= 1;
+            self.ghost_hits += 1;
             self.promote(page);
         } else {
             self.enter_cold(page);
@@ -311,14 +339,14 @@ impl Policy for ClockPro {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_after(self, references, |policy, page, _| {
+            policy.fetch(page + 1);
+        })
     }
 
     fn grow(&mut self, pages: u32) {
         super::grow(&mut self.standing, pages + 1);
-        super::grow(&mut self.since, pages + 1);
-        super::grow(&mut self.ring, pages + 1);
-        super::grow(&mut self.gap, pages + 1);
+        super::grow(&mut self.places, pages + 1);
     }
 
     fn contains(&self, page: u32) -> Option<bool> {
@@ -327,5 +355,14 @@ impl Policy for ClockPro {
 
     fn resident(&self) -> usize {
         self.hot.len() + self.cold
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("ghost hits", self.ghost_hits),
+            ("promotions", self.promotions),
+            ("demotions", self.demotions),
+            ("target of cold pages", self.cold_target as u64),
+        ]
     }
 }

@@ -40,7 +40,7 @@ impl Policy for Fifo {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_fetching(self, references, |policy| &policy.resident)
     }
 
     fn grow(&mut self, pages: u32) {

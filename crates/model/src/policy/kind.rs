@@ -7,8 +7,8 @@ use super::opt::{NextUse, Opt};
 use super::parameters::Parameters;
 use super::s3_fifo::Fill;
 use super::{
-    Policy, PolicyError, aging, arc, car, cflru, clock, clock_pro, fifo, gclock, hyperbolic, le_car, lfu,
-    lirs, lru, lru_k, mq, nru, pff, random, s3_fifo, sieve, slru, tiny_lfu, two_q, ws, wsclock,
+    Policy, PolicyError, aging, arc, cacheus, car, cflru, clock, clock_pro, fifo, gclock, hyperbolic, le_car,
+    lfu, lfuda, lirs, lru, lru_k, mq, nru, pff, random, s3_fifo, sieve, slru, tiny_lfu, two_q, ws, wsclock,
 };
 
 /// A policy and its parameters. The text form is a name, or a name and parameters: `ws:1000`,
@@ -30,8 +30,8 @@ pub enum PolicyKind {
     },
     /// See [`super::lfu`].
     Lfu,
-    /// LFU with dynamic aging, see [`super::lfu`].
-    LfuAging,
+    /// See [`super::lfuda`].
+    Lfuda,
     /// See [`super::two_q`].
     TwoQ {
         /// Size of A1in as a share of the frames.
@@ -84,6 +84,11 @@ pub enum PolicyKind {
     LeCar {
         /// The learning rate.
         rate: f64,
+        /// Seed of the draws.
+        seed: u64,
+    },
+    /// See [`super::cacheus`].
+    Cacheus {
         /// Seed of the draws.
         seed: u64,
     },
@@ -158,8 +163,8 @@ impl PolicyKind {
             Self::Fifo => Box::new(fifo::Fifo::new(pages, frames)),
             Self::Clock => Box::new(clock::Clock::new(pages, frames)),
             Self::Random { seed } => Box::new(random::Random::new(pages, frames, seed)),
-            Self::Lfu => Box::new(lfu::Lfu::new(pages, frames, false)),
-            Self::LfuAging => Box::new(lfu::Lfu::new(pages, frames, true)),
+            Self::Lfu => Box::new(lfu::Lfu::new(pages, frames)),
+            Self::Lfuda => Box::new(lfuda::Lfuda::new(pages, frames)),
             Self::TwoQ { kin, kout } => Box::new(two_q::TwoQ::new(pages, frames, kin, kout)),
             Self::Arc => Box::new(arc::Arc::new(pages, frames)),
             Self::Lirs { hir, least } => Box::new(lirs::Lirs::new(pages, frames, hir, least)),
@@ -172,6 +177,7 @@ impl PolicyKind {
             Self::Mq { queues, life, ghost } => Box::new(mq::Mq::new(pages, frames, queues, life, ghost)),
             Self::TinyLfu { window } => Box::new(tiny_lfu::TinyLfu::new(pages, frames, window)),
             Self::LeCar { rate, seed } => Box::new(le_car::LeCar::new(pages, frames, rate, seed)),
+            Self::Cacheus { seed } => Box::new(cacheus::Cacheus::new(pages, frames, seed)),
             Self::Hyperbolic { sample, seed } => {
                 Box::new(hyperbolic::Hyperbolic::new(pages, frames, sample, seed))
             }
@@ -195,7 +201,7 @@ impl fmt::Display for PolicyKind {
             Self::Clock => f.write_str("clock"),
             Self::Random { seed } => write!(f, "random:{seed}"),
             Self::Lfu => f.write_str("lfu"),
-            Self::LfuAging => f.write_str("lfu-aging"),
+            Self::Lfuda => f.write_str("lfuda"),
             Self::TwoQ { kin, kout } => write!(f, "2q:kin={kin},kout={kout}"),
             Self::Arc => f.write_str("arc"),
             Self::Lirs { hir, least } => write!(f, "lirs:hir={hir},least={least}"),
@@ -214,6 +220,7 @@ impl fmt::Display for PolicyKind {
             Self::Mq { queues, life, ghost } => write!(f, "mq:queues={queues},life={life},ghost={ghost}"),
             Self::TinyLfu { window } => write!(f, "w-tinylfu:window={window}"),
             Self::LeCar { rate, seed } => write!(f, "lecar:rate={rate},seed={seed}"),
+            Self::Cacheus { seed } => write!(f, "cacheus:{seed}"),
             Self::Hyperbolic { sample, seed } => write!(f, "hyperbolic:sample={sample},seed={seed}"),
             Self::Nru { tick, seed } => write!(f, "nru:tick={tick},seed={seed}"),
             Self::Aging { tick } => write!(f, "aging:tick={tick}"),
@@ -239,7 +246,7 @@ impl FromStr for PolicyKind {
             None => (text, None),
         };
         let only = match name {
-            "random" => "seed",
+            "random" | "cacheus" => "seed",
             "ws" | "pff" | "wsclock" => "tau",
             "aging" => "tick",
             "lru-k" => "k",
@@ -256,7 +263,7 @@ impl FromStr for PolicyKind {
             "clock" => Self::Clock,
             "random" => Self::Random { seed: p.take("seed", 1, 0..=u64::MAX)? },
             "lfu" => Self::Lfu,
-            "lfu-aging" => Self::LfuAging,
+            "lfuda" => Self::Lfuda,
             "2q" => {
                 Self::TwoQ { kin: p.take("kin", 0.25, 0.0..=1.0)?, kout: p.take("kout", 0.5, 0.0..=10.0)? }
             }
@@ -285,6 +292,7 @@ impl FromStr for PolicyKind {
                 rate: p.take("rate", 0.45, 0.0..=10.0)?,
                 seed: p.take("seed", 1, 0..=u64::MAX)?,
             },
+            "cacheus" => Self::Cacheus { seed: p.take("seed", 1, 0..=u64::MAX)? },
             "hyperbolic" => Self::Hyperbolic {
                 sample: p.take("sample", 64, 1..=1_000_000)?,
                 seed: p.take("seed", 1, 0..=u64::MAX)?,
@@ -336,7 +344,7 @@ mod tests {
             ("lrux", "did you mean 'lru'?"),
             ("s3fifo", "did you mean 's3-fifo'?"),
             ("Belady", "did you mean 'opt'?"),
-            ("lfuda", "did you mean 'lfu-aging'?"),
+            ("lfu-da", "did you mean 'lfuda'?"),
             ("clokc-pro", "did you mean 'clock-pro'?"),
         ] {
             let error = text.parse::<PolicyKind>().unwrap_err().to_string();

@@ -1,16 +1,12 @@
-//! Least frequently used, with and without aging.
+//! Least frequently used.
 //!
-//! `lfu`: the page with the fewest references since it came in goes; among equals the one whose
+//! The page with the fewest references since it came in goes; among equals the one whose
 //! count was reached first. Constant time by K. Shah, A. Mitra and D. Matani, "An O(1) algorithm for
 //! implementing the LFU cache eviction scheme", 2010: a list of the counts in use, and under each
 //! the list of its pages.
-//!
-//! `lfu-aging`: dynamic aging (LFU-DA), M. Arlitt, L. Cherkasova, J. Dilley, R. Friedrich and T. Jin,
-//! "Evaluating content management techniques for web proxy caches", ACM SIGMETRICS Performance
-//! Evaluation Review 27(4), 2000: a page comes in with a count of 1 plus the count of the page
-//! evicted last, so that pages which were popular long ago are overtaken. It has no parameter.
 
 use super::Policy;
+use prefetch_index::prefetch_index;
 
 const NONE: u32 = u32::MAX;
 
@@ -47,14 +43,11 @@ pub struct Lfu {
     lowest: u32,
     frames: usize,
     resident: usize,
-    aging: bool,
-    /// Count of the page evicted last, when aging.
-    age: u64,
 }
 
 impl Lfu {
     /// `frames` empty frames for the pages `0..pages`.
-    pub fn new(pages: u32, frames: u32, aging: bool) -> Self {
+    pub fn new(pages: u32, frames: u32) -> Self {
         Self {
             nodes: vec![Node::default(); pages as usize],
             buckets: Vec::new(),
@@ -62,8 +55,6 @@ impl Lfu {
             lowest: NONE,
             frames: frames as usize,
             resident: 0,
-            aging,
-            age: 0,
         }
     }
 
@@ -129,21 +120,13 @@ impl Lfu {
     }
 
     fn evict(&mut self) {
-        let Bucket { count, oldest, .. } = self.buckets[self.lowest as usize];
-        if self.aging {
-            self.age = count;
-        }
+        let Bucket { oldest, .. } = self.buckets[self.lowest as usize];
         self.unlink(oldest);
         self.resident -= 1;
     }
 
     fn enter(&mut self, page: u32) {
-        let count = self.age + 1;
-        let (mut below, mut above) = (NONE, self.lowest);
-        while above != NONE && self.buckets[above as usize].count < count {
-            (below, above) = (above, self.buckets[above as usize].above);
-        }
-        let bucket = self.bucket_above(below, count);
+        let bucket = self.bucket_above(NONE, 1);
         self.append(page, bucket);
         self.resident += 1;
     }
@@ -169,13 +152,11 @@ impl Policy for Lfu {
 
     fn misses(&mut self, references: &[u32]) -> u64 {
         // A page's neighbours in its bucket are written to when it leaves.
-        super::count_after(self, references, |policy, group| {
-            let node = |at: u32| policy.nodes.get(at as usize).map_or(0, |node| node.bucket);
-            let own = group.iter().fold(0, |sum, &page| sum ^ node(page));
-            group
-                .iter()
-                .map(|&page| policy.nodes[page as usize])
-                .fold(own, |sum, Node { older, younger, .. }| sum ^ node(older) ^ node(younger))
+        super::count_after(self, references, |policy, page, sooner| {
+            prefetch_index(&policy.nodes, page as usize);
+            let Node { older, younger, .. } = policy.nodes[sooner as usize];
+            prefetch_index(&policy.nodes, older as usize);
+            prefetch_index(&policy.nodes, younger as usize);
         })
     }
 

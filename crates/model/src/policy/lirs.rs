@@ -32,6 +32,9 @@ pub struct Lirs {
     lir_frames: usize,
     frames: usize,
     lir: usize,
+    ghost_hits: u64,
+    promotions: u64,
+    demotions: u64,
 }
 
 impl Lirs {
@@ -47,6 +50,9 @@ impl Lirs {
             lir_frames: (frames as usize).saturating_sub(hir_frames),
             frames: frames as usize,
             lir: 0,
+            ghost_hits: 0,
+            promotions: 0,
+            demotions: 0,
         }
     }
 
@@ -78,6 +84,7 @@ impl Lirs {
             self.prune();
             if let Some(demoted) = self.stack.pop(&mut self.in_stack) {
                 self.in_stack[demoted as usize].note = HIR;
+                self.demotions += 1;
                 self.queue.push(demoted, &mut self.in_queue);
                 self.lir -= 1;
                 self.prune();
@@ -98,6 +105,7 @@ impl Policy for Lirs {
             HIR => {
                 self.top(page);
                 if remembered {
+                    self.promotions += 1;
                     self.queue.remove(page, &mut self.in_queue);
                     self.make_lir(page);
                 } else {
@@ -113,6 +121,7 @@ impl Policy for Lirs {
                     self.in_stack[victim as usize].note = ABSENT;
                 }
                 self.top(page);
+                self.ghost_hits += u64::from(remembered);
                 if remembered || self.lir < self.lir_frames {
                     self.make_lir(page);
                 } else {
@@ -125,7 +134,7 @@ impl Policy for Lirs {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_touching(self, references, |policy| &policy.in_stack)
+        super::count_fetching(self, references, |policy| &policy.in_stack)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -139,5 +148,9 @@ impl Policy for Lirs {
 
     fn resident(&self) -> usize {
         self.lir + self.queue.len()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("ghost hits", self.ghost_hits), ("promotions", self.promotions), ("demotions", self.demotions)]
     }
 }

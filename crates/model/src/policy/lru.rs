@@ -36,7 +36,7 @@ impl Policy for Lru {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_touching(self, references, |policy| &policy.table)
+        super::count_fetching(self, references, |policy| &policy.table)
     }
 
     fn grow(&mut self, pages: u32) {

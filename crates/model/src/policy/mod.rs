@@ -6,6 +6,7 @@
 
 pub mod aging;
 pub mod arc;
+pub mod cacheus;
 pub mod car;
 mod catalogue;
 pub mod cflru;
@@ -19,6 +20,7 @@ pub mod hyperbolic;
 mod kind;
 pub mod le_car;
 pub mod lfu;
+pub mod lfuda;
 pub mod lirs;
 pub mod lru;
 pub mod lru_k;
@@ -45,6 +47,7 @@ pub use catalogue::{Described, PolicyError};
 pub use kind::PolicyKind;
 
 use pagelab_reference::Stream;
+use prefetch_index::prefetch_index;
 
 /// Page replacement in a number of frames that is fixed when the policy is made.
 ///
@@ -117,25 +120,26 @@ fn count(policy: &mut impl Policy, references: &[u32]) -> u64 {
     references.iter().map(|&page| u64::from(!policy.reference(page))).sum()
 }
 
-/// As [`count`] for a policy whose first look at a page is at its entry in a table: the entries of a group of
-/// references are touched together, so that their cache misses overlap.
+/// So many references ahead what a policy will look at is fetched into the processor's cache.
+const AHEAD: usize = 16;
+
+/// As [`count`] for a policy whose first look at a page is at its entry in a table: the entries are fetched some
+/// references ahead, so that their cache misses overlap.
 #[inline(always)]
-fn count_touching<P: Policy>(policy: &mut P, references: &[u32], table: impl Fn(&P) -> &queue::Table) -> u64 {
-    count_after(policy, references, |policy, group| {
-        let table = table(policy);
-        group.iter().fold(0, |sum, &page| sum ^ u32::from(table[page as usize].list))
-    })
+fn count_fetching<P: Policy, T>(policy: &mut P, references: &[u32], table: impl Fn(&P) -> &[T]) -> u64 {
+    count_after(policy, references, |policy, page, _| prefetch_index(table(policy), page as usize))
 }
 
-/// As [`count`], a group of references at a time: `touch` reads what the group will look at, and gives anything that is
-/// made of it, so that the reads are not left out.
+/// As [`count`]: `fetch` is told the pages that are referenced [`AHEAD`] references later, and half as many.
 #[inline(always)]
-fn count_after<P: Policy>(policy: &mut P, references: &[u32], touch: impl Fn(&P, &[u32]) -> u32) -> u64 {
-    let each = |group: &[u32]| {
-        std::hint::black_box(touch(policy, group));
-        count(policy, group)
+fn count_after<P: Policy>(policy: &mut P, references: &[u32], fetch: impl Fn(&P, u32, u32)) -> u64 {
+    let Some(&last) = references.last() else { return 0 };
+    let at = |n: usize| references.get(n).copied().unwrap_or(last);
+    let each = |(n, &page): (usize, &u32)| {
+        fetch(policy, at(n + AHEAD), at(n + AHEAD / 2));
+        u64::from(!policy.reference(page))
     };
-    references.chunks(queue::GROUP).map(each).sum()
+    references.iter().enumerate().map(each).sum()
 }
 
 /// Misses of exact LRU on this stream with `frames` frames (at least 1), the first references to each

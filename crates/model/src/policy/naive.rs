@@ -1,5 +1,7 @@
 //! Properties of the policies, held against definitions written down as plainly as possible.
 
+use std::time::{Duration, Instant};
+
 use super::opt::NextUse;
 use super::{PolicyKind, lru_misses, opt_misses};
 use pagelab_reference::Stream;
@@ -217,36 +219,56 @@ pub fn streams() -> impl Strategy<Value = Stream> {
     })
 }
 
+/// Processor time of this thread, or time where the kernel does not tell it.
+fn clock() -> Duration {
+    static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let spent = text.split(' ').next().and_then(|nanoseconds| nanoseconds.parse().ok());
+    spent.map_or_else(|| BEGUN.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
+}
+
 /// At every size from a few to all pages no policy takes many times as long as LIRS: none walks over its
 /// pages at each miss. The bound is wide, for the machine may have other work; such a walk takes hundreds of times as long.
 #[test]
 fn no_policy_collapses_at_any_size() {
     let pages = 20_000;
     let stream = pagelab_reference::Pattern::Zipf(0.8).stream(pages.into(), 200_000, 1).unwrap();
-    let once = |kind: &PolicyKind, frames: u32| {
-        let start = std::time::Instant::now();
-        crate::replay::replay(&stream, kind, frames);
+    let replay =
+        |kind: &PolicyKind, frames| std::hint::black_box(crate::replay::replay(&stream, kind, frames));
+    let once = |kind: &PolicyKind, frames| {
+        let start = Instant::now();
+        replay(kind, frames);
         start.elapsed()
+    };
+    // What shares the processor with others takes longer than it should: where that may be, processor time decides, of so many
+    // replays that it is told finely enough.
+    let spent = |kind: &PolicyKind, frames| {
+        let start = clock();
+        (0..30).for_each(|_| drop(replay(kind, frames)));
+        clock() - start
     };
     for percent in [1, 5, 20, 30, 60, 90, 95, 99] {
         let frames = pages * percent / 100;
-        let lirs = (0..3).map(|_| once(&"lirs".parse().unwrap(), frames)).min().unwrap();
+        let lirs: PolicyKind = "lirs".parse().unwrap();
+        let least = (0..3).map(|_| once(&lirs, frames)).min().unwrap();
         for kind in kinds() {
             // Those that rank their pages or look at a sample take a logarithm or 64 looks at each miss, at every size.
             let ranks = matches!(
                 kind,
-                PolicyKind::LruK { .. } | PolicyKind::LeCar { .. } | PolicyKind::Hyperbolic { .. }
+                PolicyKind::LruK { .. }
+                    | PolicyKind::LeCar { .. }
+                    | PolicyKind::Hyperbolic { .. }
+                    | PolicyKind::Cacheus { .. }
+                    | PolicyKind::Lfuda
             );
             let times = if ranks { 60 } else { 15 };
-            // What shares the processor with others takes longer now and then: the quickest of some counts.
-            let mut taken = once(&kind, frames);
-            for _ in 0..50 {
-                if taken < times * lirs {
-                    break;
-                }
-                taken = taken.min(once(&kind, frames));
+            if once(&kind, frames) >= times * least {
+                let (taken, least) = (spent(&kind, frames), spent(&lirs, frames));
+                assert!(
+                    taken < times * least,
+                    "{kind} at {percent} % of the pages: {taken:?}, LIRS {least:?}"
+                );
             }
-            assert!(taken < times * lirs, "{kind} at {percent} % of the pages: {taken:?}, LIRS {lirs:?}");
         }
     }
 }

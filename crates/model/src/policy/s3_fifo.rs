@@ -53,6 +53,9 @@ pub struct S3Fifo {
     promote_at: u8,
     /// Whether new pages go to the main queue where the small one is full.
     filling_main: bool,
+    ghost_hits: u64,
+    promotions: u64,
+    spared: u64,
 }
 
 impl S3Fifo {
@@ -69,6 +72,9 @@ impl S3Fifo {
             ghost_pages: share(parameters.ghost),
             promote_at: parameters.promote,
             filling_main: parameters.fill == Fill::Main,
+            ghost_hits: 0,
+            promotions: 0,
+            spared: 0,
         }
     }
 
@@ -89,6 +95,7 @@ impl S3Fifo {
         while let Some(page) = self.small.pop(&mut self.table) {
             if self.table[page as usize].note >= self.promote_at {
                 self.table[page as usize].note = 0;
+                self.promotions += 1;
                 self.main.push(page, &mut self.table);
             } else {
                 if self.ghost_pages > 0 {
@@ -110,6 +117,7 @@ impl S3Fifo {
                 return;
             }
             *note -= 1;
+            self.spared += 1;
             self.main.push(page, &mut self.table);
         }
     }
@@ -127,6 +135,7 @@ impl Policy for S3Fifo {
             GHOST => {
                 entry.note = 0;
                 self.ghost.remove(page, &mut self.table);
+                self.ghost_hits += 1;
                 self.evict();
                 self.main.push(page, &mut self.table);
                 false
@@ -146,7 +155,7 @@ impl Policy for S3Fifo {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_touching(self, references, |policy| &policy.table)
+        super::count_fetching(self, references, |policy| &policy.table)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -159,5 +168,13 @@ impl Policy for S3Fifo {
 
     fn resident(&self) -> usize {
         self.small.len() + self.main.len()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("ghost hits", self.ghost_hits),
+            ("promotions", self.promotions),
+            ("spared in the main queue", self.spared),
+        ]
     }
 }

@@ -23,6 +23,7 @@ pub struct Sieve {
     frames: usize,
     kept: usize,
     hand: usize,
+    spared: u64,
 }
 
 impl Sieve {
@@ -34,6 +35,7 @@ impl Sieve {
             frames: frames as usize,
             kept: 0,
             hand: 0,
+            spared: 0,
         }
     }
 
@@ -46,6 +48,7 @@ impl Sieve {
             let spared = *state == VISITED;
             if spared {
                 *state = RESIDENT;
+                self.spared += 1;
                 self.queue[self.kept] = page;
                 self.kept += 1;
             } else {
@@ -83,7 +86,7 @@ impl Policy for Sieve {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        super::count_fetching(self, references, |policy| &policy.state)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -96,5 +99,9 @@ impl Policy for Sieve {
 
     fn resident(&self) -> usize {
         self.queue.len() - self.hand + self.kept
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("spared by the hand", self.spared)]
     }
 }

@@ -18,6 +18,8 @@ pub struct Slru {
     frames: usize,
     /// Pages in a segment, the lowest being larger by the remainder.
     share: usize,
+    promotions: u64,
+    demotions: u64,
 }
 
 impl Slru {
@@ -28,6 +30,8 @@ impl Slru {
             segments: (1..=segments).map(Queue::new).collect(),
             frames: frames as usize,
             share: frames as usize / usize::from(segments),
+            promotions: 0,
+            demotions: 0,
         }
     }
 
@@ -53,6 +57,7 @@ impl Slru {
                 return;
             }
             if let Some(falling) = self.segments[segment].pop(&mut self.table) {
+                self.demotions += 1;
                 self.segments[segment - 1].push(falling, &mut self.table);
             }
         }
@@ -71,6 +76,7 @@ impl Policy for Slru {
         if segment + 1 == self.segments.len() || self.share == 0 {
             self.segments[segment].touch(page, &mut self.table);
         } else {
+            self.promotions += 1;
             self.segments[segment].remove(page, &mut self.table);
             self.promote(page, segment + 1);
         }
@@ -78,7 +84,7 @@ impl Policy for Slru {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_touching(self, references, |policy| &policy.table)
+        super::count_fetching(self, references, |policy| &policy.table)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -91,5 +97,9 @@ impl Policy for Slru {
 
     fn resident(&self) -> usize {
         self.segments.iter().map(Queue::len).sum()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("promotions", self.promotions), ("demotions", self.demotions)]
     }
 }

@@ -23,6 +23,7 @@ pub struct TwoQ {
     frames: usize,
     kin: usize,
     kout: usize,
+    ghost_hits: u64,
 }
 
 impl TwoQ {
@@ -37,6 +38,7 @@ impl TwoQ {
             frames: frames as usize,
             kin: share(kin),
             kout: share(kout),
+            ghost_hits: 0,
         }
     }
 
@@ -68,6 +70,7 @@ impl Policy for TwoQ {
                 true
             }
             OUT => {
+                self.ghost_hits += 1;
                 // Out of the memory of A1out first: making room may need its place.
                 self.a1out.remove(page, &mut self.table);
                 self.make_room();
@@ -83,7 +86,7 @@ impl Policy for TwoQ {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_touching(self, references, |policy| &policy.table)
+        super::count_fetching(self, references, |policy| &policy.table)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -96,5 +99,9 @@ impl Policy for TwoQ {
 
     fn resident(&self) -> usize {
         self.a1in.len() + self.am.len()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("ghost hits", self.ghost_hits)]
     }
 }
