@@ -105,6 +105,11 @@ impl<'a> Records<'a> {
         Ok(Some(record))
     }
 
+    /// Whether it says which references write; a csv may lack the column.
+    pub fn knows_writes(&self) -> bool {
+        self.reading.format.knows_writes()
+    }
+
     /// How the trace was read.
     pub fn reading(self) -> Reading {
         self.reading

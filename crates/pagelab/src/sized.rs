@@ -140,11 +140,12 @@ impl Found {
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn print_json(&self) -> Result<()> {
+    pub fn print_json(&self, stream: &str) -> Result<()> {
         let mut out = crate::output::stdout();
         for (policy, memory, counts) in &self.rows {
             let object = json!({
                 "schema_version": SCHEMA_VERSION,
+                "stream": stream,
                 "model": policy.to_string(),
                 "memory_bytes": memory,
                 "requests": counts.requests,

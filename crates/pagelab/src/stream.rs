@@ -85,7 +85,26 @@ pub struct Loaded {
     reading: Option<Reading>,
 }
 
+/// The longest name of a stream in a table.
+const LABEL: usize = 20;
+
 impl StreamArguments {
+    /// This stream, and others that are read or made as it is.
+    pub fn and(&self, others: &[String]) -> Vec<Self> {
+        let other = |stream: &String| Self { stream: stream.clone(), ..self.clone() };
+        std::iter::once(self.clone()).chain(others.iter().map(other)).collect()
+    }
+
+    /// A short name for tables: a file's own, or the pattern.
+    pub fn label(&self) -> String {
+        let name = self.trace().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_else(|| self.stream.clone());
+        if name.chars().count() <= LABEL {
+            return name;
+        }
+        name.chars().take(LABEL - 1).chain(['…']).collect()
+    }
+
     /// The recorded trace, `-` for standard input; a file of that name comes before a pattern.
     pub fn trace(&self) -> Option<&Path> {
         let path = Path::new(&self.stream);
@@ -184,10 +203,11 @@ impl StreamArguments {
     /// When it cannot be had, and those of `take`.
     pub fn pass(
         &self,
+        doing: &'static str,
         context: &Context,
         mut take: impl FnMut(&[u64]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let watching = Watching::new("sampling", context.quiet)?;
+        let watching = Watching::new(doing, context.quiet)?;
         match self.source()? {
             Source::Trace(path) => {
                 let reading = feed::decoded_here(path, &self.options(), &watching, &mut take)?;

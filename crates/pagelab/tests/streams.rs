@@ -234,6 +234,26 @@ fn sizes_count_as_one_page_as_pages_or_as_bytes() {
 }
 
 #[test]
+fn several_streams_stand_in_one_table() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("one.txt"), "1\n2\n1\n3\n").unwrap();
+    std::fs::write(lab.path("a-long-name-of-a-trace.txt"), "1\n1\n1\n").unwrap();
+    let streams = "one.txt a-long-name-of-a-trace.txt";
+    let table = lab.ok(&format!("replay {streams} --on lru --on opt --memory 2p,100% --counters"));
+    assert!(table.contains("a-long-name-of-a-tr…") && table.contains("one.txt: Nearest to OPT"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let rows = lines(&lab.ok(&format!("replay {streams} --on lru --memory 2p --json --no-keep")));
+    let of = |row: usize| (rows[row]["stream"].as_str().unwrap().to_owned(), rows[row]["misses"].as_u64());
+    assert_eq!((rows.len(), of(0)), (2, ("one.txt".to_owned(), Some(3))));
+    assert_eq!(of(1), ("a-long-name-of-a-trace.txt".to_owned(), Some(1)));
+    let rows = lines(&lab.ok(&format!("mrc {streams} --memory 2p --json --no-keep")));
+    assert_eq!(rows.iter().map(|row| row["misses"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 1]);
+    assert!(lab.ok(&format!("mrc {streams} --html both.html")).contains("stream"));
+    let page = std::fs::read_to_string(lab.path("both.html")).unwrap();
+    assert!(page.contains("one.txt") && page.contains("a-long-name-of-a-trace.txt"));
+}
+
+#[test]
 fn what_is_converted_is_read_back() {
     let lab = Lab::new();
     let stream = "zipf:0.9 --pages 500 --references 5000";
@@ -241,12 +261,16 @@ fn what_is_converted_is_read_back() {
         let rows = lines(&lab.ok(&format!("replay {stream} --on lru --on opt --memory 50p --json")));
         rows.iter().map(|row| (row["references"].clone(), row["misses"].clone())).collect::<Vec<_>>()
     };
-    for to in ["oracle-general", "text", "u64", "u32"] {
+    for to in ["oracle-general", "pagelab", "text", "u64", "u32"] {
         lab.ok(&format!("convert {stream} --to {to} -o t.{to}"));
         assert_eq!(misses(&format!("t.{to}")), misses(stream), "{to}");
         assert!(lab.ok(&format!("replay t.{to} --memory 50p")).contains(&format!("format {to} (")), "{to}");
     }
     assert_eq!(lab.ok("convert t.text --to text -o -").lines().count(), 5000);
+    std::fs::write(lab.path("writes.csv"), "1,1,0x1000,r\n2,1,0x2000,w\n3,1,0x1000,w\n").unwrap();
+    lab.ok("convert writes.csv --to pagelab -o writes.trace");
+    let rows = lines(&lab.ok("replay writes.trace --on lru --memory 1p --write-backs --json"));
+    assert_eq!((rows[0]["misses"].as_u64(), rows[0]["write_backs"].as_u64()), (Some(3), Some(2)));
 }
 
 #[test]

@@ -131,6 +131,17 @@ pub fn beside(list: &[Curve]) -> TextTable {
     table("Miss ratio at each size", headings, sizes(first).iter().enumerate().map(row).collect())
 }
 
+/// The tables of several streams, which have the same columns, as one.
+pub fn joined(labels: &[String], tables: Vec<TextTable>) -> TextTable {
+    let mut headings = vec!["stream".to_owned()];
+    let mut rows = Vec::new();
+    headings.extend(tables.first().map(|table| table.headings.clone()).unwrap_or_default());
+    for (label, one) in labels.iter().zip(tables) {
+        rows.extend(one.rows.into_iter().map(|row| [vec![label.clone()], row].concat()));
+    }
+    table("Misses at each size", headings, rows)
+}
+
 /// Columns of the longest bar.
 const BAR: f64 = 30.0;
 

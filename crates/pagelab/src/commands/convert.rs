@@ -1,18 +1,22 @@
 //! `pagelab convert STREAM -o FILE --to FORMAT`: writes a stream as a trace that other programs read.
 
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use pagelab_reference::Stream;
+use pagelab_reference::trace::Densifier;
+use pagelab_reference::trace::recorded::{Ending, Heading, RUNS, Writer};
 use pagelab_report::text;
-use pagelab_simulation::Cost;
+use pagelab_simulation::cost::{Cost, NUMBERING};
+use pagelab_simulation::feed::too_many_pages;
 
 use crate::context::Context;
 use crate::file;
 use crate::output::{aside, say};
-use crate::stream::StreamArguments;
+use crate::records::Records;
+use crate::stream::{StreamArguments, described};
 
 /// What the index of the next request takes.
 const NEXT: Cost = Cost { page: 4, reference: 4 };
@@ -21,6 +25,7 @@ const NEXT: Cost = Cost { page: 4, reference: 4 };
 #[derive(clap::Args, Debug)]
 #[command(before_help = "Examples:
   pagelab convert zipf:1 --pages 1000 --references 100000 --to oracle-general -o zipf.bin
+  pagelab convert trace.zst --to pagelab -o small.trace
   pagelab convert trace.zst --to text -o - | head
 ")]
 pub struct Arguments {
@@ -34,11 +39,13 @@ pub struct Arguments {
     output: PathBuf,
 }
 
-/// The formats that are written. Pages have the numbers of their first references, from 0.
+/// The formats that are written. A trace's pages have the numbers of their first references, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum To {
     /// libCacheSim's binary records of 24 bytes: objects from 1, each of a page's bytes
     OracleGeneral,
+    /// pagelab's own, compressed, with writes where the trace knows them
+    Pagelab,
     /// Page numbers, decimal, one a line
     Text,
     /// Page numbers, binary little-endian 64 bits
@@ -49,32 +56,142 @@ enum To {
 
 /// Reads or makes the stream, and writes it.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let next = if arguments.to == To::OracleGeneral { NEXT } else { Cost::default() };
-    let loaded = arguments.stream.load(&next, context)?;
-    let (stream, path) = (&loaded.stream, &arguments.output);
+    let path = &arguments.output;
+    let mut converted = Converted::default();
     file::write(path, |out| {
         let mut out = BufWriter::new(out);
-        match arguments.to {
-            To::OracleGeneral => oracle_general(stream, arguments.stream.page_size(), &mut out)?,
-            To::Text => stream.references().iter().try_for_each(|page| writeln!(out, "{page}"))?,
-            To::U64 => stream
-                .references()
-                .iter()
-                .try_for_each(|&page| out.write_all(&u64::from(page).to_le_bytes()))?,
-            To::U32 => stream.references().iter().try_for_each(|page| out.write_all(&page.to_le_bytes()))?,
-        }
+        converted = match arguments.to {
+            To::OracleGeneral => whole(arguments, &mut out, context)?,
+            To::Pagelab => own(arguments, &mut out, context)?,
+            To::Text | To::U64 | To::U32 => numbers(arguments, &mut out, context)?,
+        };
         Ok(out.flush()?)
     })
     .with_context(|| format!("{} cannot be written", path.display()))?;
     let to_stdout = file::is_stdout(path);
-    if let Some(described) = loaded.described() {
-        aside(&described, to_stdout);
+    if let Some(described) = &converted.described {
+        aside(described, to_stdout);
     }
     if !context.quiet && !to_stdout {
-        let (references, pages) = (text::count(stream.len() as f64), text::count(f64::from(stream.pages())));
+        let [references, pages] = [converted.references, converted.pages].map(|n| text::count(n as f64));
         say!("{references} references to {pages} pages in {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was written.
+#[derive(Default)]
+struct Converted {
+    references: u64,
+    pages: u64,
+    described: Option<String>,
+}
+
+/// Page numbers, as they are read.
+fn numbers(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result<Converted> {
+    let mut numbering = Numbering::new(arguments);
+    let described = arguments.stream.pass("converting", context, |pages| {
+        for &page in numbering.next(pages)? {
+            match arguments.to {
+                To::Text => writeln!(out, "{page}")?,
+                To::U64 => out.write_all(&u64::from(page).to_le_bytes())?,
+                _ => out.write_all(&page.to_le_bytes())?,
+            }
+        }
+        Ok(())
+    })?;
+    Ok(numbering.converted(described))
+}
+
+/// pagelab's own format, as it is read: of a trace that knows writes with these.
+fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result<Converted> {
+    let heading = |writes: bool| Heading {
+        program: vec![arguments.stream.stream.clone()],
+        recorder: "pagelab convert".to_owned(),
+        unit: arguments.stream.page_size(),
+        kinds: if writes { vec!["load".into(), "store".into()] } else { vec!["load".into()] },
+        reduced: None,
+    };
+    let mut numbering = Numbering::new(arguments);
+    let ending = || Ending { status: "converted".into(), ..Ending::default() };
+    let Ok(path) = arguments.stream.recorded("convert") else {
+        let mut writer = Writer::new(out, &heading(false))?;
+        let described = arguments.stream.pass("converting", context, |pages| {
+            let pages = numbering.next(pages)?;
+            Ok(writer.block(1, 0, pages.iter().map(|&page| (u64::from(page), 0, 1)))?)
+        })?;
+        writer.finish(ending())?;
+        return Ok(numbering.converted(described));
+    };
+    let mut records = Records::open(path, &arguments.stream.options(), false, false, context.quiet)?;
+    let mut writer = Writer::new(out, &heading(records.knows_writes()))?;
+    let (mut named, mut kinds) = (Vec::new(), Vec::new());
+    loop {
+        let record = records.next(|_| Ok(()))?;
+        if let Some(record) = record {
+            named.push(record.page);
+            kinds.push(u64::from(record.write));
+        }
+        if named.len() == RUNS || (record.is_none() && !named.is_empty()) {
+            let pages = numbering.next(&named)?;
+            writer.block(1, 0, pages.iter().zip(&kinds).map(|(&page, &kind)| (u64::from(page), kind, 1)))?;
+            named.clear();
+            kinds.clear();
+        }
+        if record.is_none() {
+            break;
+        }
+    }
+    writer.finish(ending())?;
+    Ok(numbering.converted(Some(described(&records.reading()))))
+}
+
+/// oracleGeneral, of which each record tells of the next for its page: the whole stream is in memory.
+fn whole(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result<Converted> {
+    let loaded = arguments.stream.load(&NEXT, context)?;
+    let stream = &loaded.stream;
+    oracle_general(stream, arguments.stream.page_size(), out)?;
+    let (references, pages) = (stream.len() as u64, stream.pages().into());
+    Ok(Converted { references, pages, described: loaded.described() })
+}
+
+/// Numbers a trace's pages by their first references; a pattern's keep theirs.
+struct Numbering<'a> {
+    stream: &'a StreamArguments,
+    densifier: Densifier,
+    list: Vec<u32>,
+    references: u64,
+    /// Pages that there is memory for.
+    allowed: u64,
+}
+
+impl<'a> Numbering<'a> {
+    /// Pages between two looks at the memory that is left.
+    const STEP: u64 = 1 << 20;
+
+    fn new(arguments: &'a Arguments) -> Self {
+        let densifier = Densifier::default();
+        Self { stream: &arguments.stream, densifier, list: Vec::new(), references: 0, allowed: 0 }
+    }
+
+    fn next(&mut self, pages: &[u64]) -> Result<&[u32]> {
+        self.list.clear();
+        let numbered = self.densifier.number_all(pages, &mut self.list);
+        numbered.map_err(|_| too_many_pages(Path::new(&self.stream.stream)))?;
+        if self.stream.trace().is_none() {
+            self.list.iter_mut().zip(pages).for_each(|(number, &page)| *number = page as u32);
+        }
+        self.references += pages.len() as u64;
+        if u64::from(self.densifier.pages()) >= self.allowed {
+            self.allowed = u64::from(self.densifier.pages()) + Self::STEP;
+            NUMBERING.allow(self.allowed, 0, 0)?;
+        }
+        Ok(&self.list)
+    }
+
+    fn converted(self, described: Option<String>) -> Converted {
+        Converted { references: self.references, pages: self.densifier.pages().into(), described }
+    }
 }
 
 /// Requests are counted from 1 and come at one a second; an object that is not requested again has -1.

@@ -1,7 +1,6 @@
 //! `pagelab mrc STREAM`: the miss ratio against memory.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -22,7 +21,7 @@ use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
-use crate::page;
+use crate::page::Drawing;
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments, frames};
 use crate::watching::Watching;
@@ -35,10 +34,14 @@ use crate::watching::Watching;
   pagelab mrc huge.zst --sample 0.01               by spatial sampling, with its error
   pagelab mrc huge.zst --sample 0.01 --policy sieve --policy opt
   pagelab mrc zipf:0.9 --pages 100000 --json
+  pagelab mrc morning.zst evening.zst --plot
 ")]
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
+    /// More traces or patterns, for one table of all
+    #[arg(value_name = "STREAM")]
+    more: Vec<String>,
     /// The policies, with or without 'model:' (see: pagelab policies)
     #[arg(long, value_name = "POLICY", default_value = "lru")]
     policy: Vec<PolicyKind>,
@@ -52,9 +55,8 @@ pub struct Arguments {
     /// LRU from a sample of at most this many pages: bounded memory however long the trace (SHARDS)
     #[arg(long, value_name = "N", conflicts_with_all = ["policy", "sample"], value_parser = clap::value_parser!(u32).range(1..))]
     sample_pages: Option<u32>,
-    /// Draw the curves as a page
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    drawing: Drawing,
     /// Print one JSON object a line for each policy and size
     #[arg(long)]
     json: bool,
@@ -95,6 +97,13 @@ struct Curves {
     working_set: Option<WorkingSetCurve>,
 }
 
+/// The curves of a stream.
+struct Done {
+    stream: StreamArguments,
+    found: Curves,
+    results: Vec<Computed>,
+}
+
 /// Computes the curves and prints them.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(share) = arguments.sample
@@ -106,57 +115,78 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     frames(&arguments.memory, arguments.stream.page_size(), 1)?;
     let rate = arguments.sample.map(Sampling::Rate);
     let sampling = rate.or(arguments.sample_pages.map(|pages| Sampling::Pages(pages as usize)));
-    let found = match sampling {
-        Some(sampling) => sampled(arguments, sampling, context)?,
-        None => exact(arguments, context)?,
-    };
-    let results = computed(arguments, &found)?;
-    if let Some(file) = &arguments.html {
-        draw(arguments, &results, &found, file)?;
-    }
-    let Curves { points, references, pages, described, .. } = found;
-    if !arguments.json {
-        say!("{}: {} references to {pages} pages", arguments.stream.stream, text::count(references as f64));
-    }
-    if let Some(described) = described {
-        aside(&described, arguments.json);
+    let mut list = Vec::new();
+    for stream in arguments.stream.and(&arguments.more) {
+        let found = match sampling {
+            Some(sampling) => sampled(arguments, &stream, sampling, context)?,
+            None => exact(arguments, &stream, context)?,
+        };
+        let results = computed(&stream, &found)?;
+        if !arguments.json {
+            let references = text::count(found.references as f64);
+            say!("{}: {references} references to {} pages", stream.stream, found.pages);
+        }
+        if let Some(described) = &found.described {
+            aside(described, arguments.json);
+        }
+        list.push(Done { stream, found, results });
     }
     if arguments.json {
         let mut out = crate::output::stdout();
-        for point in &points {
-            let object = json!({
-                "schema_version": SCHEMA_VERSION,
-                "policy": point.policy,
-                "frames": point.frames,
-                "references": references,
-                "misses": point.misses,
-                "miss_ratio": point.ratio,
-                "standard_error": point.error,
-            });
-            writeln!(out, "{object}")?;
+        for Done { stream, found, .. } in &list {
+            for point in &found.points {
+                let object = json!({
+                    "schema_version": SCHEMA_VERSION,
+                    "stream": stream.stream,
+                    "policy": point.policy,
+                    "frames": point.frames,
+                    "references": found.references,
+                    "misses": point.misses,
+                    "miss_ratio": point.ratio,
+                    "standard_error": point.error,
+                });
+                writeln!(out, "{object}")?;
+            }
         }
-        drop(out);
-        arguments.keeping.keep(results, true, context)?;
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        print(&list, context);
     }
-    let drawn = Computed::drawn(&results);
-    let table = curves::beside(&drawn);
-    say!("{}", text::table(&table.headings, &table.rows, &context.style));
-    let answer = curves::answer(&drawn);
-    if !answer.is_empty() {
-        sentences(&answer, "", "  ", &context.style);
+    if arguments.drawing.wanted() {
+        let sections: Vec<Section> = list.iter().map(section).collect();
+        arguments.drawing.draw("Miss ratio curves", &sections, arguments.json)?;
     }
-    if points.iter().any(|point| point.ratio.is_none()) {
-        say!("{}: fewer than {} sampled pages would stand behind the figure", text::DASH, shards::TRUSTED);
-    }
-    arguments.keeping.keep(results, false, context)?;
+    let results = list.into_iter().flat_map(|done| done.results).collect();
+    arguments.keeping.keep(results, arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// One table for all streams, and what there is to say of it.
+fn print(list: &[Done], context: &Context) {
+    let table = match list {
+        [only] => curves::beside(&Computed::drawn(&only.results)),
+        _ => {
+            let labels: Vec<String> = list.iter().map(|done| done.stream.label()).collect();
+            let rows = |done: &Done| curves::rows(&Computed::drawn(&done.results));
+            curves::joined(&labels, list.iter().map(rows).collect())
+        }
+    };
+    say!("{}", text::table(&table.headings, &table.rows, &context.style));
+    for done in list {
+        let answer = curves::answer(&Computed::drawn(&done.results));
+        if !answer.is_empty() {
+            let answer = if list.len() > 1 { format!("{}: {answer}", done.stream.label()) } else { answer };
+            sentences(&answer, "", "  ", &context.style);
+        }
+    }
+    if list.iter().flat_map(|done| &done.found.points).any(|point| point.ratio.is_none()) {
+        say!("{}: fewer than {} sampled pages would stand behind the figure", text::DASH, shards::TRUSTED);
+    }
+}
+
 /// The curve of each policy.
-fn computed(arguments: &Arguments, found: &Curves) -> Result<Vec<Computed>> {
+fn computed(stream: &StreamArguments, found: &Curves) -> Result<Vec<Computed>> {
     let Curves { points, references, page_count, sampled, .. } = found;
-    let page_size = arguments.stream.page_size();
+    let page_size = stream.page_size();
     let mut policies: Vec<&str> = points.iter().map(|point| point.policy.as_str()).collect();
     policies.dedup();
     let computed = |policy: &str| -> Result<Computed> {
@@ -174,7 +204,7 @@ fn computed(arguments: &Arguments, found: &Curves) -> Result<Vec<Computed>> {
                 read_ahead: None,
             })
             .collect();
-        let stream = arguments.stream.stream.clone();
+        let stream = stream.stream.clone();
         let curve =
             Curve { stream, page_size, references: *references, pages: *page_count, sample: *sampled };
         let target = computed::model(policy)?;
@@ -191,7 +221,12 @@ fn chosen(arguments: &Arguments, pages: u32) -> Result<Vec<u32>> {
 
 /// From a sample of the pages: LRU by its distances, the others by miniature simulation. A recorded stream is not kept;
 /// only sampled pages take memory, and sampled references where there are others than LRU.
-fn sampled(arguments: &Arguments, sampling: Sampling, context: &Context) -> Result<Curves> {
+fn sampled(
+    arguments: &Arguments,
+    stream: &StreamArguments,
+    sampling: Sampling,
+    context: &Context,
+) -> Result<Curves> {
     let others: Vec<&PolicyKind> =
         arguments.policy.iter().filter(|policy| **policy != PolicyKind::Lru).collect();
     let mut shards = Shards::new(sampling, SEED);
@@ -200,7 +235,7 @@ fn sampled(arguments: &Arguments, sampling: Sampling, context: &Context) -> Resu
         _ => None,
     };
     let mut allowed = 0;
-    let described = arguments.stream.pass(context, |pages| {
+    let described = stream.pass("sampling", context, |pages| {
         pages.iter().for_each(|&page| shards.reference(page));
         let mut bytes = shards.bytes();
         if let Some(miniature) = &mut miniature {
@@ -248,18 +283,18 @@ fn sampled(arguments: &Arguments, sampling: Sampling, context: &Context) -> Resu
 }
 
 /// Every policy at every size, exactly.
-fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
+fn exact(arguments: &Arguments, stream: &StreamArguments, context: &Context) -> Result<Curves> {
     let others: Vec<PolicyKind> =
         arguments.policy.iter().filter(|policy| **policy != PolicyKind::Lru).cloned().collect();
     let wanted = Wanted {
         policies: &others,
         lru: arguments.policy.contains(&PolicyKind::Lru),
-        working_set: arguments.html.is_some() && arguments.policy.contains(&PolicyKind::Lru),
+        working_set: arguments.drawing.wanted() && arguments.policy.contains(&PolicyKind::Lru),
         memory: &arguments.memory,
         whole: false,
         records: None,
     };
-    let simulated = simulate(&arguments.stream, &wanted, |pages| sizes(pages, POINTS), context)?;
+    let simulated = simulate(stream, &wanted, |pages| sizes(pages, POINTS), context)?;
     let references = simulated.references;
     let mut replayed = simulated.replayed.into_iter();
     let mut points = Vec::new();
@@ -290,13 +325,14 @@ fn exact(arguments: &Arguments, context: &Context) -> Result<Curves> {
     })
 }
 
-fn draw(arguments: &Arguments, results: &[Computed], found: &Curves, file: &Path) -> Result<()> {
+/// A stream on the page.
+fn section(Done { stream, found, results }: &Done) -> Section {
     let drawn = Computed::drawn(results);
     let mut plots = Computed::plots(results);
     let mut paragraphs = vec![format!("{} references.", text::count(found.references as f64))];
     if let (Some(curve), Some(misses)) = (&found.working_set, plots.first()) {
         let lru = PolicyKind::Lru.to_string();
-        let page_size = arguments.stream.page_size() as f64;
+        let page_size = stream.page_size() as f64;
         let mut check = Plot::new(
             "LRU beside the working set",
             "Misses against the mean size of Denning's working set, from the times between references alone. Where its \
@@ -322,13 +358,12 @@ fn draw(arguments: &Arguments, results: &[Computed], found: &Curves, file: &Path
         }
         plots.push(check);
     }
-    let section = Section {
-        heading: arguments.stream.stream.clone(),
+    Section {
+        heading: stream.stream.clone(),
         answer: curves::answer(&drawn),
         paragraphs,
         plots,
         tables: vec![curves::beside(&drawn)],
         ..Section::default()
-    };
-    page::write_document("Miss ratio curves", None, &[section], file)
+    }
 }

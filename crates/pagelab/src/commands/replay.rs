@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -13,18 +12,19 @@ use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::sized::SizedKind;
 use pagelab_model::systems::{ReadAhead, SystemKind};
-use pagelab_report::{Section, curves, text};
+use pagelab_report::{Section, TextTable, curves, text};
 use pagelab_simulation::spread;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
+use crate::page::Drawing;
 use crate::simulation::{Wanted, simulate};
 use crate::stream::{Memory, StreamArguments};
 use crate::watching::Watching;
-use crate::{page, records, sized};
+use crate::{records, sized};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -32,10 +32,14 @@ use crate::{page, records, sized};
   pagelab replay trace.zst --on lru --on s3-fifo --memory 64M 256M 1G
   valgrind --tool=lackey --trace-mem=yes --log-file=trace.txt sort words
   pagelab replay trace.txt --on opt --on clock --memory 10%,20%,400p --json
+  pagelab replay morning.zst evening.zst --memory 10% --plot
 ")]
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
+    /// More traces or patterns, for one table of all
+    #[arg(value_name = "STREAM")]
+    more: Vec<String>,
     /// The models, with or without 'model:'
     #[arg(long, value_name = "MODEL", value_parser = model_target, default_values = ["model:lru", "model:opt"])]
     on: Vec<TargetSpec>,
@@ -51,9 +55,8 @@ pub struct Arguments {
     /// Print what each policy counts of its own work: ghost hits, pages that its hand spares, …
     #[arg(long)]
     counters: bool,
-    /// Draw the misses as a page
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    drawing: Drawing,
     /// Print one JSON object a line for each model and size
     #[arg(long)]
     json: bool,
@@ -102,79 +105,81 @@ fn model_target(text: &str) -> Result<TargetSpec, Refusal> {
     text.parse().map_err(|e| Refusal::new(format!("{e}")))
 }
 
+/// What was made of a stream.
+struct Done {
+    stream: StreamArguments,
+    replay: Replay,
+    results: Vec<Computed>,
+}
+
 /// Replays and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let streams = arguments.stream.and(&arguments.more);
     if arguments.sizes == Sizes::Bytes {
-        return objects(arguments, context);
+        return objects(arguments, &streams, context);
     }
     let models = arguments.on.iter().map(model).collect::<Result<Vec<_>>>()?;
-    let Replay { rows, references, pages, described } = replay(arguments, &models, context)?;
-    let ratio = |row: &Row| row.misses as f64 / references as f64;
-    let results = computed(arguments, &rows, references, u64::from(pages))?;
-    let drawn = Computed::drawn(&results);
-    if let Some(file) = &arguments.html {
-        let section = Section {
-            heading: arguments.stream.stream.clone(),
-            answer: curves::answer(&drawn),
-            paragraphs: vec![format!(
-                "{} references to {} pages.",
-                text::count(references as f64),
-                text::count(f64::from(pages))
-            )],
-            plots: Computed::plots(&results),
-            tables: vec![curves::rows(&drawn)],
-            ..Section::default()
-        };
-        page::write_document("Replay", None, &[section], file)?;
-    }
-    if !arguments.json {
-        say!(
-            "{}: {} references to {} pages",
-            arguments.stream.stream,
-            text::count(references as f64),
-            text::count(f64::from(pages))
-        );
-    }
-    if let Some(described) = described {
-        aside(&described, arguments.json);
+    let mut list = Vec::new();
+    for stream in streams {
+        let replay = replay(arguments, &stream, &models, context)?;
+        let results = computed(&stream, &replay)?;
+        if !arguments.json {
+            say!("{}: {}", stream.stream, replay.sentence());
+        }
+        if let Some(described) = &replay.described {
+            aside(described, arguments.json);
+        }
+        list.push(Done { stream, replay, results });
     }
     if arguments.json {
         let mut out = crate::output::stdout();
-        for row in &rows {
-            let object = json!({
-                "schema_version": SCHEMA_VERSION,
-                "model": row.model,
-                "frames": row.frames,
-                "references": references,
-                "misses": row.misses,
-                "miss_ratio": ratio(row),
-                "mean_resident": row.mean_resident,
-                "write_backs": row.write_backs,
-                "counters": row.counters.iter().copied().collect::<BTreeMap<_, _>>(),
-                "read_ahead_waits": row.read_ahead.map(|r| r.waits),
-                "read_ahead_pages_read": row.read_ahead.map(|r| r.pages_read),
-            });
-            writeln!(out, "{object}")?;
+        for Done { stream, replay, .. } in &list {
+            replay.rows.iter().try_for_each(|row| writeln!(out, "{}", replay.object(row, &stream.stream)))?;
         }
-        drop(out);
-        arguments.keeping.keep(results, true, context)?;
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        print(arguments, &list, context);
     }
-    let table = curves::rows(&drawn);
+    let section = |Done { stream, replay, results }: &Done| {
+        let drawn = Computed::drawn(results);
+        Section {
+            heading: stream.stream.clone(),
+            answer: curves::answer(&drawn),
+            paragraphs: vec![format!("{}.", replay.sentence())],
+            plots: Computed::plots(results),
+            tables: vec![curves::rows(&drawn)],
+            ..Section::default()
+        }
+    };
+    if arguments.drawing.wanted() {
+        let sections: Vec<Section> = list.iter().map(section).collect();
+        arguments.drawing.draw("Replay", &sections, arguments.json)?;
+    }
+    let results = list.into_iter().flat_map(|done| done.results).collect();
+    arguments.keeping.keep(results, arguments.json, context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One table for all streams, and what there is to say of it.
+fn print(arguments: &Arguments, list: &[Done], context: &Context) {
+    let drawn = |done: &Done| curves::rows(&Computed::drawn(&done.results));
+    let table = one_table(&labels(list), list.iter().map(drawn).collect());
     say!("{}", text::table(&table.headings, &table.rows, &context.style));
-    let answer = curves::answer(&drawn);
-    if !answer.is_empty() {
-        sentences(&answer, "", "  ", &context.style);
+    for (done, label) in list.iter().zip(labels(list)) {
+        let answer = curves::answer(&Computed::drawn(&done.results));
+        if !answer.is_empty() {
+            let answer = if list.len() > 1 { format!("{label}: {answer}") } else { answer };
+            sentences(&answer, "", "  ", &context.style);
+        }
     }
     if arguments.counters {
-        print_counters(&rows, context);
+        print_counters(list, context);
     }
     if arguments.write_backs {
         let meaning =
             "write-backs: times that a dirty page had to be written, when it was evicted or at the end";
         sentences(meaning, "", "  ", &context.style);
     }
-    if rows.iter().any(|row| row.read_ahead.is_some()) {
+    if list.iter().flat_map(|done| &done.replay.rows).any(|row| row.read_ahead.is_some()) {
         sentences(
             "misses: pages read on demand only, comparable with opt; waits with read-ahead: references that still wait where pages \
              are read ahead, which reads more of them (pages read)",
@@ -183,12 +188,19 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             &context.style,
         );
     }
-    arguments.keeping.keep(results, false, context)?;
-    Ok(ExitCode::SUCCESS)
+}
+
+fn labels(list: &[Done]) -> Vec<String> {
+    list.iter().map(|done| done.stream.label()).collect()
+}
+
+/// The table of the only stream, or all with a column that names them.
+fn one_table(labels: &[String], mut tables: Vec<TextTable>) -> TextTable {
+    if tables.len() == 1 { tables.remove(0) } else { curves::joined(labels, tables) }
 }
 
 /// Replays objects of their own sizes.
-fn objects(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+fn objects(arguments: &Arguments, streams: &[StreamArguments], context: &Context) -> Result<ExitCode> {
     if arguments.write_backs || arguments.counters {
         return Err(usage("--sizes bytes counts misses and their bytes, no write-backs and no counters"));
     }
@@ -197,50 +209,61 @@ fn objects(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         name.parse().map_err(|e| usage(format!("--on {target} --sizes bytes: {e}")))
     };
     let policies = arguments.on.iter().map(policy).collect::<Result<Vec<_>>>()?;
-    let found = sized::replay(&arguments.stream, &policies, &arguments.memory, context)?;
-    let results = found.computed(&arguments.stream)?;
-    if let Some(file) = &arguments.html {
-        let section = Section {
-            heading: arguments.stream.stream.clone(),
+    let (mut sections, mut results, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+    for stream in streams {
+        let found = sized::replay(stream, &policies, &arguments.memory, context)?;
+        let of_it = found.computed(stream)?;
+        if arguments.json {
+            found.print_json(&stream.stream)?;
+        } else {
+            say!("{}: {}", stream.stream, found.sentence());
+        }
+        aside(&found.described, arguments.json);
+        sections.push(Section {
+            heading: stream.stream.clone(),
             paragraphs: vec![found.sentence()],
-            plots: Computed::plots(&results),
+            plots: Computed::plots(&of_it),
             tables: vec![found.table()],
             ..Section::default()
-        };
-        page::write_document("Replay", None, &[section], file)?;
+        });
+        tables.push(found.table());
+        results.extend(of_it);
     }
-    if arguments.json {
-        found.print_json()?;
-    } else {
-        say!("{}: {}", arguments.stream.stream, found.sentence());
-    }
-    aside(&found.described, arguments.json);
     if !arguments.json {
-        let table = found.table();
+        let labels: Vec<String> = streams.iter().map(StreamArguments::label).collect();
+        let table = one_table(&labels, tables);
         say!("{}", text::table(&table.headings, &table.rows, &context.style));
     }
+    arguments.drawing.draw("Replay", &sections, arguments.json)?;
     arguments.keeping.keep(results, arguments.json, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What the policies counted of their own work.
-fn print_counters(rows: &[Row], context: &Context) {
-    let cells = |row: &Row| -> Vec<Vec<String>> {
+fn print_counters(list: &[Done], context: &Context) {
+    let of_row = |row: &Row| -> Vec<Vec<String>> {
         let name = |what: &str| vec![row.model.clone(), text::count(f64::from(row.frames)), what.to_owned()];
         let one = |(what, count): &(&str, u64)| [name(what), vec![text::count(*count as f64)]].concat();
         row.counters.iter().map(one).collect()
     };
-    let cells: Vec<Vec<String>> = rows.iter().flat_map(cells).collect();
-    if cells.is_empty() {
+    let headings = ["model", "pages", "counter", "count"].map(str::to_owned).to_vec();
+    let table = |done: &Done| TextTable {
+        headings: headings.clone(),
+        rows: done.replay.rows.iter().flat_map(of_row).collect(),
+        ..TextTable::default()
+    };
+    let table = one_table(&labels(list), list.iter().map(table).collect());
+    if table.rows.is_empty() {
         say!("None of these models counts anything of its own work.");
     } else {
-        say!("{}", text::table(&["model", "pages", "counter", "count"], &cells, &context.style));
+        say!("{}", text::table(&table.headings, &table.rows, &context.style));
     }
 }
 
 /// The curve of each model.
-fn computed(arguments: &Arguments, rows: &[Row], references: u64, pages: u64) -> Result<Vec<Computed>> {
-    let page_size = arguments.stream.page_size();
+fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> {
+    let Replay { rows, references, pages, .. } = replay;
+    let page_size = stream.page_size();
     let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
     models.dedup();
     let computed = |model: &str| -> Result<Computed> {
@@ -250,7 +273,7 @@ fn computed(arguments: &Arguments, rows: &[Row], references: u64, pages: u64) ->
             .map(|row| computed::Point {
                 frames: row.frames,
                 misses: Some(row.misses),
-                ratio: Some(row.misses as f64 / references as f64),
+                ratio: Some(row.misses as f64 / *references as f64),
                 error: None,
                 mean_resident: row.mean_resident,
                 write_backs: row.write_backs,
@@ -258,8 +281,9 @@ fn computed(arguments: &Arguments, rows: &[Row], references: u64, pages: u64) ->
                 read_ahead: row.read_ahead.map(|ahead| (ahead.waits, ahead.pages_read)),
             })
             .collect();
-        let stream = arguments.stream.stream.clone();
-        let curve = Curve { stream, page_size, references, pages, sample: None };
+        let stream = stream.stream.clone();
+        let curve =
+            Curve { stream, page_size, references: *references, pages: u64::from(*pages), sample: None };
         Ok(Computed::curve(Experiment::Replay(curve), computed::model(model)?, page_size, &points))
     };
     models.into_iter().map(computed).collect()
@@ -292,8 +316,37 @@ struct Replay {
     described: Option<String>,
 }
 
+impl Replay {
+    fn sentence(&self) -> String {
+        let [references, pages] = [self.references as f64, f64::from(self.pages)].map(text::count);
+        format!("{references} references to {pages} pages")
+    }
+
+    fn object(&self, row: &Row, stream: &str) -> Value {
+        json!({
+            "schema_version": SCHEMA_VERSION,
+            "stream": stream,
+            "model": row.model,
+            "frames": row.frames,
+            "references": self.references,
+            "misses": row.misses,
+            "miss_ratio": row.misses as f64 / self.references as f64,
+            "mean_resident": row.mean_resident,
+            "write_backs": row.write_backs,
+            "counters": row.counters.iter().copied().collect::<BTreeMap<_, _>>(),
+            "read_ahead_waits": row.read_ahead.map(|r| r.waits),
+            "read_ahead_pages_read": row.read_ahead.map(|r| r.pages_read),
+        })
+    }
+}
+
 /// Every model at every size, in the order given; on every core.
-fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Context) -> Result<Replay> {
+fn replay(
+    arguments: &Arguments,
+    stream: &StreamArguments,
+    models: &[(String, Replayable)],
+    context: &Context,
+) -> Result<Replay> {
     let policy = |model: &(String, Replayable)| match &model.1 {
         Replayable::Policy(kind) => Some(kind.clone()),
         Replayable::System(_) => None,
@@ -315,7 +368,7 @@ fn replay(arguments: &Arguments, models: &[(String, Replayable)], context: &Cont
         whole,
         records,
     };
-    let simulated = simulate(&arguments.stream, &wanted, |_| Vec::new(), context)?;
+    let simulated = simulate(stream, &wanted, |_| Vec::new(), context)?;
     let frames = &simulated.frames;
     let systems: Vec<_> =
         models.iter().filter_map(system).flat_map(|s| frames.iter().map(move |&f| (s, f))).collect();

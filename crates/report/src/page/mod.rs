@@ -40,7 +40,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// A table of finished texts: a comparison, a study's claims.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TextTable {
     /// The heading.
     pub title: String,
