@@ -124,6 +124,20 @@ pub struct Heat {
     pub pages: u32,
     /// What is drawn over one another.
     pub layers: Vec<Layer>,
+    /// Pages that have a name together, ascending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bands: Vec<Band>,
+}
+
+/// Pages of a [`Heat`] that have a name together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Band {
+    /// The first.
+    pub from: u32,
+    /// The first behind them.
+    pub to: u32,
+    /// The name; empty: they have none.
+    pub name: String,
 }
 
 /// One colour of a [`Heat`].

@@ -254,6 +254,13 @@ pub enum What {
     },
     /// Counters recorded over time.
     Recording,
+    /// A program's references, recorded.
+    Traced {
+        /// The program's name.
+        program: String,
+        /// Bytes of what a reference names.
+        unit: u64,
+    },
     /// Misses of a stream at several memory sizes.
     Curve {
         /// The stream.

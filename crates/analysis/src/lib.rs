@@ -12,6 +12,7 @@ pub mod knee;
 pub mod ladder;
 pub mod least_memory;
 mod linear;
+pub mod portrait;
 pub mod rank;
 pub mod regret;
 pub mod rows;
@@ -49,7 +50,7 @@ pub fn primary_metric(experiment: &Experiment) -> Option<&'static str> {
         Experiment::Command(_) => Some("time.elapsed"),
         Experiment::Replay(_) | Experiment::Mrc(_) => Some("miss.ratio.mean"),
         Experiment::Wss(_) => Some("working-set.mean"),
-        Experiment::Record(_) => None,
+        Experiment::Record(_) | Experiment::Trace(_) => None,
     }
 }
 
@@ -68,7 +69,11 @@ pub fn headline_metrics(experiment: &Experiment) -> &'static [&'static str] {
         Experiment::Latency(_) => &["latency.l3", "latency.tlb-miss", "latency.minor-fault"],
         Experiment::Clock(_) => &["clock.drift.worst", "clock.skew.worst"],
         Experiment::Command(_) => &["time.user", "time.system", "memory.peak"],
-        Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) | Experiment::Record(_) => &[],
+        Experiment::Replay(_)
+        | Experiment::Mrc(_)
+        | Experiment::Wss(_)
+        | Experiment::Record(_)
+        | Experiment::Trace(_) => &[],
     }
 }
 

@@ -451,9 +451,11 @@ pub fn honours(target: &str, experiment: &Experiment) -> Result<(), Unsupported>
     let parameter = |name: &str| What::Parameter(name.to_owned());
     match experiment {
         Experiment::Command(_) => no(What::Experiment, "has no programs but pagelab's own"),
-        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
-            no(What::Experiment, "has no load to perform for it")
-        }
+        Experiment::Record(_)
+        | Experiment::Trace(_)
+        | Experiment::Replay(_)
+        | Experiment::Mrc(_)
+        | Experiment::Wss(_) => no(What::Experiment, "has no load to perform for it"),
         Experiment::Faultscale(scale) if scale.work == Work::Build => {
             no(parameter("work"), "has no compiler")
         }

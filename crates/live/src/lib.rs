@@ -30,6 +30,7 @@ pub mod init;
 pub mod kernel;
 pub mod latency;
 pub mod lifetime;
+pub mod mappings;
 mod marker;
 pub mod message;
 pub mod microstates;

@@ -30,8 +30,13 @@ pub fn perform(
         Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
         Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
         Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),
-        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
-            Err(Failure::unsupported("this has no load to perform", "use pagelab record, replay, mrc or wss"))
-        }
+        Experiment::Record(_)
+        | Experiment::Trace(_)
+        | Experiment::Replay(_)
+        | Experiment::Mrc(_)
+        | Experiment::Wss(_) => Err(Failure::unsupported(
+            "this has no load to perform",
+            "use pagelab record, trace, replay, mrc or wss",
+        )),
     }
 }

@@ -110,14 +110,16 @@ fn possible(experiment: &Experiment) -> Result<(), Unsupported> {
         Err(Unsupported::new(HOST, What::Parameter(name.to_owned()), why, remedy))
     };
     match experiment {
-        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
-            Err(Unsupported::new(
-                HOST,
-                What::Experiment,
-                "has no load to perform for it",
-                "use pagelab record, replay, mrc or wss",
-            ))
-        }
+        Experiment::Record(_)
+        | Experiment::Trace(_)
+        | Experiment::Replay(_)
+        | Experiment::Mrc(_)
+        | Experiment::Wss(_) => Err(Unsupported::new(
+            HOST,
+            What::Experiment,
+            "has no load to perform for it",
+            "use pagelab record, trace, replay, mrc or wss",
+        )),
         Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
             for (name, value) in [("pages", paging.pages), ("references", paging.references)] {
                 if value > u64::from(u32::MAX) {
@@ -334,6 +336,7 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
         Experiment::Forkstorm(_)
         | Experiment::Command(_)
         | Experiment::Record(_)
+        | Experiment::Trace(_)
         | Experiment::Replay(_)
         | Experiment::Mrc(_)
         | Experiment::Wss(_) => None,

@@ -243,6 +243,14 @@ impl Traced {
         self.ring.slots().iter().any(|slot| slot.state.load(Acquire) == OPEN)
     }
 
+    /// The processes that are recorded now.
+    pub fn processes(&self) -> Vec<u32> {
+        let open = self.ring.slots().iter().filter(|slot| slot.state.load(Acquire) == OPEN);
+        let mut list: Vec<u32> = open.map(|slot| slot.process.load(Acquire)).filter(|&id| id != 0).collect();
+        list.dedup();
+        list
+    }
+
     /// Asks the program to end, or, the second time, ends it.
     pub fn end(&mut self, at_once: bool) {
         let signal = if at_once { libc::SIGKILL } else { libc::SIGTERM };

@@ -36,13 +36,24 @@ const NONE: u32 = u32::MAX;
 /// # Panics
 /// When `frames` is 0 or the stream has 2^32 − 1 references or more.
 pub fn reduce(stream: &Stream, frames: u32, method: Method) -> Stream {
+    reduce_with(stream, frames, method, &mut |_| {})
+}
+
+/// References between two words of progress.
+const CHUNK: usize = 1 << 18;
+
+/// As [`reduce`]; `progress` is told the part that is done, from 0 to 1, now and then.
+///
+/// # Panics
+/// As there.
+pub fn reduce_with(stream: &Stream, frames: u32, method: Method, progress: &mut dyn FnMut(f64)) -> Stream {
     assert!(
         frames > 0 && stream.len() < NONE as usize,
         "a memory of a frame, and a number for each reference"
     );
     let kept = match method {
-        Method::Sad => sad(stream, frames),
-        Method::Olr => olr(stream, frames),
+        Method::Sad => sad(stream, frames, progress),
+        Method::Olr => olr(stream, frames, progress),
     };
     Stream::new(stream.pages(), kept)
 }
@@ -71,7 +82,7 @@ impl Marks {
     }
 }
 
-fn sad(stream: &Stream, frames: u32) -> Vec<u32> {
+fn sad(stream: &Stream, frames: u32, progress: &mut dyn FnMut(f64)) -> Vec<u32> {
     let pages = stream.pages() as usize;
     // The last two kept references of each page.
     let (mut first, mut second) = (vec![NONE; pages], vec![NONE; pages]);
@@ -79,6 +90,9 @@ fn sad(stream: &Stream, frames: u32) -> Vec<u32> {
     let mut seen = 0;
     let mut dropped = vec![false; stream.len()];
     for (now, &page) in stream.references().iter().enumerate() {
+        if now % CHUNK == 0 {
+            progress(now as f64 / stream.len() as f64);
+        }
         let page = page as usize;
         if second[page] == NONE {
             seen += 1;
@@ -145,10 +159,13 @@ impl Queue {
 }
 
 /// What LRU fetches, and evicts for it ([`NONE`]: nothing).
-fn events(stream: &Stream, frames: u32) -> Vec<(u32, u32)> {
+fn events(stream: &Stream, frames: u32, progress: &mut dyn FnMut(f64)) -> Vec<(u32, u32)> {
     let mut queue = Queue::new(stream.pages());
     let (mut resident, mut count, mut events) = (vec![false; stream.pages() as usize], 0, Vec::new());
-    for &page in stream.references() {
+    for (now, &page) in stream.references().iter().enumerate() {
+        if now % CHUNK == 0 {
+            progress(now as f64 / stream.len() as f64 / 2.0);
+        }
         if resident[page as usize] {
             queue.remove(page);
         } else {
@@ -167,8 +184,8 @@ fn events(stream: &Stream, frames: u32) -> Vec<(u32, u32)> {
     events
 }
 
-fn olr(stream: &Stream, frames: u32) -> Vec<u32> {
-    let events = events(stream, frames);
+fn olr(stream: &Stream, frames: u32, progress: &mut dyn FnMut(f64)) -> Vec<u32> {
+    let events = events(stream, frames, progress);
     // When what each fetches is evicted.
     let mut ends = vec![NONE; events.len()];
     let mut next = vec![NONE; stream.pages() as usize];
@@ -182,6 +199,9 @@ fn olr(stream: &Stream, frames: u32) -> Vec<u32> {
     let (mut queue, mut out, mut again) =
         (Queue::new(stream.pages()), Output::new(stream.pages()), Vec::new());
     for (number, &(fetched, evicted)) in events.iter().enumerate() {
+        if number % CHUNK == 0 {
+            progress(0.5 + number as f64 / events.len() as f64 / 2.0);
+        }
         if evicted != NONE {
             // What would go before it must be referenced once more since: no later than needed, so that as few others
             // as can be have to be referenced later still.

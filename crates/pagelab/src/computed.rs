@@ -62,6 +62,22 @@ impl Computed {
         })
     }
 
+    /// A program's references, recorded: in one row how many of what, and how long it took.
+    pub fn recorded(experiment: Experiment, columns: &[(&str, Unit, f64)], nanoseconds: f64) -> Self {
+        let column = |&(name, unit, value): &(&str, Unit, f64)| Column {
+            name: name.to_owned(),
+            unit: Some(unit),
+            values: Values::Number(vec![Some(value)]),
+        };
+        let table = Table { name: "recording".to_owned(), columns: columns.iter().map(column).collect() };
+        let seen = vec![
+            Observation::Environment(pagelab_live::environment::machine()),
+            Observation::Table(table),
+            Observation::Metric(metric("time.elapsed", Some(nanoseconds))),
+        ];
+        Self { experiment, target: TargetSpec::host(), deterministic: false, seen }
+    }
+
     /// The working set over time: (reference or nanosecond, pages).
     pub fn working_set(
         experiment: Experiment,

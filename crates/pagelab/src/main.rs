@@ -15,6 +15,7 @@ mod interrupt;
 mod output;
 mod page;
 mod performance;
+mod portrait;
 mod program;
 mod progress;
 mod recording;

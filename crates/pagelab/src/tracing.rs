@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use pagelab_live::tracer::{self, Selection, Source, Streams, Traced};
-use pagelab_reference::trace::recorded::{Ending, Heading, Writer};
+use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Writer};
 
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
@@ -77,6 +77,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
     let mut recording = Recording {
         writer: Writer::new(BufWriter::with_capacity(1 << 20, file), &heading).context("the trace")?,
         pages: Pages::default(),
+        mappings: Mappings::new(PathBuf::from(&program[0])),
     };
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let begun = Instant::now();
@@ -99,6 +100,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
         status: words(status),
         unrecorded_threads: unseen.threads,
         unrecorded_programs: unseen.programs,
+        mappings: recording.mappings.list,
         ..Ending::default()
     };
     let (ending, bytes) = recording.writer.finish(ending).with_context(|| format!("{}", path.display()))?;
@@ -137,6 +139,46 @@ pub fn created(path: &Path, force: bool) -> Result<File> {
 struct Recording {
     writer: Writer<BufWriter<File>>,
     pages: Pages,
+    mappings: Mappings,
+}
+
+/// What the processes have mapped, looked at now and then: what is mapped and unmapped between two looks has no name.
+struct Mappings {
+    program: PathBuf,
+    list: Vec<Mapping>,
+    seen: HashSet<Mapping>,
+    /// The next look, and the time until the one after it.
+    next: Instant,
+    pause: Duration,
+}
+
+impl Mappings {
+    /// Between the first two looks, and between any two at most.
+    const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(200)];
+    /// More are not kept.
+    const MOST: usize = 20_000;
+
+    fn new(program: PathBuf) -> Self {
+        let (list, seen) = (Vec::new(), HashSet::new());
+        Self { program, list, seen, next: Instant::now(), pause: Self::PAUSES[0] }
+    }
+
+    /// Looks, where it is time.
+    fn look(&mut self, processes: &[u32]) {
+        if Instant::now() < self.next || self.list.len() >= Self::MOST {
+            return;
+        }
+        for &process in processes {
+            for found in pagelab_live::mappings::of(process, &self.program) {
+                let mapping = Mapping { process, start: found.start, end: found.end, name: found.name };
+                if self.seen.insert(mapping.clone()) {
+                    self.list.push(mapping);
+                }
+            }
+        }
+        self.next = Instant::now() + self.pause;
+        self.pause = (self.pause * 3 / 2).min(Self::PAUSES[1]);
+    }
 }
 
 impl Recording {
@@ -149,6 +191,7 @@ impl Recording {
     ) -> Result<(ExitStatus, bool)> {
         let (mut asked, mut over): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
+            self.mappings.look(&traced.processes());
             let ended = traced.ended().context("the program cannot be waited for")?;
             let seen = traced
                 .read(&mut |source, runs| self.write(source, runs))

@@ -20,6 +20,8 @@ fn main() -> ExitCode {
         what_cannot_be_traced_is_said: QEMU_USER;
         a_torn_or_damaged_trace_is_refused: QEMU_USER;
         models_play_what_a_program_was_recorded_with: QEMU_USER, CC;
+        a_trace_is_drawn_with_its_mappings: QEMU_USER, CC;
+        a_recording_is_exported_with_its_kinds: QEMU_USER;
     })
 }
 
@@ -261,4 +263,62 @@ fn models_play_what_a_program_was_recorded_with() {
     assert!(!newer.status.success() && said(&newer).contains("was changed after"), "{newer:?}");
     let unplayed = lab.command(&format!("run command --trace passes.trace -- {program}")).output().unwrap();
     assert_eq!(unplayed.status.code(), Some(2));
+}
+
+fn a_recording_is_exported_with_its_kinds() {
+    let lab = Lab::new();
+    let output = trace(&lab, "-o true.trace -- /bin/true");
+    let said = said(&output);
+    lab.ok("convert true.trace --to lackey -o true.lackey");
+    let text = fs::read_to_string(lab.path("true.lackey")).unwrap();
+    let lines = |kind: &str| text.lines().filter(|line| line.starts_with(kind)).count() as u64;
+    assert_eq!(lines(" L "), number(&said, " loads"));
+    assert_eq!(lines(" S "), number(&said, " stores"));
+    assert_eq!(lines("I  "), number(&said, " fetches"));
+    let misses = |trace: &str| -> serde_json::Value {
+        serde_json::from_str(&lab.ok(&format!("mrc {trace} --memory 30p --json"))).unwrap()
+    };
+    let (whole, exported) = (misses("true.trace"), misses("true.lackey"));
+    assert_eq!((&whole["misses"], &whole["references"]), (&exported["misses"], &exported["references"]));
+    lab.ok("convert true.trace --to oracle-general -o true.oracle");
+    assert_eq!(misses("true.oracle")["misses"], whole["misses"]);
+    let pattern = lab.command("convert zipf:1 --to lackey -o x").output().unwrap();
+    assert_eq!(pattern.status.code(), Some(2), "{pattern:?}");
+}
+
+/// A little of the heap is used as well.
+const SMALL: &str = "int main(void) { volatile char *small = malloc(100); small[0] = 1;";
+
+fn a_trace_is_drawn_with_its_mappings() {
+    let lab = Lab::new();
+    let program = compiled(
+        &lab,
+        "passes",
+        &PASSES.replace("pass < 300", "pass < 3000").replace("int main(void) {", SMALL),
+    );
+    trace(&lab, &format!("-o passes.trace -- {program}"));
+    let shown = joined(&lab.ok("report passes.trace -o passes.html"));
+    assert!(shown.contains("It references 4.") && shown.contains("Its working set"), "{shown}");
+    let page = fs::read_to_string(lab.path("passes.html")).unwrap();
+    for word in [
+        "References in space and time",
+        "libc.so.6",
+        "anonymous",
+        "heap",
+        "stack",
+        "Reuse distances",
+        "s3-fifo",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
+    // A pattern's numbers have no addresses and no names.
+    lab.ok("convert zipf:1 --pages 500 --references 20000 --to text -o zipf.txt");
+    let shown = joined(&lab.ok("report zipf.txt -o zipf.html"));
+    assert!(shown.contains("It references"), "{shown}");
+    fs::write(lab.path("torn.trace"), &fs::read(lab.path("passes.trace")).unwrap()[..5000]).unwrap();
+    // The notebook has the recording.
+    let kept = joined(&lab.ok("show @1"));
+    assert!(kept.contains("references to") && kept.contains("recorded in"), "{kept}");
+    let torn = lab.command("report torn.trace").output().unwrap();
+    assert!(!torn.status.success() && said(&torn).contains("torn"), "{torn:?}");
 }

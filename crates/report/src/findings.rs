@@ -31,6 +31,17 @@ pub fn text(finding: &Finding) -> String {
         }
         What::LeastMemory { program, limits, early } => least_memory(finding, program, limits, *early),
         What::Recording => recording(finding),
+        What::Traced { program, unit } => format!(
+            "{program}: {} references to {} {} recorded in {} ({} loads, {} stores, {} fetches), {} of trace",
+            shown(finding, "references"),
+            shown(finding, "units"),
+            if *unit == 4096 { "pages" } else { "lines of 64 bytes" },
+            shown(finding, "time.elapsed"),
+            shown(finding, "loads"),
+            shown(finding, "stores"),
+            shown(finding, "fetches"),
+            shown(finding, "size"),
+        ),
         What::Curve { stream } => curve(finding, stream),
         What::WorkingSet { of } => working_set(finding, of),
         What::Warning { text, .. } => text.clone(),

@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod findings;
 pub mod ladder;
 pub mod page;
+pub mod portrait;
 mod programs;
 pub mod runs;
 pub mod text;

@@ -70,6 +70,7 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Clock(_) => clock::agreement(run),
         Experiment::Command(parameters) => processes::program(run, parameters),
         Experiment::Record(_) => processes::recording(run),
+        Experiment::Trace(tracing) => programs::recorded(run, tracing),
         Experiment::Replay(curve) | Experiment::Mrc(curve) => streams::misses(run, curve),
         Experiment::Wss(of) => streams::working_set(run, of),
     }

@@ -1,6 +1,6 @@
 //! One program on several targets: the kernel's major faults beside those of models on its recorded references.
 
-use pagelab_experiment::experiments::Command;
+use pagelab_experiment::experiments::{Command, Tracing};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, Run};
 
@@ -38,6 +38,18 @@ pub fn on_models(runs: &[&Run]) -> Option<Finding> {
     let others = runs.iter().filter(|other| other.header.name != run.header.name);
     let others = others.map(|run| Evidence::Run(run.header.name.clone()));
     Some(Finding::new(run, what, figures, std::iter::once(Evidence::Metrics).chain(others).collect()))
+}
+
+/// How much was recorded of a program, and how long it took.
+pub fn recorded(run: &Run, tracing: &Tracing) -> Option<Finding> {
+    let seen = super::table(run, "recording")?;
+    let number = |name: &str| seen.numbers(name)?.first().copied().flatten();
+    let figure = |name: &str, unit| Some(Figure::derived(name, unit, Statistic::Value, number(name)?, 1));
+    let counts = ["references", "loads", "stores", "fetches"].map(|name| figure(name, Unit::Count));
+    let others = [figure("units", Unit::Count), figure("size", Unit::Bytes), Figure::of(run, "time.elapsed")];
+    let list = counts.into_iter().chain(others).flatten().collect();
+    let what = What::Traced { program: tracing.program.first()?.clone(), unit: tracing.unit };
+    Some(Finding::new(run, what, list, vec![Evidence::Table("recording".into())]))
 }
 
 #[cfg(test)]

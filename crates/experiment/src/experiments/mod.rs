@@ -9,6 +9,7 @@ pub mod forkstorm;
 pub mod latency;
 pub mod paging;
 pub mod recording;
+pub mod tracing;
 pub mod vmtest;
 
 use std::fmt;
@@ -26,6 +27,7 @@ pub use forkstorm::{Child, Forkstorm};
 pub use latency::Latency;
 pub use paging::{Backing, Paging, Touch};
 pub use recording::Recording;
+pub use tracing::Tracing;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
 
 /// An experiment with all its parameters.
@@ -84,6 +86,9 @@ pub enum Experiment {
     /// The kernel's counters over time (`pagelab record`); no target performs it.
     #[command(skip)]
     Record(Recording),
+    /// A program's references (`pagelab trace`); no target performs it.
+    #[command(skip)]
+    Trace(Tracing),
     /// Misses of a stream at chosen memory sizes (`pagelab replay`).
     #[command(skip)]
     Replay(Curve),
@@ -125,7 +130,9 @@ impl Experiment {
             Self::Latency(latency) => latency.footprint(page_size),
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
-            Self::Record(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => Footprint::default(),
+            Self::Record(_) | Self::Trace(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => {
+                Footprint::default()
+            }
         }
     }
 
@@ -173,6 +180,7 @@ impl fmt::Display for Experiment {
             Self::Clock(parameters) => parameters.fmt(f),
             Self::Command(parameters) => parameters.fmt(f),
             Self::Record(parameters) => parameters.fmt(f),
+            Self::Trace(parameters) => parameters.fmt(f),
             Self::Replay(parameters) | Self::Mrc(parameters) => parameters.fmt(f),
             Self::Wss(parameters) => parameters.fmt(f),
         }

@@ -213,7 +213,7 @@ impl Runs {
     #[inline]
     fn next(&mut self, limit: u64, recorder: &mut dyn Recorder) -> Result<Option<(u32, bool, u64)>, Failure> {
         let run = self.reader.run(limit).map_err(|error| Failure::parameters("the recording", &error))?;
-        let Some((page, write, count)) = run else { return Ok(None) };
+        let Some((page, kind, count)) = run else { return Ok(None) };
         if (self.seen ^ (self.seen + count)) >> 22 != 0 {
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
@@ -225,6 +225,6 @@ impl Runs {
         let page = self.dense.number(page).map_err(|_| {
             Failure::refused("the recording has too many pages to number", "record less of the program")
         })?;
-        Ok(Some((page, write, count)))
+        Ok(Some((page, kind == recorded::STORE, count)))
     }
 }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use pagelab_reference::Stream;
-use pagelab_reference::trace::Densifier;
-use pagelab_reference::trace::recorded::{Ending, Heading, RUNS, Writer};
+use pagelab_reference::trace::recorded::{Ending, Heading, LOAD, RUNS, STORE, Writer};
+use pagelab_reference::trace::{Densifier, Reader};
 use pagelab_report::text;
 use pagelab_simulation::cost::{Cost, NUMBERING};
+use pagelab_simulation::{Stopped, Watch as _};
 use pagelab_simulation::feed::too_many_pages;
 
 use crate::context::Context;
@@ -17,6 +18,7 @@ use crate::file;
 use crate::output::{aside, say};
 use crate::records::Records;
 use crate::stream::{StreamArguments, described};
+use crate::watching::Watching;
 
 /// What the index of the next request takes.
 const NEXT: Cost = Cost { page: 4, reference: 4 };
@@ -27,6 +29,7 @@ const NEXT: Cost = Cost { page: 4, reference: 4 };
   pagelab convert zipf:1 --pages 1000 --references 100000 --to oracle-general -o zipf.bin
   pagelab convert trace.zst --to pagelab -o small.trace
   pagelab convert trace.zst --to text -o - | head
+  pagelab convert sort.trace --to lackey -o - | zstd > sort.lackey.zst
 ")]
 pub struct Arguments {
     #[command(flatten)]
@@ -52,6 +55,8 @@ enum To {
     U64,
     /// Page numbers, binary little-endian 32 bits
     U32,
+    /// Lines as valgrind's lackey prints them: loads, stores and fetches of one byte at the page's address; of a trace alone
+    Lackey,
 }
 
 /// Reads or makes the stream, and writes it.
@@ -64,6 +69,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             To::OracleGeneral => whole(arguments, &mut out, context)?,
             To::Pagelab => own(arguments, &mut out, context)?,
             To::Text | To::U64 | To::U32 => numbers(arguments, &mut out, context)?,
+            To::Lackey => lackey(arguments, &mut out, context)?,
         };
         Ok(out.flush()?)
     })
@@ -144,6 +150,40 @@ fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result
     }
     writer.finish(ending())?;
     Ok(numbering.converted(Some(described(&records.reading()))))
+}
+
+/// Lines of lackey's: a trace with its kinds, as it is read.
+fn lackey(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result<Converted> {
+    let mut numbering = Numbering::new(arguments);
+    let mut reader =
+        Reader::open(arguments.stream.recorded("--to lackey")?, &arguments.stream.options())?;
+    let shift = arguments.stream.page_size().trailing_zeros();
+    let watching = Watching::new("converting", context.quiet)?;
+    let (mut references, mut last) = (0, None);
+    while let Some((page, kind, count)) = reader.run(u64::MAX)? {
+        if last != Some(page) {
+            numbering.next(&[page])?;
+            last = Some(page);
+        }
+        let kind = match kind {
+            LOAD => " L ",
+            STORE => " S ",
+            _ => "I  ",
+        };
+        let address = page.checked_shl(shift).filter(|address| address >> shift == page);
+        let address = address.context("a page whose address has more than 64 bits")?;
+        for _ in 0..count {
+            writeln!(out, "{kind}{address:08x},1")?;
+        }
+        if (references ^ (references + count)) >> 20 != 0 {
+            watching.at(reader.fraction());
+            if watching.stopped() {
+                return Err(Stopped.into());
+            }
+        }
+        references += count;
+    }
+    Ok(Converted { references, ..numbering.converted(None) })
 }
 
 /// oracleGeneral, of which each record tells of the next for its page: the whole stream is in memory.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use pagelab_model::reduce::{Method, reduce};
+use pagelab_model::reduce::{Method, reduce_with};
 use pagelab_reference::trace::recorded::{Ending, Heading, RUNS, Reduced, Writer};
 use pagelab_report::text;
 use pagelab_simulation::Cost;
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Name::Olr => Method::Olr,
     };
     let work = Work::new("reducing", context.quiet);
-    let short = reduce(stream, least, method);
+    let short = reduce_with(stream, least, method, &mut |fraction| work.at(fraction));
     drop(work);
     let path = &arguments.output;
     let file = crate::tracing::created(path, arguments.force)?;

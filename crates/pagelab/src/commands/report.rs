@@ -1,6 +1,6 @@
-//! `pagelab report RUN… -o FILE`: runs as one self-contained page of plots.
+//! `pagelab report RUN… -o FILE`: runs as one self-contained page of plots; of a trace's file the stream in space and time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -10,15 +10,15 @@ use pagelab_notebook::Notebook;
 
 use crate::context::Context;
 use crate::output::say;
-use crate::{file, page};
+use crate::{file, page, portrait};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n"
+    before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n  pagelab report sort.trace -o sort.html        a recorded program\n"
 )]
 pub struct Arguments {
-    /// The runs: names, ids, @1 for the newest
+    /// The runs: names, ids, @1 for the newest; or a trace's file
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
     /// The page's file; - for standard output
@@ -28,6 +28,15 @@ pub struct Arguments {
 
 /// Writes the page.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    if let [one] = arguments.runs.as_slice()
+        && Path::new(one).is_file()
+    {
+        portrait::draw(Path::new(one), &arguments.output, context)?;
+        if !context.quiet && !file::is_stdout(&arguments.output) {
+            say!("{}", arguments.output.display());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let notebook = Notebook::open_existing(&context.notebook)?;
     let runs = arguments
         .runs

@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_experiment::Experiment;
+use pagelab_experiment::experiments::Tracing;
+use pagelab_experiment::observation::Unit;
 use pagelab_live::tracer::{Selection, Streams};
 use pagelab_report::text;
 
+use crate::computed::{Computed, Keeping};
 use crate::context::Context;
 use crate::failure::CommandError;
 use crate::output::remark;
@@ -39,6 +43,8 @@ pub struct Arguments {
     /// Record loads and stores alone, or instruction fetches alone
     #[arg(long, value_enum)]
     only: Option<Only>,
+    #[command(flatten)]
+    keeping: Keeping,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -78,10 +84,34 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if !context.quiet {
         summary(&path, &recorded);
     }
+    arguments.keeping.keep(vec![computed(&path, &recorded)], true, context)?;
     if recorded.interrupted {
         return Err(CommandError::Stopped.into());
     }
     Ok(ExitCode::from(recorded.status.code().map_or(1, |code| code as u8)))
+}
+
+/// The run that the notebook keeps.
+fn computed(path: &Path, recorded: &Recorded) -> Computed {
+    let Recorded { heading, ending, units, bytes, elapsed, .. } = recorded;
+    let experiment = Experiment::Trace(Tracing {
+        program: heading.program.clone(),
+        file: path.to_owned(),
+        unit: heading.unit,
+        kinds: heading.kinds.clone(),
+    });
+    let count = |name, value: u64| (name, Unit::Count, value as f64);
+    let columns = [
+        count("references", ending.references()),
+        count("loads", ending.loads),
+        count("stores", ending.stores),
+        count("fetches", ending.fetches),
+        count("units", *units as u64),
+        count("processes", ending.processes),
+        count("threads", ending.threads),
+        ("size", Unit::Bytes, *bytes as f64),
+    ];
+    Computed::recorded(experiment, &columns, elapsed.as_nanos() as f64)
 }
 
 /// Says what was recorded.

@@ -353,13 +353,13 @@ impl Reader {
         if let Some(recorded) = &mut self.recorded {
             let mut left = limit as u64;
             while left > 0 {
-                let (page, write, count) = match recorded.next(&mut self.input, left) {
+                let (page, kind, count) = match recorded.next(&mut self.input, left) {
                     Ok(Some(run)) => run,
                     Ok(None) => break,
                     Err(trouble) => return Err(self.trouble(trouble)),
                 };
                 pages.resize(pages.len() + count as usize, page);
-                writes += if write { count } else { 0 };
+                writes += if kind == recorded::STORE { count } else { 0 };
                 left -= count;
             }
             return Ok(writes);
@@ -372,16 +372,16 @@ impl Reader {
         Ok(writes)
     }
 
-    /// The next references to one page in a row, at most `limit` (at least 1): the page, whether they write, how many.
-    /// Of a recorded program they are as the file has them; of others each is by itself. `None` at the end.
+    /// The next references to one page of one kind in a row, at most `limit` (at least 1). Of a recorded program they are
+    /// as the file has them; of others each is by itself, a load or a store. `None` at the end.
     ///
     /// # Errors
     /// When the trace cannot be read, is torn, cut or foreign.
     #[inline]
-    pub fn run(&mut self, limit: u64) -> Result<Option<(u64, bool, u64)>, TraceError> {
+    pub fn run(&mut self, limit: u64) -> Result<Option<recorded::Run>, TraceError> {
         match &mut self.recorded {
             Some(recorded) => recorded.next(&mut self.input, limit).map_err(|trouble| self.trouble(trouble)),
-            None => Ok(self.next().transpose()?.map(|record| (record.page, record.write, 1))),
+            None => Ok(self.next().transpose()?.map(|record| (record.page, u64::from(record.write), 1))),
         }
     }
 
@@ -425,7 +425,9 @@ impl Reader {
     fn text(&mut self) -> Result<Option<Record>, TraceError> {
         if let Some(recorded) = &mut self.recorded {
             let run = recorded.next(&mut self.input, 1).map_err(|trouble| self.trouble(trouble))?;
-            return Ok(run.map(|(page, write, _)| Record { write, ..Record::of(page) }));
+            return Ok(
+                run.map(|(page, kind, _)| Record { write: kind == recorded::STORE, ..Record::of(page) })
+            );
         }
         loop {
             let first = !self.begun;

@@ -86,8 +86,24 @@ pub struct Ending {
     pub unrecorded_threads: u32,
     /// Programs executed by the program, which were not recorded.
     pub unrecorded_programs: u32,
+    /// What the program had mapped, where that was seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<Mapping>,
     /// CRC-32 of the blocks' CRCs: the same for the same references in the same order.
     pub fingerprint: u32,
+}
+
+/// A mapping of a recorded program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Mapping {
+    /// The process: which in the order of their first blocks, from 0. While it is recorded: its number.
+    pub process: u32,
+    /// The first byte.
+    pub start: u64,
+    /// The first byte behind it.
+    pub end: u64,
+    /// `heap`, `stack`, `anonymous` or a file's name.
+    pub name: String,
 }
 
 impl Ending {
@@ -141,7 +157,14 @@ fn text_at(file: &mut File, at: u64, length: u64) -> io::Result<Option<Vec<u8>>>
     Ok(Some(text))
 }
 
-/// A run: page, kind (0 load, 1 store, 2 fetch), count.
+/// The kind of a reference that reads.
+pub const LOAD: u64 = 0;
+/// Of one that writes.
+pub const STORE: u64 = 1;
+/// Of the fetch of an instruction.
+pub const FETCH: u64 = 2;
+
+/// A run: page, kind ([`LOAD`], [`STORE`], [`FETCH`]), count.
 pub type Run = (u64, u64, u64);
 
 fn zigzag(delta: i64) -> u64 {
@@ -266,13 +289,21 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self, ending: Ending) -> io::Result<(Ending, u64)> {
-        let mut processes: Vec<u32> = self.sources.iter().map(|&(process, _)| process).collect();
-        processes.sort_unstable();
-        processes.dedup();
+        let mut processes: Vec<u32> = Vec::new();
+        for &(process, _) in &self.sources {
+            if !processes.contains(&process) {
+                processes.push(process);
+            }
+        }
+        let place = |process: u32| Some(processes.iter().position(|&one| one == process)? as u32);
+        let mappings = ending.mappings.into_iter();
+        let mappings =
+            mappings.filter_map(|mapping| Some(Mapping { process: place(mapping.process)?, ..mapping }));
         let ending = Ending {
             status: ending.status,
             unrecorded_threads: ending.unrecorded_threads,
             unrecorded_programs: ending.unrecorded_programs,
+            mappings: mappings.collect(),
             processes: processes.len() as u64,
             threads: self.sources.len() as u64,
             fingerprint: self.crc.finalize(),
@@ -461,9 +492,9 @@ impl References {
         })
     }
 
-    /// The next references that are the same: the page, whether they write, how many, at most `limit`.
+    /// The next references that are the same: the page, the kind, how many, at most `limit`.
     #[inline]
-    pub fn next(&mut self, input: &mut Input, limit: u64) -> Result<Option<(u64, bool, u64)>, Trouble> {
+    pub fn next(&mut self, input: &mut Input, limit: u64) -> Result<Option<Run>, Trouble> {
         if self.left == 0 {
             if self.at == self.runs.len() && !self.fill(input)? {
                 return Ok(None);
@@ -474,7 +505,7 @@ impl References {
         let (page, kind, _) = self.runs[self.at - 1];
         let count = self.left.min(limit);
         self.left -= count;
-        Ok(Some((page >> self.shift, kind == 1, count)))
+        Ok(Some((page >> self.shift, kind, count)))
     }
 
     /// Reads a block; `false` at the end.

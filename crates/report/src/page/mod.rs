@@ -34,6 +34,7 @@ use pagelab_experiment::{Experiment, Observations, Repetition, Run};
 use sha2::{Digest, Sha256};
 
 use self::contents::Contents;
+pub(crate) use self::plot::digit;
 use crate::{comparisons, findings, text};
 
 const STYLE: &str = include_str!("page.css");
@@ -343,7 +344,11 @@ fn is_mapping(run: &Run) -> bool {
 /// The command line that performs an experiment, or computes it.
 fn command_line(experiment: &Experiment) -> String {
     match experiment {
-        Experiment::Record(_) | Experiment::Replay(_) | Experiment::Mrc(_) | Experiment::Wss(_) => {
+        Experiment::Record(_)
+        | Experiment::Trace(_)
+        | Experiment::Replay(_)
+        | Experiment::Mrc(_)
+        | Experiment::Wss(_) => {
             format!("pagelab {experiment}")
         }
         _ => format!("pagelab run {experiment}"),

@@ -201,7 +201,7 @@ fn over_time(maps: &[&PageSnapshot], of: &str) -> Plot {
         }
         edges.push(after.reference as f64);
     }
-    plot.heat = Some(Heat { x: edges, rows, pages, layers });
+    plot.heat = Some(Heat { x: edges, rows, pages, layers, bands: Vec::new() });
     plot
 }
 

@@ -55,6 +55,7 @@ pub fn draw(plot: &Plot, label: &str) -> Markup {
                     }
                 }
             }
+            @if let Some(heat) = &plot.heat { (bands(heat, height)) }
             line.base x1="0" x2="100%" y1=(height) y2=(height) {}
             @if plot.wide { @for (n, mark) in plot.marks.iter().enumerate() { (mark_text(mark, n, &x)) } }
             @for (n, s) in plot.strips.iter().enumerate() { (strip(s, &x, strips + n * STRIP)) }
@@ -218,6 +219,21 @@ fn picture(heat: &Heat, x: &Scale) -> Markup {
         paths
     };
     html! { @for layer in &heat.layers { (shades(layer.style, &paths(&layer.columns))) } }
+}
+
+/// The ends of named pages, and the names of those that are high enough for one.
+fn bands(heat: &Heat, height: usize) -> Markup {
+    const LEAST: f64 = 13.0;
+    let at = |page: u32| height as f64 * (1.0 - f64::from(page) / f64::from(heat.pages.max(1)));
+    html! {
+        @for band in &heat.bands {
+            @let (top, foot) = (at(band.to), at(band.from));
+            @if band.from > 0 { line.band x1="0" x2="100%" y1=(format!("{foot:.1}")) y2=(format!("{foot:.1}")) {} }
+            @if foot - top >= LEAST && !band.name.is_empty() {
+                text.bandname x="5" y=(format!("{:.1}", (top + foot) / 2.0 + 4.0)) { (band.name) }
+            }
+        }
+    }
 }
 
 fn shades(style: &str, paths: &[String]) -> Markup {

@@ -1,0 +1,35 @@
+//! A recording of a program's references (`pagelab trace`): no load of its own, only what was recorded.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What was recorded, and where it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tracing {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// The trace's file.
+    pub file: PathBuf,
+    /// Bytes of what a reference names: a page, or a line of the cache.
+    pub unit: u64,
+    /// The kinds that are recorded: `load`, `store`, `fetch`.
+    pub kinds: Vec<String>,
+}
+
+impl fmt::Display for Tracing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "-o {}", self.file.display())?;
+        if self.unit == 64 {
+            f.write_str(" --granularity line")?;
+        }
+        match self.kinds.as_slice() {
+            [_] => f.write_str(" --only code")?,
+            [_, _] => f.write_str(" --only data")?,
+            _ => {}
+        }
+        write!(f, " -- {}", self.program.join(" "))
+    }
+}
