@@ -247,7 +247,7 @@ fn paragraphs(portrait: &Portrait, ends: Option<&(Heading, Ending)>, known: &Kno
     let mut list = Vec::new();
     if let Some((heading, ending)) = ends {
         list.push(format!(
-            "Recorded: {} ({}; {}): {} loads, {} stores, {} fetches of {} processes and {} threads.",
+            "Recorded: {} ({}; {}): {} loads, {} stores, {} fetches (processes: {}, threads: {}).",
             heading.program.join(" "),
             heading.recorder,
             ending.status,

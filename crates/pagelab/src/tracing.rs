@@ -100,7 +100,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
         status: words(status),
         unrecorded_threads: unseen.threads,
         unrecorded_programs: unseen.programs,
-        mappings: recording.mappings.list,
+        mappings: recording.referenced_mappings(order.selection.shift),
         ..Ending::default()
     };
     let (ending, bytes) = recording.writer.finish(ending).with_context(|| format!("{}", path.display()))?;
@@ -216,6 +216,18 @@ impl Recording {
                 }
             }
         }
+    }
+
+    /// The mappings that it references: QEMU's own are not among them.
+    fn referenced_mappings(&self, shift: u32) -> Vec<Mapping> {
+        let mut units: Vec<(u32, u64)> = self.pages.all.iter().copied().collect();
+        units.sort_unstable();
+        let referenced = |mapping: &&Mapping| {
+            let first = (mapping.process, mapping.start >> shift);
+            let found = units.get(units.partition_point(|&unit| unit < first));
+            found.is_some_and(|&(process, unit)| process == mapping.process && unit << shift < mapping.end)
+        };
+        self.mappings.list.iter().filter(referenced).cloned().collect()
     }
 
     fn write(&mut self, source: Source, runs: &[u64]) -> std::io::Result<()> {

@@ -39,7 +39,7 @@ pub fn answer(portrait: &Portrait, misses: &Misses, page_size: u64) -> String {
             bytes(once)
         );
     }
-    if portrait.phases.len() > 1 {
+    if (2..=MOST_PHASES).contains(&portrait.phases.len()) {
         answer += &format!(" It has {} phases.", portrait.phases.len());
     }
     answer
@@ -56,7 +56,7 @@ fn picture(portrait: &Portrait) -> Plot {
     let mut plot = Plot::new(
         "References in space and time",
         "Each column is an equal part of the references, each row an equal part of the pages, in the order of their addresses without the \
-         gaps; the darker, the more of the row's pages were referenced. Lines mark where the working set changes (phases).",
+         gaps; the darker, the more of the row's pages were referenced. Lines mark phases, where there are no more than 24.",
         Axis::linear("references", ""),
         Axis::linear("pages", ""),
     );
@@ -97,15 +97,17 @@ fn picture(portrait: &Portrait) -> Plot {
     plot
 }
 
-/// Where one phase ends and the next begins; more than a few would hide what they mark.
+/// More phases than these would hide what they mark.
+const MOST_PHASES: usize = 24;
+
+/// Where one phase ends and the next begins.
 fn phase_marks(portrait: &Portrait) -> Vec<Mark> {
-    const MOST: usize = 24;
     let begins = portrait.phases.iter().skip(1);
     let mark = |phase: &pagelab_analysis::portrait::Phase| Mark {
         kind: MarkKind::Place,
         ..Mark::at(phase.from as f64)
     };
-    if portrait.phases.len() <= MOST { begins.map(mark).collect() } else { Vec::new() }
+    if portrait.phases.len() <= MOST_PHASES { begins.map(mark).collect() } else { Vec::new() }
 }
 
 fn working_set(portrait: &Portrait, page_size: u64) -> Plot {
