@@ -10,8 +10,8 @@ use pagelab_reference::trace::recorded::{Ending, Heading, LOAD, RUNS, STORE, Wri
 use pagelab_reference::trace::{Densifier, Reader};
 use pagelab_report::text;
 use pagelab_simulation::cost::{Cost, NUMBERING};
-use pagelab_simulation::{Stopped, Watch as _};
 use pagelab_simulation::feed::too_many_pages;
+use pagelab_simulation::{Stopped, Watch as _};
 
 use crate::context::Context;
 use crate::file;
@@ -155,8 +155,7 @@ fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result
 /// Lines of lackey's: a trace with its kinds, as it is read.
 fn lackey(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result<Converted> {
     let mut numbering = Numbering::new(arguments);
-    let mut reader =
-        Reader::open(arguments.stream.recorded("--to lackey")?, &arguments.stream.options())?;
+    let mut reader = Reader::open(arguments.stream.recorded("--to lackey")?, &arguments.stream.options())?;
     let shift = arguments.stream.page_size().trailing_zeros();
     let watching = Watching::new("converting", context.quiet)?;
     let (mut references, mut last) = (0, None);
