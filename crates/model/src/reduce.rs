@@ -297,7 +297,7 @@ mod tests {
                 let (whole, less) = (LruCurve::of(&stream), LruCurve::of(&short));
                 for size in frames..30 {
                     prop_assert_eq!(less.misses(size), whole.misses(size), "{:?} at {}", method, size);
-                    prop_assert_eq!(events(&short, size), events(&stream, size));
+                    prop_assert_eq!(events(&short, size, &mut |_| ()), events(&stream, size, &mut |_| ()));
                     if method == Method::Sad {
                         let misses = |stream| replay(stream, &PolicyKind::Opt, size).misses;
                         prop_assert_eq!(misses(&short), misses(&stream), "opt at {}", size);
