@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run build test test-setup setup lint torture fuzz bench goals accuracy dist aarch64 install clean
+.PHONY: help run build test test-setup setup lint torture fuzz bench goals accuracy dist packages release aarch64 install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,8 +51,14 @@ accuracy: build ## the live figures beside independent instruments, in docs/accu
 	@scripts/setup accuracy
 	scripts/accuracy $(PARTS)
 
-dist: setup ## a static binary for any x86-64 Linux, man pages and completions, in dist/
+dist: setup ## a static binary for any x86-64 Linux, man pages and completions, in a folder of dist/
 	@scripts/dist
+
+packages: setup ## what is given away, in dist/: tarballs, .deb and .rpm for x86-64 and aarch64, checksums (TARGETS=… for one)
+	@scripts/packages $(TARGETS)
+
+release: setup ## the same from the tag of this commit, with its section of CHANGELOG.md
+	@scripts/release
 
 aarch64: ## a static binary for aarch64 (the first process of guests of that kind)
 	@scripts/setup aarch64

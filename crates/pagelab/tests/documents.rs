@@ -58,3 +58,14 @@ fn a_term_is_explained_however_it_is_written() {
     let names = lab.ok("explain");
     assert!(names.contains("minimum detectable change") && names.contains("pages.present"), "{names}");
 }
+
+/// What packages it elsewhere names this version.
+#[test]
+fn every_recipe_is_of_this_version() {
+    for (file, line) in [("../packaging/PKGBUILD", "pkgver="), ("../flake.nix", "version = \"")] {
+        let text = document(file);
+        let named = text.split(line).nth(1).unwrap_or_else(|| panic!("{file} has no {line}"));
+        let version = named.split(['"', '\n']).next();
+        assert_eq!(version, Some(env!("CARGO_PKG_VERSION")), "{file}");
+    }
+}
