@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{Element, PyArray1, PyArrayMethods};
 use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::chunks::{self, Part};
 use pagelab_model::mrc::shards::{GROUPS, SampledCurve, Shards, Weights};
@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use crate::curve::{Curves, Named};
 use crate::simulate::{POINTS, SEED, at, sizes_of};
 use crate::table::Table;
+use crate::trace::plain;
 use crate::{error, watch};
 
 /// Bytes that are asked of an open file at a time: a request to a store takes milliseconds.
@@ -87,17 +88,12 @@ impl Piece {
     fn _of(
         _: &Bound<'_, PyType>,
         numbers: (u32, u64, u64),
-        distances: PyReadonlyArray1<'_, u64>,
-        first: PyReadonlyArray1<'_, u64>,
-        last: PyReadonlyArray1<'_, u32>,
+        distances: &Bound<'_, PyAny>,
+        first: &Bound<'_, PyAny>,
+        last: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let (number, begin, references) = numbers;
-        let part = Part {
-            references,
-            distances: distances.to_vec().map_err(error::value)?,
-            first: first.to_vec().map_err(error::value)?,
-            last: last.to_vec().map_err(error::value)?,
-        };
+        let part = Part { references, distances: list(distances)?, first: list(first)?, last: list(last)? };
         Ok(Self { number, begin, part })
     }
 
@@ -251,12 +247,11 @@ impl Shard {
         _: &Bound<'_, PyType>,
         numbers: (u64, u64, f64, f64),
         first: Vec<f64>,
-        weight: Vec<PyReadonlyArray1<'_, f64>>,
+        weight: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (references, pages, rate, class_rate) = numbers;
         let groups = || error::value(format!("a shard has {GROUPS} groups"));
-        let weight: Vec<Vec<f64>> =
-            weight.iter().map(|one| one.to_vec().map_err(error::value)).collect::<PyResult<_>>()?;
+        let weight: Vec<Vec<f64>> = weight.iter().map(list).collect::<PyResult<_>>()?;
         Ok(Self(Weights {
             references,
             pages,
@@ -276,17 +271,30 @@ impl Shard {
     }
 }
 
+/// The numbers of an array.
+fn list<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
+    let plain = plain(array)?;
+    plain.cast::<PyArray1<T>>()?.try_readonly().map_err(error::value)?.to_vec().map_err(error::value)
+}
+
 /// Measures one hash class of a sample: its parts in the order of time.
 #[pyfunction]
 pub fn shard(
     py: Python<'_>,
-    parts: Vec<(u64, PyReadonlyArray1<'_, u64>)>,
+    parts: Vec<(u64, Bound<'_, PyAny>)>,
     rate: f64,
     shards: u32,
     number: u32,
 ) -> PyResult<Shard> {
+    let lent = parts
+        .iter()
+        .map(|(references, pages)| {
+            let pages = plain(pages)?.cast_into::<PyArray1<u64>>()?;
+            Ok((*references, pages.try_readonly().map_err(error::value)?))
+        })
+        .collect::<PyResult<Vec<_>>>()?;
     let mut lists = Vec::new();
-    for (references, pages) in &parts {
+    for (references, pages) in &lent {
         lists.push((*references, pages.as_slice().map_err(error::value)?));
     }
     let weights = watch::during(py, "measuring distances", |_| {

@@ -122,10 +122,7 @@ impl Trace {
         if array.ndim() != 1 {
             return Err(error::value(format!("an array of {} dimensions; a trace has one", array.ndim())));
         }
-        if !array.is_c_contiguous() {
-            let whole = py.import("numpy")?.call_method1("ascontiguousarray", (array,))?;
-            return Self::of_array(whole.cast()?, page_size);
-        }
+        let array = &plain(array)?;
         if let Ok(numbers) = array.cast::<PyArray1<u32>>() {
             let lent = numbers.try_readonly().map_err(error::value)?;
             if let Ok(references) = lent.as_slice() {
@@ -153,6 +150,15 @@ impl Trace {
             dtype.typeobj().name()?
         )))
     }
+}
+
+/// The array itself, where its numbers lie one after another and aligned, else a copy of which they do: what came
+/// through a pickle, or is a part of something else, need not.
+pub fn plain<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let py = array.py();
+    let plain =
+        py.import("numpy")?.call_method1("require", (array, py.None(), ["C_CONTIGUOUS", "ALIGNED"]))?;
+    Ok(plain.cast_into::<PyUntypedArray>()?)
 }
 
 /// The end of the page numbers, where these are dense.

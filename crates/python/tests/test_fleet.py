@@ -75,6 +75,26 @@ def test_hash_classes_add_and_are_near_the_curve(lab, trace):
     assert again.to_dict() == found.to_dict()
 
 
+def test_what_travels_may_lie_anywhere(trace):
+    """A message's buffers begin where they begin."""
+    import pickle
+
+    from pagelab import _pagelab
+
+    def sent(value):
+        buffers = []
+        packed = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        apart = [memoryview(b"x" + buffer.raw().tobytes())[1:] for buffer in buffers]
+        assert apart, "arrays travel beside the pickle"
+        return pickle.loads(packed, buffers=apart)
+
+    piece = _pagelab.chunk(str(trace), 4096, 0, 3)
+    assert (sent(piece).references, sent(piece).pages) == (piece.references, piece.pages)
+    parts = sent(_pagelab.sample(str(trace), 4096, 0.5, 2))
+    assert not parts[0][1].flags.aligned
+    sent(_pagelab.shard([parts[0]], 0.5, 2, 0))
+
+
 def test_a_sweep_keeps_hosts_and_conditions(lab):
     shown = lab.sweep("mapanon", on=["model:lru", "model:opt"], pages=[300, 600], memory="100p", references=5_000, repeat=2)
     runs = lab.notebook.runs()
@@ -109,17 +129,30 @@ def test_a_worker_of_another_version_is_refused(cluster, tmp_path):
 
 def test_a_killed_worker_costs_time_and_nothing_else(lab, trace, cluster):
     client = cluster[1]
+    client.wait_for_workers(2, timeout=60)
     pids = client.run(os.getpid)
     victim = sorted(pids)[0]
-    wanted = pl.replay(trace, ["lirs", "arc"], [10, 5_000]).to_dict()
+    policies, sizes = ["lirs", "arc", "opt"], [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
+    wanted = pl.replay(trace, policies, sizes).to_dict()
+    killed = []
 
     def kill():
-        time.sleep(0.3)
+        deadline = time.monotonic() + 60
+        while not client.processing().get(victim) and time.monotonic() < deadline:
+            time.sleep(0.005)
         os.kill(pids[victim], signal.SIGKILL)
+        killed.append(time.monotonic())
 
-    threading.Thread(target=kill).start()
-    assert lab.replay(trace, ["lirs", "arc"], [10, 5_000]).to_dict() == wanted
-    client.wait_for_workers(2, timeout=60)
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found = lab.replay(trace, policies, sizes).to_dict()
+    returned = time.monotonic()
+    thread.join()
+    assert found == wanted and killed[0] < returned, "the worker died in the middle"
+    deadline = time.monotonic() + 60
+    while client.run(os.getpid).get(victim) == pids[victim] or len(client.scheduler_info()["workers"]) < 2:
+        assert time.monotonic() < deadline, "the worker was begun again"
+        time.sleep(0.1)
 
 
 def test_a_measurement_that_is_begun_again_says_so_and_leaves_nothing(lab, cluster):

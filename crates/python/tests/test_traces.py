@@ -63,6 +63,9 @@ def test_other_arrays_are_numbered_by_first_reference():
     names = np.array([7_000_000_000, 5, 7_000_000_000, 9], dtype=np.uint64)
     assert pl.Trace(names).to_numpy().tolist() == [0, 1, 0, 2]
     assert pl.Trace(names[::2]).to_numpy().tolist() == [0, 0]
+    for dtype in (np.uint32, np.uint64):
+        apart = np.frombuffer(b"x" + np.array([3, 1, 3], dtype=dtype).tobytes(), dtype=dtype, offset=1)
+        assert not apart.flags.aligned and len(pl.Trace(apart)) == 3
     sparse = np.array([4_000_000_000, 1, 4_000_000_000], dtype=np.uint32)
     assert not pl.Trace(sparse).is_lent and pl.Trace(sparse).pages == 2
     assert len(pl.Trace(np.zeros(0, dtype=np.uint32))) == 0
