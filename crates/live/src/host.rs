@@ -31,7 +31,7 @@ impl Host {
     }
 
     /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten, because a
-    /// guest's files are in memory. Measurements begin at the moment of this `repetition` ([`crate::phase`]); `traced`
+    /// guest's files are in memory. Measurements begin at the moment of this `repetition`; `traced`
     /// is the disk for the addresses of a load whose instructions the machine counts.
     pub fn in_guest(swap_device: Option<&Path>, repetition: u32, traced: Option<&Path>) -> Self {
         Self {

@@ -22,10 +22,10 @@ pub struct Place {
     pub memory_stat: Option<PathBuf>,
     /// The cgroup's `memory.pressure` (version 2 only).
     pub memory_pressure: Option<PathBuf>,
-    /// The number of this repetition, where it decides the moment at which measurements begin ([`crate::phase`]).
+    /// The number of this repetition, where it decides the moment at which measurements begin.
     #[serde(default)]
     pub repetition: Option<u32>,
-    /// The disk on which to tell the addresses of a load whose instructions the machine counts ([`crate::marker`]).
+    /// The disk on which to tell the addresses of a load whose instructions the machine counts.
     #[serde(default)]
     pub traced: Option<PathBuf>,
     /// What whoever made the place knows about it: environment entries that go before the
