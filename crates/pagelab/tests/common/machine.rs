@@ -61,7 +61,10 @@ pub fn perform(image: &Path, cgroup: u32, tests: &[&str]) -> String {
     .arg(place("initramfs"))
     .args(["-serial", &format!("file:{}", place("console").display())])
     .args(["-serial", &format!("file:{}", place("said").display())])
-    .args(["-drive", &format!("file={},format=raw,if=none,id=disk,cache=unsafe", place("disk").display())])
+    .args([
+        "-drive",
+        &format!("file={},format=raw,if=none,id=disk,cache.no-flush=on", place("disk").display()),
+    ])
     .args(["-device", "virtio-blk-pci,drive=disk"])
     .stdin(Stdio::null());
     let (mut qemu, begun) = (qemu.spawn().unwrap(), Instant::now());
