@@ -155,6 +155,33 @@ def test_a_killed_worker_costs_time_and_nothing_else(lab, trace, cluster):
         time.sleep(0.1)
 
 
+def test_results_that_die_with_their_worker_are_computed_again(lab, cluster):
+    client = cluster[1]
+    client.wait_for_workers(2, timeout=60)
+    pids = client.run(os.getpid)
+    victim = sorted(pids)[0]
+    futures = [
+        client.submit(int, number, pure=False, workers=[victim], allow_other_workers=True, retries=3) for number in range(4)
+    ]
+    distributed.wait(futures)
+    later, taken = futures[1:], {}
+
+    def take(number, result):
+        if not taken:
+            os.kill(pids[victim], signal.SIGKILL)
+            deadline = time.monotonic() + 60
+            while all(future.status == "finished" for future in later) and time.monotonic() < deadline:
+                time.sleep(0.001)
+        taken[number] = result
+
+    lab._gather(futures, take)
+    assert taken == {number: number for number in range(4)}
+    deadline = time.monotonic() + 60
+    while client.run(os.getpid).get(victim) == pids[victim] or len(client.scheduler_info()["workers"]) < 2:
+        assert time.monotonic() < deadline, "the worker was begun again"
+        time.sleep(0.1)
+
+
 def test_a_measurement_that_is_begun_again_says_so_and_leaves_nothing(lab, cluster):
     client = cluster[1]
     client.wait_for_workers(2, timeout=60)

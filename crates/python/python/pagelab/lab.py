@@ -339,7 +339,8 @@ class Lab:
         done = 0
         try:
             for future in as_completed(futures):
-                if future.status == "lost" or future.cancelled():
+                # "lost" is a result whose worker died before it was fetched: `result` waits until it is computed again.
+                if future.cancelled():
                     raise PagelabError("the scheduler was lost")
                 result = future.result()
                 take(numbers[future.key], result)
