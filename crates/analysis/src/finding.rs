@@ -222,6 +222,8 @@ pub enum What {
     SequentialReads,
     /// What one access costs at each level.
     Latencies,
+    /// What operations on a mapping cost for each page.
+    Operations,
     /// Whether the machine's clocks agree.
     ClockAgreement {
         /// Whether no rule found them not to.

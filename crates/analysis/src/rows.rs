@@ -6,11 +6,12 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the column by which they are compared.
-pub const TABLES: [(&str, &str); 4] = [
+pub const TABLES: [(&str, &str); 5] = [
     ("operations", "count"),
     ("instructions", "instructions"),
     ("profile", "time"),
     ("huge-pages", "populating"),
+    ("operations.cost", "page.median"),
 ];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;

@@ -504,6 +504,27 @@ const READING: &[(&str, &str)] = &[
     ("read.cpu.beyond", "Reclaim and the device's requests are in it; the wait for the device is not."),
     ("bandwidth.buffered", "Read-ahead and copying included."),
     ("bandwidth.direct", "With O_DIRECT; a dash where the file system has none."),
+    ("unmap.munmap", "The pages are given back in it."),
+    (
+        "unmap.munmap.shared",
+        "Their processors have to drop their translations before the pages are given back.",
+    ),
+    ("unmap.mprotect", "No page is given back: the page-table entries are rewritten."),
+    ("unmap.mprotect.shared", "Their processors have to drop their translations."),
+    ("unmap.dontneed", "The pages are given back and the mapping stays."),
+    ("unmap.free", "The pages stay until the kernel wants them: what is paid is marking them."),
+    ("unmap.cold", "The pages become the first to be reclaimed, and stay. A dash before Linux 5.4."),
+    (
+        "unmap.pageout",
+        "The pages are reclaimed at once, to swap where there is any; where there is none they stay. Waiting for a disk is not in it. A dash before Linux 5.4.",
+    ),
+    ("mremap.aligned", "The kernel moves whole tables of page-table entries there."),
+    ("mremap.move", "The kernel moves each page-table entry by itself."),
+    ("mremap.move.shared", "Their processors have to drop their translations."),
+    ("populate.touch", "A fault for each page, with the clearing of the page in it."),
+    ("populate.touch.shared", "Nothing has to be taken back from their processors."),
+    ("populate.map", "The same pages without a fault for each."),
+    ("populate.advise", "As populate.map, of a mapping that is there. A dash before Linux 5.14."),
     (
         "latency.l1",
         "Each load waits for the one before it, in random order, so no prefetcher helps. The working set is the greatest \

@@ -438,6 +438,9 @@ fn works_at_once(experiment: &Experiment) -> bool {
         Experiment::Faultscale(_) => true,
         Experiment::Forkstorm(storm) => storm.copies > 1,
         Experiment::Vmtest(vmtest) => vmtest.cpus > 1,
+        Experiment::Unmap(addressing) | Experiment::Mremap(addressing) | Experiment::Populate(addressing) => {
+            addressing.sharers > 0
+        }
         _ => false,
     }
 }

@@ -6,6 +6,25 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::observe::failed;
 
+/// The processors that the calling thread may use.
+///
+/// # Errors
+/// When the kernel refuses to say.
+pub fn allowed() -> Result<Vec<usize>, Failure> {
+    let set = sched_getaffinity(None).map_err(|e| failed("looking at processors")(e.into()))?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+/// Keeps the calling thread to one processor for good.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn keep_to(processor: usize) -> Result<(), Failure> {
+    let mut chosen = CpuSet::new();
+    chosen.set(processor);
+    sched_setaffinity(None, &chosen).map_err(|e| failed("choosing a processor")(e.into()))
+}
+
 /// The calling thread kept to some processors; back where it was when dropped.
 #[derive(Debug)]
 pub struct Kept(CpuSet);

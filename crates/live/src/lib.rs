@@ -8,6 +8,7 @@
 //!
 //! This crate times and counts; it computes no statistics.
 
+pub mod addressing;
 pub mod affinity;
 pub mod allocator;
 mod alone;

@@ -4,7 +4,7 @@ use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 
 use crate::place::Place;
-use crate::{clocktest, command, faultscale, fileread, forkstorm, latency, paging, vmtest};
+use crate::{addressing, clocktest, command, faultscale, fileread, forkstorm, latency, paging, vmtest};
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.
 ///
@@ -24,6 +24,13 @@ pub fn perform(
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
         Experiment::Vmtest(parameters) => vmtest::perform(parameters, place, recorder),
         Experiment::Latency(parameters) => latency::perform(parameters, place, recorder),
+        Experiment::Unmap(parameters) => addressing::perform(parameters, addressing::UNMAP, place, recorder),
+        Experiment::Mremap(parameters) => {
+            addressing::perform(parameters, addressing::MREMAP, place, recorder)
+        }
+        Experiment::Populate(parameters) => {
+            addressing::perform(parameters, addressing::POPULATE, place, recorder)
+        }
         Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
         Experiment::Command(parameters) => command::perform(parameters, place, recorder),
         Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, place, recorder),

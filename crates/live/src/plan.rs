@@ -328,6 +328,10 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
             let written = 2 * sizes.last().copied().unwrap_or(0) / page;
             Some(2.0 * sizes.len() as f64 * latency.loads as f64 * LOAD + written as f64 * TOUCH)
         }
+        Experiment::Unmap(addressing) | Experiment::Mremap(addressing) | Experiment::Populate(addressing) => {
+            // Some six operations, without sharers and with them.
+            Some(12.0 * f64::from(addressing.rounds) * addressing.pages as f64 * TOUCH)
+        }
         Experiment::Clock(clock) => Some(f64::from(clock.steps) * clock.step as f64 / 1e3),
         Experiment::Faultscale(scale) => match scale.work {
             pagelab_experiment::experiments::Work::Build => None,

@@ -24,6 +24,7 @@ pub fn text(finding: &Finding) -> String {
         What::FileReads => file_reads(finding),
         What::SequentialReads => sequential_reads(finding),
         What::Latencies => latencies(finding),
+        What::Operations => operations(finding),
         What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
         What::Program { program, limit } => program_time(finding, program, *limit),
         What::ProgramOnModels { program, limit, sides } => {
@@ -80,6 +81,7 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::FileReads => "mean processor time of a cached read",
         What::SequentialReads => "best sequential bandwidth",
         What::Latencies => "mean load from DRAM",
+        What::Operations => "median processor time a page",
         What::ClockAgreement { .. } => "max difference of two clocks",
         What::Program { .. } => "elapsed time",
         What::LeastMemory { .. } => "memory for full speed",
@@ -345,6 +347,25 @@ fn latencies(finding: &Finding) -> String {
     .filter_map(of)
     .collect();
     format!("mean load: {}", parts.join("; "))
+}
+
+fn operations(finding: &Finding) -> String {
+    let named = [
+        ("unmap.munmap", "munmap"),
+        ("unmap.munmap.shared", "munmap beside other threads"),
+        ("unmap.mprotect", "mprotect"),
+        ("unmap.dontneed", "MADV_DONTNEED"),
+        ("mremap.move", "mremap"),
+        ("mremap.move.shared", "mremap beside other threads"),
+        ("mremap.aligned", "mremap of whole tables"),
+        ("populate.touch", "first write"),
+        ("populate.map", "MAP_POPULATE"),
+        ("populate.advise", "MADV_POPULATE_WRITE"),
+    ];
+    let measured = named.iter().filter(|(name, _)| finding.figure(name).is_some());
+    let parts: Vec<String> =
+        measured.map(|(name, what)| format!("{what} {}", with_spread(finding, name))).collect();
+    format!("median processor time a page: {}", parts.join("; "))
 }
 
 fn clock_agreement(finding: &Finding, trusted: bool) -> String {

@@ -63,6 +63,27 @@ pub fn sequential_reads(run: &Run) -> Option<Finding> {
     (!list.is_empty()).then(|| Finding::new(run, What::SequentialReads, list, evidence))
 }
 
+/// What operations on a mapping cost for each page.
+pub fn operations(run: &Run) -> Option<Finding> {
+    let list = figures(
+        run,
+        &[
+            "unmap.munmap",
+            "unmap.munmap.shared",
+            "unmap.mprotect",
+            "unmap.dontneed",
+            "mremap.move",
+            "mremap.move.shared",
+            "mremap.aligned",
+            "populate.touch",
+            "populate.map",
+            "populate.advise",
+        ],
+    );
+    let evidence = vec![Evidence::Metrics, Evidence::Table("operations.cost".into())];
+    (!list.is_empty()).then(|| Finding::new(run, What::Operations, list, evidence))
+}
+
 /// What a load costs from each cache and from memory, and what a TLB miss and a first touch do.
 pub fn latencies(run: &Run) -> Option<Finding> {
     let list = figures(

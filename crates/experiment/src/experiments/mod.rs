@@ -1,5 +1,6 @@
 //! The experiments, one file each. An experiment is its parameters; targets know how to perform it.
 
+pub mod addressing;
 pub mod clock;
 pub mod command;
 pub mod curve;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{self, Declared};
 
+pub use addressing::Addressing;
 pub use clock::{Clock, Suspicion};
 pub use command::Command;
 pub use curve::{Curve, WorkingSet};
@@ -73,6 +75,21 @@ pub enum Experiment {
         before_help = "Examples:\n  pagelab run latency --repeat 3\n  pagelab run latency --sizes 16K..1G:2 --loads 1000000\n"
     )]
     Latency(Latency),
+    /// What taking a mapping apart costs a page: munmap, mprotect, madvise
+    #[command(
+        before_help = "Examples:\n  pagelab run unmap --repeat 3\n  pagelab run unmap --pages 512 --sharers 3\n"
+    )]
+    Unmap(Addressing),
+    /// What moving a mapping costs a page: mremap
+    #[command(
+        before_help = "Examples:\n  pagelab run mremap --repeat 3\n  pagelab run mremap --pages 65536\n"
+    )]
+    Mremap(Addressing),
+    /// What filling a mapping costs a page: first writes, MAP_POPULATE, madvise
+    #[command(
+        before_help = "Examples:\n  pagelab run populate --repeat 3\n  pagelab run populate --sharers 3\n"
+    )]
+    Populate(Addressing),
     /// Whether time is true on this machine (McDougall 2007)
     #[command(
         before_help = "Examples:\n  pagelab run clock --steps 30\n  pagelab run clock --reference otherhost:7071\n"
@@ -128,6 +145,9 @@ impl Experiment {
             Self::Fileread(fileread) => fileread.footprint(page_size),
             Self::Seqread(seqread) => seqread.footprint(page_size),
             Self::Latency(latency) => latency.footprint(page_size),
+            Self::Unmap(addressing) | Self::Mremap(addressing) | Self::Populate(addressing) => {
+                addressing.footprint(page_size)
+            }
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
             Self::Record(_) | Self::Trace(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => {
@@ -177,6 +197,9 @@ impl fmt::Display for Experiment {
             Self::Fileread(parameters) => parameters.fmt(f),
             Self::Seqread(parameters) => parameters.fmt(f),
             Self::Latency(parameters) => parameters.fmt(f),
+            Self::Unmap(parameters) | Self::Mremap(parameters) | Self::Populate(parameters) => {
+                parameters.fmt(f)
+            }
             Self::Clock(parameters) => parameters.fmt(f),
             Self::Command(parameters) => parameters.fmt(f),
             Self::Record(parameters) => parameters.fmt(f),

@@ -2,6 +2,7 @@
 //! memory limit where one can be had, real loads. Its own main, because a worker process is this
 //! program again. One test alone: `cargo test -p pagelab-live --test experiments -- NAME`.
 
+mod addressing;
 mod clock;
 mod command;
 mod faultscale;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     }
     run_in_turn(
         [
+            addressing::tests(),
             clock::tests(),
             command::tests(),
             faultscale::tests(),

@@ -197,8 +197,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 
 /// The conditions of an experiment where nothing else is asked for: the suite's limit, unless it pages nothing.
 fn usual(experiment: &Experiment) -> Setting {
-    let memory =
-        if matches!(experiment, Experiment::Latency(_)) { Limit::None } else { Limit::Of(suite::MEMORY) };
+    let memory = match experiment {
+        Experiment::Latency(_) | Experiment::Unmap(_) | Experiment::Mremap(_) | Experiment::Populate(_) => {
+            Limit::None
+        }
+        _ => Limit::Of(suite::MEMORY),
+    };
     Setting { memory: Some(memory), ..Setting::default() }
 }
 
