@@ -1,77 +1,22 @@
 //! What the workers of a fleet do and give back, for `pagelab.lab`: parts that travel as numpy arrays, and what puts
 //! them together.
 
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::chunks::{self, Part};
 use pagelab_model::mrc::shards::{GROUPS, SampledCurve, Shards, Weights};
 use pagelab_model::mrc::sizes;
-use pagelab_reference::trace::{Options, Reader};
+use pagelab_reference::trace::Options;
 use pagelab_simulation::chunks::{distances, sample as sampled};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyDict, PyType};
 
 use crate::curve::{Curves, Named};
 use crate::simulate::{POINTS, SEED, at, sizes_of};
+use crate::source::Source;
 use crate::table::Table;
 use crate::trace::plain;
 use crate::{error, watch};
-
-/// Bytes that are asked of an open file at a time: a request to a store takes milliseconds.
-const REQUEST: usize = 4 << 20;
-
-/// An open file of Python's.
-struct Open {
-    file: Py<PyAny>,
-    left: Vec<u8>,
-    at: usize,
-}
-
-impl Read for Open {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.left.len() {
-            let read = Python::attach(|py| {
-                let bytes = self.file.bind(py).call_method1("read", (REQUEST,))?;
-                Ok::<_, PyErr>(bytes.cast_into::<PyBytes>().map_err(PyErr::from)?.as_bytes().to_vec())
-            });
-            (self.left, self.at) = (read.map_err(io::Error::other)?, 0);
-        }
-        let count = buffer.len().min(self.left.len() - self.at);
-        buffer[..count].copy_from_slice(&self.left[self.at..self.at + count]);
-        self.at += count;
-        Ok(count)
-    }
-}
-
-/// Where a trace is: a path, or an open file with `read`, `seek` and `tell`.
-enum Source {
-    Path(PathBuf),
-    Open(Open, u64),
-}
-
-impl Source {
-    fn of(argument: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Ok(path) = argument.extract::<PathBuf>() {
-            return Ok(Self::Path(path));
-        }
-        let length: u64 = argument.call_method1("seek", (0, 2))?.extract()?;
-        argument.call_method1("seek", (0,))?;
-        Ok(Self::Open(Open { file: argument.clone().unbind(), left: Vec::new(), at: 0 }, length))
-    }
-
-    fn reader(self, page_size: u64) -> anyhow::Result<Reader> {
-        let options = Options { page_size, ..Options::default() };
-        Ok(match self {
-            Self::Path(path) => Reader::open(&path, &options)?,
-            Self::Open(file, length) => {
-                Reader::of(Path::new("(an open file)"), Box::new(file), length, &options)?
-            }
-        })
-    }
-}
 
 /// What a chunk of a trace tells; it is pickled as three arrays.
 #[pyclass(frozen, module = "pagelab._pagelab")]
@@ -127,6 +72,11 @@ impl Piece {
     }
 }
 
+/// A format that is recognised.
+fn options(page_size: u64) -> Options {
+    Options { page_size, ..Options::default() }
+}
+
 /// Measures the stack distances within chunk `number` (from 0) of `count` of a trace.
 #[pyfunction]
 pub fn chunk(
@@ -141,7 +91,7 @@ pub fn chunk(
     }
     let source = Source::of(file)?;
     let piece = watch::during(py, "measuring distances", |watch| {
-        distances(&mut source.reader(page_size)?, number, count, watch)
+        distances(&mut source.reader(&options(page_size))?, number, count, watch)
     })?;
     Ok(Piece { number, begin: piece.begin, part: piece.part })
 }
@@ -230,7 +180,7 @@ pub fn sample<'py>(
     }
     let source = Source::of(file)?;
     let (references, classes) = watch::during(py, "sampling", |watch| {
-        sampled(&mut source.reader(page_size)?, rate, SEED, shards, watch)
+        sampled(&mut source.reader(&options(page_size))?, rate, SEED, shards, watch)
     })?;
     Ok(classes.into_iter().map(|pages| (references, PyArray1::from_vec(py, pages))).collect())
 }

@@ -8,6 +8,7 @@ mod notebook;
 mod patterns;
 mod policy;
 mod simulate;
+mod source;
 mod table;
 mod trace;
 mod watch;

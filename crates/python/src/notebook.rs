@@ -84,7 +84,7 @@ fn texts(list: impl Iterator<Item = String>) -> Column {
 #[pymethods]
 impl Notebook {
     #[new]
-    #[pyo3(signature = (path="pagelab.db".into()))]
+    #[pyo3(signature = (path="pagelab.db".into()), text_signature = "(path='pagelab.db')")]
     fn new(path: PathBuf) -> Self {
         Self { path }
     }
@@ -177,9 +177,9 @@ impl Notebook {
     }
 
     /// One run ("@1": the newest): its figures, conditions and remarks; the report's page in a notebook.
-    #[pyo3(signature = (name="@1".to_owned()))]
-    fn run(&self, py: Python<'_>, name: String) -> PyResult<Shown> {
-        let list = self.load(py, &[name])?;
+    #[pyo3(signature = (name="@1"))]
+    fn run(&self, py: Python<'_>, name: &str) -> PyResult<Shown> {
+        let list = self.load(py, &[name.to_owned()])?;
         let assessment = assess(&[&list[0]]);
         let text =
             runs::terminal(&list[0], false, &STYLE) + "\n" + &runs::verdict(&assessment.findings, &STYLE);

@@ -2,7 +2,6 @@
 
 use pagelab_model::policy::PolicyKind;
 use pagelab_reference::Pattern;
-use pagelab_reference::trace::DEFAULT_PAGE_SIZE;
 use pagelab_simulation::cost::STREAM;
 use pyo3::prelude::*;
 
@@ -42,7 +41,7 @@ pub fn policies() -> Table {
 /// references: the length of the stream.
 /// seed: another gives another stream of the same kind.
 #[pyfunction]
-#[pyo3(signature = (name, pages=24_576, references=2_000_000, seed=1, page_size=DEFAULT_PAGE_SIZE))]
+#[pyo3(signature = (name, pages=24_576, references=2_000_000, seed=1, page_size=4096))]
 pub fn pattern(
     py: Python<'_>,
     name: &str,

@@ -1,6 +1,6 @@
 //! Reference streams: recorded traces, patterns and numpy arrays.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use numpy::{Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -13,6 +13,7 @@ use pagelab_simulation::{Stopped, Watch, feed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use crate::source::{OPEN, Source};
 use crate::{error, watch};
 
 /// A reference stream: page numbers in the order of reference, one dimension, 32 bits each.
@@ -216,7 +217,8 @@ pub fn meant<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Trace>> {
         return Bound::new(argument.py(), Trace::of_array(array, DEFAULT_PAGE_SIZE)?);
     }
     if let Ok(path) = argument.extract::<PathBuf>() {
-        return Bound::new(argument.py(), read_trace(argument.py(), path, None, DEFAULT_PAGE_SIZE, None)?);
+        let options = Options { page_size: DEFAULT_PAGE_SIZE, ..Options::default() };
+        return Bound::new(argument.py(), read(argument.py(), Source::Path(path), &options)?);
     }
     Err(PyTypeError::new_err("a trace is a Trace, a numpy array of page numbers, or the path of a file"))
 }
@@ -224,7 +226,7 @@ pub fn meant<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Trace>> {
 #[pymethods]
 impl Trace {
     #[new]
-    #[pyo3(signature = (array, page_size=DEFAULT_PAGE_SIZE))]
+    #[pyo3(signature = (array, page_size=4096))]
     fn new(array: &Bound<'_, PyAny>, page_size: u64) -> PyResult<Self> {
         match array.cast::<PyUntypedArray>() {
             Ok(array) => Self::of_array(array, page_size),
@@ -279,17 +281,17 @@ impl Trace {
 
 /// Reads a recorded trace whole: 4 bytes a reference.
 ///
-/// path: the file; plain or in gzip, zstd, bzip2 or xz.
+/// path: the file, or an open one with `read`, `seek` and `tell`; plain or in gzip, zstd, bzip2 or xz.
 /// format: one of the names that `pagelab mrc --help` lists; None recognises it.
 /// page_size: bytes of a page, for traces of byte addresses.
 /// columns: of a csv whose first line does not name them, such as "time,address,rw".
 ///
 /// Raises PagelabError where it is no trace, or would take more than half of the memory that is available.
 #[pyfunction]
-#[pyo3(signature = (path, format=None, page_size=DEFAULT_PAGE_SIZE, columns=None))]
+#[pyo3(signature = (path, format=None, page_size=4096, columns=None))]
 pub fn read_trace(
     py: Python<'_>,
-    path: PathBuf,
+    path: &Bound<'_, PyAny>,
     format: Option<&str>,
     page_size: u64,
     columns: Option<&str>,
@@ -302,9 +304,15 @@ pub fn read_trace(
                 .ok_or_else(|| error::value(format!("columns '{names}': name address or page among them")))?,
         ),
     };
-    let options = Options { format, page_size, columns, reduced: false };
+    read(py, Source::of(path)?, &Options { format, page_size, columns, reduced: false })
+}
+
+fn read(py: Python<'_>, source: Source, options: &Options) -> PyResult<Trace> {
     let cost: Cost = STREAM;
-    let trace = watch::during(py, "reading the trace", |watch| feed::load(&path, &options, &cost, watch))?;
+    let trace = watch::during(py, "reading the trace", |watch| match source {
+        Source::Path(path) => feed::load(&path, options, &cost, watch),
+        open => feed::load_from(open.reader(options)?, Path::new(OPEN), &cost, watch),
+    })?;
     let described = format!("{} ({})", trace.reading.format, trace.reading.why);
-    Ok(Trace::own(trace.stream, page_size, described))
+    Ok(Trace::own(trace.stream, options.page_size, described))
 }

@@ -1,5 +1,7 @@
 """A fleet of real worker processes: equal to one machine, and whole after a worker or the scheduler is killed."""
 
+import functools
+import http.server
 import os
 import random
 import signal
@@ -7,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -56,8 +59,54 @@ def test_a_trace_is_read_through_fsspec(lab, trace):
     fsspec = pytest.importorskip("fsspec")
     found = lab.mrc(f"file://{trace}", split="time", chunks=3, sizes=[100, 5_000])
     assert found["misses"] == pl.mrc(trace, sizes=[100, 5_000])["misses"]
+    assert lab.replay(f"file://{trace}", ["lru", "opt"], [100]).to_dict() == pl.replay(trace, ["lru", "opt"], [100]).to_dict()
     with fsspec.open(f"file://{trace}") as file:
         assert file.read(8) == trace.read_bytes()[:8]
+
+
+class Ranges(http.server.SimpleHTTPRequestHandler):
+    """Serves files, and ranges of their bytes; notes what was asked for."""
+
+    asked: ClassVar[list[tuple[int, int]]] = []
+
+    def do_GET(self):
+        path = self.translate_path(self.path)
+        begin, end = self.headers.get("Range", f"bytes=0-{os.path.getsize(path) - 1}").removeprefix("bytes=").split("-")
+        with open(path, "rb") as file:
+            file.seek(int(begin))
+            content = file.read(int(end) + 1 - int(begin))
+        self.asked.append((int(begin), len(content)))
+        self.send_response(206 if "Range" in self.headers else 200)
+        self.send_header("Content-Range", f"bytes {begin}-{int(begin) + len(content) - 1}/{os.path.getsize(path)}")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def end_headers(self):
+        self.send_header("Accept-Ranges", "bytes")
+        super().end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_chunks_are_fetched_by_ranges_of_bytes(lab, tmp_path):
+    pytest.importorskip("aiohttp")
+    pages = pl.pattern("zipf:0.8", pages=20_000, references=4_000_000).to_numpy()
+    file = tmp_path / "trace.u64"
+    pages.astype(np.uint64).tofile(file)
+    handler = functools.partial(Ranges, directory=tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            found = lab.mrc(f"http://127.0.0.1:{server.server_port}/trace.u64", split="time", chunks=4, sizes=[100, 5_000])
+        finally:
+            server.shutdown()
+    assert found["misses"] == pl.mrc(file, sizes=[100, 5_000])["misses"]
+    # Each chunk's own bytes and the file's head; a request is of a few MiB.
+    length = file.stat().st_size
+    assert sum(asked for _, asked in Ranges.asked) < 3 * length, Ranges.asked
+    assert any(begin >= length // 2 for begin, _ in Ranges.asked)
 
 
 def test_replays_are_those_of_one_machine(lab, trace):

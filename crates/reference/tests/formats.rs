@@ -280,3 +280,33 @@ fn every_format_has_a_good_trace_and_three_bad_ones() {
         }
     }
 }
+
+#[test]
+fn a_reader_goes_to_any_place_of_a_format_that_has_them() {
+    let mut with = Vec::new();
+    for (format, bytes, wanted) in corpus() {
+        let Good(list) = wanted else { continue };
+        let options = Options { format: Some(format), ..Options::default() };
+        let file = || Box::new(Cursor::new(bytes.clone()));
+        let reader = || Reader::of(Path::new("trace"), file(), bytes.len() as u64, &options).unwrap();
+        let Some(places) = reader().places() else { continue };
+        with.push(format);
+        assert_eq!(places, list.len() as u64, "{format}");
+        for before in 0..=list.len() {
+            let mut reader = reader();
+            reader.go_to(before as u64).unwrap();
+            let mut left = Vec::new();
+            while reader.pages(2, &mut left).map(|_| left.len()).unwrap() + before < list.len() {}
+            assert_eq!(left, list[before..], "{format} from {before}");
+            assert_eq!(
+                reader.pages(1, &mut left).map_err(|e| e.to_string()),
+                Ok(0),
+                "{format}: what is before the place counts"
+            );
+        }
+    }
+    use Format::*;
+    with.sort_unstable_by_key(|format| format.to_string());
+    with.dedup();
+    assert_eq!(with, [Lcs, OracleGeneral, U32, U32Be, U64, U64Be, Vscsi1, Vscsi2]);
+}

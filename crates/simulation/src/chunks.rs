@@ -1,5 +1,6 @@
-//! A chunk of a trace that several machines read, each its own: the trace is cut where its file is, at the same
-//! references for whoever reads it. A format or a compression without places to begin at is decoded up to the chunk.
+//! A chunk of a trace that several machines read, each its own: the trace is cut at the same references for whoever
+//! reads it. Of records of one length the chunk's alone are read; of lines, what is compressed, and pagelab's own format the
+//! file is cut where its bytes are, and decoded up to the chunk.
 
 use anyhow::Result;
 use pagelab_model::mrc::chunks::{Chunk, Part};
@@ -38,6 +39,40 @@ fn each(
     mut take: impl FnMut(&[u64]) -> Result<()>,
 ) -> Result<u64> {
     assert!(number < count, "chunk {number} of {count}");
+    if let Some(places) = reader.places() {
+        let place = |number: u32| (u128::from(places) * u128::from(number) / u128::from(count)) as u64;
+        let (begin, end) = (place(number), place(number + 1));
+        if begin > 0 {
+            reader.go_to(begin)?;
+        }
+        // The last one reads on to the end, where a torn or cut trace shows.
+        let mut left = if number + 1 == count { u64::MAX } else { end - begin };
+        let mut batch = Vec::with_capacity(BATCH);
+        while left > 0 {
+            batch.clear();
+            reader.pages(BATCH.min(usize::try_from(left).unwrap_or(BATCH)), &mut batch)?;
+            if batch.is_empty() {
+                break;
+            }
+            left -= batch.len() as u64;
+            if watch.stopped() {
+                return Err(Stopped.into());
+            }
+            watch.at((reader.fraction() * f64::from(count) - f64::from(number)).clamp(0.0, 1.0));
+            take(&batch)?;
+        }
+        return Ok(begin);
+    }
+    each_decoded(reader, (number, count), watch, take)
+}
+
+/// As [`each`] of a trace that is decoded from its beginning.
+fn each_decoded(
+    reader: &mut Reader,
+    (number, count): (u32, u32),
+    watch: &dyn Watch,
+    mut take: impl FnMut(&[u64]) -> Result<()>,
+) -> Result<u64> {
     let (mut begin, mut batch) = (0, Vec::with_capacity(BATCH));
     loop {
         // Looked at before it is read: the same for whoever reads the same file.
@@ -143,6 +178,40 @@ mod tests {
                 }
                 assert_eq!(merge.finish(), LruCurve::of(&stream), "{name} in {count} chunks");
             }
+        }
+    }
+
+    /// A file that counts what is read of it.
+    struct Counting(std::io::Cursor<Vec<u8>>, std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+    impl std::io::Read for Counting {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.read(buffer)?;
+            self.1.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+            Ok(count)
+        }
+    }
+
+    impl std::io::Seek for Counting {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn of_records_of_one_length_a_chunk_reads_its_own() {
+        let bytes: Vec<u8> = (0..2_000_000u64).flat_map(|n| (n * n % 4099).to_le_bytes()).collect();
+        let options = Options { format: Some("u64".parse().unwrap()), ..Options::default() };
+        for number in [0, 5, 15] {
+            let read = std::sync::Arc::default();
+            let file = Counting(std::io::Cursor::new(bytes.clone()), std::sync::Arc::clone(&read));
+            let path = std::path::Path::new("counting");
+            let mut reader = Reader::of(path, Box::new(file), bytes.len() as u64, &options).unwrap();
+            let piece = distances(&mut reader, number, 16, &Unwatched).unwrap();
+            assert_eq!((piece.begin, piece.part.references), (u64::from(number) * 125_000, 125_000));
+            let read = read.load(std::sync::atomic::Ordering::Relaxed);
+            // The head, by which a format is recognised, and blocks that end behind the chunk.
+            assert!((1_000_000..1_700_000).contains(&read), "chunk {number}: {read} bytes");
         }
     }
 }

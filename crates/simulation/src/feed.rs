@@ -13,7 +13,7 @@ use pagelab_model::mrc::footprint::ReuseTimes;
 use pagelab_model::mrc::lru::LruCounting;
 use pagelab_model::replay::Feed;
 use pagelab_reference::Stream;
-use pagelab_reference::trace::{self, Densifier, Options, Reading, Refused, Trace};
+use pagelab_reference::trace::{self, Densifier, Options, Reader, Reading, Refused, Trace};
 
 use crate::cost::{Cost, NUMBERING};
 use crate::{Stopped, Watch};
@@ -71,10 +71,19 @@ pub fn decoded_here(
     path: &Path,
     options: &Options,
     watch: &dyn Watch,
+    take: impl FnMut(&[u64]) -> Result<()>,
+) -> Result<Reading> {
+    decoded_from(Reader::open(path, options)?, watch, take)
+}
+
+/// As [`decoded_here`] of what is open already.
+fn decoded_from(
+    reader: Reader,
+    watch: &dyn Watch,
     mut take: impl FnMut(&[u64]) -> Result<()>,
 ) -> Result<Reading> {
     let mut failed = None;
-    let reading = trace::read(path, options, |batch, fraction| {
+    let reading = trace::read_from(reader, |batch, fraction| {
         watch.at(fraction);
         let stopped = || if watch.stopped() { Err(Stopped.into()) } else { Ok(()) };
         take(batch).and_then(|()| stopped()).map_err(|error| {
@@ -321,10 +330,27 @@ fn feed_here(
 /// # Errors
 /// As [`feed`].
 pub fn load(path: &Path, options: &Options, cost: &Cost, watch: &dyn Watch) -> Result<Trace> {
+    numbered(path, cost, |take| decoded(path, options, watch, take))
+}
+
+/// As [`load`] of what is open already, on this thread alone; `path` names it in errors.
+///
+/// # Errors
+/// As [`feed`].
+pub fn load_from(reader: Reader, path: &Path, cost: &Cost, watch: &dyn Watch) -> Result<Trace> {
+    numbered(path, cost, |take| decoded_from(reader, watch, take))
+}
+
+/// The stream of the pages that `decode` gives.
+fn numbered(
+    path: &Path,
+    cost: &Cost,
+    decode: impl FnOnce(&mut dyn FnMut(&[u64]) -> Result<()>) -> Result<Reading>,
+) -> Result<Trace> {
     let mut densifier = Densifier::default();
     let mut list: Vec<u32> = Vec::new();
     let mut room = Room::new(path, cost);
-    let reading = decoded(path, options, watch, |batch| {
+    let reading = decode(&mut |batch| {
         room.look(densifier.pages(), list.len())?;
         densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))
     })?;

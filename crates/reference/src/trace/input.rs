@@ -1,7 +1,7 @@
 //! The bytes of a trace: opened, decompressed, cut into lines or records, with the position kept.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,23 +15,65 @@ const SHORT: usize = 1 << 14;
 /// The longest line accepted: memory stays bounded whatever the file is.
 const LONGEST_LINE: usize = 4096;
 
+/// A file that can be read from any byte on.
+pub trait Seekable: Read + Seek + Send {}
+
+impl<F: Read + Seek + Send> Seekable for F {}
+
+/// What a trace is read from.
+enum Source {
+    /// From its beginning on: a pipe.
+    Once(Box<dyn Read + Send>),
+    /// A file.
+    Anywhere(Box<dyn Seekable>),
+}
+
 /// A file, or standard input, that counts the bytes taken from it.
 struct Counted {
-    file: Box<dyn Read + Send>,
+    source: Source,
     taken: Arc<AtomicU64>,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(buffer)?;
+        let n = match &mut self.source {
+            Source::Once(pipe) => pipe.read(buffer)?,
+            Source::Anywhere(file) => file.read(buffer)?,
+        };
         self.taken.fetch_add(n as u64, Relaxed);
         Ok(n)
     }
 }
 
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let byte = match &mut self.source {
+            Source::Once(_) => return Err(io::ErrorKind::NotSeekable.into()),
+            Source::Anywhere(file) => file.seek(to)?,
+        };
+        self.taken.store(byte, Relaxed);
+        Ok(byte)
+    }
+}
+
+/// The content, block by block.
+enum Content {
+    Plain(BufReader<Counted>),
+    Decompressed(Box<dyn Read + Send>),
+}
+
+impl Read for Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buffer),
+            Self::Decompressed(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
 /// The decompressed bytes of a file and how far they have been read.
 pub(super) struct Input {
-    source: Box<dyn Read + Send>,
+    content: Content,
     block: Box<[u8]>,
     /// What is left of the block: from here…
     at: usize,
@@ -44,7 +86,6 @@ pub(super) struct Input {
     pub line: u64,
     taken: Arc<AtomicU64>,
     length: u64,
-    compressed: bool,
 }
 
 /// What [`Input::line`] and [`Input::record`] may meet besides content.
@@ -58,20 +99,23 @@ pub(super) enum Trouble {
 impl Input {
     /// Opens a file, `-` for standard input; gzip, zstd, bzip2 and xz are recognised by their first bytes.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let (file, length): (Box<dyn Read + Send>, u64) = if path == Path::new("-") {
-            (Box::new(io::stdin()), 0)
-        } else {
-            let file = File::open(path)?;
-            let length = file.metadata()?.len();
-            (Box::new(file), length)
-        };
-        Self::of(file, length)
+        if path == Path::new("-") {
+            return Self::of(Source::Once(Box::new(io::stdin())), 0);
+        }
+        let file = File::open(path)?;
+        // Of a pipe by name: 0.
+        let length = file.metadata()?.len();
+        Self::of(Source::Anywhere(Box::new(file)), length)
     }
 
-    /// The same of what somebody else opened, of `length` bytes (0: not known).
-    pub fn of(file: Box<dyn Read + Send>, length: u64) -> io::Result<Self> {
+    /// The same of what somebody else opened, of `length` bytes.
+    pub fn of_file(file: Box<dyn Seekable>, length: u64) -> io::Result<Self> {
+        Self::of(Source::Anywhere(file), length)
+    }
+
+    fn of(source: Source, length: u64) -> io::Result<Self> {
         let taken = Arc::new(AtomicU64::new(0));
-        let counted = Counted { file, taken: Arc::clone(&taken) };
+        let counted = Counted { source, taken: Arc::clone(&taken) };
         let room = |most: usize| if length > 0 && length < SHORT as u64 { SHORT } else { most };
         let mut raw = BufReader::with_capacity(room(HEAD), counted);
         let head = raw.fill_buf()?;
@@ -79,21 +123,21 @@ impl Input {
         let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
         let bzip2 = head.starts_with(b"BZh");
         let xz = head.starts_with(b"\xfd7zXZ\0");
-        let source: Box<dyn Read + Send> = if gzip {
-            Box::new(flate2::bufread::MultiGzDecoder::new(raw))
+        let content = if gzip {
+            Content::Decompressed(Box::new(flate2::bufread::MultiGzDecoder::new(raw)))
         } else if zstd {
-            Box::new(zstd::stream::read::Decoder::with_buffer(raw)?)
+            Content::Decompressed(Box::new(zstd::stream::read::Decoder::with_buffer(raw)?))
         } else if bzip2 {
-            Box::new(bzip2::bufread::MultiBzDecoder::new(raw))
+            Content::Decompressed(Box::new(bzip2::bufread::MultiBzDecoder::new(raw)))
         } else if xz {
-            Box::new(lzma_rust2::XzReader::new(raw, true))
+            Content::Decompressed(Box::new(lzma_rust2::XzReader::new(raw, true)))
         } else {
-            Box::new(raw)
+            Content::Plain(raw)
         };
-        let compressed = gzip || zstd || bzip2 || xz;
+        let block = if matches!(content, Content::Plain(_)) { room(BLOCK) } else { BLOCK };
         Ok(Self {
-            source,
-            block: vec![0; if compressed { BLOCK } else { room(BLOCK) }].into(),
+            content,
+            block: vec![0; block].into(),
             at: 0,
             end: 0,
             ended: false,
@@ -101,7 +145,6 @@ impl Input {
             line: 0,
             taken,
             length,
-            compressed,
         })
     }
 
@@ -112,7 +155,18 @@ impl Input {
 
     /// The bytes of the content, where that can be known before it is read.
     pub fn length(&self) -> Option<u64> {
-        (self.length > 0 && !self.compressed).then_some(self.length)
+        (self.length > 0 && matches!(self.content, Content::Plain(_))).then_some(self.length)
+    }
+
+    /// Goes on at this byte of the content.
+    ///
+    /// # Errors
+    /// Where that cannot be: of what is compressed, or comes through a pipe.
+    pub fn go_to(&mut self, byte: u64) -> io::Result<()> {
+        let Content::Plain(file) = &mut self.content else { return Err(io::ErrorKind::NotSeekable.into()) };
+        file.seek(SeekFrom::Start(byte))?;
+        (self.at, self.end, self.ended, self.byte) = (0, 0, false, byte);
+        Ok(())
     }
 
     /// The first bytes, 64 KiB or more, and whether they are all; nothing is consumed.
@@ -135,7 +189,7 @@ impl Input {
         self.end -= self.at;
         self.at = 0;
         let read = loop {
-            match self.source.read(&mut self.block[self.end..]) {
+            match self.content.read(&mut self.block[self.end..]) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 other => break other?,
             }

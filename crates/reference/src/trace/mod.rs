@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use crate::Stream;
 pub use dense::{Densifier, TooManyPages};
 pub use format::{Format, UnknownFormat};
+pub use input::Seekable;
 use input::{Input, Trouble};
 
 /// References decoded at a time.
@@ -149,17 +150,17 @@ impl Reader {
     }
 
     /// As [`Self::open`] of what somebody else opened; `path` names it in errors, `length` is that of the file in
-    /// bytes (0: not known).
+    /// bytes.
     ///
     /// # Errors
     /// As there.
     pub fn of(
         path: &Path,
-        file: Box<dyn std::io::Read + Send>,
+        file: Box<dyn Seekable>,
         length: u64,
         options: &Options,
     ) -> Result<Self, TraceError> {
-        Self::begin(path, Input::of(file, length), options)
+        Self::begin(path, Input::of_file(file, length), options)
     }
 
     fn begin(path: &Path, input: std::io::Result<Input>, options: &Options) -> Result<Self, TraceError> {
@@ -247,6 +248,33 @@ impl Reader {
     /// How much of the file has been read, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         self.input.fraction()
+    }
+
+    /// The references that the file has, where each has its own place in it: of records of one length, neither compressed nor
+    /// through a pipe. Torn ones at the end are not counted.
+    pub fn places(&self) -> Option<u64> {
+        let size = self.record_size.filter(|_| self.format != Format::ChampSim)? as u64;
+        Some(self.input.length()?.saturating_sub(self.first_byte()) / size)
+    }
+
+    /// The byte that the first record begins at.
+    fn first_byte(&self) -> u64 {
+        if self.format == Format::Lcs { lcs::HEADER as u64 } else { 0 }
+    }
+
+    /// Goes on at the reference that has `before` others before it.
+    ///
+    /// # Errors
+    /// When the file cannot be read there.
+    ///
+    /// # Panics
+    /// When the file has no such [place](Self::places).
+    pub fn go_to(&mut self, before: u64) -> Result<(), TraceError> {
+        assert!(self.places().is_some_and(|places| before <= places), "no place {before}");
+        let size = self.record_size.expect("a place is a record's") as u64;
+        self.links.go_to(before);
+        let gone = self.input.go_to(self.first_byte() + before * size);
+        gone.map_err(|error| self.trouble(Trouble::Read(error)))
     }
 
     /// An error at the record or line that was read last.
@@ -553,9 +581,19 @@ const SHOWN: usize = 3;
 pub fn read(
     path: &Path,
     options: &Options,
+    take: impl FnMut(&mut Vec<u64>, f64) -> Result<(), Refused>,
+) -> Result<Reading, TraceError> {
+    read_from(Reader::open(path, options)?, take)
+}
+
+/// As [`read`] of what is open already.
+///
+/// # Errors
+/// As there.
+pub fn read_from(
+    mut reader: Reader,
     mut take: impl FnMut(&mut Vec<u64>, f64) -> Result<(), Refused>,
 ) -> Result<Reading, TraceError> {
-    let mut reader = Reader::open(path, options)?;
     let mut batch = Vec::new();
     let (mut writes, mut first) = (0, Vec::new());
     for n in 0_u64.. {
@@ -574,7 +612,7 @@ pub fn read(
         return Err(reader.error("it holds no reference".into()));
     }
     let format = reader.format();
-    let page_size = format.has_addresses().then_some(options.page_size);
+    let page_size = format.has_addresses().then_some(1 << reader.object_shift);
     Ok(Reading { format, why: reader.why, page_size, writes, first })
 }
 

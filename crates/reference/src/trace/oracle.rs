@@ -39,6 +39,11 @@ pub(super) struct Links {
 }
 
 impl Links {
+    /// The next record has so many before it.
+    pub fn go_to(&mut self, before: u64) {
+        self.records = before;
+    }
+
     /// Takes note of the records that were read next.
     #[inline]
     pub fn note(&mut self, records: &[[u8; SIZE]]) {
