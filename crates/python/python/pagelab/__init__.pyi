@@ -1,30 +1,50 @@
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias, final, type_check_only
 
 import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+__all__ = [
+    "Lab",
+    "Notebook",
+    "PagelabError",
+    "Shown",
+    "Table",
+    "Trace",
+    "VersionError",
+    "__version__",
+    "mrc",
+    "pattern",
+    "patterns",
+    "policies",
+    "read_trace",
+    "replay",
+    "run",
+    "wss",
+]
 
 class PagelabError(Exception): ...
 
 class VersionError(PagelabError): ...
 
+@final
 class Table:
     @property
     def columns(self) -> list[str]: ...
     @property
     def units(self) -> dict[str, str]: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, name: str) -> list[Any]: ...
+    def __getitem__(self, name: str, /) -> list[Any]: ...
     def to_dict(self) -> dict[str, list[Any]]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class Trace:
-    def __init__(self, array: NDArray[np.integer[Any]], page_size: int = 4096) -> None: ...
+    def __new__(cls, array: NDArray[np.integer[Any]], page_size: int = 4096) -> Trace: ...
     @property
     def pages(self) -> int: ...
     @property
@@ -36,14 +56,16 @@ class Trace:
     def __len__(self) -> int: ...
     def to_numpy(self) -> NDArray[np.uint32]: ...
 
+@final
 class Shown:
     @property
     def html(self) -> str: ...
     def to_dict(self) -> Any: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class Notebook:
-    def __init__(self, path: str | PathLike[str] = "pagelab.db") -> None: ...
+    def __new__(cls, path: str | PathLike[str] = "pagelab.db") -> Notebook: ...
     @property
     def path(self) -> Path: ...
     def runs(self) -> Table: ...
@@ -55,13 +77,15 @@ class Notebook:
     def keep(self, table: Table, name: str | None = None) -> list[str]: ...
     def import_from(self, path: str | PathLike[str]) -> None: ...
 
+# What a policy written in Python has: its class, called with the frames, is given to `replay` and `mrc`.
+@type_check_only
 class Policy(Protocol):
     def on_hit(self, page: int, /) -> object: ...
     def on_miss(self, page: int, /) -> int | None: ...
 
-PolicyLike: TypeAlias = str | Callable[[int], Policy]
-TraceLike: TypeAlias = Trace | NDArray[np.integer[Any]] | str | PathLike[str]
-Sizes: TypeAlias = int | str | Sequence[int | str]
+_PolicyLike: TypeAlias = str | Callable[[int], Policy]
+_TraceLike: TypeAlias = Trace | NDArray[np.integer[Any]] | str | PathLike[str]
+_Sizes: TypeAlias = int | str | Sequence[int | str]
 
 def pattern(
     name: str, pages: int = 24_576, references: int = 2_000_000, seed: int = 1, page_size: int = 4096
@@ -69,21 +93,21 @@ def pattern(
 def patterns() -> Table: ...
 def policies() -> Table: ...
 def read_trace(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | IO[bytes],
     format: str | None = None,
     page_size: int = 4096,
     columns: str | None = None,
 ) -> Trace: ...
 def replay(
-    trace: TraceLike, policies: PolicyLike | Sequence[PolicyLike], sizes: Sizes, threads: int | None = None
+    trace: _TraceLike, policies: _PolicyLike | Sequence[_PolicyLike], sizes: _Sizes, threads: int | None = None
 ) -> Table: ...
 def mrc(
-    trace: TraceLike,
-    policies: PolicyLike | Sequence[PolicyLike] | None = None,
-    sizes: Sizes | None = None,
+    trace: _TraceLike,
+    policies: _PolicyLike | Sequence[_PolicyLike] | None = None,
+    sizes: _Sizes | None = None,
     sample: float | None = None,
 ) -> Table: ...
-def wss(trace: TraceLike, window: int | None = None, step: int | None = None) -> Table: ...
+def wss(trace: _TraceLike, window: int | None = None, step: int | None = None) -> Table: ...
 def run(
     experiment: str,
     *,

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from typing import Any
 
 # Seconds before a bar appears.
 PATIENCE = 2.0
@@ -17,7 +18,7 @@ class Bar:
     def __init__(self, name: str) -> None:
         self._name = name
         self._began = time.monotonic()
-        self._bar = None
+        self._bar: Any = None
         self._lacking = False
 
     def at(self, fraction: float) -> None:

@@ -48,7 +48,7 @@ def _perform(arguments: argparse.Namespace, client: object) -> None:
         print(lab.sweep(arguments.experiment, on=arguments.on, repeat=arguments.repeat, **parameters))
         return
     if arguments.command == "replay":
-        found = lab.replay(arguments.trace, arguments.policy, _sizes(arguments.size), page_size=arguments.page_size)
+        found = lab.replay(arguments.trace, arguments.policy, _sizes(arguments.size) or [], page_size=arguments.page_size)
         tables = list(found.values()) if isinstance(found, dict) else [found]
     else:
         by = {"split": "time", "chunks": arguments.chunks}
