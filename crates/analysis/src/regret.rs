@@ -11,6 +11,7 @@
 
 use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Experiment, Paging};
+use pagelab_experiment::target::TargetKind;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::policy::opt::NextUse;
 use pagelab_reference::{Pattern, PatternError};
@@ -27,7 +28,7 @@ pub struct Regret {
     pub frames: u32,
     /// The kernel's major faults: the median over the repetitions.
     pub kernel: f64,
-    /// The kernel's minor faults; with swap these are pages that were read ahead.
+    /// The kernel's minor faults; with swap these are pages that were read ahead. Of a pager none: they are its own.
     pub minor: Option<f64>,
     /// LRU's misses.
     pub lru: u64,
@@ -71,7 +72,9 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
     }
     let frames = present as u32;
     let (lru, opt) = misses(paging, populated, frames)?;
-    Ok(Some(Regret { frames, kernel, minor: median(&run.values("faults.minor")), lru, opt }))
+    let read_ahead = !matches!(run.header.target.kind, TargetKind::Pager(_));
+    let minor = median(&run.values("faults.minor")).filter(|_| read_ahead);
+    Ok(Some(Regret { frames, kernel, minor, lru, opt }))
 }
 
 /// LRU's and OPT's misses on the stream of `paging` with `frames` frames, after the population if there

@@ -143,6 +143,10 @@ definitions! {
     MISS_RATIO_MEAN = "miss.ratio.mean", Share, Lower, "replay, mrc: mean miss ratio over the memory sizes";
     WORKING_SET_MEAN = "working-set.mean", Pages, Neither, "wss: mean pages of the working set";
     WORKING_SET_PEAK = "working-set.peak", Pages, Neither, "wss: most pages of the working set";
+    PAGER_SEEN = "pager.seen", Share, Neither, "pager: references that the policy saw, of those that were made";
+    PAGER_SERVICE = "pager.service", Nanoseconds, Lower, "pager: mean time of a major fault in the pager itself";
+    PAGER_POLICY = "pager.policy", Nanoseconds, Lower, "pager: of a fault, mean time in the policy and in finding its victim";
+    PAGER_STORE_PEAK = "pager.store.peak", Bytes, Lower, "pager: most bytes of evicted pages, compressed";
     PAGES_PRESENT = "pages.present", Pages, Neither, "most pages of the mapping present at any snapshot: the frames it really had";
 }
 
@@ -193,6 +197,9 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("cgroup.version", "1, 2, or none"),
     ("memory.limit", "bytes of the limit in force"),
     ("set FILE", "a file of the kernel's that was set for the run: its value, read back"),
+    ("pager.policy", "the policy that paged, with every parameter"),
+    ("pager.frames", "pages that it could hold"),
+    ("pager.mapped", "of those how many could be in the page table at once: references to them are not seen"),
     ("guest.image", "the kernel image that a guest booted"),
     (
         "guest.begun",

@@ -196,6 +196,12 @@ const TERMS: &[(&str, &str)] = &[
          references to each page and when the last of them was.",
     ),
     (
+        "pager",
+        "The target pager:POLICY: real memory, paged in user space (userfaultfd) by the very code of a model's policy. \
+         What the policy can know is a choice: hidden=SHARE of its frames are kept out of the page table, so that a \
+         reference to them is a fault that tells of it (docs/pager.md).",
+    ),
+    (
         "pattern",
         "A seeded generator of references: which page is referenced when. The same pattern and seed give the same \
          references on every target, bit for bit (`pagelab patterns`).",
@@ -288,7 +294,7 @@ const TERMS: &[(&str, &str)] = &[
     (
         "target",
         "What an experiment is done to: host (the running kernel), kernel:PATH (an image booted in a virtual machine), \
-         model:NAME (`pagelab targets`).",
+         model:NAME or pager:POLICY (`pagelab targets`).",
     ),
     (
         "thrashing",
@@ -578,6 +584,21 @@ const READING: &[(&str, &str)] = &[
     (
         "huge.coverage.last",
         "huge.last of the whole mapping. What is swapped in again comes as base pages, until khugepaged collapses them.",
+    ),
+    (
+        "pager.seen",
+        "1 where every reference is visible: the misses are then exactly the model's. Less where the pages that the \
+         policy holds are in the page table: a reference to one of those goes by without a fault.",
+    ),
+    (
+        "pager.service",
+        "From the pager's beginning with the fault to the page's being there again: the policy, the eviction, \
+         decompression, the system calls. What access.major.mean has beyond it is the way to the pager's thread and back.",
+    ),
+    ("pager.policy", "The model's own code, and the search for the page that it gave up."),
+    (
+        "pager.store.peak",
+        "Evicted pages are compressed by zstd and kept in memory; pages of zeroes take nothing.",
     ),
     (
         "pages.present",

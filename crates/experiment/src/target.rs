@@ -21,6 +21,8 @@ pub enum TargetKind {
     Kernel(String),
     /// A modelled system or policy, with its parameters behind further colons.
     Model(String),
+    /// A policy of a model's that pages real memory, with its parameters behind further colons.
+    Pager(String),
 }
 
 /// A target by name, with options: `host`, `host,memory=64M`, `kernel:PATH,append="a b"`,
@@ -38,7 +40,7 @@ pub struct TargetSpec {
 /// A text that names no target.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "unknown target '{text}': {problem}; write host, kernel:PATH or model:NAME, with options as in host,memory=64M"
+    "unknown target '{text}': {problem}; write host, kernel:PATH, model:NAME or pager:POLICY, with options as in host,memory=64M"
 )]
 pub struct TargetSpecError {
     text: String,
@@ -79,8 +81,9 @@ impl FromStr for TargetSpec {
             None if name == "host" => TargetKind::Host,
             Some(("kernel", path)) if !path.is_empty() => TargetKind::Kernel(path.to_owned()),
             Some(("model", model)) if !model.is_empty() => TargetKind::Model(model.to_owned()),
+            Some(("pager", policy)) if !policy.is_empty() => TargetKind::Pager(policy.to_owned()),
             _ => {
-                let forms = ["host", "kernel:PATH", "model:NAME"];
+                let forms = ["host", "kernel:PATH", "model:NAME", "pager:POLICY"];
                 let meant = closest(&name, forms).map(|form| format!(" (did you mean '{form}'?)"));
                 return Err(wrong(&format!("the name is unknown{}", meant.unwrap_or_default())));
             }
@@ -128,6 +131,7 @@ impl fmt::Display for TargetSpec {
             TargetKind::Host => f.write_str("host")?,
             TargetKind::Kernel(path) => write!(f, "kernel:{}", quoted(path))?,
             TargetKind::Model(name) => write!(f, "model:{}", quoted(name))?,
+            TargetKind::Pager(policy) => write!(f, "pager:{}", quoted(policy))?,
         }
         self.options.iter().try_for_each(|(key, value)| write!(f, ",{key}={}", quoted(value)))
     }

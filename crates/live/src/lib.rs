@@ -54,6 +54,7 @@ mod spawn;
 pub mod taskstats;
 pub mod terminal;
 pub mod tracer;
+pub mod userfault;
 pub mod vmtest;
 pub mod wire;
 pub mod worker;

@@ -165,18 +165,26 @@ impl Region {
 
     /// Writes every page once, in order; `progress(done, pages)` is called after every 1,024 pages.
     pub fn populate(&self, mut progress: impl FnMut(u64, u64)) {
-        let words = self.page_size / mem::size_of::<u64>();
         for page in 0..self.pages {
-            // SAFETY: the page lies within this mapping, which is writable, aligned to a page, and
-            // referenced by nothing else while this slice lives.
-            let content = unsafe {
-                slice::from_raw_parts_mut(self.base.as_ptr().add(page * self.page_size).cast(), words)
-            };
-            fill(page as u64, content);
+            self.populate_page(page);
             if (page + 1) % 1024 == 0 || page + 1 == self.pages {
                 progress(page as u64 + 1, self.pages as u64);
             }
         }
+    }
+
+    /// Writes one page.
+    ///
+    /// # Panics
+    /// When there is none of this number.
+    pub fn populate_page(&self, page: usize) {
+        assert!(page < self.pages, "page {page} outside the region");
+        let words = self.page_size / mem::size_of::<u64>();
+        // SAFETY: the page lies within this mapping, which is writable, aligned to a page, and
+        // referenced by nothing else while this slice lives.
+        let content =
+            unsafe { slice::from_raw_parts_mut(self.base.as_ptr().add(page * self.page_size).cast(), words) };
+        fill(page as u64, content);
     }
 }
 

@@ -6,36 +6,30 @@
 //! every page written once, in order, which is not counted; a file has no page in memory. The systems
 //! model anonymous memory alone. Of `command` they play what the program was recorded with (`program`).
 
+pub mod play;
 mod program;
 
 use std::collections::BTreeMap;
 
-use pagelab_experiment::build::{Distribution, KINDS, Window, Windows, access_metrics, metrics, note};
-use pagelab_experiment::catalogue::name;
+use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::closest;
-use pagelab_experiment::experiments::{Command, Experiment, Paging, Touch};
-use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot};
+use pagelab_experiment::experiments::{Command, Experiment, Paging};
+use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
 };
 use pagelab_reference::room::can_be_had;
-use pagelab_reference::{Blocks, PatternError};
 
+use self::play::{Access, BLOCK, Met, Player, SNAPSHOTS, future, play, unmade};
 use crate::paging::machine::Tally;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
-use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
 use crate::published::{PUBLISHED, Published};
 use crate::systems::SystemKind;
 
 /// The page size of the models that page references to one mapping, bytes.
 const PAGE_SIZE: u64 = crate::BASE_PAGE;
-
-/// Rows of the table of windows.
-const WINDOW_COUNT: usize = 240;
-/// Page maps between start and end, both included.
-const SNAPSHOTS: usize = 16;
 
 /// A model as a target.
 #[derive(Clone, Debug, PartialEq)]
@@ -411,34 +405,10 @@ impl PagingModel {
     }
 }
 
-/// One reference: how long it took, and what it met.
-struct Access {
-    time: u64,
-    met: Met,
-}
-
-/// What it met, in the order of [`KINDS`].
-#[derive(Clone, Copy)]
-enum Met {
-    Hit,
-    Minor,
-    Major,
-}
-
-/// Something that references can be played to.
-trait Player {
-    fn populate(&mut self, page: u32) -> Result<(), OutOfMemory>;
-    /// What happened so far does not count; everything from here on does.
-    fn begin(&mut self);
-    fn reference(&mut self, page: u32, write: bool) -> Result<Access, OutOfMemory>;
-    /// Since [`Player::begin`].
-    fn tally(&self) -> Tally;
-    /// Pages written to swap since then; `None` where the model does not tell dirty pages from clean ones.
-    fn swapped_out(&self) -> Option<u64>;
-    fn time(&self) -> u64;
-    fn present(&self) -> u64;
-    /// Which pages are present and which are in swap, where the model knows.
-    fn map(&self) -> Option<(PageSet, PageSet)>;
+/// What [`OutOfMemory`] is to who performs.
+#[cold]
+fn no_memory(error: &OutOfMemory) -> Box<Failure> {
+    Box::new(Failure::out_of_memory(u64::from(error.frames) * PAGE_SIZE).because(error))
 }
 
 struct PolicyPlayer<'a> {
@@ -451,14 +421,16 @@ struct PolicyPlayer<'a> {
 }
 
 impl Player for PolicyPlayer<'_> {
-    fn populate(&mut self, page: u32) -> Result<(), OutOfMemory> {
+    fn populate(&mut self, page: u32) -> Result<(), Box<Failure>> {
         self.policy.reference(page);
         Ok(())
     }
 
-    fn begin(&mut self) {}
+    fn begin(&mut self) -> Result<(), Box<Failure>> {
+        Ok(())
+    }
 
-    fn reference(&mut self, page: u32, _write: bool) -> Result<Access, OutOfMemory> {
+    fn reference(&mut self, page: u32, _write: bool) -> Result<Access, Box<Failure>> {
         self.tally.references += 1;
         let access = if self.policy.reference(page) {
             Access { time: self.costs.hit, met: Met::Hit }
@@ -506,18 +478,19 @@ struct SystemPlayer<'a> {
 }
 
 impl Player for SystemPlayer<'_> {
-    fn populate(&mut self, page: u32) -> Result<(), OutOfMemory> {
-        self.machine.reference(self.system, page, true).map(|_| ())
+    fn populate(&mut self, page: u32) -> Result<(), Box<Failure>> {
+        self.machine.reference(self.system, page, true).map(|_| ()).map_err(|e| no_memory(&e))
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<(), Box<Failure>> {
         self.before = *self.machine.tally();
         self.start = self.machine.now();
+        Ok(())
     }
 
-    fn reference(&mut self, page: u32, write: bool) -> Result<Access, OutOfMemory> {
+    fn reference(&mut self, page: u32, write: bool) -> Result<Access, Box<Failure>> {
         let (minor, major) = (self.machine.tally().minor, self.machine.tally().major);
-        let time = self.machine.reference(self.system, page, write)?;
+        let time = self.machine.reference(self.system, page, write).map_err(|e| no_memory(&e))?;
         let met = match (self.machine.tally().minor - minor, self.machine.tally().major - major) {
             (_, 1..) => Met::Major,
             (1.., _) => Met::Minor,
@@ -547,158 +520,6 @@ impl Player for SystemPlayer<'_> {
         let present = PageSet::from_flags(pages.clone().map(|page| self.machine.mapped(page)));
         Some((present, PageSet::from_flags(pages.map(|page| self.machine.swapped(page)))))
     }
-}
-
-/// References made at a time, and between two looks whether to go on.
-const BLOCK: usize = 1 << 16;
-
-/// A stream that cannot be made.
-fn unmade(error: PatternError) -> Failure {
-    match error {
-        PatternError::Memory(_) => Failure::refused(error.to_string(), "make room, or use another pattern"),
-        error => Failure::parameters("the reference stream", &error),
-    }
-}
-
-/// What OPT foresees: the opening, which is part of it, and the whole stream.
-fn future(
-    opening: impl Iterator<Item = u32>,
-    mut blocks: Blocks,
-    recorder: &mut dyn Recorder,
-) -> Result<NextUse, Failure> {
-    let mut all: Vec<u32> = opening.collect();
-    all.reserve_exact(blocks.left() as usize);
-    while blocks.left() > 0 {
-        all.extend_from_slice(blocks.next(BLOCK).map_err(unmade)?);
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
-    }
-    Ok(NextUse::of(blocks.pages(), &all))
-}
-
-/// Populates, plays the stream, and observes.
-fn play(
-    player: &mut dyn Player,
-    mut blocks: Blocks,
-    paging: &Paging,
-    populated: bool,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
-    let fail = |e: OutOfMemory| Failure::out_of_memory(u64::from(e.frames) * PAGE_SIZE).because(&e);
-    for (n, page) in paging.opening(blocks.pages(), populated).enumerate() {
-        player.populate(page).map_err(fail)?;
-        if n % BLOCK == 0 && recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
-    }
-    player.begin();
-    let write = paging.touch == Touch::Write;
-    let mut kinds = KINDS.map(|_| Distribution::new());
-    let mut windows = Windows::new();
-    let mut count = vec![0u32; blocks.pages() as usize];
-    let mut last = vec![0u32; blocks.pages() as usize];
-    let mut most_present = player.present();
-    let total = blocks.left() as usize;
-    snapshot(player, 0, &count, &last, recorder)?;
-    let mut snapshots = 1;
-    let mut done = 0;
-    for window in 1..=WINDOW_COUNT.min(total) {
-        let end = total * window / WINDOW_COUNT.min(total);
-        let before = (player.tally(), player.time());
-        let mut worst = 0;
-        while done < end {
-            for &page in blocks.next(BLOCK.min(end - done)).map_err(unmade)? {
-                let access = player.reference(page, write).map_err(fail)?;
-                worst = worst.max(access.time);
-                kinds[access.met as usize].record(access.time);
-                done += 1;
-                count[page as usize] += 1;
-                last[page as usize] = done as u32;
-            }
-            recorder.progress("references", done as u64, total as u64);
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
-        }
-        let present = player.present();
-        most_present = most_present.max(present);
-        let tally = player.tally().since(&before.0);
-        windows.add(&Window {
-            reference: done as u64,
-            references: (end - total * (window - 1) / WINDOW_COUNT.min(total)) as u64,
-            time: player.time() - before.1,
-            longest: worst,
-            minor: tally.minor,
-            major: tally.major,
-            swap_in: Some(tally.swapped_in),
-            swap_out: player.swapped_out().map(|_| tally.swapped_out),
-            present: Some(present),
-        });
-        if window == WINDOW_COUNT.min(total) || snapshots < SNAPSHOTS * window / WINDOW_COUNT {
-            snapshot(player, done as u64, &count, &last, recorder)?;
-            snapshots += 1;
-        }
-    }
-    recorder.observe(Observation::Table(windows.table()))?;
-    let kinds = std::array::from_fn(|kind| kinds[kind].histogram(KINDS[kind]));
-    for kind in &kinds {
-        recorder.observe(Observation::Histogram(kind.clone()))?;
-    }
-    figures(player, &kinds, most_present, recorder)
-}
-
-fn snapshot(
-    player: &dyn Player,
-    reference: u64,
-    count: &[u32],
-    last: &[u32],
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
-    if let Some((present, swapped)) = player.map() {
-        let pages = count.len() as u32;
-        let (count, last) = (count.to_vec(), last.to_vec());
-        recorder.observe(Observation::Pages(PageSnapshot {
-            reference,
-            pages,
-            present,
-            swapped,
-            count,
-            last,
-        }))?;
-    }
-    Ok(())
-}
-
-fn figures(
-    player: &dyn Player,
-    kinds: &[Histogram; 3],
-    most_present: u64,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
-    let tally = player.tally();
-    let elapsed = player.time();
-    let number = |value: u64| Some(value as f64);
-    metrics(
-        recorder,
-        [
-            (name::TIME_ELAPSED, number(elapsed)),
-            (name::TIME_SYSTEM, number(tally.system)),
-            (name::TIME_USER, number(elapsed.saturating_sub(tally.system + tally.waited))),
-            (name::TIME_STALLED, number(tally.waited)),
-        ],
-    )?;
-    metrics(recorder, access_metrics(kinds))?;
-    metrics(
-        recorder,
-        [
-            (name::FAULTS_MINOR, number(tally.minor)),
-            (name::FAULTS_MAJOR, number(tally.major)),
-            (name::SWAP_IN, number(tally.swapped_in)),
-            (name::SWAP_OUT, player.swapped_out().map(|pages| pages as f64)),
-            (name::PAGES_PRESENT, number(most_present)),
-        ],
-    )
 }
 
 #[cfg(test)]

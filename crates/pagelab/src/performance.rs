@@ -44,7 +44,7 @@ impl Planned {
         let request = Request { asked, ..request.clone() };
         let plan = targets::open(target, &own)?.plan(&request);
         let plan = plan.map_err(|refused| targets::with_alternatives(refused, target, &request))?;
-        if matches!(target.kind, TargetKind::Model(_)) {
+        if matches!(target.kind, TargetKind::Model(_) | TargetKind::Pager(_)) {
             // The host and its guests look at the machine's memory themselves.
             confine::refuse_beyond_half(plan.needs.memory).map_err(|failure| anyhow!(failure))?;
         }
@@ -158,7 +158,7 @@ fn repetition(
 ) -> Result<()> {
     let id = notebook.begin_repetition(run, number, &jiff::Timestamp::now().to_string())?;
     let background = match plan.target.kind {
-        TargetKind::Host => Background::start(),
+        TargetKind::Host | TargetKind::Pager(_) => Background::start(),
         _ => None,
     };
     let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };

@@ -13,6 +13,7 @@ use pagelab_model::policy::PolicyKind;
 use pagelab_model::published::PUBLISHED;
 use pagelab_model::systems::SYSTEMS;
 use pagelab_model::target::Model;
+use pagelab_pager::target::Pager;
 
 use crate::failure::usage;
 
@@ -33,6 +34,9 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
             )));
         }
         (TargetKind::Model(name), _) => Box::new(Model::new(name, own).map_err(|e| wrong(e.to_string()))?),
+        (TargetKind::Pager(policy), _) => {
+            Box::new(Pager::new(policy, own).map_err(|e| wrong(e.to_string()))?)
+        }
         (TargetKind::Kernel(path), _) => {
             Box::new(Guest::new(Path::new(path), own).map_err(|e| wrong(e.to_string()))?)
         }
@@ -49,13 +53,16 @@ pub fn models() -> impl Iterator<Item = String> {
 
 /// The kinds of targets that a table of what is honoured has a column for.
 pub fn kinds() -> Vec<String> {
-    let mut kinds = vec!["host".to_owned(), KERNEL.to_owned()];
+    let mut kinds = vec!["host".to_owned(), KERNEL.to_owned(), PAGER.to_owned()];
     kinds.extend(models().filter(|name| !name.contains("TAU")).map(|name| format!("model:{name}")));
     kinds
 }
 
 /// Stands for any kernel image.
 pub const KERNEL: &str = "kernel:PATH";
+
+/// Stands for any policy that pages.
+pub const PAGER: &str = "pager:POLICY";
 
 /// Whether the kind of target honours the experiment under `setting`, as far as that does not depend on an image
 /// or on privileges.
@@ -74,6 +81,9 @@ pub fn honours(kind: &str, experiment: &Experiment, setting: &Setting) -> Result
         Ok(())
     };
     match kind.strip_prefix("model:") {
+        None if kind == PAGER => {
+            Pager::new("lru", &[]).expect("a policy").honours(kind, &request).map(drop).map_err(Box::new)
+        }
         None if kind == KERNEL => {
             pagelab_guest::honours(kind, experiment).map_err(Box::new)?;
             by_kernel(kind)
@@ -133,6 +143,7 @@ pub fn with_alternatives(refused: Unsupported, target: &TargetSpec, request: &Re
         TargetKind::Host => "host".to_owned(),
         TargetKind::Kernel(_) => KERNEL.to_owned(),
         TargetKind::Model(name) => format!("model:{name}"),
+        TargetKind::Pager(_) => PAGER.to_owned(),
     };
     let others = kinds().into_iter().filter(|kind| *kind != own);
     let mut honoured_by: Vec<String> =

@@ -6,7 +6,7 @@ mod common;
 use std::process::ExitCode;
 
 use common::Lab;
-use pagelab_testing::{KERNELS, LIMITS, QEMU, THP, kernels, tests};
+use pagelab_testing::{KERNELS, LIMITS, QEMU, THP, USERFAULT, kernels, tests};
 use serde_json::Value;
 
 fn main() -> ExitCode {
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         a_refusal_leaves_nothing;
         a_dry_run_does_nothing;
         every_model_keeps_its_word;
+        a_pager_keeps_its_word: USERFAULT;
         the_host_keeps_its_word: LIMITS, THP;
         a_guest_keeps_its_word: QEMU, KERNELS;
     })
@@ -113,6 +114,9 @@ fn in_force(lab: &Lab, run: &str, condition: &str, arguments: &str) {
     let model = environment("model.name").is_some();
     let shown = match condition {
         // A model's frames are the limit; where it has none, its hit ratio follows from it.
+        "memory" if environment("pager.frames").is_some() => {
+            environment("pager.frames").as_deref() == Some("8192")
+        }
         "memory" if model => environment("model.frames").is_none_or(|frames| frames == "8192"),
         "memory" => environment("memory.limit") == Some((32 << 20).to_string()),
         "swap" => environment("swap.kind").as_deref() == Some("file"),
@@ -198,6 +202,30 @@ fn every_model_keeps_its_word() {
         performed += 1;
     }
     assert!(performed > 20, "{performed}");
+}
+
+fn a_pager_keeps_its_word() {
+    let lab = Lab::new();
+    for (n, cell) in table(&lab).iter().filter(|cell| cell.target == "pager:POLICY").enumerate() {
+        if !cell.honoured {
+            refused(&lab, cell, "pager:sieve");
+            continue;
+        }
+        let arguments = line(&cell.experiment, "pager:sieve", of(&ASKED, &cell.condition), &format!("p{n}"));
+        lab.ok(&arguments);
+        in_force(&lab, &format!("p{n}"), &cell.condition, &arguments);
+    }
+    for (arguments, wanted) in [
+        ("run mapanon --on pager:ws:1000", "use model:ws"),
+        ("run mapanon --on pager:lru,hidden=2", "from 0 to 1"),
+        ("run mapanon --on pager:opt,hidden=0.5", "must see every reference"),
+        ("run mapanon --on pager:lru,frames=100 --memory 1M", "stands for the memory limit"),
+        ("run mapanon --on pager:lrux", "did you mean 'lru'?"),
+        ("run mapfile --on pager:lru", "use mapanon"),
+    ] {
+        let error = lab.fails(arguments, 2);
+        assert!(common::joined(&error).contains(wanted), "{arguments}: {error}");
+    }
 }
 
 fn the_host_keeps_its_word() {

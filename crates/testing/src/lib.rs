@@ -31,7 +31,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 pub use needs::{
     CC, CHROMIUM, KERNELS, LIMITS, Lack, Need, PROMETHEUS, QEMU, QEMU_USER, READERS, ROOT, THP, TMPFS,
-    chromium, kernels, prometheus, reader,
+    USERFAULT, chromium, kernels, prometheus, reader,
 };
 
 /// The variable with the needs, separated by commas, whose lack is a failure.

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 23] = [
+pub(crate) const NAMES: [&str; 24] = [
     "root",
     "limits",
     "tmpfs",
+    "userfault",
     "thp",
     "qemu",
     "qemu-user",
@@ -110,6 +111,16 @@ pub const THP: Need = Need {
     met: || {
         let there_is = Path::new("/sys/kernel/mm/transparent_hugepage/enabled").exists();
         there(there_is, "this kernel has no transparent huge pages")
+    },
+};
+
+/// The kernel lets user space resolve page faults.
+pub const USERFAULT: Need = Need {
+    name: "userfault",
+    on: &[],
+    met: || {
+        let there_is = Path::new("/proc/sys/vm/unprivileged_userfaultfd").exists();
+        there(there_is, "this kernel has no userfaultfd")
     },
 };
 

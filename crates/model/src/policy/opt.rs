@@ -6,7 +6,10 @@
 //! The resident set is kept as the set of times at which its pages are next referenced. Times are
 //! distinct, so the set is one bit for each reference, with a summary bit for every 64: whether the
 //! page referenced at time t is resident is bit t, and the victim is the highest bit set. No
-//! table of pages and no heap is needed: 4 bytes (next use) and about 1 bit a reference.
+//! table of pages and no heap is needed: 4 bytes (next use) and about 1 bit a reference. Whoever must know which pages
+//! are resident asks for their names, which takes a table.
+
+use std::collections::HashMap;
 
 use super::Policy;
 
@@ -45,13 +48,31 @@ pub struct Opt<'a> {
     /// Resident pages that are not referenced again: the first to go.
     dead: usize,
     due: BitTree,
+    names: Option<Names>,
+}
+
+/// Which pages are resident, where that is asked for.
+#[derive(Debug)]
+struct Names {
+    resident: Vec<bool>,
+    /// Whose next reference is at this time.
+    due: HashMap<u32, u32>,
+    /// Those that are not referenced again.
+    dead: Vec<u32>,
 }
 
 impl<'a> Opt<'a> {
     /// `frames` empty frames; the references must then be those that `future` was made from, in order.
     pub fn new(frames: u32, future: &'a NextUse) -> Self {
         let next = &future.next[..];
-        Self { next, now: 0, frames: frames as usize, resident: 0, dead: 0, due: BitTree::new(next.len()) }
+        let due = BitTree::new(next.len());
+        Self { next, now: 0, frames: frames as usize, resident: 0, dead: 0, due, names: None }
+    }
+
+    /// The same, which also knows [which](Policy::contains) of the pages `0..pages` are resident.
+    pub fn naming(pages: u32, frames: u32, future: &'a NextUse) -> Self {
+        let names = Names { resident: vec![false; pages as usize], due: HashMap::new(), dead: Vec::new() };
+        Self { names: Some(names), ..Self::new(frames, future) }
     }
 }
 
@@ -59,18 +80,35 @@ impl Policy for Opt<'_> {
     /// # Panics
     /// After the end of the stream.
     #[inline]
-    fn reference(&mut self, _page: u32) -> bool {
+    fn reference(&mut self, page: u32) -> bool {
         let hit = self.due.take(self.now);
+        let next = self.next[self.now];
+        if let Some(names) = &mut self.names {
+            names.due.remove(&(self.now as u32));
+        }
         if !hit {
-            if self.resident < self.frames {
+            let gone = if self.resident < self.frames {
                 self.resident += 1;
+                None
             } else if self.dead > 0 {
                 self.dead -= 1;
+                self.names.as_mut().and_then(|names| names.dead.pop())
             } else {
-                self.due.take_highest();
+                let time = self.due.take_highest() as u32;
+                self.names.as_mut().and_then(|names| names.due.remove(&time))
+            };
+            if let (Some(names), Some(gone)) = (&mut self.names, gone) {
+                names.resident[gone as usize] = false;
             }
         }
-        match self.next[self.now] {
+        if let Some(names) = &mut self.names {
+            names.resident[page as usize] = true;
+            match next {
+                NEVER => names.dead.push(page),
+                next => drop(names.due.insert(next, page)),
+            }
+        }
+        match next {
             NEVER => self.dead += 1,
             next => self.due.insert(next as usize),
         }
@@ -87,6 +125,10 @@ impl Policy for Opt<'_> {
 
     fn resident(&self) -> usize {
         self.resident
+    }
+
+    fn contains(&self, page: u32) -> Option<bool> {
+        self.names.as_ref().map(|names| names.resident[page as usize])
     }
 }
 
@@ -142,12 +184,13 @@ impl BitTree {
 
     /// Takes out the highest item of a set that is not empty.
     #[inline]
-    fn take_highest(&mut self) {
+    fn take_highest(&mut self) -> usize {
         let mut index = 0;
         for level in self.levels.iter().rev() {
             index = index * 64 + 63 - level[index].leading_zeros() as usize;
         }
         self.take(index);
+        index
     }
 }
 
@@ -166,8 +209,7 @@ mod tests {
                 match operation {
                     0 => prop_assert_eq!(tree.take(item), set.remove(&item)),
                     1 if !set.is_empty() => {
-                        tree.take_highest();
-                        set.pop_last();
+                        prop_assert_eq!(Some(tree.take_highest()), set.pop_last());
                     }
                     _ => {
                         tree.insert(item);

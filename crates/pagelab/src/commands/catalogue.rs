@@ -40,6 +40,10 @@ const TARGETS: &[(&str, &str)] = &[
         "model:NAME,KEY=VALUE…",
         "a model in virtual time, with frames=N in place of the memory limit, costs in ns (hit, minor, major, scan, seek, transfer), and the model's own parameters",
     ),
+    (
+        "pager:POLICY,KEY=VALUE…",
+        "real memory paged in user space by a policy of the models (docs/pager.md), with frames=N in place of the memory limit, hidden=SHARE of the frames whose references the policy sees (1: every reference), and the policy's own parameters",
+    ),
 ];
 
 /// The arguments of `experiments`.

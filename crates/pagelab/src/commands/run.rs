@@ -30,6 +30,7 @@ use crate::{page, suite, summary};
   pagelab run mapanon --repeat 8 --on host,swap=file --on host,swap=zram
   pagelab run mapfile --touch write --name dirty-pages
   pagelab run mapanon --on host --on model:linux-lru --on model:lru --on model:opt
+  pagelab run mapanon --memory 64M --on host --on pager:arc --on pager:arc,hidden=1
   pagelab run vmtest --repeat 3
   pagelab run command --sweep-memory 32M..1G -- sort big.txt
   pagelab run command --memory 25M --on host --on model:lru --on model:opt -- sort big.txt

@@ -1,0 +1,124 @@
+//! `mapanon` under the pager: references to one mapping of this process, each timed, while another thread resolves
+//! their faults.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use pagelab_experiment::Failure;
+use pagelab_live::userfault::{Event, Paged};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+
+use crate::engine::{Engine, Tally};
+
+/// An engine and who waits for it.
+pub struct Shared<'a> {
+    engine: Mutex<Engine<'a, &'a Paged>>,
+    paged: &'a Paged,
+    stop: OwnedFd,
+    failed: Mutex<Option<io::Error>>,
+    /// Whether faults are resolved no longer.
+    ended: AtomicBool,
+}
+
+/// Ends the thread that resolves faults when dropped, however that comes.
+pub struct Stop<'s>(&'s OwnedFd);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        // An event counter that was never added to takes one.
+        let _ = rustix::io::write(self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl<'a> Shared<'a> {
+    /// `engine`, which pages `paged`.
+    ///
+    /// # Errors
+    /// When the system refuses a descriptor.
+    pub fn new(engine: Engine<'a, &'a Paged>, paged: &'a Paged) -> io::Result<Self> {
+        Ok(Self {
+            engine: Mutex::new(engine),
+            paged,
+            stop: eventfd(0, EventfdFlags::CLOEXEC)?,
+            failed: Mutex::new(None),
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// What ends [`Self::serve`] when it is dropped.
+    pub fn stop(&self) -> Stop<'_> {
+        Stop(&self.stop)
+    }
+
+    /// With the engine, once the fault that it is at is resolved.
+    pub fn with<T>(&self, does: impl FnOnce(&mut Engine<'a, &'a Paged>) -> T) -> T {
+        // A panic while it was held ended the thread, and with it the run.
+        does(&mut self.engine.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// What was done so far.
+    pub fn tally(&self) -> Tally {
+        self.with(|engine| *engine.tally())
+    }
+
+    /// Resolves faults until stopped. Where it cannot, every page that is missing is given zeroes, for nobody may wait
+    /// for ever, and [`Self::check`] says why.
+    pub fn serve(&self) {
+        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.resolve()));
+        let error = match served {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
+            Err(_) => io::Error::other("the pager panicked"),
+        };
+        *self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+        self.ended.store(true, Relaxed);
+        let zeroes = |page| {
+            let size = self.paged.region().page_size();
+            let _ = self.paged.events().put_zeroes(self.paged.address(page), size);
+            Ok(())
+        };
+        let _ = self.each(zeroes);
+    }
+
+    fn resolve(&self) -> io::Result<()> {
+        self.each(|page| self.with(|engine| engine.fault(page)))
+    }
+
+    fn each(&self, resolve: impl Fn(u32) -> io::Result<()>) -> io::Result<()> {
+        let mut events = Vec::with_capacity(16);
+        loop {
+            let mut waits =
+                [PollFd::new(self.paged.events(), PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
+            match poll(&mut waits, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if waits[1].revents().contains(PollFlags::IN) {
+                return Ok(());
+            }
+            events.clear();
+            self.paged.events().read(&mut events)?;
+            for event in &events {
+                if let Event::Fault { address, .. } = *event {
+                    resolve(self.paged.page(address))?;
+                }
+            }
+        }
+    }
+
+    /// Whether faults are still resolved.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self) -> Result<(), Failure> {
+        if !self.ended.load(Relaxed) {
+            return Ok(());
+        }
+        let error = self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let error = error.unwrap_or_else(|| io::Error::other("it ended"));
+        Err(Failure::system("resolving a fault", &error))
+    }
+}

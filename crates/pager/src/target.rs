@@ -1,0 +1,440 @@
+//! The target: what `pager:POLICY` honours, and its performances.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use pagelab_experiment::build::{Figure, metrics, note};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::experiments::{Experiment, Paging, Touch};
+use pagelab_experiment::observation::{Level, PageSet};
+use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::{
+    Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
+};
+use pagelab_live::clock::{Clock, Monotonic};
+use pagelab_live::harness::Harness;
+use pagelab_live::paging::timing::bare;
+use pagelab_live::paging::touch::{Page, Word, Write};
+use pagelab_live::place::Place;
+use pagelab_live::region::page_size;
+use pagelab_live::rusage::{self, Usage};
+use pagelab_live::userfault::{Features, Paged, Userfault};
+use pagelab_model::paging::machine::Tally as Faults;
+use pagelab_model::policy::PolicyKind;
+use pagelab_model::target::play::{Access, Met, Player, future, play, unmade};
+
+use crate::engine::{Engine, Tally};
+use crate::mapping::Shared;
+use crate::policy::{Chooser, refusal};
+
+/// The share of the frames that is hidden where nothing is said.
+const HIDDEN: f64 = 0.25;
+
+/// Bytes of tables a page: the policy's, the engine's, counts and page maps.
+const A_PAGE: u64 = 64 + 64 + 16 + 32;
+
+/// A policy that pages real memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pager {
+    kind: PolicyKind,
+    frames: Option<u32>,
+    hidden: Option<f64>,
+}
+
+/// A name or an option that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PagerError(String);
+
+impl Pager {
+    /// The policy of this name, with the options `frames=N`, `hidden=SHARE` and the policy's own parameters.
+    ///
+    /// # Errors
+    /// When there is no such policy, option or value.
+    pub fn new(name: &str, options: &[(String, String)]) -> Result<Self, PagerError> {
+        let (mut frames, mut hidden, mut parameters) = (None, None, Vec::new());
+        for (key, value) in options {
+            match key.as_str() {
+                "frames" => {
+                    let number = value.parse().ok().filter(|&frames: &u32| frames > 0);
+                    let wrong = || PagerError(format!("frames={value}: from 1 to {}", u32::MAX));
+                    frames = Some(number.ok_or_else(wrong)?);
+                }
+                "hidden" => {
+                    let share = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+                    let wrong = || PagerError(format!("hidden={value}: a share of the frames, from 0 to 1"));
+                    hidden = Some(share.ok_or_else(wrong)?);
+                }
+                _ => parameters.push(format!("{key}={value}")),
+            }
+        }
+        let separator = if name.contains(':') { "," } else { ":" };
+        let text = match parameters.is_empty() {
+            true => name.to_owned(),
+            false => format!("{name}{separator}{}", parameters.join(",")),
+        };
+        let kind: PolicyKind = text.parse().map_err(|error| PagerError(format!("{error}")))?;
+        match refusal(&kind) {
+            Some(why) => Err(PagerError(format!("{name} {why}; use model:{name}"))),
+            None => Ok(Self { kind, frames, hidden }),
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("pager:{}", self.kind)
+    }
+
+    /// Which share of the frames is hidden: all for a policy that must see every reference.
+    fn hidden(&self) -> f64 {
+        self.hidden.unwrap_or(if self.kind.needs_future() { 1.0 } else { HIDDEN })
+    }
+
+    fn honours_condition(&self, key: &str, value: &str) -> Result<(), Dishonoured> {
+        let no = |why: &str, remedy: &str| Err((why.to_owned(), remedy.to_owned()));
+        match key {
+            "memory" if self.frames.is_some() && value != "none" => {
+                no("has frames=N, which stands for the memory limit", "give one of the two")
+            }
+            "memory" => Ok(()),
+            "swap" | "swap-size" => {
+                no("keeps evicted pages in a store of its own", "leave it out, or perform it on host")
+            }
+            "profile" if value == "0" => Ok(()),
+            "functions" | "profile" => no(
+                "pages outside the kernel, which is not looked into",
+                "leave it out, or perform it on host",
+            ),
+            _ => no("sets nothing of the kernel's", "leave it out, or perform it on host"),
+        }
+    }
+
+    fn frames(&self, setting: &Setting, pages: u32) -> u32 {
+        let size = page_size() as u64;
+        let limit = setting.limit().map(|limit| limit.pages(size).min(u64::from(u32::MAX)) as u32);
+        self.frames.or(limit).unwrap_or(pages).max(1)
+    }
+
+    /// Refuses what is not honoured on any kernel.
+    fn performs(&self, target: &str, experiment: &Experiment) -> Result<(), Unsupported> {
+        let refuse = |what, why: &str, remedy: &str| Err(Unsupported::new(target, what, why, remedy));
+        let Experiment::Mapanon(paging) = experiment else {
+            let remedy = format!("use mapanon, or perform {} on host", experiment.name());
+            return refuse(What::Experiment, "pages anonymous memory of mapanon", &remedy);
+        };
+        if paging.sample != 1 {
+            let what = What::Parameter("sample".to_owned());
+            return refuse(what, "times every reference", "leave it out");
+        }
+        if self.kind.needs_future() && self.hidden() < 1.0 {
+            let what = What::Parameter("hidden".to_owned());
+            return refuse(
+                what,
+                "must see every reference to know the next",
+                "leave it out, or use hidden=1",
+            );
+        }
+        let numbered = u64::from(u32::MAX);
+        if paging.pages > numbered || paging.references > numbered {
+            let what = What::Parameter("pages".to_owned());
+            return refuse(what, "numbers at most 4294967295 of them, and of references", "use fewer");
+        }
+        Ok(())
+    }
+}
+
+/// Whether this user may have a userfaultfd on this kernel.
+fn permitted(features: Features) -> Result<(), (String, String)> {
+    Userfault::open(features).map(drop).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => (
+            "may not resolve page faults (userfaultfd) as this user".to_owned(),
+            "run as root, or: sysctl vm.unprivileged_userfaultfd=1".to_owned(),
+        ),
+        _ => (
+            format!("cannot resolve page faults here (userfaultfd: {error})"),
+            "use a kernel from Linux 5.11 on with CONFIG_USERFAULTFD".to_owned(),
+        ),
+    })
+}
+
+impl Pager {
+    /// The conditions of `request`, as far as that does not depend on this machine; `target` is what it is called.
+    ///
+    /// # Errors
+    /// What is not honoured.
+    pub fn honours(&self, target: &str, request: &Request) -> Result<Settled, Unsupported> {
+        self.performs(target, &request.experiment)?;
+        Settled::new(request, target, page_size() as u64, |key, value| self.honours_condition(key, value))
+    }
+}
+
+impl Target for Pager {
+    fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
+        let size = page_size() as u64;
+        let mut settled = self.honours(&self.name(), request)?;
+        settled.also("memory", "none", Origin::Target);
+        if let Some(frames) = self.frames {
+            settled.also("frames", frames.to_string(), Origin::Asked);
+        }
+        let origin = if self.hidden.is_some() { Origin::Asked } else { Origin::Default };
+        settled.also("hidden", self.hidden().to_string(), origin);
+        permitted(Features::default())
+            .map_err(|(why, remedy)| Unsupported::new(self.name(), What::Machine, why, remedy))?;
+        let mut plan = Plan::new(settled, size, Box::new(self.clone()));
+        if let Experiment::Mapanon(paging) = &plan.experiment {
+            let frames = u64::from(self.frames(&plan.setting, paging.pages as u32));
+            plan.frames = Some(frames);
+            let future =
+                if self.kind.needs_future() { 9 * (paging.references + 3 * paging.pages) } else { 0 };
+            // Resident, hidden, and, at worst, all of them stored as they are.
+            plan.needs.memory = (paging.pages + 2 * frames.min(paging.pages)) * size
+                + paging.pages * A_PAGE
+                + future
+                + paging.pattern.memory(paging.pages, paging.references);
+        }
+        Ok(plan)
+    }
+}
+
+impl Performer for Pager {
+    fn perform(
+        &mut self,
+        experiment: &Experiment,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Failure> {
+        match experiment {
+            Experiment::Mapanon(paging) => {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    use pagelab_live::clock::Tsc;
+                    // Calibrating takes a tenth of a second.
+                    static TSC: std::sync::OnceLock<Option<Tsc>> = std::sync::OnceLock::new();
+                    if let Some(tsc) = TSC.get_or_init(Tsc::calibrated) {
+                        return self.mapanon(paging, setting, tsc, recorder);
+                    }
+                }
+                self.mapanon(paging, setting, &Monotonic, recorder)
+            }
+            _ => Err(Failure::unsupported("the pager pages anonymous memory of mapanon", "use mapanon")),
+        }
+    }
+}
+
+fn refused(doing: &'static str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::system(doing, &error)
+}
+
+impl Pager {
+    fn mapanon(
+        &self,
+        paging: &Paging,
+        setting: &Setting,
+        clock: &impl Clock,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Failure> {
+        let stream = || {
+            let blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {});
+            blocks.map_err(unmade)
+        };
+        let blocks = stream()?;
+        let pages = blocks.pages();
+        let frames = self.frames(setting, pages);
+        let future = match self.kind.needs_future() {
+            true => Some(future(paging.opening(pages, true), stream()?, recorder)?),
+            false => None,
+        };
+        let window = ((f64::from(frames) * (1.0 - self.hidden())).round() as u32).max(1);
+        let sees_all = self.hidden() >= 1.0;
+        let mut harness = Harness::open(&Place::default(), recorder)?;
+        recorder
+            .observe(Observation::Environment(self.environment(frames, if sees_all { 0 } else { window })))?;
+        note(recorder, Level::Info, self.says(frames, window, sees_all))?;
+        let paged = Paged::new(pages as usize).map_err(refused("mapping memory to be paged"))?;
+        let chooser = Chooser::new(&self.kind, pages, frames, future.as_ref());
+        let engine =
+            Engine::new(&paged, pages, frames, window, chooser).map_err(refused("making the pager"))?;
+        let shared = Shared::new(engine, &paged).map_err(refused("making the pager"))?;
+        std::thread::scope(|scope| {
+            let stop = shared.stop();
+            scope.spawn(|| shared.serve());
+            let mut player = Real {
+                shared: &shared,
+                paged: &paged,
+                clock,
+                touch: paging.touch,
+                sees_all,
+                populated: 0,
+                pages,
+                references: 0,
+                time: 0,
+                before: Tally::default(),
+                last: Tally::default(),
+                used: Usage::default(),
+            };
+            harness.begin();
+            play(&mut player, blocks, paging, true, recorder)?;
+            harness.finish().record(recorder)?;
+            let figures = player.own_figures();
+            drop(stop);
+            metrics(recorder, figures)
+        })
+    }
+
+    /// What a reader must know of the run.
+    fn says(&self, frames: u32, window: u32, sees_all: bool) -> String {
+        let sees = match (sees_all, self.hidden() > 0.0) {
+            (true, _) => "the policy sees every reference".to_owned(),
+            (false, true) => format!(
+                "the policy sees misses, and references to the {} frames that are hidden",
+                frames.saturating_sub(window)
+            ),
+            (false, false) => "the policy sees misses alone".to_owned(),
+        };
+        format!(
+            "{} pages in user space: {frames} frames, evicted pages compressed in memory; {sees}",
+            self.name()
+        )
+    }
+
+    fn environment(&self, frames: u32, mapped: u32) -> BTreeMap<String, String> {
+        [
+            ("pager.policy", self.kind.to_string()),
+            ("pager.frames", frames.to_string()),
+            ("pager.mapped", mapped.to_string()),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into()
+    }
+}
+
+/// Real references to real memory.
+struct Real<'s, 'p, C> {
+    shared: &'s Shared<'p>,
+    paged: &'p Paged,
+    clock: &'s C,
+    touch: Touch,
+    /// Whether every page is hidden after each reference.
+    sees_all: bool,
+    populated: u32,
+    pages: u32,
+    references: u64,
+    time: u64,
+    before: Tally,
+    last: Tally,
+    used: Usage,
+}
+
+impl<C: Clock> Real<'_, '_, C> {
+    fn make(&self, page: u32) {
+        match self.touch {
+            Touch::Page => bare::<Page>(self.paged.region(), &[page]),
+            Touch::Word => bare::<Word>(self.paged.region(), &[page]),
+            Touch::Write => bare::<Write>(self.paged.region(), &[page]),
+        }
+    }
+
+    fn hide(&self) -> Result<(), Box<Failure>> {
+        match self.sees_all {
+            true => self.shared.with(Engine::hide_all).map_err(|e| Box::new(refused("hiding a page")(e))),
+            false => Ok(()),
+        }
+    }
+
+    fn done(&self) -> Tally {
+        self.shared.tally().since(&self.before)
+    }
+
+    /// What a pager alone has.
+    fn own_figures(&self) -> Vec<Figure> {
+        let done = self.done();
+        let faults = done.hidden + done.fetched;
+        let mean = |time: u64, of: u64| (of > 0).then(|| time as f64 / of as f64);
+        vec![
+            (name::PAGER_SEEN, Some(done.seen() as f64 / self.references.max(1) as f64)),
+            (name::PAGER_SERVICE, mean(done.service[1], done.fetched)),
+            (name::PAGER_POLICY, mean(done.policy, faults)),
+            (name::PAGER_STORE_PEAK, Some(self.shared.with(|engine| engine.store().peak()) as f64)),
+        ]
+    }
+}
+
+impl<C: Clock> Player for Real<'_, '_, C> {
+    fn populate(&mut self, page: u32) -> Result<(), Box<Failure>> {
+        if self.populated < self.pages {
+            self.paged.region().populate_page(page as usize);
+            self.populated += 1;
+        } else {
+            self.make(page);
+        }
+        self.shared.check()?;
+        self.hide()
+    }
+
+    fn begin(&mut self) -> Result<(), Box<Failure>> {
+        self.before = self.shared.tally();
+        self.last = self.before;
+        self.used = rusage::process();
+        Ok(())
+    }
+
+    fn reference(&mut self, page: u32, _write: bool) -> Result<Access, Box<Failure>> {
+        let before = self.clock.now();
+        self.make(page);
+        let time = self.clock.nanoseconds(self.clock.now().saturating_sub(before));
+        self.references += 1;
+        self.time += time;
+        let now = self.shared.tally();
+        let met = match (now.hidden > self.last.hidden, now.fetched > self.last.fetched) {
+            (_, true) => Met::Major,
+            (true, false) => Met::Minor,
+            (false, false) => Met::Hit,
+        };
+        self.last = now;
+        self.shared.check()?;
+        self.hide()?;
+        Ok(Access { time, met })
+    }
+
+    fn tally(&self) -> Faults {
+        let done = self.done();
+        Faults {
+            references: self.references,
+            minor: done.hidden,
+            major: done.fetched,
+            swapped_in: done.fetched,
+            swapped_out: done.stored,
+            ..Faults::default()
+        }
+    }
+
+    fn swapped_out(&self) -> Option<u64> {
+        Some(self.done().stored)
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn present(&self) -> u64 {
+        self.shared.with(|engine| engine.resident())
+    }
+
+    fn map(&self) -> Option<(PageSet, PageSet)> {
+        self.shared.with(|engine| {
+            let present = PageSet::from_flags((0..self.pages).map(|page| engine.is_resident(page)));
+            let stored = PageSet::from_flags((0..self.pages).map(|page| engine.is_stored(page)));
+            Some((present, stored))
+        })
+    }
+
+    /// Of both threads: what resolves a fault works while the other waits.
+    fn times(&self) -> Vec<Figure> {
+        let used = rusage::process() - self.used;
+        vec![
+            (name::TIME_ELAPSED, Some(self.time as f64)),
+            (name::TIME_PROCESSOR, Some((used.user + used.system) as f64)),
+            (name::TIME_SYSTEM, Some(used.system as f64)),
+            (name::TIME_USER, Some(used.user as f64)),
+        ]
+    }
+}
