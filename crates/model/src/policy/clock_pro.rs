@@ -33,14 +33,18 @@ const IS_COLD: u8 = 2;
 const REFERENCED: u8 = 4;
 const IN_TEST: u8 = 8;
 
+/// Pages of a queue between two looks ahead of the hot hand.
+const STEP: usize = 4;
+
 /// The hot hand's place in the ring. Page n is n + 1 in here.
 const HAND: u32 = 0;
 
 /// What is known of a page on the clock, or of the hot hand: side by side, for they are looked at together.
 #[derive(Clone, Copy, Default, Debug)]
+#[repr(align(16))]
 struct Place {
     /// When it came to its queue: which of two the hot hand meets first.
-    since: u64,
+    since: u32,
     /// Its neighbours in the ring.
     before: u32,
     after: u32,
@@ -66,7 +70,8 @@ pub struct ClockPro {
     places: Vec<Place>,
     hot: Queue,
     test: Queue,
-    steps: u64,
+    /// Stamps given.
+    steps: u32,
     gaps: Vec<Gap>,
     /// The place that the cold hand comes to next; not the hot hand's.
     hand_cold: u32,
@@ -181,16 +186,33 @@ impl ClockPro {
             }
             self.unlink(HAND);
             self.link(HAND, place);
+            // Whatever stood in the gap that the hand leaves was passed: it is the empty one after the place.
+            let left = self.places[HAND as usize].gap;
             let gap = self.find(self.places[place as usize].gap);
             self.gaps[gap as usize].place = HAND;
             self.places[HAND as usize].gap = gap;
-            self.open(place);
+            self.gaps[left as usize].place = place;
+            self.places[place as usize].gap = left;
         }
     }
 
     fn stamp(&mut self, page: u32) {
+        if self.steps == u32::MAX {
+            self.stamp_anew();
+        }
         self.steps += 1;
         self.places[page as usize].since = self.steps;
+    }
+
+    /// Gives stamps from 1 again, in the same order.
+    #[cold]
+    fn stamp_anew(&mut self) {
+        let mut pages: Vec<u32> = self.hot.pages().chain(self.test.pages()).collect();
+        pages.sort_by_key(|&page| self.places[page as usize].since);
+        for (page, since) in pages.iter().zip(1..) {
+            self.places[*page as usize].since = since;
+        }
+        self.steps = pages.len() as u32;
     }
 
     fn enter_hot(&mut self, page: u32) {
@@ -236,14 +258,6 @@ impl ClockPro {
 
     /// Turns hot pages cold until there are no more than their frames.
     fn run_hot(&mut self) {
-        self.turn_cold();
-        // What the hand will look at when it moves next.
-        for page in [self.hot.oldest(), self.test.oldest()].into_iter().flatten() {
-            self.fetch(page);
-        }
-    }
-
-    fn turn_cold(&mut self) {
         while self.hot.len() > self.frames - self.cold_target {
             let Some(hot) = self.hot.oldest() else { return };
             let test = self.test.oldest();
@@ -257,6 +271,7 @@ impl ClockPro {
                 self.gaps[gap as usize].place
             };
             self.move_hot_hand(place);
+            self.fetch_ahead(if test.is_some() { &self.test } else { &self.hot });
             if test.is_some() {
                 self.end_test();
                 continue;
@@ -278,6 +293,23 @@ impl ClockPro {
         prefetch_index(&self.places, page as usize);
     }
 
+    /// Has the processor fetch what the hot hand will look at some pages later: the page, its gap, and that gap's place in
+    /// the ring are each known by the one before, so each is fetched when that one is there.
+    #[inline]
+    fn fetch_ahead(&self, queue: &Queue) {
+        if let Some(page) = queue.ahead(3 * STEP) {
+            self.fetch(page);
+        }
+        if let Some(page) = queue.ahead(2 * STEP) {
+            prefetch_index(&self.gaps, self.places[page as usize].gap as usize);
+        }
+        if let Some(page) = queue.ahead(STEP)
+            && let Some(gap) = self.gaps.get(self.places[page as usize].gap as usize)
+        {
+            prefetch_index(&self.places, gap.place as usize);
+        }
+    }
+
     /// Moves the cold hand until a frame is free.
     fn run_cold(&mut self) {
         while self.resident() >= self.frames {
@@ -287,7 +319,10 @@ impl ClockPro {
             }
             let Place { before, after, .. } = self.places[page as usize];
             self.hand_cold = after;
-            self.fetch(after);
+            // That page was fetched when this one was the next.
+            let next = self.places[after as usize];
+            self.fetch(next.after);
+            prefetch_index(&self.gaps, next.gap as usize);
             self.unlink(page);
             self.cold -= 1;
             let (own, wider) =
@@ -339,8 +374,13 @@ impl Policy for ClockPro {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_after(self, references, |policy, page, _| {
-            policy.fetch(page + 1);
+        super::count_after(self, references, |policy, page, nearer| {
+            prefetch_index(&policy.standing, page as usize + 1);
+            // A hit looks at nothing else.
+            let entry = policy.standing.get(nearer as usize + 1);
+            if entry.is_some_and(|entry| entry.note & (IS_HOT | IS_COLD) == 0) {
+                prefetch_index(&policy.places, nearer as usize + 1);
+            }
         })
     }
 
@@ -364,5 +404,30 @@ impl Policy for ClockPro {
             ("demotions", self.demotions),
             ("target of cold pages", self.cold_target as u64),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a page's stamp is is nobody's business but which of two is older.
+    #[test]
+    fn stamps_and_gaps_that_are_numbered_anew_change_nothing() {
+        let stream = pagelab_reference::Pattern::Zipf(0.8).stream(500, 40_000, 1).unwrap();
+        for frames in [5, 100, 250, 350, 450] {
+            let (mut plain, mut anew) = (ClockPro::new(500, frames), ClockPro::new(500, frames));
+            for (n, &page) in stream.references().iter().enumerate() {
+                if n % 997 == 996 {
+                    anew.steps = u32::MAX;
+                }
+                if n % 1009 == 1008 {
+                    anew.renumber();
+                }
+                assert_eq!(plain.reference(page), anew.reference(page), "{frames} frames, reference {n}");
+            }
+            assert!(plain.steps > anew.steps && anew.steps < 2000, "{} and {}", plain.steps, anew.steps);
+            assert_eq!(plain.counters(), anew.counters());
+        }
     }
 }

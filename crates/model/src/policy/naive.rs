@@ -227,8 +227,8 @@ fn clock() -> Duration {
     spent.map_or_else(|| BEGUN.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
 }
 
-/// At every size from a few to all pages no policy takes many times as long as LIRS: none walks over its
-/// pages at each miss. The bound is wide, for the machine may have other work; such a walk takes hundreds of times as long.
+/// At every size from a few to all pages no policy takes many times as long as LIRS: none walks over its pages at each miss,
+/// which takes hundreds of times as long. Those that rank their pages take 3 to 11 times as long (docs/performance.md).
 #[test]
 fn no_policy_collapses_at_any_size() {
     let pages = 20_000;
@@ -252,7 +252,6 @@ fn no_policy_collapses_at_any_size() {
         let lirs: PolicyKind = "lirs".parse().unwrap();
         let least = (0..3).map(|_| once(&lirs, frames)).min().unwrap();
         for kind in kinds() {
-            // Those that rank their pages or look at a sample take a logarithm or 64 looks at each miss, at every size.
             let ranks = matches!(
                 kind,
                 PolicyKind::LruK { .. }
@@ -261,7 +260,7 @@ fn no_policy_collapses_at_any_size() {
                     | PolicyKind::Cacheus { .. }
                     | PolicyKind::Lfuda
             );
-            let times = if ranks { 60 } else { 15 };
+            let times = if ranks { 20 } else { 15 };
             if once(&kind, frames) >= times * least {
                 let (taken, least) = (spent(&kind, frames), spent(&lirs, frames));
                 assert!(

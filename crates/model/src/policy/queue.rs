@@ -112,6 +112,20 @@ impl Queue {
         None
     }
 
+    /// The pages, from the oldest on.
+    pub fn pages(&self) -> impl Iterator<Item = u32> {
+        let (wrapped, first) = self.ring.split_at(self.oldest);
+        first.iter().chain(wrapped).take(self.used).copied().filter(|&page| page != GONE)
+    }
+
+    /// The page so many places behind the oldest; `None` where none stands there.
+    #[inline]
+    pub fn ahead(&self, places: usize) -> Option<u32> {
+        let at = self.oldest + places;
+        let at = if at >= self.ring.len() { at - self.ring.len() } else { at };
+        (places < self.used).then(|| self.ring[at]).filter(|&page| page != GONE)
+    }
+
     /// Takes out the oldest page.
     #[inline]
     pub fn pop(&mut self, table: &mut Table) -> Option<u32> {
