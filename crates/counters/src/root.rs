@@ -113,7 +113,11 @@ impl Root {
             let more = files[at].1.read_at(&mut bytes[length..], length as u64).ok()?;
             length += more;
             if more < LAST {
-                return Some(String::from_utf8_lossy(&bytes[..length]).into_owned());
+                let text = &bytes[..length];
+                return Some(match std::str::from_utf8(text) {
+                    Ok(text) => text.to_owned(),
+                    Err(_) => String::from_utf8_lossy(text).into_owned(),
+                });
             }
             if length == bytes.len() {
                 bytes.resize(2 * length, 0);

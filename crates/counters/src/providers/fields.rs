@@ -5,15 +5,18 @@ use crate::value::{Kind, Unit};
 
 /// The pairs of `name value` (or `name: value kB`), one a line. Lines that are none are left out.
 pub fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
-    text.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        let name = words.next()?.trim_end_matches(':');
-        let value: u64 = words.next()?.parse().ok()?;
-        match words.next() {
-            Some("kB") => Some((name, value.saturating_mul(1024))),
-            _ => Some((name, value)),
-        }
-    })
+    text.lines().filter_map(pair)
+}
+
+/// That of one line.
+pub fn pair(line: &str) -> Option<(&str, u64)> {
+    let mut words = line.split_ascii_whitespace();
+    let name = words.next()?.trim_end_matches(':');
+    let value: u64 = words.next()?.parse().ok()?;
+    match words.next() {
+        Some("kB") => Some((name, value.saturating_mul(1024))),
+        _ => Some((name, value)),
+    }
 }
 
 /// The `key=value` of a line as numbers.
