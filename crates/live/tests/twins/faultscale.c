@@ -1,5 +1,5 @@
 /* The work of `faultscale`: faultscale WORK AS WORKERS SECONDS PAGES [MAPS]; WORK: anon, map, fork; AS: threads,
-   processes. To be linked statically: what a C library maps would be in every fork. With MAPS so many mappings of a page
+   processes. One operation in sixteen is timed, as pagelab's are. To be linked statically: what a C library maps would be in every fork. With MAPS so many mappings of a page
    besides, which children do not get: what those of a larger program cost. */
 #include "twin.h"
 #include "call.h"
@@ -9,29 +9,47 @@ static const char *work;
 static long pages, page, maps;
 static volatile int *go, *stop;
 static volatile long *made;
+/* Times of one thread: as many as pagelab keeps. */
+static __thread unsigned times[1 << 14], timed;
 
-static long turn(void)
+static void keep(long begun)
 {
+	times[timed++ % (1 << 14)] = now() - begun;
+}
+
+static long turn(long number)
+{
+	int phase = number % 16;
 	if (work[0] == 'm') {
 		for (int i = 0; i < 16; i++) {
+			long begun = i == phase ? now() : 0;
 			void *m = mmap(0, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 			munmap(m, page);
+			if (begun)
+				keep(begun);
 		}
 		return 16;
 	}
 	if (work[0] == 'f') {
+		long begun = phase ? 0 : now();
 		pid_t child = call(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
 		if (child == 0)
 			for (;;)
 				call(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 		waitpid(child, 0, 0);
+		if (begun)
+			keep(begun);
 		return 1;
 	}
 	volatile char *m = mmap(0, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	madvise((void *)m, pages * page, MADV_NOHUGEPAGE);
 	long i;
-	for (i = 0; i < pages && (i % 64 || !*stop); i++)
+	for (i = 0; i < pages && (i % 64 || !*stop); i++) {
+		long begun = i % 16 == phase ? now() : 0;
 		m[i * page] = 1;
+		if (begun)
+			keep(begun);
+	}
 	munmap((void *)m, pages * page);
 	return i;
 }
@@ -53,8 +71,8 @@ static void *worker(void *number)
 	while (!*go)
 		usleep(100);
 	long sum = 0;
-	while (!*stop)
-		sum += turn();
+	for (long number = 0; !*stop; number++)
+		sum += turn(number);
 	made[(long)number] = sum;
 	return 0;
 }
