@@ -233,6 +233,10 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
         "ns of processor time for a look at the fault counters: in time.user and time.system of each fault, in no reference's time",
     ),
     ("classification.cost.interval", "its 95 % interval"),
+    (
+        "worker.mappings",
+        "mappings of pagelab's own in a worker process of vmtest or faultscale, beside those of its work: the kernel searches among them and, where it forks, goes through them",
+    ),
     ("cache.l1d", "bytes of a processor's first-level data cache"),
     ("cache.l2", "bytes of the second-level cache that a processor uses"),
     ("cache.l3", "bytes of the third-level cache that a processor uses"),

@@ -346,11 +346,13 @@ const READING: &[(&str, &str)] = &[
     (
         "time.user",
         "Of the load's own processes: time.processor parted as samples at the kernel's ticks, some milliseconds apart, \
-         tell, so good for loads of many ticks. A dash in a guest that counts instructions.",
+         tell; of ten samples the standard error of a share is up to 16 points. A dash of fewer, and where no tick met the \
+         load in user mode; also in a guest that counts instructions.",
     ),
     (
         "time.system",
-        "Of the load's own processes: faults, direct reclaim, copies; what kernel threads such as kswapd did is not in it.",
+        "Of the load's own processes: faults, direct reclaim, copies; what kernel threads such as kswapd did is not in it. \
+         Sampled and a dash as time.user.",
     ),
     (
         "time.stalled",

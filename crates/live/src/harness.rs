@@ -24,6 +24,8 @@ use crate::kernel::{Counters, Stall, SwapTraffic};
 use crate::microstates::{Microstates, Whose};
 use crate::phase;
 use crate::place::Place;
+use crate::processor;
+use crate::rusage::Usage;
 
 /// Instruments that are open, and what they showed at the start.
 #[derive(Debug)]
@@ -200,6 +202,22 @@ impl Measured {
     /// The greatest resident set of any one task that ended, bytes, where they were watched and the kernel tells.
     pub fn peak(&mut self) -> Option<u64> {
         self.states.as_mut().and_then(Microstates::peak)
+    }
+
+    /// The share of user mode in the samples of all descendants that ended together; `None` where not known.
+    pub(crate) fn user_share(&mut self) -> Option<f64> {
+        self.states.as_mut().and_then(Microstates::user_share)
+    }
+
+    /// Processor time of children that were waited for, as figures. Most are shorter than a tick and the kernel parts each
+    /// by itself, so they are parted as all samples together: where tasks were watched.
+    pub(crate) fn processor_of_children(&mut self, used: &Usage) -> [Figure; 3] {
+        match self.states.as_mut().filter(|states| states.listens()) {
+            Some(_) => processor::figures_by(used, self.user_share()),
+            // Short ones that no tick met are in user mode whole.
+            None if used.system == 0 => processor::figures_by(used, None),
+            None => processor::figures(used),
+        }
     }
 
     /// Refaults over the run whose counter's name begins with `name`: the cgroup's where its `memory.stat`

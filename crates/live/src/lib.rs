@@ -46,6 +46,7 @@ mod phase;
 pub mod place;
 pub mod plan;
 pub mod port;
+mod processor;
 pub mod profile;
 pub mod region;
 pub mod rusage;

@@ -23,6 +23,11 @@ const ZEROED: u64 = 256 << 10;
 /// A stack is no less.
 const STACK: u64 = 64 << 10;
 
+/// How many mappings the calling process has; `None` where the kernel does not show them.
+pub(crate) fn own() -> Option<u64> {
+    fs::read("/proc/self/maps").ok().map(|text| text.iter().filter(|&&byte| byte == b'\n').count() as u64)
+}
+
 /// The mappings of a process that runs the file `program` under QEMU; none where it is gone.
 pub fn of(process: u32, program: &Path) -> Vec<Mapping> {
     let text = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();

@@ -32,6 +32,7 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
 
+use crate::processor;
 use crate::rusage::{self, Usage};
 use crate::taskstats::{Exits, Stats, Taskstats, TaskstatsError};
 
@@ -87,12 +88,12 @@ impl Microstates {
     }
 
     /// The share of user mode in the processor time of the descendants that ended, as the ticks sampled all of
-    /// them together; `None` where not known.
+    /// them together; `None` where not known, or of too few samples.
     pub fn user_share(&mut self) -> Option<f64> {
         self.poll();
         let total = self.total(Whose::Descendants).0?;
         let (sampled, on_cpu) = (total.user + total.system, total.on_cpu + total.exits);
-        (sampled > 0 && on_cpu > 0)
+        (processor::enough(sampled as f64) && on_cpu > 0)
             .then(|| total.on_cpu as f64 * total.user as f64 / sampled as f64 / on_cpu as f64)
     }
 
@@ -200,10 +201,13 @@ fn shares(total: Option<&Stats>, delays: bool) -> [(&'static str, Option<f64>); 
     };
     let of = |part: fn(&Stats) -> u64| share(total.map(part));
     let delay = |part: fn(&Stats) -> Option<u64>| share(total.and_then(part).filter(|_| delays));
-    // The ticks part the exact time; a task too short for a tick is not parted.
-    let sampled = total.map(|t| t.user + t.system).filter(|&sum| sum > 0);
+    // The ticks part the exact time; what they met too seldom is not parted.
+    let sampled = total.map(|t| t.user + t.system).filter(|&sum| processor::enough(sum as f64));
     let part = |ticks: fn(&Stats) -> u64, exits: u64| {
         let (total, sampled) = (total?, sampled?);
+        if ticks(total) == 0 {
+            return None;
+        }
         share(Some((total.on_cpu as f64 * ticks(total) as f64 / sampled as f64) as u64 + exits))
     };
     let exits = total.map_or(0, |t| t.exits);
@@ -229,15 +233,17 @@ fn shares(total: Option<&Stats>, delays: bool) -> [(&'static str, Option<f64>); 
 mod tests {
     use super::*;
 
+    const SECOND: u64 = 1_000_000_000;
+
     fn task(pid: u32, parent: u32) -> Stats {
         Stats {
             pid,
             parent,
-            elapsed: 100,
-            user: 30,
-            system: 10,
-            on_cpu: 40,
-            runnable: 20,
+            elapsed: 100 * SECOND,
+            user: 30 * SECOND,
+            system: 10 * SECOND,
+            on_cpu: 40 * SECOND,
+            runnable: 20 * SECOND,
             ..Stats::default()
         }
     }
@@ -252,7 +258,8 @@ mod tests {
 
     #[test]
     fn shares_are_of_wall_time_and_add_up() {
-        let total = Stats { block_io: 15, swap_in: 10, thrashing: Some(5), ..task(1, 2) };
+        let total =
+            Stats { block_io: 15 * SECOND, swap_in: 10 * SECOND, thrashing: Some(5 * SECOND), ..task(1, 2) };
         let shares = shares(Some(&total), true);
         let share = |name: &str| shares.iter().find(|(n, _)| *n == name).unwrap().1;
         assert_eq!(share("state.user"), Some(0.3));
@@ -262,6 +269,12 @@ mod tests {
         assert_eq!(share("state.compaction"), None, "an old kernel has none");
         let without = super::shares(Some(&total), false);
         assert!(without.iter().filter(|(_, v)| v.is_some()).count() == 3, "{without:?}");
+        let short = Stats { user: 1_000_000, system: 0, ..task(1, 2) };
+        let parts = super::shares(Some(&short), true);
+        assert_eq!([parts[0].1, parts[1].1], [None; 2], "one tick parts nothing");
+        let unmet = Stats { user: 40 * SECOND, system: 0, ..task(1, 2) };
+        let parts = super::shares(Some(&unmet), true);
+        assert_eq!([parts[0].1, parts[1].1], [Some(0.4), None], "no tick met the kernel");
         assert!(super::shares(None, true).iter().all(|(_, v)| v.is_none()));
     }
 }

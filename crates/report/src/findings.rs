@@ -389,12 +389,15 @@ fn clock_agreement(finding: &Finding, trusted: bool) -> String {
 }
 
 fn program_time(finding: &Finding, program: &str, limit: Option<Size>) -> String {
-    let mut parts = vec![format!(
-        "{program} took {}, of it {} user and {} system processor time",
-        with_spread(finding, "time.elapsed"),
-        shown(finding, "time.user"),
-        shown(finding, "time.system"),
-    )];
+    // Known in parts where the kernel's ticks met both.
+    let parted = ["time.user", "time.system"].iter().all(|name| finding.figure(name).is_some());
+    let processor = if parted || finding.figure("time.processor").is_none() {
+        format!("{} user and {} system", shown(finding, "time.user"), shown(finding, "time.system"))
+    } else {
+        shown(finding, "time.processor")
+    };
+    let elapsed = with_spread(finding, "time.elapsed");
+    let mut parts = vec![format!("{program} took {elapsed}, of it {processor} processor time")];
     if let Some(status) = finding.figure("command.status").filter(|status| status.value != 0.0) {
         parts.push(format!("exit status {}", status.value));
     }

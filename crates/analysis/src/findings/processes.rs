@@ -97,7 +97,7 @@ pub fn scaling(run: &Run, parameters: &Faultscale) -> Option<Finding> {
 /// A program's time, memory and faults, and the states of its threads.
 pub fn program(run: &Run, parameters: &Command) -> Option<Finding> {
     let mut list = vec![Figure::of(run, "time.elapsed")?];
-    list.extend(figures(run, &["time.user", "time.system", "memory.peak", "faults.major"]));
+    list.extend(figures(run, &["time.processor", "time.user", "time.system", "memory.peak", "faults.major"]));
     list.extend(figures(run, &["swap.in", "swap.out", "command.status"]));
     let states = ["state.user", "state.system", "state.fault", "state.run-queue", "state.sleep"];
     list.extend(figures(run, &states).into_iter().filter(|figure| figure.value >= SHARE));

@@ -77,11 +77,12 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
     let sampled = peak(|l| Some(l.memory.resident));
     // Of one process exactly: as it was when it ended, else, where it is above this process's own.
     let of_one = measured.peak().or_else(|| Some(rusage::children_peak()).filter(|&peak| peak > own_peak));
+    let [processor, user, system] = measured.processor_of_children(&used);
     let figures = [
         (name::TIME_ELAPSED, Some(watched.elapsed.as_nanos() as f64)),
-        (name::TIME_PROCESSOR, Some((used.user + used.system) as f64)),
-        (name::TIME_USER, Some(used.user as f64)),
-        (name::TIME_SYSTEM, Some(used.system as f64)),
+        processor,
+        user,
+        system,
         (name::FAULTS_MINOR, Some(used.minor as f64)),
         (name::FAULTS_MAJOR, Some(used.major as f64)),
         (name::IO_READ, Some(used.read as f64)),

@@ -85,6 +85,7 @@ fn run(
         elapsed: begun.elapsed(),
         used: rusage::children() - used,
         times: None,
+        mappings: None,
     })
 }
 

@@ -13,17 +13,20 @@ use super::{OPERATION, Point};
 use crate::bare;
 use crate::clock::{Clock, Monotonic};
 use crate::family::{Barrier, Family};
+use crate::mappings;
 use crate::observe::failed;
 use crate::place::Place;
 use crate::rusage::{self, Usage};
 use crate::samples::Samples;
 
-/// Cells: workers ready, whether to go, whether to stop, workers that were refused; then for each
+/// Cells: workers ready, whether to go, whether to stop, workers that were refused, mappings; then for each
 /// worker the operations and when it ended, and for each process its consumption.
 const READY: usize = 0;
 const GO: usize = 1;
 const STOP: usize = 2;
 const REFUSED: usize = 3;
+/// Mappings of pagelab's own in the first process.
+const MAPPINGS: usize = 4;
 const COMMON: usize = 8;
 const EACH: usize = 8;
 
@@ -100,7 +103,15 @@ pub(super) fn crew(
         };
     }
     let elapsed = Duration::from_nanos(ended.saturating_sub(start).max(1));
-    Ok(Point { workers, operations, elapsed, used, times: Some(samples.all().histogram(OPERATION)) })
+    let mappings = Some(barrier[MAPPINGS].load(Relaxed)).filter(|&count| count > 0);
+    Ok(Point {
+        workers,
+        operations,
+        elapsed,
+        used,
+        times: Some(samples.all().histogram(OPERATION)),
+        mappings,
+    })
 }
 
 /// One process with its threads; the exit status.
@@ -116,6 +127,9 @@ fn host(
         barrier[REFUSED].fetch_add(1, AcqRel);
         false
     };
+    if process == 0 {
+        barrier[MAPPINGS].store(mappings::own().unwrap_or(0), Relaxed);
+    }
     let work = |index: usize| -> bool {
         let Some(worker) = Worker::new(faultscale.work, faultscale.pages.max(1) as usize, file) else {
             return refused();

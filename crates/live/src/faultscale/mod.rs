@@ -13,7 +13,7 @@ mod work;
 use std::fs::File;
 use std::time::Duration;
 
-use pagelab_experiment::build::{Sheet, metrics, note, throughputs};
+use pagelab_experiment::build::{Figure, Sheet, metrics, note, throughputs};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Faultscale, Work};
 use pagelab_experiment::observation::{Histogram, Level, Unit};
@@ -21,11 +21,13 @@ use pagelab_experiment::{Failure, Observation, Recorder};
 
 use self::crew::crew;
 use self::locks::Waits;
+use crate::environment;
 use crate::harness::Harness;
 use crate::microstates::Whose;
 use crate::observe::failed;
 use crate::perf;
 use crate::place::Place;
+use crate::processor;
 use crate::rusage::Usage;
 
 /// How long lock events are taken for each number of workers.
@@ -45,6 +47,8 @@ pub(crate) struct Point {
     pub(crate) used: Usage,
     /// The times of one operation in sixteen; `None` of a build.
     pub(crate) times: Option<Histogram>,
+    /// Mappings of pagelab's own in a worker process; `None` of a build.
+    pub(crate) mappings: Option<u64>,
 }
 
 impl Point {
@@ -106,12 +110,26 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
     if let Some(error) = refused {
         note(recorder, Level::Info, format!("lock waiting is not known ({error}): {}", perf::REMEDY))?;
     }
-    report(&points, &waits, recorder)?;
+    let mappings = points.iter().find_map(|point| point.mappings).map(|count| count.to_string());
+    recorder.observe(Observation::Environment(environment::entries([("worker.mappings", mappings)])))?;
+    // Children and compilers are too short to be parted one by one.
+    let short = matches!(faultscale.work, Work::Fork | Work::Build);
+    let share = measured.user_share().filter(|_| short);
+    let times = |used: &Usage| match short {
+        true => processor::figures_by(used, share),
+        false => processor::figures(used),
+    };
+    report(&points, &waits, times, recorder)?;
     let lock = waits.last().map(Waits::share);
     measured.states(Whose::Descendants, lock, recorder)
 }
 
-fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn report(
+    points: &[Point],
+    waits: &[Waits],
+    times: impl Fn(&Usage) -> [Figure; 3],
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
     let mut sheet = Sheet::new(
         "faultscale",
         &[
@@ -128,12 +146,13 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
     );
     for point in points {
         let wait = waits.iter().find(|w| w.workers == point.workers).map(Waits::share);
+        let [_, (_, user), (_, system)] = times(&point.used);
         sheet.row([
             Some(f64::from(point.workers)),
             Some(point.throughput()),
             Some(point.elapsed.as_nanos() as f64),
-            Some(point.used.user as f64),
-            Some(point.used.system as f64),
+            user,
+            system,
             Some(point.used.minor as f64),
             wait,
             point.quantile(0.5),
@@ -169,11 +188,14 @@ fn report(points: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Res
     }
     let sum = |of: fn(&Point) -> f64| Some(points.iter().map(of).sum::<f64>());
     let all: Vec<(u32, f64)> = points.iter().map(|p| (p.workers, p.throughput())).collect();
+    let mut used = Usage::default();
+    points.iter().for_each(|point| used += point.used);
+    let [processor, user, system] = times(&used);
     let figures = [
         (name::TIME_ELAPSED, sum(|p| p.elapsed.as_nanos() as f64)),
-        (name::TIME_PROCESSOR, sum(|p| (p.used.user + p.used.system) as f64)),
-        (name::TIME_USER, sum(|p| p.used.user as f64)),
-        (name::TIME_SYSTEM, sum(|p| p.used.system as f64)),
+        processor,
+        user,
+        system,
         (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
     ];
     metrics(recorder, figures.into_iter().chain(throughputs(&all)))?;

@@ -28,6 +28,7 @@ use crate::kernel::Counters;
 use crate::microstates::Whose;
 use crate::observe::failed;
 use crate::place::Place;
+use crate::processor;
 use crate::region::{Region, page_size};
 use crate::rusage::{self, Usage};
 
@@ -113,14 +114,10 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
     let mut measured = harness.finish();
     measured.record(recorder)?;
     metrics(recorder, headline.figures())?;
-    for (name, value) in [
-        (name::TIME_PROCESSOR, sums.user + sums.system),
-        (name::TIME_USER, sums.user),
-        (name::TIME_SYSTEM, sums.system),
-        (name::FAULTS_MINOR, sums.minor),
-        (name::FAULTS_MAJOR, sums.major),
-        (name::IO_READ, sums.read),
-    ] {
+    metrics(recorder, processor::figures(&sums))?;
+    for (name, value) in
+        [(name::FAULTS_MINOR, sums.minor), (name::FAULTS_MAJOR, sums.major), (name::IO_READ, sums.read)]
+    {
         metric(recorder, name, Some(value as f64))?;
     }
     measured.states(Whose::Everybody, None, recorder)
@@ -129,6 +126,7 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
 fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &Seen) {
     let bytes = |pages: u64| (pages * page_size() as u64) as f64;
     let reads = seen.reads as f64;
+    let [user, system] = processor::parts(seen.used.user as f64, seen.used.system as f64);
     sheet.named(
         [name],
         [
@@ -138,8 +136,8 @@ fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &Seen) {
             Some(seen.elapsed as f64 / reads),
             seen.latency.quantile(0.5).map(|v| v as f64),
             seen.latency.quantile(0.99).map(|v| v as f64),
-            Some(seen.used.user as f64),
-            Some(seen.used.system as f64),
+            user,
+            system,
             Some(seen.calls as f64),
             seen.hits.map(|hits| hits as f64 / reads),
             Some(seen.used.minor as f64),

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::build::{Sheet, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Seqread;
 use pagelab_experiment::observation::{Level, Unit};
@@ -20,6 +20,7 @@ use crate::harness::Harness;
 use crate::microstates::Whose;
 use crate::observe::failed;
 use crate::place::Place;
+use crate::processor;
 use crate::region::{Region, page_size};
 use crate::rusage::{self, Usage};
 
@@ -88,9 +89,7 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
     measured.record(recorder)?;
     metric(recorder, name::BANDWIDTH_BUFFERED, best[0])?;
     metric(recorder, name::BANDWIDTH_DIRECT, best[1])?;
-    metric(recorder, name::TIME_PROCESSOR, Some((sums.user + sums.system) as f64))?;
-    metric(recorder, name::TIME_USER, Some(sums.user as f64))?;
-    metric(recorder, name::TIME_SYSTEM, Some(sums.system as f64))?;
+    metrics(recorder, processor::figures(&sums))?;
     metric(recorder, name::IO_READ, Some(sums.read as f64))?;
     if let Err(error) = direct {
         note(
@@ -122,6 +121,7 @@ fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64
     let device = seen.device.filter(|_| !seen.shared);
     let each = |of: fn(&Counted) -> f64| device.filter(|d| d.reads > 0).map(|d| of(&d) / d.reads as f64);
     let elapsed = seen.elapsed.as_nanos() as f64;
+    let [user, system] = processor::parts(seen.used.user as f64, seen.used.system as f64);
     sheet.named(
         [mode],
         [
@@ -129,8 +129,8 @@ fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64
             Some(bandwidth),
             Some(seen.bytes as f64),
             Some(elapsed),
-            Some(seen.used.user as f64),
-            Some(seen.used.system as f64),
+            user,
+            system,
             device.map(|d| d.reads as f64),
             each(|d| d.bytes as f64),
             each(|d| d.busy as f64 * 1e6),

@@ -18,7 +18,7 @@ mod storm;
 
 use std::time::Duration;
 
-use pagelab_experiment::build::{metric, metrics};
+use pagelab_experiment::build::metrics;
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::{Failure, Observation, Recorder, Setting};
@@ -27,7 +27,7 @@ use self::storm::{Seen, storm};
 use crate::harness::Harness;
 use crate::microstates::{Microstates, Whose};
 use crate::place::Place;
-use crate::{operations, profile};
+use crate::{operations, processor, profile};
 
 /// The argument on which a program that performs experiments exits at once, well.
 pub const NOTHING: &str = "__nothing";
@@ -78,14 +78,15 @@ fn report(
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     let elapsed = seen.elapsed.as_nanos() as f64;
-    let (user, system) = split(seen, user_share);
+    // A child is too short for a tick.
+    let [processor, user, system] = processor::figures_by(&seen.used, user_share);
     let per = |sum: Option<f64>| sum.filter(|_| seen.forks > 0.0).map(|sum| sum / seen.forks);
     let exec = forkstorm.script.is_none() && forkstorm.child == Child::Exec;
-    for (name, value) in [
+    let figures = [
         (name::TIME_ELAPSED, Some(elapsed)),
-        (name::TIME_PROCESSOR, Some(user + system)),
-        (name::TIME_USER, Some(user)),
-        (name::TIME_SYSTEM, Some(system)),
+        processor,
+        user,
+        system,
         (name::FAULTS_MINOR, Some(seen.used.minor as f64)),
         (name::FAULTS_MAJOR, Some(seen.used.major as f64)),
         (name::SWITCHES_VOLUNTARY, Some(seen.used.voluntary as f64)),
@@ -94,12 +95,11 @@ fn report(
         (name::FORK_COST, seen.fork_time.and_then(|t| per(Some(t)))),
         (name::EXEC_COST, seen.end_time.filter(|_| exec).and_then(|t| per(Some(t)))),
         (name::EXIT_COST, seen.end_time.filter(|_| !exec).and_then(|t| per(Some(t)))),
-        (name::FORK_SYSTEM, per(Some(system))),
+        (name::FORK_SYSTEM, per(system.1)),
         (name::PAGE_TABLES_PEAK, seen.page_tables),
         (name::FORK_RESIDUAL, seen.residual),
-    ] {
-        metric(recorder, name, value)?;
-    }
+    ];
+    metrics(recorder, figures)?;
     let [forks, ends] = seen.times.as_ref().map_or([None, None], |[forks, ends]| {
         [Some(forks.histogram("fork")), Some(ends.histogram(if exec { "exec" } else { "exit" }))]
     });
@@ -112,15 +112,6 @@ fn report(
         }
     }
     Ok(())
-}
-
-/// Processor time in user mode and in the kernel. Their sum is the kernel's exact account of the copies and of
-/// every child; it parts each process by itself, and gives one too short for a tick to user mode whole, so they
-/// are parted as the ticks sampled a storm, where that is known.
-fn split(seen: &Seen, user_share: Option<f64>) -> (f64, f64) {
-    let (user, system) = (seen.used.user as f64, seen.used.system as f64);
-    let whole = user + system;
-    user_share.map_or((user, system), |share| (whole * share, whole * (1.0 - share)))
 }
 
 /// Between two looks at a running storm.

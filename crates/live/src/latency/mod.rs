@@ -25,6 +25,7 @@ use crate::geometry;
 use crate::harness::Harness;
 use crate::observe::failed;
 use crate::place::Place;
+use crate::processor;
 use crate::region::{HugePages, page_size};
 use crate::rusage;
 
@@ -62,13 +63,14 @@ pub fn perform(latency: &Latency, place: &Place, recorder: &mut dyn Recorder) ->
     let levels = latencies(&swept, &geometry);
     remarks(&levels, huge, huge_fault.is_none(), &geometry, recorder)?;
     let number = |v: u64| Some(v as f64);
+    let [processor, user, system] = processor::figures(&used);
     let figures = [
         (name::LATENCY_MINOR_FAULT, minor),
         (name::LATENCY_HUGE_FAULT, huge_fault),
         (name::TIME_ELAPSED, number(elapsed)),
-        (name::TIME_PROCESSOR, number(used.user + used.system)),
-        (name::TIME_USER, number(used.user)),
-        (name::TIME_SYSTEM, number(used.system)),
+        processor,
+        user,
+        system,
         (name::FAULTS_MINOR, number(used.minor)),
         (name::FAULTS_MAJOR, number(used.major)),
     ];

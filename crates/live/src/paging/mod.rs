@@ -186,6 +186,9 @@ impl Task<'_> {
             marker::tell(device)?;
         }
         seen::report(&seen, &measured, fault, &plan, self.paging, recorder)?;
+        if self.backing == Backing::File {
+            seen::note_pauses(&seen, recorder)?;
+        }
         if self.backing == Backing::Anonymous {
             huge.report(self.huge_pages() != HugePages::Forbidden, recorder)?;
         }

@@ -9,11 +9,33 @@ use pagelab_experiment::{Failure, Observation, Recorder, build};
 use super::plan::Plan;
 use super::{Seen, Window, feed};
 use crate::harness::Measured;
+use crate::processor;
 use crate::rusage::Usage;
 
 /// Classified references and counted faults may differ by this share of the faults (and by two in
 /// any case) before a note says so: one reference can have several faults.
 const HAIR: f64 = 0.001;
+
+/// Of the wall time, from which on pauses are told where a disk reads on in them.
+const PAUSES: f64 = 0.03;
+
+/// Says that the references did not wait for what a disk read in the pauses between them.
+pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let (elapsed, read) = (seen.windows.iter())
+        .fold((0, 0), |(elapsed, read), window| (elapsed + window.timed.sum, read + window.timed.usage.read));
+    let pauses = seen.wall.saturating_sub(elapsed) as f64 / seen.wall.max(1) as f64;
+    if read == 0 || pauses < PAUSES {
+        return Ok(());
+    }
+    note(
+        recorder,
+        Level::Info,
+        format!(
+            "the disk also read in the pauses between the windows, {:.0} % of time.wall: time.elapsed and the mean times of faults are too short by up to as much, time.wall is not",
+            pauses * 100.0
+        ),
+    )
+}
 
 /// Gives everything seen to `recorder`.
 pub fn report(
@@ -29,12 +51,13 @@ pub fn report(
     seen.windows.iter().for_each(|w| usage += w.timed.usage);
     let present = seen.looks.iter().map(|look| look.present().len()).max();
     let number = |value: u64| Some(value as f64);
+    let [processor, user, system] = processor::figures(&usage);
     let figures = [
         (name::TIME_ELAPSED, number(elapsed)),
         (name::TIME_WALL, number(seen.wall)),
-        (name::TIME_PROCESSOR, number(usage.processor)),
-        (name::TIME_USER, number(usage.user)),
-        (name::TIME_SYSTEM, number(usage.system)),
+        processor,
+        user,
+        system,
         (name::FAULTS_MINOR, number(usage.minor)),
         (name::FAULTS_MAJOR, number(usage.major)),
         (name::IO_READ, number(usage.read)),

@@ -28,17 +28,19 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use self::laps::Laps;
 use self::process::{END, Order, Slot};
 use crate::affinity::Kept;
 use crate::clock::{Clock, Monotonic};
+use crate::environment;
 use crate::family::{Barrier, Family};
 use crate::harness::Harness;
 use crate::microstates::Whose;
 use crate::observe::failed;
 use crate::place::Place;
+use crate::processor;
 use crate::region::{Region, page_size};
 use crate::rusage::Usage;
 
@@ -54,6 +56,8 @@ struct Point {
     reads: u64,
     used: Usage,
     swap_in: Option<u64>,
+    /// Mappings of pagelab's own in a process.
+    mappings: Option<u64>,
 }
 
 impl Point {
@@ -85,6 +89,8 @@ pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> R
     let mut measured = sweep.harness.finish();
     measured.record(recorder)?;
     measured.note_scope(recorder)?;
+    let mappings = points.iter().find_map(|point| point.mappings).map(|count| count.to_string());
+    recorder.observe(Observation::Environment(environment::entries([("worker.mappings", mappings)])))?;
     report(vmtest, &sizes, &points, recorder)?;
     measured.states(Whose::Descendants, None, recorder)
 }
@@ -101,13 +107,14 @@ fn report(
     for (&size, point) in sizes.iter().zip(points) {
         let number = |v: u64| Some(v as f64);
         let at_work = point.processes.min(vmtest.cpus as usize) as f64;
+        let [user, system] = processor::parts(point.used.user as f64, point.used.system as f64);
         sheet.row([
             number(size),
             number(point.processes as u64),
             Some(point.speed() / first),
             number(point.elapsed),
-            number(point.used.user),
-            number(point.used.system),
+            user,
+            system,
             number(point.used.minor),
             number(point.used.major),
             number(point.reads),
@@ -120,10 +127,14 @@ fn report(
     let sum = |of: fn(&Point) -> u64| Some(points.iter().map(of).sum::<u64>() as f64);
     let swapped: Option<u64> = points.iter().map(|p| p.swap_in).sum();
     let all: Vec<f64> = points.iter().map(Point::speed).collect();
+    let mut used = Usage::default();
+    points.iter().for_each(|point| used += point.used);
+    let [processor, user, system] = processor::figures(&used);
     let figures = [
         (name::TIME_ELAPSED, sum(|p| p.elapsed)),
-        (name::TIME_USER, sum(|p| p.used.user)),
-        (name::TIME_SYSTEM, sum(|p| p.used.system)),
+        processor,
+        user,
+        system,
         (name::FAULTS_MINOR, sum(|p| p.used.minor)),
         (name::FAULTS_MAJOR, sum(|p| p.used.major)),
         (name::SWAP_IN, swapped.map(|v| v as f64)),
@@ -238,6 +249,7 @@ impl Sweep<'_> {
             reads: 0,
             used: Usage::default(),
             swap_in: swap_before.zip(swap_after).map(|(a, b)| b.0.saturating_sub(a.0)),
+            mappings: Some(barrier[process::MAPPINGS].load(Acquire)).filter(|&count| count > 0),
         };
         for index in 0..processes {
             let slot = Slot::read(barrier, index);

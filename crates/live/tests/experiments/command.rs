@@ -11,6 +11,7 @@ use crate::{column, figure, has_column, limit, perform, perform_anyway};
 pub fn tests() -> Vec<Test> {
     tests! {
         command_is_watched;
+        command_gives_no_zero_that_was_not_measured;
         command_under_a_limit_swaps: LIMITS;
         command_has_nothing_of_the_worker_in_its_peak;
         command_failing_is_said;
@@ -40,8 +41,22 @@ fn accounted() -> Setting {
     setting
 }
 
+/// The kernel parts processor time by samples at its ticks: a program shorter than one has no part, and a loop none in
+/// the kernel, or one that was met there.
+fn command_gives_no_zero_that_was_not_measured() {
+    let seen = perform(shell("true"), &Setting::default()).unwrap();
+    assert!(figure(&seen, "time.processor") > 1e5);
+    assert_eq!(["time.user", "time.system", "state.user"].map(|name| seen.metric(name)), [None; 3]);
+    let seen =
+        perform(shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"), &Setting::default()).unwrap();
+    let [user, system] = ["time.user", "time.system"].map(|name| seen.metric(name));
+    assert!([user, system].into_iter().flatten().all(|part| part > 0.0), "{user:?} {system:?}");
+    let parts = user.unwrap_or(0.0) + system.unwrap_or(0.0);
+    assert!(parts <= figure(&seen, "time.processor") * 1.001, "{user:?} {system:?}");
+}
+
 fn command_is_watched() {
-    let seen = perform(shell(&fills(8, 2)), &accounted()).unwrap();
+    let seen = perform(shell(&fills(8, 4)), &accounted()).unwrap();
     assert!(figure(&seen, "time.elapsed") > 200e6, "it slept a fifth of a second");
     assert!(figure(&seen, "memory.peak") > 8e6);
     assert!(figure(&seen, "faults.minor") > 2000.0);

@@ -119,11 +119,22 @@ pub fn time(shown: &[Shown]) -> Markup {
         let of = |name: &str| s.seen().metrics.iter().find(|metric| metric.name == name);
         let unit = of("time.elapsed")?.unit;
         let of = |name: &str| of(name)?.value;
-        let (elapsed, user, system) = (of("time.elapsed")?, of("time.user")?, of("time.system")?);
+        let elapsed = of("time.elapsed").filter(|&elapsed| elapsed > 0.0)?;
+        let parts = match (of("time.user"), of("time.system")) {
+            (Some(user), Some(system)) => vec![("user", user), ("system", system)],
+            // Not parted: the kernel's ticks met it too seldom.
+            _ => vec![("processor", of("time.processor")?)],
+        };
         // The processor's times have a microsecond's resolution: never beyond the whole.
-        let user = user.min(elapsed);
-        let system = system.min(elapsed - user);
-        (elapsed > 0.0).then_some((elapsed, user, system, unit))
+        let mut left = elapsed;
+        let mut shown = Vec::with_capacity(3);
+        for (name, part) in parts {
+            let part = part.min(left);
+            shown.push((name, part, elapsed - left));
+            left -= part;
+        }
+        shown.push(("waiting", left, elapsed - left));
+        Some((elapsed, shown, unit))
     };
     let rows: Vec<_> = shown.iter().filter_map(|s| Some((s, parts(s)?))).collect();
     let most = |unit: Unit| {
@@ -133,20 +144,19 @@ pub fn time(shown: &[Shown]) -> Markup {
     if rows.is_empty() {
         return html! {};
     }
+    let whole = rows.iter().any(|(_, (_, parts, _))| parts.iter().any(|(name, ..)| *name == "processor"));
     html! {
         h3 { "Where the time went" }
-        p.legend { span.key.user { "user" } span.key.system { "system" } span.key.waiting { "waiting (the rest of the elapsed time)" } }
-        @for (s, (elapsed, user, system, unit)) in &rows {
+        p.legend { span.key.user { "user" } span.key.system { "system" } @if whole { span.key.processor { "processor, not parted" } } span.key.waiting { "waiting (the rest of the elapsed time)" } }
+        @for (s, (elapsed, parts, unit)) in &rows {
             @let most = most(*unit);
             @let whole = text::value(Some(*elapsed), *unit);
-            @let parts = [("user", *user), ("system", *system), ("waiting", elapsed - user - system)];
-            @let words = parts.map(|(name, part)| format!("{name} {:.0} %", part / elapsed * 100.0)).join(" · ");
-            @let ends = [0.0, *user, user + system];
+            @let words = parts.iter().map(|(name, part, _)| format!("{name} {:.0} %", part / elapsed * 100.0)).collect::<Vec<_>>().join(" · ");
             div.bar {
                 span.name { (s.name()) }
                 svg.track role="img" aria-label={(s.name()) ": " (whole) ", " (words)} {
-                    @for ((name, part), from) in parts.iter().zip(ends) {
-                        rect class=(name) x=(percent(from, most)) width=(percent(*part, most)) height="100%" {}
+                    @for (name, part, from) in parts {
+                        rect class=(name) x=(percent(*from, most)) width=(percent(*part, most)) height="100%" {}
                     }
                 }
                 span.total { (whole) " " span.soft { (words) } }
