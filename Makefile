@@ -61,8 +61,7 @@ release: setup ## the same from the tag of this commit, with its section of CHAN
 	@scripts/release
 
 aarch64: ## a static binary for aarch64 (the first process of guests of that kind)
-	@scripts/setup aarch64
-	RUSTFLAGS="-C target-feature=+crt-static" CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc \
+	RUSTFLAGS="-C target-feature=+crt-static" scripts/cross aarch64-unknown-linux-gnu \
 	$(CARGO) build --release --locked -p pagelab --target aarch64-unknown-linux-gnu
 	@ls -lh target/aarch64-unknown-linux-gnu/release/pagelab
 

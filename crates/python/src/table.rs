@@ -89,7 +89,7 @@ impl Table {
                 DataType::UInt64 => {
                     any.downcast_ref::<UInt64Array>().map(|counts| text::count(counts.value(row) as f64))
                 }
-                _ => any.downcast_ref::<Float64Array>().map(|numbers| format!("{:.6}", numbers.value(row))),
+                _ => any.downcast_ref::<Float64Array>().map(|numbers| number(numbers.value(row))),
             }
             .expect("columns are of three kinds")
         };
@@ -97,6 +97,11 @@ impl Table {
             .map(|row| self.batch.columns().iter().map(|array| cell(array, row)).collect())
             .collect()
     }
+}
+
+/// A number as it is shown: a whole one without decimals.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { text::count(value) } else { format!("{value:.6}") }
 }
 
 /// A page of the report's within a notebook.
