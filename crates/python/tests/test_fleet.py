@@ -235,14 +235,16 @@ def test_a_measurement_that_is_begun_again_says_so_and_leaves_nothing(lab, clust
     client = cluster[1]
     client.wait_for_workers(2, timeout=60)
     found = {}
+    # Like nobody else's on this machine.
+    seconds = f"4.{os.getpid()}"
 
     def sweep():
-        found["shown"] = lab.sweep("command", memory="none", program=["sleep", "4"])
+        found["shown"] = lab.sweep("command", memory="none", program=["sleep", seconds])
 
     thread = threading.Thread(target=sweep)
     thread.start()
     deadline = time.monotonic() + 60
-    while not (running := subprocess.run(["pgrep", "-fx", "sleep 4"], capture_output=True, text=True).stdout.split()):
+    while not (running := subprocess.run(["pgrep", "-fx", f"sleep {seconds}"], capture_output=True, text=True).stdout.split()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     os.kill(_parent_worker(int(running[0])), signal.SIGKILL)

@@ -1,5 +1,7 @@
 """Long calls show a bar of tqdm's to whoever looks, and none to a pipe."""
 
+import sys
+
 import pytest
 
 import pagelab as pl
@@ -11,6 +13,8 @@ pytest.importorskip("tqdm")
 def test_a_long_call_shows_its_bar(monkeypatch, capsys):
     trace = pl.pattern("zipf:0.9", pages=50_000, references=3_000_000)
     monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    # Tests of notebooks may have brought it here.
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     pl.replay(trace, ["arc", "lirs"], [100, 10_000])
     assert capsys.readouterr().err == "", "nobody looks"
     monkeypatch.setattr(_progress, "_somebody_looks", lambda: True)

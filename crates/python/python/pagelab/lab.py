@@ -14,6 +14,7 @@ import itertools
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from ._pagelab import Notebook, PagelabError, Shown, Table
 MACHINE = "machine"
 # Where tasks say that they have begun, so that one that was begun again shows.
 BEGUN = "pagelab-begun"
+# Seconds that the scheduler may take to answer.
+PATIENCE = 30
 # Times that a task may be begun again after its worker was lost.
 RETRIES = 3
 
@@ -97,15 +100,29 @@ def _shard(version: str, parts: list, rate: float, shards: int, number: int) -> 
     return _pagelab.shard([part[number] for part in parts], rate, shards, number)
 
 
+def _begun(worker: Any, key: str) -> int:
+    """Tells the scheduler that a task begins, and waits until it knows, for the worker may be lost at any moment after; the
+    number of this attempt, from 1."""
+    from distributed import get_client
+
+    mark = os.urandom(8).hex()
+    worker.log_event(BEGUN, {"key": key, "mark": mark})
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        marks = [one["mark"] for _, one in get_client().get_events(BEGUN) if one["key"] == key]
+        if mark in marks:
+            return marks.index(mark) + 1
+        time.sleep(0.01)
+    raise PagelabError(f"the scheduler did not answer {worker.address} for {PATIENCE} s")
+
+
 def _perform(version: str, words: list[str], behind: list[str], key: str) -> tuple[bytes, str | None]:
     """Performs an experiment on this machine; the notebook's bytes, and why it failed if it did."""
-    from distributed import get_client, get_worker
+    from distributed import get_worker
 
     _check(version)
     worker = get_worker()
-    # What an attempt says of itself arrives after it, so its own is not among them.
-    attempt = 1 + sum(1 for _, one in get_client().get_events(BEGUN) if one["key"] == key)
-    worker.log_event(BEGUN, {"key": key, "host": socket.gethostname()})
+    attempt = _begun(worker, key)
     fleet = f"host={socket.gethostname()}\nworker={worker.address}\nattempt={attempt}"
     with tempfile.TemporaryDirectory(prefix="pagelab-") as folder:
         notebook = Path(folder) / "pagelab.db"
