@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+/// Bytes of a setting, which is a line, asked for at first.
+const SETTING: usize = 256;
+
 /// Enough for most files of /proc in one call; the larger ones grow.
 const FIRST_READ: usize = 16 << 10;
 
@@ -108,16 +111,20 @@ impl Root {
             }
         };
         bytes.resize(bytes.len().max(FIRST_READ), 0);
-        let mut length = 0;
+        // The kernel allocates as much as it is asked for where it answers from a setting: of 16 KiB several pages.
+        let mut length = if relative.starts_with("proc/sys/") {
+            files[at].1.read_at(&mut bytes[..SETTING], 0).ok()?
+        } else {
+            0
+        };
+        if (1..SETTING).contains(&length) {
+            return Some(text(&bytes[..length]));
+        }
         loop {
             let more = files[at].1.read_at(&mut bytes[length..], length as u64).ok()?;
             length += more;
             if more < LAST {
-                let text = &bytes[..length];
-                return Some(match std::str::from_utf8(text) {
-                    Ok(text) => text.to_owned(),
-                    Err(_) => String::from_utf8_lossy(text).into_owned(),
-                });
+                return Some(text(&bytes[..length]));
             }
             if length == bytes.len() {
                 bytes.resize(2 * length, 0);
@@ -204,6 +211,14 @@ impl Constants {
             }
         }
         found
+    }
+}
+
+/// Bytes as text; what is no UTF-8 is replaced.
+fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 

@@ -57,8 +57,13 @@ impl Samples {
 
     /// The times of all owners, once they have ended.
     pub(crate) fn all(&self) -> Distribution {
+        self.those(0..self.owners)
+    }
+
+    /// The times of these.
+    pub(crate) fn those(&self, owners: std::ops::Range<usize>) -> Distribution {
         let mut all = Distribution::new();
-        for own in self.cells().chunks_exact(self.each + 1) {
+        for own in self.cells().chunks_exact(self.each + 1).take(owners.end).skip(owners.start) {
             let made = own[0].load(Relaxed) as usize;
             own[1..=made.min(self.each)].iter().for_each(|time| all.record(u64::from(time.load(Relaxed))));
         }
@@ -102,6 +107,7 @@ mod tests {
         second.keep(1 << 40);
         let all = samples.all();
         assert_eq!((all.count(), all.min(), all.max()), (4, Some(3), Some(u64::from(u32::MAX))));
+        assert_eq!((samples.those(0..1).count(), samples.those(1..2).max()), (3, Some(u64::from(u32::MAX))));
         assert_eq!(Samples::new(1, 5).unwrap().all().count(), 0);
     }
 }

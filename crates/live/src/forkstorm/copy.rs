@@ -46,14 +46,16 @@ struct Copy {
     times: [(*mut u32, *mut u32, usize); 2],
 }
 
-/// Makes the storm of the copy `index`. Returns only where it could not be prepared.
+/// Makes the storm of a copy; `owners`: whose times of forks are its, which is its number, and whose of what followed.
+/// Returns only where it could not be prepared.
 pub(super) fn storm(
     forkstorm: &Forkstorm,
     forks: u32,
     barrier: &Barrier,
-    times: [&Samples; 2],
-    index: usize,
+    times: &Samples,
+    owners: [usize; 2],
 ) -> i32 {
+    let [index, _] = owners;
     let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return UNPREPARED };
     let _ = region.advise(HugePages::Forbidden);
     region.populate(|_, _| {});
@@ -66,15 +68,10 @@ pub(super) fn storm(
         forks,
         go: barrier[GO].as_ptr(),
         cells: barrier[COMMON + index * EACH].as_ptr(),
-        times: times.map(|samples| samples.of(index).raw()),
+        times: owners.map(|owner| times.of(owner).raw()),
     };
-    let [fork_times, end_times] = times;
-    let kept = [
-        Kept::new(region.range(), true),
-        Kept::new(barrier.range(), false),
-        Kept::new(fork_times.range(), false),
-        Kept::new(end_times.range(), false),
-    ];
+    let kept =
+        [Kept::new(region.range(), true), Kept::new(barrier.range(), false), Kept::new(times.range(), false)];
     // SAFETY: a copy has one thread; `forks` keeps to the module's comment.
     match unsafe { alone::leave(&kept, copy, self::forks) } {
         Err(_) => UNPREPARED,

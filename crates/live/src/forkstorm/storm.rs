@@ -57,12 +57,12 @@ pub(super) fn storm(
     let barrier = Barrier::new(COMMON + copies * EACH).map_err(failed("making shared memory"))?;
     let cell = |index: usize, n: usize| barrier[COMMON + index * EACH + n].load(Acquire);
     let cells = |n: usize| (0..copies).map(move |index| cell(index, n));
-    let room = || Samples::new(copies, forks as usize).map_err(failed("making shared memory"));
-    let times = [room()?, room()?];
+    // Of the copies' forks, and of what followed them, in one mapping: a fork goes through each.
+    let times = Samples::new(2 * copies, forks as usize).map_err(failed("making shared memory"))?;
     let mut family = Family::default();
     for index in 0..copies {
         family
-            .fork(|| copy::storm(forkstorm, forks, &barrier, times.each_ref(), index))
+            .fork(|| copy::storm(forkstorm, forks, &barrier, &times, [index, copies + index]))
             .map_err(failed(&format!("forking copy {} of {copies}", index + 1)))?;
     }
     while cells(READY).sum::<u64>() < copies as u64 {
@@ -108,7 +108,7 @@ pub(super) fn storm(
         used,
         fork_time: Some(sum(FORKING)),
         end_time: Some(sum(ENDING)),
-        times: Some(times.map(|samples| samples.all())),
+        times: Some([times.those(0..copies), times.those(copies..2 * copies)]),
         page_tables: peak,
         residual: residual.map(|pages| pages as f64),
     })
