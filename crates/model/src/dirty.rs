@@ -12,9 +12,9 @@ pub(crate) struct Dirty {
 }
 
 impl Dirty {
-    /// No page of `0..pages` is dirty.
-    pub fn new(pages: u32) -> Self {
-        Self { dirty: vec![false; pages as usize], written: 0 }
+    /// There are `pages` pages from now on, of which the new ones are not dirty.
+    pub fn grow(&mut self, pages: u32) {
+        crate::policy::grow(&mut self.dirty, pages);
     }
 
     /// Takes note of a reference and whether it hit.

@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::dirty::Dirty;
+use crate::policy::lru_sizes::{self, LruSizes};
 use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
 use pagelab_reference::Stream;
@@ -147,61 +148,18 @@ impl<'a> Replays<'a> {
         batch: Range<usize>,
         progress: &mut Progress,
     ) -> Result<Vec<Replayed>, Interrupted> {
-        if let Some(writes) = self.writes {
-            return self.perform_writing(batch, writes, progress);
-        }
         let mut feed = Feed::with(&self.runs[batch], self.pages, self.future.as_deref());
+        if let Some(writes) = self.writes {
+            feed = feed.counting_writes();
+            for (chunk, writes) in self.references.chunks(CHUNK).zip(writes.chunks(CHUNK)) {
+                feed.take_writing(self.pages, chunk, writes, progress)?;
+            }
+            return Ok(feed.finish());
+        }
         for chunk in self.references.chunks(CHUNK) {
             feed.take(self.pages, chunk, progress)?;
         }
         Ok(feed.finish())
-    }
-
-    fn perform_writing(
-        &self,
-        batch: Range<usize>,
-        writes: &[bool],
-        progress: &mut Progress,
-    ) -> Result<Vec<Replayed>, Interrupted> {
-        let mut list = Vec::new();
-        for (kind, frames) in &self.runs[batch] {
-            let mut policy = kind.build(self.pages, *frames, self.future.as_deref());
-            let mut dirty = Dirty::new(self.pages);
-            let mut misses = 0;
-            for (pages, writes) in self.references.chunks(CHUNK).zip(writes.chunks(CHUNK)) {
-                for (&page, &write) in pages.iter().zip(writes) {
-                    let hit = policy.access(page, write);
-                    misses += u64::from(!hit);
-                    dirty.note(page, write, hit);
-                }
-                if progress(pages.len() as u64).is_break() {
-                    return Err(Interrupted);
-                }
-            }
-            let write_backs = policy.write_backs().unwrap_or_else(|| dirty.write_backs());
-            let references = self.references.len() as u64;
-            list.push(replayed(kind, *frames, references, misses, &*policy, Some(write_backs)));
-        }
-        Ok(list)
-    }
-}
-
-fn replayed(
-    policy: &PolicyKind,
-    frames: u32,
-    references: u64,
-    misses: u64,
-    made: &dyn Policy,
-    write_backs: Option<u64>,
-) -> Replayed {
-    Replayed {
-        policy: policy.clone(),
-        frames,
-        references,
-        misses,
-        mean_resident: made.mean_resident(),
-        write_backs,
-        counters: made.counters(),
     }
 }
 
@@ -209,8 +167,18 @@ fn replayed(
 /// known before.
 pub struct Feed<'a> {
     runs: &'a [(PolicyKind, u32)],
-    policies: Vec<(Box<dyn Policy + 'a>, u64)>,
+    /// All runs, where they are LRU of several sizes; then there are no policies.
+    sizes: Option<LruSizes>,
+    policies: Vec<Fed<'a>>,
     references: u64,
+    writes: bool,
+}
+
+/// A policy, and what was counted of it.
+struct Fed<'a> {
+    policy: Box<dyn Policy + 'a>,
+    misses: u64,
+    dirty: Dirty,
 }
 
 impl<'a> Feed<'a> {
@@ -223,8 +191,26 @@ impl<'a> Feed<'a> {
     }
 
     fn with(runs: &'a [(PolicyKind, u32)], pages: u32, future: Option<&'a NextUse>) -> Self {
-        let policies = runs.iter().map(|(kind, frames)| (kind.build(pages, *frames, future), 0)).collect();
-        Self { runs, policies, references: 0 }
+        let feed = Self { runs, sizes: None, policies: Vec::new(), references: 0, writes: false };
+        if runs.len() > 1 && runs.len() <= lru_sizes::MOST && runs.iter().all(|run| run.0 == PolicyKind::Lru)
+        {
+            return Self { sizes: Some(LruSizes::new(runs.iter().map(|run| run.1))), ..feed };
+        }
+        Self { policies: fed(runs, pages, future), ..feed }
+    }
+
+    /// Whether runs are cheaper in one feed than in two: LRU of several sizes is one list.
+    pub fn together(one: &(PolicyKind, u32), other: &(PolicyKind, u32)) -> bool {
+        one.0 == PolicyKind::Lru && other.0 == PolicyKind::Lru
+    }
+
+    /// Counts write-backs as well, from the beginning: every piece comes by [`Self::take_writing`].
+    pub fn counting_writes(mut self) -> Self {
+        if self.sizes.take().is_some() {
+            self.policies = fed(self.runs, 0, None);
+        }
+        self.writes = true;
+        self
     }
 
     /// Replays the next references, which name pages below `pages`.
@@ -241,7 +227,13 @@ impl<'a> Feed<'a> {
         progress: &mut Progress,
     ) -> Result<(), Interrupted> {
         self.references += references.len() as u64;
-        for (policy, misses) in &mut self.policies {
+        if let Some(sizes) = &mut self.sizes {
+            sizes.grow(pages);
+            sizes.take(references);
+            let told = progress((references.len() * self.runs.len()) as u64);
+            return if told.is_break() { Err(Interrupted) } else { Ok(()) };
+        }
+        for Fed { policy, misses, .. } in &mut self.policies {
             policy.grow(pages);
             *misses += policy.misses(references);
             if progress(references.len() as u64).is_break() {
@@ -251,14 +243,70 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
+    /// As [`Self::take`]; of each reference is known whether it writes.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn take_writing(
+        &mut self,
+        pages: u32,
+        references: &[u32],
+        writes: &[bool],
+        progress: &mut Progress,
+    ) -> Result<(), Interrupted> {
+        self.references += references.len() as u64;
+        for Fed { policy, misses, dirty } in &mut self.policies {
+            policy.grow(pages);
+            dirty.grow(pages);
+            for (&page, &write) in references.iter().zip(writes) {
+                let hit = policy.access(page, write);
+                *misses += u64::from(!hit);
+                dirty.note(page, write, hit);
+            }
+            if progress(references.len() as u64).is_break() {
+                return Err(Interrupted);
+            }
+        }
+        Ok(())
+    }
+
     /// What the policies made of it, in the order of the runs.
     pub fn finish(self) -> Vec<Replayed> {
-        let mut list = Vec::new();
-        for ((kind, frames), (policy, misses)) in self.runs.iter().zip(self.policies) {
-            list.push(replayed(kind, *frames, self.references, misses, &*policy, None));
+        let Self { runs, references, writes, .. } = self;
+        let replayed = |(kind, frames): &(PolicyKind, u32), misses| Replayed {
+            policy: kind.clone(),
+            frames: *frames,
+            references,
+            misses,
+            mean_resident: None,
+            write_backs: None,
+            counters: Vec::new(),
+        };
+        if let Some(sizes) = self.sizes {
+            return runs.iter().map(|run| replayed(run, sizes.misses(run.1))).collect();
         }
-        list
+        let policies = runs.iter().zip(self.policies);
+        let all = policies.map(|(run, Fed { policy, misses, dirty })| Replayed {
+            mean_resident: policy.mean_resident(),
+            write_backs: writes.then(|| policy.write_backs().unwrap_or_else(|| dirty.write_backs())),
+            counters: policy.counters(),
+            ..replayed(run, misses)
+        });
+        all.collect()
     }
+}
+
+/// Empty memories of these runs.
+fn fed<'a>(runs: &[(PolicyKind, u32)], pages: u32, future: Option<&'a NextUse>) -> Vec<Fed<'a>> {
+    let fed = |(kind, frames): &(PolicyKind, u32)| Fed {
+        policy: kind.build(pages, *frames, future),
+        misses: 0,
+        dirty: Dirty::default(),
+    };
+    runs.iter().map(fed).collect()
 }
 
 #[cfg(test)]
@@ -303,15 +351,31 @@ mod tests {
             .filter(|kind: &PolicyKind| !kind.needs_future())
             .flat_map(|kind| [30, 700].map(|frames| (kind.clone(), frames)))
             .collect();
-        let mut feed = Feed::new(&runs);
+        let sizes = [30, 700, 2, 700, 6000].map(|frames| (PolicyKind::Lru, frames));
+        for runs in [&runs[..], &sizes] {
+            let mut feed = Feed::new(runs);
+            let mut pages = 0;
+            for piece in stream.references().chunks(12_345) {
+                pages = pages.max(piece.iter().max().unwrap() + 1);
+                feed.take(pages, piece, &mut |_| ControlFlow::Continue(())).unwrap();
+            }
+            let all = feed.finish();
+            assert_eq!(all.len(), runs.len());
+            for one in all {
+                assert_eq!(one, replay(&stream, &one.policy, one.frames));
+            }
+        }
+        let writes: Vec<bool> = (0..stream.len()).map(|n| n * 7 % 5 == 0).collect();
+        let mut feed = Feed::new(&runs).counting_writes();
         let mut pages = 0;
-        for piece in stream.references().chunks(12_345) {
+        for (piece, writes) in stream.references().chunks(12_345).zip(writes.chunks(12_345)) {
             pages = pages.max(piece.iter().max().unwrap() + 1);
-            feed.take(pages, piece, &mut |_| ControlFlow::Continue(())).unwrap();
+            feed.take_writing(pages, piece, writes, &mut |_| ControlFlow::Continue(())).unwrap();
         }
-        for one in feed.finish() {
-            assert_eq!(one, replay(&stream, &one.policy, one.frames));
-        }
+        let whole = Replays::new(&stream, &runs).with_writes(&writes);
+        let whole = whole.perform(0..runs.len(), &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!(whole.iter().all(|one| one.write_backs.is_some_and(|written| written > 0)));
+        assert_eq!(feed.finish(), whole);
     }
 
     /// Whoever was evicted dirty is found by looking at every page after every reference.

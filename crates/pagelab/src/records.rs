@@ -1,14 +1,17 @@
-//! Reads a whole trace record by record, for what its pages alone do not tell: which references write, and the bytes that each
+//! Reads a trace record by record, for what its pages alone do not tell: which references write, and the bytes that each
 //! asks for.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use pagelab_model::replay::Feed;
 use pagelab_reference::Stream;
 use pagelab_reference::trace::{Densifier, Format, Options, Reader, Reading, Record, Trace, TraceError};
 use pagelab_simulation::cost::{Cost, NUMBERING};
-use pagelab_simulation::feed::too_many_pages;
+use pagelab_simulation::feed::{Read, too_many_pages};
+use pagelab_simulation::spread::cores;
 
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
@@ -17,6 +20,9 @@ use crate::watching::listen;
 
 /// References between two looks at the memory that is left, and at Ctrl-C.
 const STEP: u64 = 1 << 16;
+
+/// References that are given to the policies at once.
+const PIECE: usize = 1 << 18;
 
 /// First pages that are kept to be shown.
 const SHOWN: usize = 3;
@@ -121,28 +127,25 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The references, numbered by pages, and whether each is a write where that is wanted; what they are read for takes
-/// `cost`.
-///
-/// # Errors
-/// When the trace cannot be read or does not know what is wanted, there is too little memory, or the user interrupts.
-pub fn load(
+/// Reads a trace record by record and tells `take` of each reference: whether it writes, with the list to which its page was
+/// appended and the number of different pages so far. `kept` references are in memory at once; what they are read for takes `cost`.
+fn each(
     path: &Path,
-    options: &Options,
+    records: &mut Records,
     wanted: Wanted,
     cost: &Cost,
-    quiet: bool,
-) -> Result<(Trace, Option<Vec<bool>>)> {
+    kept: fn(&[u32]) -> u64,
+    mut take: impl FnMut(bool, &mut Vec<u32>, u32) -> Result<()>,
+) -> Result<(u32, Vec<u32>)> {
     let cost = cost.and(&NUMBERING);
-    let mut records = Records::open(path, options, wanted.writes, wanted.split, quiet)?;
     let mut densifier = Densifier::default();
-    let (mut pages, mut writes) = (Vec::new(), Vec::new());
+    let mut pages = Vec::new();
     // Of objects: the number under which the densifier knows a page of theirs, other than the first.
     let mut parts: HashMap<(u64, u64), u64> = HashMap::new();
     loop {
-        let (distinct, references) = (u64::from(densifier.pages()), pages.len() as u64);
+        let (distinct, references) = (u64::from(densifier.pages()), kept(&pages));
         let Some(record) = records.next(|more| cost.allow(distinct + more, references + more, 0))? else {
-            break;
+            return Ok((densifier.pages(), pages));
         };
         let span = if wanted.split { record.span } else { 1 };
         for part in 0..span {
@@ -156,14 +159,95 @@ pub fn load(
                 *parts.entry((record.page, part)).or_insert(next)
             };
             pages.push(densifier.number(named).map_err(|_| too_many_pages(path))?);
-            if wanted.writes {
-                writes.push(record.write);
-            }
+            take(record.write, &mut pages, densifier.pages())?;
             if part % STEP == STEP - 1 {
-                cost.allow(densifier.pages().into(), pages.len() as u64 + STEP, 0)?;
+                cost.allow(densifier.pages().into(), kept(&pages) + STEP, 0)?;
             }
         }
     }
-    let trace = Trace { stream: Stream::new(densifier.pages(), pages), reading: records.reading() };
+}
+
+/// The references, numbered by pages, and whether each is a write where that is wanted; what they are read for takes
+/// `cost`.
+///
+/// # Errors
+/// When the trace cannot be read or does not know what is wanted, there is too little memory, or the user interrupts.
+pub fn load(
+    path: &Path,
+    options: &Options,
+    wanted: Wanted,
+    cost: &Cost,
+    quiet: bool,
+) -> Result<(Trace, Option<Vec<bool>>)> {
+    let mut records = Records::open(path, options, wanted.writes, wanted.split, quiet)?;
+    let mut writes = Vec::new();
+    let (pages, list) = each(
+        path,
+        &mut records,
+        wanted,
+        cost,
+        |list| list.len() as u64,
+        |write, _, _| {
+            if wanted.writes {
+                writes.push(write);
+            }
+            Ok(())
+        },
+    )?;
+    let trace = Trace { stream: Stream::new(pages, list), reading: records.reading() };
     Ok((trace, wanted.writes.then_some(writes)))
+}
+
+/// Gives the references to policies as they are read, on every core: a piece of the trace is in memory at once.
+///
+/// # Errors
+/// As [`load`].
+pub fn feed(
+    path: &Path,
+    options: &Options,
+    wanted: Wanted,
+    cost: &Cost,
+    feeds: &mut [Feed],
+    quiet: bool,
+) -> Result<Read> {
+    let mut records = Records::open(path, options, wanted.writes, wanted.split, quiet)?;
+    let each_core = feeds.len().div_ceil(cores()).max(1);
+    let mut pass_on = |pages, list: &mut Vec<u32>, writes: &mut Vec<bool>| {
+        let take = |feed: &mut Feed| {
+            let go_on = &mut |_| ControlFlow::Continue(());
+            let taken = if wanted.writes {
+                feed.take_writing(pages, list, writes, go_on)
+            } else {
+                feed.take(pages, list, go_on)
+            };
+            taken.expect("the callback never interrupts");
+        };
+        std::thread::scope(|scope| {
+            for feeds in feeds.chunks_mut(each_core) {
+                scope.spawn(move || feeds.iter_mut().for_each(take));
+            }
+        });
+        list.clear();
+        writes.clear();
+    };
+    let (mut references, mut writes) = (0, Vec::new());
+    let (pages, mut rest) = each(
+        path,
+        &mut records,
+        wanted,
+        cost,
+        |_| 0,
+        |write, list, pages| {
+            if wanted.writes {
+                writes.push(write);
+            }
+            references += 1;
+            if list.len() == PIECE {
+                pass_on(pages, list, &mut writes);
+            }
+            Ok(())
+        },
+    )?;
+    pass_on(pages, &mut rest, &mut writes);
+    Ok(Read { references, pages, reading: records.reading() })
 }

@@ -127,7 +127,6 @@ pub fn simulate(
         wanted.memory.is_empty() || wanted.memory.iter().any(|m| matches!(m, Memory::Percent(_)));
     let runs = wanted.policies.len() * wanted.memory.len();
     let fed = !wanted.whole
-        && wanted.records.is_none()
         && (wanted.policies.is_empty() || !of_the_pages)
         && runs <= SIDE_BY_SIDE
         && !wanted.policies.iter().any(PolicyKind::needs_future);
@@ -142,15 +141,25 @@ pub fn simulate(
     let cost = spread::cost(wanted.policies, at_once).and(&distances).and(&times);
     if let (Some(path), true) = (arguments.trace(), fed) {
         let runs = if wanted.policies.is_empty() { Vec::new() } else { runs_of(&frames_of(1)?) };
-        let mut feeds: Vec<Feed> = runs.chunks(1).map(Feed::new).collect();
+        let mut feeds: Vec<Feed> = runs.chunk_by(Feed::together).map(Feed::new).collect();
         let mut curve = wanted.lru.then(LruCounting::default);
-        let policies = feeds.iter_mut().map(|feed| feed as &mut dyn Consumer);
         let mut times = wanted.working_set.then(ReuseTimes::default);
-        let curves = curve.as_mut().map(|curve| curve as &mut dyn Consumer);
-        let check = times.as_mut().map(|times| times as &mut dyn Consumer);
-        let consumers = policies.chain(curves).chain(check).collect();
-        let watching = Watching::new("reading the trace", context.quiet)?;
-        let read = feed::feed(path, &arguments.options(), &cost, consumers, &watching)?;
+        let read = match wanted.records {
+            Some(records) => {
+                if records.writes {
+                    feeds = feeds.into_iter().map(Feed::counting_writes).collect();
+                }
+                records::feed(path, &arguments.options(), records, &cost, &mut feeds, context.quiet)?
+            }
+            None => {
+                let policies = feeds.iter_mut().map(|feed| feed as &mut dyn Consumer);
+                let curves = curve.as_mut().map(|curve| curve as &mut dyn Consumer);
+                let check = times.as_mut().map(|times| times as &mut dyn Consumer);
+                let consumers = policies.chain(curves).chain(check).collect();
+                let watching = Watching::new("reading the trace", context.quiet)?;
+                feed::feed(path, &arguments.options(), &cost, consumers, &watching)?
+            }
+        };
         return Ok(Simulated {
             references: of_all(read.references),
             pages: read.pages,

@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         impossible_values_are_no_panic;
         memory_that_cannot_be_had_is_an_error;
         a_trace_is_bounded_while_it_is_read;
+        a_sample_takes_memory_for_itself_alone;
         no_model_takes_more_than_was_planned;
         a_long_stream_is_never_held: LIMITS;
     })
@@ -152,6 +153,37 @@ fn peak(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
+}
+
+/// The most that a curve of a trace of so many different pages takes, bytes.
+fn peak_of_a_curve(lab: &Lab, pages: u32, options: &str) -> u64 {
+    let mut source = Command::new("seq").arg(pages.to_string()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut curve = Command::new(env!("CARGO_BIN_EXE_pagelab"));
+    curve.args(["mrc", "-", "--format", "text", "--no-keep"]).args(options.split_whitespace());
+    curve.current_dir(lab.folder.path()).env("PAGELAB_STATE_DIR", lab.path("state"));
+    let mut child = curve.stdin(source.stdout.take().unwrap()).stdout(Stdio::null()).spawn().unwrap();
+    let mut most = 0;
+    let status = loop {
+        most = most.max(peak(child.id()).unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert!(status.success() && source.wait().unwrap().success(), "{options}: {status}");
+    assert!(most > 1 << 20, "{options}: nothing was seen");
+    most
+}
+
+fn a_sample_takes_memory_for_itself_alone() {
+    const SLACK: u64 = 8 << 20;
+    let lab = Lab::new();
+    for options in ["--sample 0.001", "--sample-pages 1000", "--sample 0.001 --policy sieve"] {
+        let [short, long] = [100_000, 3_000_000].map(|pages| peak_of_a_curve(&lab, pages, options));
+        assert!(long < short + SLACK, "{options}: {short} and {long} bytes");
+    }
+    let [short, long] = [100_000, 3_000_000].map(|pages| peak_of_a_curve(&lab, pages, ""));
+    assert!(long > short + 3 * SLACK, "the exact curve: {short} and {long} bytes");
 }
 
 /// What a model takes that does nothing: the program itself.

@@ -24,6 +24,7 @@ pub mod lfuda;
 pub mod lirs;
 pub mod lru;
 pub mod lru_k;
+pub(crate) mod lru_sizes;
 pub mod mq;
 pub mod nru;
 pub mod opt;
