@@ -17,14 +17,14 @@ test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two
 	@scripts/prometheus
 	@scripts/readers
 
-build: setup ## the optimised binary, target/release/pagelab, and the tracer beside it
-	$(CARGO) build --release --locked -p pagelab -p pagelab-tracer
+build: setup ## the optimised binary, target/release/pagelab, and the libraries that other programs load beside it
+	$(CARGO) build --release --locked -p pagelab -p pagelab-tracer -p pagelab-preload
 
 run: build ## the standard suite on this machine: a verdict and report.html
 	target/release/pagelab run
 
 test: test-setup ## every test
-	$(CARGO) build --locked -p pagelab-tracer
+	$(CARGO) build --locked -p pagelab-tracer -p pagelab-preload
 	@scripts/python
 	$(CARGO) test --workspace --locked
 
@@ -67,7 +67,7 @@ aarch64: ## a static binary for aarch64 (the first process of guests of that kin
 
 install: build ## the binary into ~/.cargo/bin
 	$(CARGO) install --locked --path crates/pagelab
-	cp target/release/libpagelab_tracer.so "$${CARGO_HOME:-$$HOME/.cargo}/bin/"
+	cp target/release/libpagelab_tracer.so target/release/libpagelab_preload.so "$${CARGO_HOME:-$$HOME/.cargo}/bin/"
 
 clean: ## remove what was built
 	$(CARGO) clean

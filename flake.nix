@@ -13,13 +13,13 @@
           version = "0.2.0";
           src = ./.;
           cargoLock.lockFile = ./Cargo.lock;
-          cargoBuildFlags = [ "-p" "pagelab" "-p" "pagelab-tracer" ];
+          cargoBuildFlags = [ "-p" "pagelab" "-p" "pagelab-tracer" "-p" "pagelab-preload" ];
           # The tests want root, kernels and a browser.
           doCheck = false;
           nativeBuildInputs = [ pkgs.installShellFiles pkgs.makeWrapper ];
           postInstall = ''
             mkdir -p $out/lib/pagelab
-            mv $out/lib/libpagelab_tracer.so $out/lib/pagelab/
+            mv $out/lib/libpagelab_tracer.so $out/lib/libpagelab_preload.so $out/lib/pagelab/
             $out/bin/pagelab man man && installManPage man/*.1
             for shell in bash zsh fish; do
               installShellCompletion --cmd pagelab --$shell <($out/bin/pagelab completions $shell)

@@ -133,6 +133,18 @@ impl Program {
     }
 }
 
+/// Has the kernel kill what `command` starts when the calling thread ends, however that happens.
+pub fn dies_with_caller(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: the call concerns the child alone and allocates nothing.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
         if self.ended().is_none() {

@@ -8,7 +8,6 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicU64;
@@ -18,6 +17,8 @@ use std::time::Duration;
 pub use pagelab_ring::parts;
 use pagelab_ring::{BUFFERS, BYTES, CLOSED, FREE, Header, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot};
 use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::{library, spawn};
 
 /// What stands behind the version in the plugin's data.
 const MARK: &[u8] = b"pagelab's tracer";
@@ -159,13 +160,7 @@ impl Traced {
         if streams == Streams::Nothing {
             command.stdin(Stdio::null()).stdout(Stdio::null());
         }
-        // SAFETY: the call concerns the child alone and allocates nothing.
-        unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            });
-        }
+        spawn::dies_with_caller(&mut command);
         let mut child = command.spawn()?;
         // The plugin is opened by name: it is here until the tracer has begun, or QEMU ended without.
         while ring.header().begun.load(Acquire) == 0 && child.try_wait()?.is_none() {
@@ -307,15 +302,9 @@ fn for_version(mut plugin: Vec<u8>, version: i32) -> io::Result<Vec<u8>> {
     Ok(plugin)
 }
 
-/// Where the tracer is: `PAGELAB_TRACER`, else beside this program, else in `../lib/pagelab`.
+/// Where the tracer is.
 pub fn find_tracer() -> Option<PathBuf> {
-    const NAME: &str = "libpagelab_tracer.so";
-    if let Some(path) = std::env::var_os("PAGELAB_TRACER") {
-        return Some(path.into());
-    }
-    let own = std::env::current_exe().ok()?;
-    let folder = own.parent()?;
-    [folder.join(NAME), folder.join("../lib/pagelab").join(NAME)].into_iter().find(|path| path.is_file())
+    library::find("PAGELAB_TRACER", "libpagelab_tracer.so")
 }
 
 #[cfg(test)]

@@ -118,6 +118,8 @@ pub struct Engine<'a, S> {
     free: Vec<u32>,
     page: Vec<u8>,
     gone: Vec<u32>,
+    /// Whether all pages are back for a moment.
+    restored: bool,
     tally: Tally,
 }
 
@@ -140,6 +142,7 @@ impl<'a, S: Space> Engine<'a, S> {
             free: (0..hidden).rev().collect(),
             page: vec![0; size],
             gone: Vec::with_capacity(16),
+            restored: false,
             tally: Tally::default(),
             space,
             policy,
@@ -209,9 +212,7 @@ impl<'a, S: Space> Engine<'a, S> {
             self.evict(self.gone[n])?;
         }
         // All before the page is put, which wakes who waits: what it does then is in nobody's way.
-        while self.mapped.len() >= self.window {
-            self.hide_oldest()?;
-        }
+        self.make_room()?;
         match place {
             Place::Hidden(frame) => {
                 let size = self.page.len();
@@ -259,9 +260,7 @@ impl<'a, S: Space> Engine<'a, S> {
         for n in 0..self.gone.len() {
             self.evict(self.gone[n])?;
         }
-        while self.mapped.len() >= self.window {
-            self.hide_oldest()?;
-        }
+        self.make_room()?;
         self.places[page as usize] = Place::Mapped;
         self.mapped.push(page);
         self.tally.first += 1;
@@ -285,6 +284,7 @@ impl<'a, S: Space> Engine<'a, S> {
     /// When the kernel refuses.
     pub fn restore(&mut self) -> io::Result<Vec<u32>> {
         let mut restored = Vec::new();
+        self.restored = true;
         for page in 0..self.places.len() as u32 {
             match self.places[page as usize] {
                 Place::Nowhere | Place::Mapped => continue,
@@ -310,6 +310,7 @@ impl<'a, S: Space> Engine<'a, S> {
     /// # Errors
     /// When the kernel refuses.
     pub fn withdraw(&mut self, restored: &[u32]) -> io::Result<()> {
+        self.restored = false;
         let given_up = restored.iter().copied().filter(|&page| !self.policy.holds(page));
         for page in given_up.collect::<Vec<_>>() {
             if self.places[page as usize] == Place::Mapped {
@@ -330,6 +331,14 @@ impl<'a, S: Space> Engine<'a, S> {
     /// When the kernel refuses.
     pub fn hide_all(&mut self) -> io::Result<()> {
         while self.mapped.len() > 0 {
+            self.hide_oldest()?;
+        }
+        Ok(())
+    }
+
+    /// Hides pages until one more may be mapped.
+    fn make_room(&mut self) -> io::Result<()> {
+        while !self.restored && self.mapped.len() >= self.window {
             self.hide_oldest()?;
         }
         Ok(())

@@ -61,7 +61,7 @@ impl Store {
     }
 
     /// Pages that are stored now.
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count
     }
 
@@ -137,7 +137,7 @@ mod tests {
             let mut store = Store::new(20, 4096).unwrap();
             let content = |n: usize| -> Vec<u8> {
                 let (length, seed) = pages[n];
-                (0..4096).map(|at| if at < length { (at * at >> 3) as u8 ^ seed } else { 0 }).collect()
+                (0..4096).map(|at| if at < length { ((at * at) >> 3) as u8 ^ seed } else { 0 }).collect()
             };
             for n in 0..pages.len() {
                 store.put(n as u32, &content(n)).unwrap();
@@ -149,7 +149,7 @@ mod tests {
                 prop_assert!(there.is_some() && got == content(n));
                 prop_assert_eq!(store.take(n as u32, &mut got).unwrap(), None);
             }
-            prop_assert_eq!((store.bytes(), store.len()), (0, 0));
+            prop_assert_eq!((store.bytes(), store.count()), (0, 0));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use pagelab_experiment::build::{Figure, metrics, note};
 use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::{Experiment, Paging, Touch};
+use pagelab_experiment::experiments::{Command, Experiment, Paging, Touch};
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::{
@@ -26,6 +26,7 @@ use pagelab_model::target::play::{Access, Met, Player, future, play, unmade};
 use crate::engine::{Engine, Tally};
 use crate::mapping::Shared;
 use crate::policy::{Chooser, refusal};
+use crate::program;
 
 /// The share of the frames that is hidden where nothing is said.
 const HIDDEN: f64 = 0.25;
@@ -117,9 +118,17 @@ impl Pager {
     /// Refuses what is not honoured on any kernel.
     fn performs(&self, target: &str, experiment: &Experiment) -> Result<(), Unsupported> {
         let refuse = |what, why: &str, remedy: &str| Err(Unsupported::new(target, what, why, remedy));
-        let Experiment::Mapanon(paging) = experiment else {
-            let remedy = format!("use mapanon, or perform {} on host", experiment.name());
-            return refuse(What::Experiment, "pages anonymous memory of mapanon", &remedy);
+        let paging = match experiment {
+            Experiment::Mapanon(paging) => paging,
+            Experiment::Command(command) => return self.performs_program(target, command),
+            _ => {
+                let remedy = format!("use mapanon or command, or perform {} on host", experiment.name());
+                return refuse(
+                    What::Experiment,
+                    "pages anonymous memory of mapanon and of programs",
+                    &remedy,
+                );
+            }
         };
         if paging.sample != 1 {
             let what = What::Parameter("sample".to_owned());
@@ -137,6 +146,30 @@ impl Pager {
         if paging.pages > numbered || paging.references > numbered {
             let what = What::Parameter("pages".to_owned());
             return refuse(what, "numbers at most 4294967295 of them, and of references", "use fewer");
+        }
+        Ok(())
+    }
+}
+
+impl Pager {
+    /// Refuses what cannot be had of a program.
+    fn performs_program(&self, target: &str, command: &Command) -> Result<(), Unsupported> {
+        let refuse = |what, why: &str, remedy: &str| Err(Unsupported::new(target, what, why, remedy));
+        if self.kind.needs_future() {
+            let what = What::Experiment;
+            return refuse(
+                what,
+                "must know every reference of a program beforehand",
+                "use model:opt with --trace",
+            );
+        }
+        if command.sweep_memory.is_some() {
+            let what = What::Parameter("sweep-memory".to_owned());
+            return refuse(what, "pages in user space, whose time says little of the kernel's", "use host");
+        }
+        if command.sample != Command::default().sample {
+            let what = What::Parameter("sample".to_owned());
+            return refuse(what, "does not look at the program's memory from outside", "leave it out");
         }
         Ok(())
     }
@@ -177,9 +210,35 @@ impl Target for Pager {
         }
         let origin = if self.hidden.is_some() { Origin::Asked } else { Origin::Default };
         settled.also("hidden", self.hidden().to_string(), origin);
-        permitted(Features::default())
+        let program = match &settled.experiment {
+            Experiment::Command(command) => {
+                let machine = |why, remedy| Unsupported::new(self.name(), What::Machine, why, remedy);
+                if program::library().is_none() {
+                    return Err(machine(
+                        "has no libpagelab_preload.so, which the program must load",
+                        "install it beside pagelab (cargo build --release -p pagelab-preload), or name it: PAGELAB_PRELOAD",
+                    ));
+                }
+                let file = command.program.first().and_then(|name| program::found(name));
+                if file.is_some_and(|file| program::is_static(&file)) {
+                    let what = What::Parameter("program".to_owned());
+                    let why =
+                        format!("cannot page {}: it is static and loads no library", command.program[0]);
+                    return Err(Unsupported::new(self.name(), what, why, "use a dynamically linked program"));
+                }
+                true
+            }
+            _ => false,
+        };
+        permitted(Features { program })
             .map_err(|(why, remedy)| Unsupported::new(self.name(), What::Machine, why, remedy))?;
         let mut plan = Plan::new(settled, size, Box::new(self.clone()));
+        if let Experiment::Command(command) = &plan.experiment {
+            let most = command.footprint(size).anonymous;
+            let frames = u64::from(self.frames(&plan.setting, (most / size) as u32));
+            plan.frames = Some(frames);
+            plan.needs.memory = most + 2 * frames * size + most / size * A_PAGE;
+        }
         if let Experiment::Mapanon(paging) = &plan.experiment {
             let frames = u64::from(self.frames(&plan.setting, paging.pages as u32));
             plan.frames = Some(frames);
@@ -215,7 +274,10 @@ impl Performer for Pager {
                 }
                 self.mapanon(paging, setting, &Monotonic, recorder)
             }
-            _ => Err(Failure::unsupported("the pager pages anonymous memory of mapanon", "use mapanon")),
+            Experiment::Command(command) => self.program(command, setting, recorder),
+            _ => {
+                Err(Failure::unsupported("the pager pages anonymous memory alone", "use mapanon or command"))
+            }
         }
     }
 }
@@ -280,6 +342,62 @@ impl Pager {
         })
     }
 
+    fn program(
+        &self,
+        command: &Command,
+        setting: &Setting,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Failure> {
+        let most = (command.footprint(page_size() as u64).anonymous / page_size() as u64) as u32;
+        let frames = self.frames(setting, most);
+        let share = f64::from(frames) * (1.0 - self.hidden());
+        let window = (share.round() as u32).max(program::MAPPED.min(frames)).max(1);
+        let mut harness = Harness::open(&Place::default(), recorder)?;
+        recorder.observe(Observation::Environment(self.environment(frames, window)))?;
+        note(recorder, Level::Info, self.says(frames, window, false))?;
+        harness.begin();
+        let before = rusage::children();
+        let policy = Chooser::new(&self.kind, 0, frames, None);
+        let paged = program::run(command, policy, frames, window, recorder)?;
+        let used = rusage::children() - before;
+        harness.finish().record(recorder)?;
+        let tally = paged.tally;
+        metrics(
+            recorder,
+            [
+                (name::TIME_ELAPSED, Some(paged.elapsed.as_nanos() as f64)),
+                (name::TIME_PROCESSOR, Some((used.user + used.system) as f64)),
+                (name::TIME_USER, Some(used.user as f64)),
+                (name::TIME_SYSTEM, Some(used.system as f64)),
+                (name::FAULTS_MINOR, Some((tally.first + tally.hidden) as f64)),
+                (name::FAULTS_MAJOR, Some(tally.fetched as f64)),
+                (name::SWAP_IN, Some(tally.fetched as f64)),
+                (name::SWAP_OUT, Some(tally.stored as f64)),
+                (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
+                (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
+                (name::COMMAND_STATUS, paged.status.and_then(|status| status.code()).map(f64::from)),
+                (name::PAGER_SEEN, None),
+            ],
+        )?;
+        metrics(recorder, cost(&tally, paged.stored))?;
+        let left =
+            "not paged: stacks, data of the program and its libraries, files, shared memory, forked children";
+        note(recorder, Level::Info, format!("{} pages of anonymous memory were paged; {left}", paged.pages))?;
+        if paged.unpaged > 0 {
+            let text = format!("{} ranges of memory could not be paged", paged.unpaged);
+            note(recorder, Level::Warning, text)?;
+        }
+        let program = command.program.first().map_or("the program", String::as_str);
+        match paged.status {
+            Some(status) if status.success() => Ok(()),
+            Some(status) if command.allow_failure => {
+                note(recorder, Level::Warning, format!("{program} ended with {status}"))
+            }
+            Some(status) => Err(Failure::program(program, status)),
+            None => Ok(()),
+        }
+    }
+
     /// What a reader must know of the run.
     fn says(&self, frames: u32, window: u32, sees_all: bool) -> String {
         let sees = match (sees_all, self.hidden() > 0.0) {
@@ -305,6 +423,16 @@ impl Pager {
         .map(|(key, value)| (key.to_owned(), value))
         .into()
     }
+}
+
+/// What faults cost, and what evicted pages took.
+fn cost(done: &Tally, stored: u64) -> [Figure; 3] {
+    let mean = |time: u64, of: u64| (of > 0).then(|| time as f64 / of as f64);
+    [
+        (name::PAGER_SERVICE, mean(done.service[1], done.fetched)),
+        (name::PAGER_POLICY, mean(done.policy, done.hidden + done.fetched)),
+        (name::PAGER_STORE_PEAK, Some(stored as f64)),
+    ]
 }
 
 /// Real references to real memory.
@@ -347,14 +475,9 @@ impl<C: Clock> Real<'_, '_, C> {
     /// What a pager alone has.
     fn own_figures(&self) -> Vec<Figure> {
         let done = self.done();
-        let faults = done.hidden + done.fetched;
-        let mean = |time: u64, of: u64| (of > 0).then(|| time as f64 / of as f64);
-        vec![
-            (name::PAGER_SEEN, Some(done.seen() as f64 / self.references.max(1) as f64)),
-            (name::PAGER_SERVICE, mean(done.service[1], done.fetched)),
-            (name::PAGER_POLICY, mean(done.policy, faults)),
-            (name::PAGER_STORE_PEAK, Some(self.shared.with(|engine| engine.store().peak()) as f64)),
-        ]
+        let mut figures = vec![(name::PAGER_SEEN, Some(done.seen() as f64 / self.references.max(1) as f64))];
+        figures.extend(cost(&done, self.shared.with(|engine| engine.store().peak())));
+        figures
     }
 }
 

@@ -13,14 +13,15 @@ from maturin import get_requires_for_build_wheel, prepare_metadata_for_build_whe
 
 CRATE = Path(__file__).resolve().parent.parent
 WORKSPACE = CRATE.parent.parent
-PROGRAMS = ["pagelab", "libpagelab_tracer.so"]
+PROGRAMS = ["pagelab", "libpagelab_tracer.so", "libpagelab_preload.so"]
 
 
 def lay_in():
     """Builds the programs and copies them into the package."""
     profile = os.environ.get("PAGELAB_PROFILE", "release")
     cargo = os.environ.get("CARGO", "cargo")
-    build = [cargo, "build", "--locked", "--profile", profile, "-p", "pagelab", "-p", "pagelab-tracer"]
+    crates = [word for crate in ("pagelab", "pagelab-tracer", "pagelab-preload") for word in ("-p", crate)]
+    build = [cargo, "build", "--locked", "--profile", profile, *crates]
     subprocess.run(build, cwd=WORKSPACE, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", WORKSPACE / "target"))
     built = target / ("debug" if profile == "dev" else profile)

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 24] = [
+pub(crate) const NAMES: [&str; 25] = [
     "root",
     "limits",
     "tmpfs",
     "userfault",
+    "preload",
     "thp",
     "qemu",
     "qemu-user",
@@ -121,6 +122,16 @@ pub const USERFAULT: Need = Need {
     met: || {
         let there_is = Path::new("/proc/sys/vm/unprivileged_userfaultfd").exists();
         there(there_is, "this kernel has no userfaultfd")
+    },
+};
+
+/// Programs of others can be paged in user space: by root, with the library that they load.
+pub const PRELOAD: Need = Need {
+    name: "preload",
+    on: &[&ROOT, &USERFAULT],
+    met: || {
+        let built = |profile: &str| target(profile).join("libpagelab_preload.so").exists();
+        there(built("debug") || built("release"), "the library is not built (cargo build -p pagelab-preload)")
     },
 };
 

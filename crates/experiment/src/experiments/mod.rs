@@ -97,7 +97,7 @@ pub enum Experiment {
     Clock(Clock),
     /// Any program of yours, under a memory limit or none: command -- PROGRAM ARGUMENTS
     #[command(
-        before_help = "Examples:\n  pagelab run command --memory 64M -- sort big.txt\n  pagelab run command --sweep-memory 32M..1G -- sort big.txt\n"
+        before_help = "Examples:\n  pagelab run command --memory 64M -- sort big.txt\n  pagelab run command --memory 64M --on host --on pager:arc -- sort big.txt\n  pagelab run command --sweep-memory 32M..1G -- sort big.txt\n"
     )]
     Command(Command),
     /// The kernel's counters over time (`pagelab record`); no target performs it.

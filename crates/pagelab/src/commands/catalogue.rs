@@ -42,7 +42,7 @@ const TARGETS: &[(&str, &str)] = &[
     ),
     (
         "pager:POLICY,KEY=VALUE…",
-        "real memory paged in user space by a policy of the models (docs/pager.md), with frames=N in place of the memory limit, hidden=SHARE of the frames whose references the policy sees (1: every reference), and the policy's own parameters",
+        "real memory, mapanon's or a program's, paged in user space by a policy of the models (docs/pager.md), with frames=N in place of the memory limit, hidden=SHARE of the frames whose references the policy sees (1: every reference), and the policy's own parameters",
     ),
 ];
 
