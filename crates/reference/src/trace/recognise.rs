@@ -113,6 +113,15 @@ fn numbers(head: &[u8], bytes: Option<u64>) -> Result<(Format, String), String> 
         return Ok((*wide_format, "all numbers are below 2^45".into()));
     }
     if let Some((_, _, format, _)) = orders.iter().find(|(.., narrow_fits)| *narrow_fits) {
+        // The upper halves of addresses are few, too.
+        let different = |half: usize| narrow.iter().skip(half).step_by(2).collect::<HashSet<_>>().len();
+        let (few, many) = (different(0).min(different(1)), different(0).max(different(1)));
+        if !halves && wide.len() >= 64 && few <= 1 + wide.len() / 64 && many > 2 * few {
+            return Err(format!(
+                "{format}: of {} numbers every other one is one of {few}; u64: they are too great for page numbers",
+                narrow.len()
+            ));
+        }
         return Ok((*format, "all numbers are below 2^28".into()));
     }
     Err("u64, u32: the numbers are too great for page numbers".into())

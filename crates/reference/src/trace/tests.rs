@@ -305,11 +305,15 @@ fn what_speaks_against_a_format_is_said() {
     let cut = &whole[..2500 * 24];
     // Addresses, not pages: too great for page numbers, and no records either.
     let addresses: Vec<u64> = scattered(1 << 30).iter().map(|n| n + 0x7f00_0000_0000).collect();
+    let low: Vec<u64> = scattered(5000).iter().map(|n| n + 0x7f5a_0000_0000).collect();
     for (bytes, format, wanted) in [
         (cut.to_vec(), None, "beyond the end: is the file cut?"),
         (cut.to_vec(), Some(Format::OracleGeneral), "it is cut, or no oracleGeneral"),
         (zstd::encode_all(cut, 1).unwrap(), Some(Format::OracleGeneral), "it is cut, or no oracleGeneral"),
         (u64s(&addresses), None, "not recognised"),
+        // Both halves of these addresses are small.
+        (u64s(&low), None, "every other one is one of 1"),
+        (low.iter().flat_map(|n| n.to_be_bytes()).collect(), None, "every other one is one of 1"),
         (vec![0x89, b'P', b'N', b'G', 0, 1, 2, 3], None, "not recognised"),
         (b"0,1,2,W,x\n".to_vec(), None, "not recognised"),
         (b"0,1,8192,W,0.5\n0,2,4096,Q,0.7\n".to_vec(), None, "line 2: 'Q' is neither r nor w"),
