@@ -6,11 +6,12 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the column by which they are compared.
-pub const TABLES: [(&str, &str); 5] = [
+pub const TABLES: [(&str, &str); 6] = [
     ("operations", "count"),
     ("instructions", "instructions"),
     ("profile", "time"),
     ("huge-pages", "populating"),
+    ("folios", "pages.first"),
     ("operations.cost", "page.median"),
 ];
 /// From this share on a row differs.

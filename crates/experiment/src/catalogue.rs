@@ -57,6 +57,17 @@ definitions! {
     HUGE_LAST = "huge.last", Bytes, Neither, "mapanon: bytes of the mapping in transparent huge pages after the last reference";
     HUGE_COVERAGE_FIRST = "huge.coverage.first", Share, Higher, "mapanon: share of the mapping in transparent huge pages before the first reference";
     HUGE_COVERAGE_LAST = "huge.coverage.last", Share, Higher, "mapanon: share of the mapping in transparent huge pages after the last reference";
+    FOLIO_COVERAGE_FIRST = "folio.coverage.first", Share, Higher, "mapanon: share of the mapping in folios of more than one page before the first reference";
+    FOLIO_COVERAGE_LAST = "folio.coverage.last", Share, Higher, "mapanon: share of the mapping in folios of more than one page after the last reference";
+    ZRAM_STORED = "zram.stored", Bytes, Neither, "mapanon: bytes of pages that the run's zram device stored after the last reference";
+    ZRAM_MEMORY = "zram.memory", Bytes, Lower, "mapanon: memory that zram took for them, its allocator's included";
+    ZRAM_RATIO = "zram.ratio", Ratio, Higher, "mapanon: zram.stored for each byte of zram.memory";
+    ZRAM_COMPRESSION = "zram.compression", Ratio, Higher, "mapanon: bytes of pages for each byte that zram's compressor made of them, same-filled pages aside";
+    ZRAM_SAME = "zram.same", Pages, Neither, "mapanon: pages of one word again and again in zram, which take no memory";
+    ZRAM_INCOMPRESSIBLE = "zram.incompressible", Pages, Neither, "mapanon: pages in zram that did not compress, stored as they are";
+    ZSWAP_STORED = "zswap.stored", Bytes, Neither, "mapanon: bytes of pages in zswap after the last reference";
+    ZSWAP_MEMORY = "zswap.memory", Bytes, Lower, "mapanon: memory that zswap took for them";
+    ZSWAP_RATIO = "zswap.ratio", Ratio, Higher, "mapanon: zswap.stored for each byte of zswap.memory";
     SWAP_IN = "swap.in", Pages, Lower, "pages read from swap";
     SWAP_OUT = "swap.out", Pages, Lower, "pages written to swap";
     IO_READ = "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";
@@ -188,6 +199,12 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("memory.available", "bytes at the start"),
     ("page.size", "bytes"),
     ("thp.enabled", "the transparent huge page mode in force"),
+    (
+        "thp.sizes",
+        "the sizes of transparent huge pages that anonymous memory may get, with their modes; Linux 6.8",
+    ),
+    ("zswap.enabled", "whether pages go to zswap before they go to swap: Y or N"),
+    ("zswap.compressor", "its compressor"),
     ("mglru.enabled", "lru_gen/enabled; absent where the kernel has none"),
     ("vm.swappiness", "0 to 200"),
     ("swap.kind", "file, zram, none, or the host's"),

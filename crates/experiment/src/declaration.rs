@@ -300,7 +300,7 @@ pub(crate) use words;
 mod tests {
     use super::*;
     use crate::experiments::{Access, Child, Mapping, PagesOf, Paging, Touch, Work, Workers};
-    use crate::setting::{Swap, Thp};
+    use crate::setting::{Mode, Swap};
 
     #[test]
     fn what_is_typed_is_what_is_stored() {
@@ -313,7 +313,7 @@ mod tests {
             Work::stored_and_typed(),
             Workers::stored_and_typed(),
             Swap::stored_and_typed(),
-            Thp::stored_and_typed(),
+            Mode::stored_and_typed(),
         ];
         for (stored, typed) in all.into_iter().flatten() {
             assert_eq!(stored, typed.as_str());

@@ -603,6 +603,33 @@ const READING: &[(&str, &str)] = &[
         "Evicted pages are compressed by zstd and kept in memory; pages of zeroes take nothing.",
     ),
     (
+        "folio.coverage.first",
+        "By /proc/kpageflags, of each page of the mapping that is in memory: so also of sizes that the processor does not \
+         map in one entry. The table folios has each size. A dash for who is not root.",
+    ),
+    ("folio.coverage.last", "As folio.coverage.first. What is not in memory is in no folio."),
+    (
+        "zram.stored",
+        "orig_data_size of the device's mm_stat, while the mapping is there. A page that was read back stays stored until it \
+         is written or its slot is wanted.",
+    ),
+    ("zram.memory", "mem_used_total of mm_stat."),
+    ("zram.ratio", "What swapping to zram wins: memory that is free for each byte that is taken, less one."),
+    (
+        "zram.compression",
+        "Of compr_data_size of mm_stat. zram.ratio is less where the allocator rounds sizes up, and more where pages are \
+         same-filled.",
+    ),
+    ("zram.same", "same_pages of mm_stat."),
+    ("zram.incompressible", "huge_pages of mm_stat. A dash before Linux 4.19."),
+    (
+        "zswap.stored",
+        "zswapped of the cgroup's memory.stat (version 2), else Zswapped of /proc/meminfo, which is the machine's. Only where \
+         zswap is on; Linux 5.19.",
+    ),
+    ("zswap.memory", "zswap of the same, Zswap of /proc/meminfo."),
+    ("zswap.ratio", "As zram.ratio. Same-filled pages take no memory."),
+    (
         "pages.present",
         "The models of the verdict get as many frames; page tables and the rest of the charge are not among them.",
     ),

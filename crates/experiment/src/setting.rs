@@ -1,6 +1,8 @@
 //! The conditions that an experiment is performed under: the memory limit, the swap, the kernel's
 //! settings.
 
+mod thp;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{self, Refusal, words};
 use crate::size::{Size, SizeError};
+pub use thp::{Mode, Thp};
 
 /// Where the experiment's anonymous pages go when memory runs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -21,19 +24,6 @@ pub enum Swap {
     None,
 }
 words!(Swap);
-
-/// The transparent huge page mode for anonymous memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Thp {
-    /// Huge pages wherever they fit.
-    Always,
-    /// Huge pages where the program asks for them.
-    Madvise,
-    /// No huge pages.
-    Never,
-}
-words!(Thp);
 
 /// A memory limit, or the wish for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,8 +82,8 @@ pub struct Setting {
     /// The size of that swap [default: what the experiment needs]
     #[arg(long, value_name = "SIZE", global = true)]
     pub swap_size: Option<Size>,
-    /// Transparent huge pages during the run
-    #[arg(long, value_enum, global = true)]
+    /// Transparent huge pages during the run: always, madvise, never, or of these sizes alone as in 64k:always,2m:madvise
+    #[arg(long, value_name = "MODE|SIZE:MODE,…", global = true)]
     pub thp: Option<Thp>,
     /// The kernel's inclination to swap during the run
     #[arg(long, value_name = "0-200", value_parser = clap::value_parser!(u8).range(0..=200), global = true)]
@@ -203,8 +193,9 @@ impl Setting {
 impl fmt::Display for Setting {
     /// As the options of a target: `memory=64M,swap=file`; empty when nothing is set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |text: String| if text.contains(',') { format!("\"{text}\"") } else { text };
         let parts: Vec<String> =
-            self.assignments().into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+            self.assignments().into_iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
         f.write_str(&parts.join(","))
     }
 }
@@ -236,6 +227,8 @@ mod tests {
         let json = serde_json::to_string(&setting).unwrap();
         assert_eq!(serde_json::from_str::<Setting>(&json).unwrap(), setting);
         assert_eq!(setting.apply("colour", "red"), Ok(false));
+        setting.apply("thp", "2m:madvise,64k:always").unwrap();
+        assert!(setting.to_string().contains(r#",thp="64k:always,2m:madvise","#), "{setting}");
         for (key, value) in
             [("thp", "sometimes"), ("swappiness", "300"), ("functions", "1"), ("memory", "64X")]
         {

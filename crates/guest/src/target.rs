@@ -8,7 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::declaration::Refusal;
-use pagelab_experiment::experiments::Work;
+use pagelab_experiment::experiments::{self, Work};
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::Swap;
@@ -463,6 +463,11 @@ pub fn honours(target: &str, experiment: &Experiment) -> Result<(), Unsupported>
             no(parameter("work"), "has no compiler")
         }
         Experiment::Forkstorm(storm) if storm.script.is_some() => no(parameter("script"), "has no shell"),
+        Experiment::Mapanon(paging) | Experiment::Mapfile(paging)
+            if matches!(paging.content, experiments::Content::File(_)) =>
+        {
+            no(parameter("content"), "has no files but its own")
+        }
         Experiment::Clock(clock) if clock.reference.is_some() => no(parameter("reference"), "has no network"),
         _ => Ok(()),
     }

@@ -141,6 +141,7 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::Filler;
     use crate::region::write_file;
 
     #[test]
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn file_pages_are_present_while_the_cache_has_them() {
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let file = write_file(&folder.path().join("x"), 100, |_, _| {}).unwrap();
+        let file = write_file(&folder.path().join("x"), 100, &Filler::default(), |_, _| {}).unwrap();
         let region = Region::file(&file, 100).unwrap();
         let mut reader = SnapshotReader::new(Backing::File).unwrap();
         let mut look = Snapshot::new(100);

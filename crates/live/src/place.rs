@@ -7,6 +7,7 @@ use pagelab_experiment::{Failure, Recorder};
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Group;
+use crate::content::Filler;
 use crate::environment::Entries;
 use crate::observe::failed;
 use crate::region;
@@ -25,6 +26,9 @@ pub struct Place {
     /// The number of this repetition, where it decides the moment at which measurements begin.
     #[serde(default)]
     pub repetition: Option<u32>,
+    /// The number of the run's own zram device.
+    #[serde(default)]
+    pub zram: Option<u32>,
     /// The disk on which to tell the addresses of a load whose instructions the machine counts.
     #[serde(default)]
     pub traced: Option<PathBuf>,
@@ -64,7 +68,7 @@ impl Place {
         })
     }
 
-    /// The scratch file, made of `pages` pages, on disk and out of the page cache.
+    /// The scratch file, made of `pages` pages as they usually are, on disk and out of the page cache.
     ///
     /// # Errors
     /// When there is nowhere to write it, or the disk is full.
@@ -74,8 +78,23 @@ impl Place {
         pages: usize,
         recorder: &mut dyn Recorder,
     ) -> Result<File, Failure> {
+        self.write_filled(experiment, pages, &Filler::default(), recorder)
+    }
+
+    /// The same of pages that `filler` fills.
+    ///
+    /// # Errors
+    /// When there is nowhere to write it, or the disk is full.
+    pub(crate) fn write_filled(
+        &self,
+        experiment: &str,
+        pages: usize,
+        filler: &Filler,
+        recorder: &mut dyn Recorder,
+    ) -> Result<File, Failure> {
         let path = self.scratch(experiment)?;
-        let written = region::write_file(path, pages, |done, of| recorder.progress("write", done, of));
+        let written =
+            region::write_file(path, pages, filler, |done, of| recorder.progress("write", done, of));
         written.map_err(failed(&format!("writing {pages} pages to {}", path.display())))
     }
 

@@ -6,14 +6,15 @@ use std::path::Path;
 
 use pagelab_experiment::experiments::{Footprint, Latency, Mapping, PagesOf};
 use pagelab_experiment::plan::{Dishonoured, Settled};
-use pagelab_experiment::setting::Swap;
+use pagelab_experiment::setting::{Swap, Thp};
 use pagelab_experiment::{
     Experiment, Failure, FailureKind, Origin, Plan, Request, Setting, Unsupported, What,
 };
 use pagelab_reference::Pattern;
 use rustix::fs::{Access, access};
 
-use crate::confine::{self, cgroup, guard, settings, swap, sysctl, zram};
+use crate::confine::{self, cgroup, guard, settings, sizes, swap, sysctl, zram};
+use crate::content::Filler;
 use crate::host::Host;
 use crate::perf;
 use crate::region::page_size;
@@ -57,7 +58,7 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     describe(&mut settled);
     let mut plan = Plan::new(settled, page, Box::new(host.clone()));
     let swap_bytes = swap_bytes(&plan.setting, need.anonymous, page);
-    let zram = if plan.setting.swap == Some(Swap::Zram) { swap_bytes } else { 0 };
+    let zram = if confine::compresses(&plan.setting) { swap_bytes } else { 0 };
     let limit = plan.setting.limit().map(|size| size.bytes(page));
     let inside = limit.map_or(need.total(), |limit| limit.min(need.total()));
     let beside = buffers(&plan.experiment).saturating_add(zram);
@@ -125,6 +126,10 @@ fn possible(experiment: &Experiment) -> Result<(), Unsupported> {
                 if value > u64::from(u32::MAX) {
                     return parameter(name, format!("numbers at most {} of them", u32::MAX), "use fewer");
                 }
+            }
+            if let Err(error) = Filler::new(&paging.content) {
+                let why = format!("cannot take the content {} ({error})", paging.content);
+                return parameter("content", why, "name another file");
             }
             match &paging.pattern {
                 Pattern::Trace(file) if fs::File::open(file).is_err() => parameter(
@@ -203,6 +208,14 @@ fn here(key: &str, value: &str) -> Result<(), Dishonoured> {
         ),
         ("swap", "zram") if !zram::available() => {
             no("has no zram".into(), "load it with: modprobe zram num_devices=0")
+        }
+        ("thp", sizes) if sizes.contains(':') => {
+            let asked: Vec<_> = match sizes.parse() {
+                Ok(Thp::Sizes(asked)) => asked,
+                _ => Vec::new(),
+            };
+            let files = sizes::files(&asked)?;
+            files.iter().try_for_each(|(path, _)| writable(&path.display().to_string()))
         }
         ("thp", _) => writable(settings::THP),
         ("swappiness", _) => writable(settings::SWAPPINESS),
@@ -294,6 +307,7 @@ fn buffers(experiment: &Experiment) -> u64 {
             const READ_BACK: u64 = 1 << 30;
             HARNESS
                 .saturating_add(crate::paging::stream_bytes(paging))
+                .saturating_add(Filler::bytes(&paging.content))
                 .saturating_add(paging.pages.saturating_mul(A_PAGE))
                 .saturating_add(paging.pages.saturating_mul(MAPS).min(READ_BACK))
         }
@@ -387,13 +401,17 @@ fn changes(setting: &Setting, swap: u64, need: Footprint, device: Option<&Path>)
     if need.file > 0 {
         list.push(format!("a scratch file of {} bytes in {}", need.file, folder.display()));
     }
-    let files = [
-        setting.thp.map(|mode| (settings::THP.to_owned(), mode.to_string())),
-        setting.swappiness.map(|value| (settings::SWAPPINESS.to_owned(), value.to_string())),
-    ];
-    let files = files.into_iter().flatten();
+    let mut files = match &setting.thp {
+        None => Vec::new(),
+        Some(Thp::Mode(mode)) => vec![(settings::THP.to_owned(), mode.to_string())],
+        Some(Thp::Sizes(asked)) => {
+            let files = sizes::files(asked).unwrap_or_default();
+            files.into_iter().map(|(path, mode)| (path.display().to_string(), mode)).collect()
+        }
+    };
+    files.extend(setting.swappiness.map(|value| (settings::SWAPPINESS.to_owned(), value.to_string())));
     let others = setting.set.iter().map(|file| (file.path.clone(), file.value.clone()));
-    for (path, value) in files.chain(others) {
+    for (path, value) in files.into_iter().chain(others) {
         let held = |path: &Path| sysctl::read(path).unwrap_or_default();
         let other = sysctl::counterpart(Path::new(&path)).map_or_else(String::new, |other| {
             format!("; {}, now {}, becomes 0", other.display(), held(&other))

@@ -1,8 +1,8 @@
 //! The mapping that an experiment references.
 //!
 //! Anonymous pages are populated by writing each one once, because a read of anonymous memory that
-//! was never written only maps the kernel's shared zero page. The first half of every page is
-//! pseudo-random and differs from page to page; the second half repeats one word. So no page is
+//! was never written only maps the kernel's shared zero page. Unless something else is asked for the first half of
+//! every page is pseudo-random and differs from page to page; the second half repeats one word. So no page is
 //! same-filled (zram would keep no more than one word of it), no two are alike (KSM), and a page
 //! compresses to a little over half: the ratio is a property of the load, and this one is modest.
 
@@ -14,6 +14,8 @@ use std::{mem, slice};
 
 use rustix::fs::{Advice as FileAdvice, fadvise};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+use crate::content::Filler;
 
 /// A mapping of whole pages; unmapped when dropped.
 #[derive(Debug)]
@@ -164,27 +166,32 @@ impl Region {
     }
 
     /// Writes every page once, in order; `progress(done, pages)` is called after every 1,024 pages.
-    pub fn populate(&self, mut progress: impl FnMut(u64, u64)) {
+    pub fn populate(&self, progress: impl FnMut(u64, u64)) {
+        self.populate_with(&Filler::default(), progress);
+    }
+
+    /// The same with what `filler` fills them with.
+    pub fn populate_with(&self, filler: &Filler, mut progress: impl FnMut(u64, u64)) {
         for page in 0..self.pages {
-            self.populate_page(page);
+            self.populate_page(page, filler);
             if (page + 1) % 1024 == 0 || page + 1 == self.pages {
                 progress(page as u64 + 1, self.pages as u64);
             }
         }
     }
 
-    /// Writes one page.
+    /// Writes one page with what `filler` fills it with.
     ///
     /// # Panics
     /// When there is none of this number.
-    pub fn populate_page(&self, page: usize) {
+    pub fn populate_page(&self, page: usize, filler: &Filler) {
         assert!(page < self.pages, "page {page} outside the region");
         let words = self.page_size / mem::size_of::<u64>();
         // SAFETY: the page lies within this mapping, which is writable, aligned to a page, and
         // referenced by nothing else while this slice lives.
         let content =
             unsafe { slice::from_raw_parts_mut(self.base.as_ptr().add(page * self.page_size).cast(), words) };
-        fill(page as u64, content);
+        filler.fill(page as u64, content);
     }
 }
 
@@ -202,32 +209,22 @@ fn length(pages: usize) -> io::Result<usize> {
         .ok_or_else(|| io::Error::other("the mapping does not fit the address space"))
 }
 
-/// The content of page number `page`: see the module's comment.
-fn fill(page: u64, content: &mut [u64]) {
-    // SplitMix64 (Steele, Lea and Flood, 2014).
-    let mut state = (page + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let half = content.len() / 2;
-    for word in &mut content[..half] {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        *word = z ^ (z >> 31);
-    }
-    content[half..].fill(page | 1 << 63);
-}
-
-/// Writes `pages` pages to the file `path` (made or overwritten), brings them to the disk and drops
+/// Writes `pages` pages of `filler`'s to the file `path` (made or overwritten), brings them to the disk and drops
 /// them from the page cache, so that whoever maps the file next has every page still to read.
 ///
 /// # Errors
 /// Those of the file system; a full disk among them.
-pub fn write_file(path: &Path, pages: usize, mut progress: impl FnMut(u64, u64)) -> io::Result<File> {
+pub fn write_file(
+    path: &Path,
+    pages: usize,
+    filler: &Filler,
+    mut progress: impl FnMut(u64, u64),
+) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
     let mut content = vec![0u64; page_size() / mem::size_of::<u64>()];
     let mut output = BufWriter::with_capacity(1 << 20, &file);
     for page in 0..pages {
-        fill(page as u64, &mut content);
+        filler.fill(page as u64, &mut content);
         for word in &content {
             output.write_all(&word.to_ne_bytes())?;
         }
@@ -253,27 +250,15 @@ pub fn forget(file: &File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn pages_are_neither_alike_nor_same_filled() {
-        let mut seen = HashSet::new();
-        for page in 0..1000 {
-            let mut content = [0; 512];
-            fill(page, &mut content);
-            assert!(content.iter().any(|&w| w != content[0]));
-            assert!(seen.insert(content.to_vec()));
-        }
-    }
 
     #[test]
     fn a_mapped_file_has_what_was_written() {
         let folder = tempfile::tempdir().unwrap();
-        let file = write_file(&folder.path().join("x"), 3, |_, _| {}).unwrap();
+        let file = write_file(&folder.path().join("x"), 3, &Filler::default(), |_, _| {}).unwrap();
         let region = Region::file(&file, 3).unwrap();
         let words = page_size() / 8;
         let mut wanted = vec![0; words];
-        fill(2, &mut wanted);
+        Filler::default().fill(2, &mut wanted);
         // SAFETY: the third page of the mapping, read only.
         let got = unsafe { slice::from_raw_parts(region.base().cast::<u64>().add(2 * words), words) };
         assert_eq!(got, wanted);

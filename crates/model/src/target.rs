@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::closest;
-use pagelab_experiment::experiments::{Command, Experiment, Paging};
+use pagelab_experiment::experiments::{Command, Content, Experiment, Paging};
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::{
@@ -256,6 +256,15 @@ impl PagingModel {
         if paging.sample != 1 {
             let what = What::Parameter("sample".to_owned());
             return Err(Unsupported::new(target, what, "times every reference, at no cost", "leave it out"));
+        }
+        if paging.content != Content::default() {
+            let what = What::Parameter("content".to_owned());
+            return Err(Unsupported::new(
+                target,
+                what,
+                "models which page is referenced, not what it holds",
+                "leave it out, or perform it on host",
+            ));
         }
         for (name, value) in [("pages", paging.pages), ("references", paging.references)] {
             if value > u64::from(u32::MAX) {

@@ -5,7 +5,7 @@ mod common;
 use std::process::ExitCode;
 
 use common::{Lab, joined};
-use pagelab_testing::{KERNELS, ROOT, THP, run, tests};
+use pagelab_testing::{KERNELS, Need, ROOT, THP, run, tests};
 use serde_json::Value;
 
 fn main() -> ExitCode {
@@ -13,8 +13,22 @@ fn main() -> ExitCode {
         huge_pages_cover_the_mapping_and_take_one_fault_each: ROOT, THP;
         huge_pages_are_split_to_be_swapped: ROOT, THP;
         a_guest_says_how_far_huge_pages_cover_the_mapping: KERNELS;
+        sizes_are_given_and_counted_and_put_back: ROOT, SIZES;
+        a_guest_gives_sizes: KERNELS;
+        a_size_that_is_not_there_is_refused: ROOT, SIZES;
     })
 }
+
+/// The kernel has transparent huge pages by size.
+const SIZES: Need = Need {
+    name: "thp-sizes",
+    on: &[],
+    met: || match std::path::Path::new(FOLDER).join("hugepages-64kB/enabled").exists() {
+        true => Ok(()),
+        false => Err("this kernel has no transparent huge pages by size (Linux 6.8)".into()),
+    },
+};
+const FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// 64 MiB.
 const PAGES: f64 = 16_384.0;
@@ -71,4 +85,70 @@ fn a_guest_says_how_far_huge_pages_cover_the_mapping() {
     let kernel = &pagelab_testing::kernels()[1];
     let line = "run mapanon --pages 16384 --references 2000 --memory none --report none --thp always --json";
     covered(&lab.json(&format!("{line} --on kernel:{},accel=tcg,ram=512M", kernel.display())));
+}
+
+/// A cell of a table with named rows of the run's only repetition.
+fn cell(export: &Value, table: &str, row: &str, column: &str) -> Option<f64> {
+    let tables = export["runs"][0]["repetitions"][0]["observations"]["tables"].as_array().unwrap();
+    let columns = tables.iter().find(|t| t["name"] == table)?["columns"].as_array().unwrap();
+    let names = columns[0]["values"]["text"].as_array().unwrap();
+    let at = names.iter().position(|name| name == row)?;
+    columns.iter().find(|c| c["name"] == column).unwrap()["values"]["number"][at].as_f64()
+}
+
+/// What the faults, the page flags and the kernel's counters of the size say of 64 MiB in folios of 64 KiB is one thing.
+fn folios_of_64k(lab: &Lab, target: &str) {
+    let line =
+        "run mapanon --pages 16384 --references 2000 --memory none --report none --thp 64k:always --json";
+    let seen = lab.json(&format!("{line} --name folios {target}"));
+    let coverage = metric(&seen, "folio.coverage.first").unwrap();
+    assert!((0.98..=1.0).contains(&coverage), "{coverage} of the mapping");
+    assert_eq!(metric(&seen, "huge.coverage.first"), Some(0.0), "no entry maps one whole");
+    let faults = coverage * PAGES / 16.0 + (1.0 - coverage) * PAGES;
+    let counted = metric(&seen, "faults.populate").unwrap();
+    assert!((faults..faults + 40.0).contains(&counted), "{counted} faults and not {faults}");
+    let export = lab.json("export folios --format json");
+    assert_eq!(cell(&export, "folios", "64k", "pages.first"), Some((coverage * PAGES).round()), "{export}");
+    // The counter is the whole machine's, and on the host every program gets folios meanwhile.
+    let given = cell(&export, "huge-pages", "64k/anon_fault_alloc", "populating").unwrap();
+    assert!(given >= coverage * PAGES / 16.0, "{given}");
+    assert!(target.is_empty() || given < coverage * PAGES / 16.0 + 40.0, "{given}");
+    let text = joined(&lab.ok("show folios"));
+    assert!(text.contains("folios of any size above a page"), "{text}");
+}
+
+fn sizes_are_given_and_counted_and_put_back() {
+    let lab = Lab::new();
+    let held = || -> Vec<(std::path::PathBuf, String)> {
+        let folders = std::fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path().join("enabled"));
+        let mut all: Vec<_> =
+            folders.filter_map(|file| Some((file.clone(), std::fs::read_to_string(file).ok()?))).collect();
+        all.sort();
+        all
+    };
+    let before = held();
+    assert!(before.len() > 5, "{before:?}");
+    folios_of_64k(&lab, "");
+    assert_eq!(held(), before);
+    // Two sizes, of which the smaller is for what is advised.
+    let line =
+        "run mapanon --pages 16384 --references 2000 --memory none --report none --thp 16k:madvise,2m:always";
+    let seen = lab.json(&format!("{line} --json"));
+    assert!(metric(&seen, "huge.coverage.first").unwrap() > 0.9, "{seen}");
+    assert_eq!(held(), before);
+    lab.nothing_is_left("after sizes");
+}
+
+fn a_guest_gives_sizes() {
+    let lab = Lab::new();
+    let kernel = pagelab_testing::kernels()[1].display().to_string();
+    folios_of_64k(&lab, &format!("--on kernel:{kernel},accel=tcg"));
+}
+
+fn a_size_that_is_not_there_is_refused() {
+    let lab = Lab::new();
+    let error = lab.fails("run mapanon --thp 4g:always", 2);
+    assert!(error.contains("it has no huge pages of 4194304 KiB") && error.contains("64k"), "{error}");
+    let error = lab.fails("run mapanon --thp 64k:sometimes", 2);
+    assert!(error.contains("always, madvise, never"), "{error}");
 }

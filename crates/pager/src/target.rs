@@ -5,13 +5,14 @@ use std::io;
 
 use pagelab_experiment::build::{Figure, metrics, note};
 use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::{Command, Experiment, Paging, Touch};
+use pagelab_experiment::experiments::{Command, Content, Experiment, Paging, Touch};
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
 };
 use pagelab_live::clock::{Clock, Monotonic};
+use pagelab_live::content::Filler;
 use pagelab_live::harness::Harness;
 use pagelab_live::paging::timing::bare;
 use pagelab_live::paging::touch::{Page, Word, Write};
@@ -133,6 +134,10 @@ impl Pager {
         if paging.sample != 1 {
             let what = What::Parameter("sample".to_owned());
             return refuse(what, "times every reference", "leave it out");
+        }
+        if paging.content != Content::default() {
+            let what = What::Parameter("content".to_owned());
+            return refuse(what, "fills pages in one way alone", "leave it out, or perform it on host");
         }
         if self.kind.needs_future() && self.hidden() < 1.0 {
             let what = What::Parameter("hidden".to_owned());
@@ -484,7 +489,7 @@ impl<C: Clock> Real<'_, '_, C> {
 impl<C: Clock> Player for Real<'_, '_, C> {
     fn populate(&mut self, page: u32) -> Result<(), Box<Failure>> {
         if self.populated < self.pages {
-            self.paged.region().populate_page(page as usize);
+            self.paged.region().populate_page(page as usize, &Filler::default());
             self.populated += 1;
         } else {
             self.make(page);

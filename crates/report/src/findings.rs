@@ -173,10 +173,20 @@ fn huge_pages(finding: &Finding) -> String {
         Some(_) => text += " and after them",
         None => {}
     }
+    let folios = |name: &str| percent(&format!("folio.coverage.{name}"));
+    if let Some(large) =
+        folios("first").filter(|large| *large != first || folios("last") != percent("huge.coverage.last"))
+    {
+        text += &format!("; folios of any size above a page {large} before");
+        text += &folios("last").map(|last| format!(" and {last} after")).unwrap_or_default();
+    }
     if finding.figure("faults.populate").is_some() {
         text += &format!("; populating it took {} minor faults", shown(finding, "faults.populate"));
     }
-    let counters = finding.figures.iter().filter(|f| f.name.starts_with("thp_") && f.value != 0.0);
+    let counters = finding
+        .figures
+        .iter()
+        .filter(|f| (f.name.starts_with("thp_") || f.name.contains('/')) && f.value != 0.0);
     let counters: Vec<String> = counters.map(|f| format!("{} {}", f.name, count(f.value))).collect();
     if !counters.is_empty() {
         text += &format!("; the kernel counted {} (whole machine)", counters.join(", "));

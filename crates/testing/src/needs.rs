@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 25] = [
+pub(crate) const NAMES: [&str; 27] = [
     "root",
     "limits",
     "tmpfs",
@@ -26,6 +26,8 @@ pub(crate) const NAMES: [&str; 25] = [
     "delay-accounting",
     "tsc",
     "zram",
+    "zswap",
+    "thp-sizes",
     "disk",
     "traces",
     "python",

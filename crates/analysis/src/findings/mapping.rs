@@ -54,7 +54,16 @@ pub(crate) fn read_by_a_fault(run: &Run) -> Option<f64> {
 /// populated to the last reference; nothing where the run allowed none.
 pub fn huge_pages(run: &Run) -> Option<Finding> {
     let mut list = vec![Figure::of(run, "huge.coverage.first")?];
-    list.extend(figures(run, &["huge.coverage.last", "huge.first", "faults.populate"]));
+    list.extend(figures(
+        run,
+        &[
+            "huge.coverage.last",
+            "huge.first",
+            "folio.coverage.first",
+            "folio.coverage.last",
+            "faults.populate",
+        ],
+    ));
     let tables = || run.done().map(|r| r.observations.table(HUGE_PAGES));
     let mut names: Vec<&str> = Vec::new();
     for table in tables().flatten() {

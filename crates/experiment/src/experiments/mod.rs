@@ -3,6 +3,7 @@
 pub mod addressing;
 pub mod clock;
 pub mod command;
+pub mod content;
 pub mod curve;
 pub mod faultscale;
 pub mod fileread;
@@ -22,6 +23,7 @@ use crate::declaration::{self, Declared};
 pub use addressing::Addressing;
 pub use clock::{Clock, Suspicion};
 pub use command::Command;
+pub use content::Content;
 pub use curve::{Curve, WorkingSet};
 pub use faultscale::{Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};

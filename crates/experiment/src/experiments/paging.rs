@@ -10,6 +10,7 @@ use std::str::FromStr;
 use pagelab_reference::Pattern;
 use serde::{Deserialize, Serialize};
 
+use super::Content;
 use crate::declaration::{declared, words};
 
 /// What a mapping is backed by.
@@ -58,6 +59,9 @@ pub struct Paging {
     /// The seed of the pattern
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
+    /// What pages hold: compressible:SHARE (so much of each repeats one word), zero, random or file:PATH
+    #[arg(long, value_name = "CONTENT", default_value = "compressible:0.5")]
+    pub content: Content,
     /// Touch every page twice, from the last down, before the references start
     #[arg(long)]
     pub warm: bool,

@@ -17,6 +17,7 @@ pub(crate) mod marked;
 mod others;
 pub(crate) mod recovery;
 pub(crate) mod settings;
+pub(crate) mod sizes;
 pub(crate) mod swap;
 pub(crate) mod sysctl;
 mod turns;
@@ -41,6 +42,16 @@ use self::undo::Undo;
 use crate::environment::entries;
 use crate::place::Place;
 use crate::region::page_size;
+
+/// Whether what is swapped stays in memory, compressed: the swap is zram, or zswap is on.
+pub(crate) fn compresses(setting: &Setting) -> bool {
+    let zswap = setting.set.iter().find(|file| file.path == ZSWAP).map(|file| file.value.clone());
+    let zswap = zswap.or_else(|| sysctl::read(Path::new(ZSWAP)).ok());
+    setting.swap == Some(Swap::Zram) || zswap.is_some_and(|on| ["Y", "y", "1"].contains(&on.trim()))
+}
+
+/// Whether pages go to zswap before they go to a swap device.
+pub(crate) const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
 
 /// Swap beyond what the load can fill, for slots that the kernel hands out in clusters to each
 /// processor.
@@ -110,7 +121,7 @@ impl Confinement {
             }
         }
         let in_ram = new.limit.map_or(need.total(), |limit| limit.min(need.total()));
-        let zram = if swap == Some(Swap::Zram) { swap_bytes } else { 0 };
+        let zram = if compresses(setting) { swap_bytes } else { 0 };
         guard::memory(
             in_ram.saturating_add(zram),
             new.limit.is_some(),
@@ -183,6 +194,7 @@ impl Confinement {
             ("cgroup.version", self.cgroup.as_ref().map(|c| c.version().to_string())),
             ("vm.swappiness", in_cgroup.map(|v| v.to_string())),
         ]);
+        self.place.zram = self.journal.zram();
         for file in &setting.set {
             // As the kernel has it now, which need not be as it was written.
             let now = sysctl::read(Path::new(&file.path)).ok();

@@ -8,11 +8,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use pagelab_experiment::setting::Thp;
 use pagelab_experiment::{Failure, Setting};
 use rustix::fs::{FlockOperation, flock};
 
 use super::failed;
 use super::journal::Journal;
+use super::sizes;
 use super::sysctl::{counterpart, read, write};
 use super::undo::Undo;
 
@@ -63,7 +65,12 @@ pub fn refusal(path: &Path, value: &str) -> Option<(String, String)> {
 /// # Errors
 /// When a file cannot be written, or cannot be put back, or does not hold the number that it was given.
 pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> Result<Vec<String>, Failure> {
-    let thp = setting.thp.map(|mode| (PathBuf::from(THP), mode.to_string()));
+    let thp = match &setting.thp {
+        None => Vec::new(),
+        Some(Thp::Mode(mode)) => vec![(PathBuf::from(THP), mode.to_string())],
+        Some(Thp::Sizes(asked)) => sizes::files(asked)
+            .map_err(|(why, remedy)| Failure::unsupported(format!("this kernel {why}"), remedy))?,
+    };
     let swappiness = setting.swappiness.filter(|_| !own_swappiness);
     let swappiness = swappiness.map(|value| (PathBuf::from(SWAPPINESS), value.to_string()));
     let others = setting.set.iter().map(|file| (PathBuf::from(&file.path), file.value.clone()));
@@ -155,7 +162,7 @@ fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<
 
 /// What the kernel may change when `path` is written, and does not always change back.
 fn beside(path: &Path) -> Vec<PathBuf> {
-    if path == Path::new(THP) {
+    if path == Path::new(THP) || sizes::is_size(path) {
         // Huge pages want more memory free (mm/khugepaged.c, set_recommended_min_free_kbytes).
         return vec!["/proc/sys/vm/min_free_kbytes".into()];
     }

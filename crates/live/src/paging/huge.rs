@@ -1,8 +1,10 @@
 //! How far transparent huge pages cover the mapping, and what the kernel did about them.
 //!
 //! The coverage is `AnonHugePages` of the mapping's own entry in `/proc/self/smaps`, read before the first reference
-//! and after the last. The counters are those of `/proc/vmstat` whose names begin with `thp_`, read before the
-//! mapping is populated too: that is where huge pages are given. They are the whole machine's.
+//! and after the last. That is of huge pages that the processor maps in one entry; of folios of every size the page flags
+//! say it (`folios`). The counters are those of `/proc/vmstat` whose names begin with `thp_`, read before the
+//! mapping is populated too: that is where huge pages are given, and those of each size from Linux 6.8 on
+//! (`hugepages-*kB/stats`). They are the whole machine's.
 
 use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
@@ -10,6 +12,8 @@ use pagelab_experiment::counters;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
 
+use super::folios::Folios;
+use crate::confine::sizes;
 use crate::region::Region;
 use crate::{kernel, rusage};
 
@@ -29,6 +33,7 @@ pub struct Populated {
     faults: u64,
     /// Bytes in huge pages.
     huge: Option<u64>,
+    folios: Option<Folios>,
     thp: Vec<(String, u64)>,
 }
 
@@ -41,14 +46,20 @@ impl Before {
     /// Reads again, now that `region` is populated.
     pub fn populated(self, region: &Region) -> Populated {
         let faults = rusage::thread().minor - self.faults;
-        Populated { before: self, faults, huge: covered(region), thp: thp() }
+        Populated { before: self, faults, huge: covered(region), folios: Folios::of(region), thp: thp() }
     }
 }
 
 impl Populated {
     /// Reads again after the last reference, while `region` is still there.
     pub fn referenced(self, region: &Region) -> Seen {
-        Seen { huge: covered(region), thp: thp(), bytes: region.bytes() as u64, populated: self }
+        Seen {
+            huge: covered(region),
+            folios: Folios::of(region),
+            thp: thp(),
+            bytes: region.bytes() as u64,
+            populated: self,
+        }
     }
 }
 
@@ -57,6 +68,7 @@ impl Populated {
 pub struct Seen {
     populated: Populated,
     huge: Option<u64>,
+    folios: Option<Folios>,
     thp: Vec<(String, u64)>,
     /// Of the mapping.
     bytes: u64,
@@ -83,6 +95,7 @@ impl Seen {
                 (name::HUGE_COVERAGE_LAST, share(last)),
             ],
         )?;
+        Folios::report(&self.populated.folios, &self.folios, self.bytes, recorder)?;
         let columns = [("populating", Unit::Count), ("references", Unit::Count)];
         let mut sheet = Sheet::new("huge-pages", &columns).with_texts("counter").with_texts("what");
         let of = |list: &[(String, u64)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
@@ -94,7 +107,10 @@ impl Seen {
             let (populating, references) = (middle.saturating_sub(*before), after.saturating_sub(middle));
             if (populating, references) != (0, 0) {
                 any = true;
-                let words = counters::named(&format!("vmstat:0:vm:{name}")).words;
+                let words = match name.rsplit_once('/') {
+                    Some((_, counter)) => of_size(counter).to_owned(),
+                    None => counters::named(&format!("vmstat:0:vm:{name}")).words,
+                };
                 sheet.named([name, &words], [Some(populating as f64), Some(references as f64)]);
             }
         }
@@ -107,7 +123,27 @@ fn thp() -> Vec<(String, u64)> {
     let text = kernel::text("/proc/vmstat").unwrap_or_default();
     let thp = text.lines().filter(|line| line.starts_with("thp_"));
     thp.filter_map(|line| line.split_once(' ').and_then(|(n, v)| Some((n.to_owned(), v.parse().ok()?))))
+        .chain(sizes::stats())
         .collect()
+}
+
+/// What a counter of one size counts (Documentation/admin-guide/mm/transhuge.rst).
+fn of_size(counter: &str) -> &'static str {
+    match counter {
+        "anon_fault_alloc" => "folios given at a fault",
+        "anon_fault_fallback" => "smaller ones given at a fault instead",
+        "anon_fault_fallback_charge" => "of those, because the memory cgroup had no room",
+        "zswpout" => "folios swapped to zswap whole",
+        "swpin" => "folios read from swap whole",
+        "swpin_fallback" => "smaller ones read from swap instead",
+        "swpin_fallback_charge" => "of those, because the memory cgroup had no room",
+        "swpout" => "folios written to swap whole",
+        "swpout_fallback" => "folios split to be swapped",
+        "split" => "folios split",
+        "split_failed" => "failed splits",
+        "split_deferred" => "folios to be split, partly unmapped",
+        _ => "",
+    }
 }
 
 /// Bytes of `region` in transparent huge pages; `None` where that is not known of it alone.

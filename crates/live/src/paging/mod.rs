@@ -16,7 +16,8 @@
 //!    counts instructions, and once more to sample where the kernel is.
 //!
 //! Anonymous memory is advised `MADV_NOHUGEPAGE` unless the setting says otherwise: the experiment
-//! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`.
+//! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`; so of sizes of which
+//! one is `madvise`.
 //! How far huge pages then cover the mapping is in the figures (`huge`).
 //! A file is mapped shared with the kernel's own read-ahead and fault-around.
 //!
@@ -28,6 +29,7 @@
 pub mod calibrate;
 pub mod doubt;
 mod feed;
+mod folios;
 mod huge;
 mod plan;
 mod seen;
@@ -39,8 +41,8 @@ use std::fs::File;
 use pagelab_experiment::build::note;
 use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::setting::{Setting, Thp};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::setting::{Mode, Thp};
+use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 use pagelab_reference::rng::Rng;
 use rustix::mm::{MlockAllFlags, mlockall};
 
@@ -50,6 +52,8 @@ use self::plan::Plan;
 use self::timing::{Tally, Timed};
 use self::touch::{Page, Touch, Word, Write};
 use crate::clock::{Clock, Monotonic};
+use crate::compressed::Compressed;
+use crate::content::Filler;
 use crate::harness::Harness;
 use crate::kernel::ResidentSet;
 use crate::observe::failed;
@@ -94,6 +98,7 @@ struct Task<'a> {
     backing: Backing,
     setting: &'a Setting,
     place: &'a Place,
+    filler: Filler,
 }
 
 /// Performs `paging` in this process; see the module's comment.
@@ -107,7 +112,8 @@ pub fn perform(
     place: &Place,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let task = Task { paging, backing, setting, place };
+    let filler = Filler::new(&paging.content).map_err(failed(&format!("reading {}", paging.content)))?;
+    let task = Task { paging, backing, setting, place, filler };
     #[cfg(target_arch = "x86_64")]
     if let Some(tsc) = crate::clock::Tsc::calibrated() {
         return task.with_clock(&tsc, recorder);
@@ -178,6 +184,7 @@ impl Task<'_> {
         drop(feed);
         let Measuring { seen, harness, .. } = measuring;
         let measured = harness.finish();
+        let compressed = Compressed::read(self.place);
         let huge = populated.referenced(&region);
         drop(region);
         // Before anything is told: whoever takes it works on the same processor.
@@ -189,6 +196,7 @@ impl Task<'_> {
         if self.backing == Backing::File {
             seen::note_pauses(&seen, recorder)?;
         }
+        compressed.report(recorder)?;
         if self.backing == Backing::Anonymous {
             huge.report(self.huge_pages() != HugePages::Forbidden, recorder)?;
         }
@@ -273,7 +281,7 @@ impl Task<'_> {
         if self.backing == Backing::Anonymous {
             return Ok(None);
         }
-        self.place.write_scratch("mapfile", pages, recorder).map(Some)
+        self.place.write_filled("mapfile", pages, &self.filler, recorder).map(Some)
     }
 
     /// Maps the region and, if anonymous, populates it.
@@ -292,16 +300,17 @@ impl Task<'_> {
             // So that the kernel merges it with no neighbour, and what it says of it is of it alone.
             let _ = region.keep_apart();
         }
-        region.populate(|done, of| recorder.progress("populate", done, of));
+        region.populate_with(&self.filler, |done, of| recorder.progress("populate", done, of));
         Ok(region)
     }
 
     /// What the kernel is told about huge pages.
     fn huge_pages(&self) -> HugePages {
-        match self.setting.thp {
-            None | Some(Thp::Never) => HugePages::Forbidden,
-            Some(Thp::Madvise) => HugePages::Wanted,
-            Some(Thp::Always) => HugePages::System,
+        let named = |mode| self.setting.thp.iter().flat_map(Thp::modes).any(|named| named == mode);
+        match (named(Mode::Madvise), named(Mode::Always)) {
+            (true, _) => HugePages::Wanted,
+            (false, true) => HugePages::System,
+            (false, false) => HugePages::Forbidden,
         }
     }
 }

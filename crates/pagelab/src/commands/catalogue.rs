@@ -30,7 +30,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("host", "the running kernel"),
     (
         "host,KEY=VALUE…",
-        "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never, swappiness=0-200, functions=on|off, profile=HZ, set=/sys/FILE=VALUE",
+        "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never|\"SIZE:MODE,…\", swappiness=0-200, functions=on|off, profile=HZ, set=/sys/FILE=VALUE",
     ),
     (
         "kernel:PATH,KEY=VALUE…",
