@@ -16,6 +16,9 @@ use crate::kernel;
 use crate::place::Place;
 use crate::region::page_size;
 
+/// Pages of which no ratio is given: the swap's header, one page or two, would be much of it.
+const FEW: u64 = 16;
+
 /// What is stored and in how much memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Store {
@@ -65,8 +68,8 @@ impl Compressed {
                 [
                     (name::ZRAM_STORED, bytes(zram.store.stored)),
                     (name::ZRAM_MEMORY, bytes(zram.store.memory)),
-                    (name::ZRAM_RATIO, zram.store.ratio()),
-                    (name::ZRAM_COMPRESSION, ratio(zram.compressible(), zram.compressed)),
+                    (name::ZRAM_RATIO, zram.given().and_then(|_| zram.store.ratio())),
+                    (name::ZRAM_COMPRESSION, zram.given().and_then(|given| ratio(given, zram.compressed))),
                     (name::ZRAM_SAME, bytes(zram.same)),
                     (name::ZRAM_INCOMPRESSIBLE, zram.incompressible.map(|pages| pages as f64)),
                 ],
@@ -93,9 +96,11 @@ impl Store {
 }
 
 impl Zram {
-    /// Bytes that the compressor was given.
-    fn compressible(&self) -> u64 {
-        self.store.stored.saturating_sub(self.same.saturating_mul(page_size() as u64))
+    /// Bytes that the compressor was given; `None` where they are so few that the swap's own header is much of them.
+    fn given(&self) -> Option<u64> {
+        let page = page_size() as u64;
+        let given = self.store.stored.saturating_sub(self.same.saturating_mul(page));
+        (given > FEW * page).then_some(given)
     }
 }
 
@@ -143,11 +148,13 @@ mod tests {
 
     #[test]
     fn forms_of_the_kernel() {
-        let text = "  40960     8000    16384        0    20480        2        0        3        1\n";
+        let text = "  409600     8000    16384        0    20480        2        0        3        1\n";
         let read = zram(text).unwrap();
-        assert_eq!(read.store, Store { stored: 40960, memory: 16384 });
+        assert_eq!(read.store, Store { stored: 409_600, memory: 16384 });
         assert_eq!((read.compressed, read.same, read.incompressible), (8000, 2, Some(3)));
-        assert_eq!(read.compressible(), 40960 - 2 * page_size() as u64);
+        assert_eq!(read.given(), Some(409_600 - 2 * page_size() as u64));
+        let header = format!("{} 64 4096 0 4096 9 0 0 0\n", 10 * page_size());
+        assert_eq!(zram(&header).unwrap().given(), None, "the swap's header and pages of zeroes");
         assert_eq!(zram("1 2 3 4 5 6 7").unwrap().incompressible, None, "before 4.19");
         assert_eq!(zram("1 2"), None);
         let memory = "MemTotal: 5 kB\nZswap:      8 kB\nZswapped:  16 kB\n";

@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         a_sorted_file_is_sorted: PRELOAD;
         a_program_finds_what_it_wrote: PRELOAD, CC;
         what_cannot_be_paged_is_refused: PRELOAD, CC;
+        what_a_program_leaves_behind_ends_with_the_run: PRELOAD;
     })
 }
 
@@ -166,4 +167,33 @@ fn what_cannot_be_paged_is_refused() {
     // A program that ends badly is a failed repetition, as on the host.
     let error = lab.fails("run command --on pager:lru --memory 8M --report none -- false", 3);
     assert!(common::joined(&error).contains("false ended with"), "{error}");
+}
+
+fn what_a_program_leaves_behind_ends_with_the_run() {
+    let lab = Lab::new();
+    // Nobody else's sleeper has this many seconds.
+    let sleeper = |n: u32| format!("600.{}{n}", std::process::id());
+    let sleeps = |seconds: &str| {
+        let found = Command::new("pgrep").args(["-fx", &format!("sleep {seconds}")]).output().unwrap();
+        found.status.success()
+    };
+    let line = |seconds: &str, rest: &str| {
+        let mut run = lab.command("run command --on pager:lru --memory 8M --report none --quiet -- sh -c");
+        run.arg(format!("setsid sleep {seconds} & {rest}"));
+        run
+    };
+    let seconds = sleeper(1);
+    assert!(line(&seconds, "exec sleep 0.5").status().unwrap().success());
+    assert!(!sleeps(&seconds), "it has ended with its run");
+
+    let seconds = sleeper(2);
+    let mut pagelab = line(&seconds, "exec sleep 60").spawn().unwrap();
+    while !sleeps(&seconds) {
+        assert!(pagelab.try_wait().unwrap().is_none(), "the run goes on");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    pagelab.kill().unwrap();
+    pagelab.wait().unwrap();
+    lab.ok("doctor --leftovers");
+    assert!(!sleeps(&seconds), "the next start has ended it");
 }

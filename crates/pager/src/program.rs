@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::Command;
-use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
+use pagelab_live::confine::Confinement;
 use pagelab_live::userfault::{Event, Userfault};
 use pagelab_live::{library, spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -119,6 +120,10 @@ pub fn run(
     child.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     child.env("LD_PRELOAD", library).env("PAGELAB_PAGER", &name);
     spawn::dies_with_caller(&mut child);
+    // Nothing is limited here: what the program leaves behind is ended, too, by the next start after a kill -9.
+    let experiment = Experiment::Command(command.clone());
+    let confinement = Confinement::set_up(&experiment, &Setting::default(), None)?;
+    confinement.mark(&mut child);
     let begun = Instant::now();
     let child = child.spawn().map_err(failed("starting the program"))?;
     let mut running = Running(child);

@@ -213,6 +213,11 @@ impl Confinement {
         self.journal.name()
     }
 
+    /// Marks what `command` starts, and what that starts, as the run's: it ends with the confinement.
+    pub fn mark(&self, command: &mut std::process::Command) {
+        command.env(marked::VARIABLE, self.name());
+    }
+
     /// Where the worker performs.
     pub fn place(&self) -> &Place {
         &self.place
