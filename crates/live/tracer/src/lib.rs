@@ -5,7 +5,7 @@
 //! fetches are written before its loads and stores. What the kernel reads and writes of the program's memory is not
 //! seen, and a program that the recorded one executes is run by the machine itself and not seen either.
 //!
-//! In a machine it counts instructions instead ([`functions`]), with the argument `count=PATH`.
+//! In a machine it counts instructions instead (`functions`), with the argument `count=PATH`.
 //!
 //! Argument: `ring=PATH`, a file that pagelab has made; the mapping is all that stays of it, so the program's
 //! descriptors are its own.
