@@ -71,7 +71,11 @@ impl Monitor {
         self.until(|monitor| {
             let state = monitor.ask("query-migrate", &json!({}))?;
             match state["status"].as_str() {
-                Some("completed") => Ok(true),
+                // The machine itself is told a moment later; until then it cannot go on.
+                Some("completed") => {
+                    let machine = monitor.ask("query-status", &json!({}))?;
+                    Ok(machine["status"] != "finish-migrate")
+                }
                 Some("failed" | "cancelled") => Err(io::Error::other(state["error-desc"].to_string())),
                 _ => Ok(false),
             }
@@ -135,24 +139,32 @@ fn path(file: &File) -> String {
 mod tests {
     use super::*;
 
+    /// A QEMU that gives these answers, one a question; the questions.
+    fn qemu(line: UnixStream, answers: &'static [&'static str]) -> std::thread::JoinHandle<Vec<String>> {
+        std::thread::spawn(move || {
+            let mut lines = BufReader::new(line.try_clone().unwrap()).lines();
+            let mut line = line;
+            line.write_all(b"{\"QMP\": {}}\n").unwrap();
+            let answer = |answer: &&str| {
+                let asked = lines.next().unwrap().unwrap();
+                line.write_all(format!("{answer}\n").as_bytes()).unwrap();
+                asked
+            };
+            answers.iter().map(answer).collect()
+        })
+    }
+
     #[test]
     fn answers_are_told_from_events() {
         let (here, there) = UnixStream::pair().unwrap();
-        let qemu = std::thread::spawn(move || {
-            let mut lines = BufReader::new(there.try_clone().unwrap()).lines();
-            let mut there = there;
-            let mut asked = Vec::new();
-            there.write_all(b"{\"QMP\": {}}\n").unwrap();
-            for answer in [
+        let qemu = qemu(
+            there,
+            &[
                 "{\"return\": {}}",
                 "{\"event\": \"STOP\"}\n{\"return\": {}}",
                 "{\"error\": {\"desc\": \"no\"}}",
-            ] {
-                asked.push(lines.next().unwrap().unwrap());
-                there.write_all(format!("{answer}\n").as_bytes()).unwrap();
-            }
-            asked
-        });
+            ],
+        );
         let mut monitor = Monitor::new(here).unwrap();
         assert!(!monitor.stopped());
         monitor.go_on().unwrap();
@@ -160,5 +172,28 @@ mod tests {
         assert!(monitor.go_on().unwrap_err().to_string().contains("no"));
         let asked = qemu.join().unwrap();
         assert!(asked[0].contains("qmp_capabilities") && asked[1].contains("cont"), "{asked:?}");
+    }
+
+    /// QEMU says that the copy is complete before the machine may go on.
+    #[test]
+    fn a_machine_is_saved_once_it_can_go_on() {
+        let (here, there) = UnixStream::pair().unwrap();
+        const DONE: &str = "{\"return\": {\"status\": \"completed\"}}";
+        let qemu = qemu(
+            there,
+            &[
+                "{\"return\": {}}",
+                "{\"return\": {}}",
+                "{\"return\": {}}",
+                "{\"return\": {\"status\": \"active\"}}",
+                DONE,
+                "{\"return\": {\"status\": \"finish-migrate\"}}",
+                DONE,
+                "{\"return\": {\"status\": \"postmigrate\"}}",
+            ],
+        );
+        Monitor::new(here).unwrap().save(&File::open("/dev/null").unwrap()).unwrap();
+        let asked = qemu.join().unwrap();
+        assert!(asked[7].contains("query-status"), "{asked:?}");
     }
 }
