@@ -16,14 +16,13 @@ const LEAST: f64 = 10.0;
 pub(crate) fn figures(used: &Usage) -> [Figure; 3] {
     let (user, system) = (used.user as f64, used.system as f64);
     let [user_part, system_part] = parts(user, system);
-    // Those of a running thread are of its own clock.
-    named((user + system).max(used.processor as f64), user_part, system_part)
+    named(used.processor as f64, user_part, system_part)
 }
 
 /// The same of descendants too short to be parted one by one: by the share of user mode in the samples of all of them
 /// together, which is known where those were enough.
 pub(crate) fn figures_by(used: &Usage, user_share: Option<f64>) -> [Figure; 3] {
-    let whole = (used.user + used.system) as f64;
+    let whole = used.processor as f64;
     let [user, system] = user_share.map_or([None; 2], |share| met([whole * share, whole * (1.0 - share)]));
     named(whole, user, system)
 }
@@ -64,11 +63,14 @@ mod tests {
         assert_eq!(parts(3.0 * tick(), 0.0), [None; 2], "too few ticks");
         assert_eq!(parts(99.0 * tick(), 0.0), [Some(99.0 * tick()), None]);
         assert_eq!(parts(6.0 * tick(), 6.0 * tick()), [Some(6.0 * tick()); 2]);
-        let used = Usage { user: 2000, system: 1000, ..Usage::default() };
+        let used = Usage { user: 2000, system: 1000, processor: 3000, ..Usage::default() };
         let values = |figures: [Figure; 3]| figures.map(|(_, value)| value);
         assert_eq!(values(figures(&used)), [Some(3000.0), None, None], "the sum is exact");
         assert_eq!(values(figures_by(&used, Some(0.25))), [Some(3000.0), Some(750.0), Some(2250.0)]);
         assert_eq!(values(figures_by(&used, Some(1.0))), [Some(3000.0), Some(3000.0), None]);
         assert_eq!(values(figures_by(&used, None)), [Some(3000.0), None, None]);
+        // A tick fell between the thread's clock and the parts.
+        let used = Usage { processor: 2900, ..used };
+        assert_eq!(values(figures(&used)), [Some(2900.0), None, None], "the clock is what is exact");
     }
 }

@@ -25,6 +25,19 @@ pub struct Usage {
     pub processor: u64,
 }
 
+impl Usage {
+    /// What a process tells another in shared memory.
+    pub(crate) fn told(self) -> [u64; 5] {
+        [self.minor, self.major, self.user, self.system, self.processor]
+    }
+
+    /// What was told, number by number.
+    pub(crate) fn of_told(number: impl FnMut(usize) -> u64) -> Self {
+        let [minor, major, user, system, processor] = std::array::from_fn(number);
+        Self { minor, major, user, system, processor, ..Self::default() }
+    }
+}
+
 /// The calling thread's consumption so far.
 #[inline]
 pub fn thread() -> Usage {

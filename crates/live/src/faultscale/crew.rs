@@ -94,13 +94,7 @@ pub(super) fn crew(
     let ended = (0..count).map(|worker| cell(worker, 1)).max().unwrap_or(start);
     let mut used = Usage::default();
     for process in count..count + processes {
-        used += Usage {
-            minor: cell(process, 0),
-            major: cell(process, 1),
-            user: cell(process, 2),
-            system: cell(process, 3),
-            ..Usage::default()
-        };
+        used += Usage::of_told(|n| cell(process, n));
     }
     let elapsed = Duration::from_nanos(ended.saturating_sub(start).max(1));
     let mappings = Some(barrier[MAPPINGS].load(Relaxed)).filter(|&count| count > 0);
@@ -182,7 +176,7 @@ fn host(
     }
     let mut used = rusage::process() - before.0;
     used += rusage::children() - before.1;
-    for (n, value) in [used.minor, used.major, used.user, used.system].into_iter().enumerate() {
+    for (n, value) in used.told().into_iter().enumerate() {
         barrier[COMMON + (count + process) * EACH + n].store(value, Relaxed);
     }
     0

@@ -92,7 +92,7 @@ pub(super) fn storm(
     let mut used = rusage::children() - used;
     for index in 0..copies {
         let [minor, major, user, system] = [0, 1, 2, 3].map(|n| cell(index, BEFORE + n));
-        used = used - Usage { minor, major, user, system, ..Usage::default() };
+        used = used - Usage { minor, major, user, system, processor: user + system, ..Usage::default() };
     }
     // The first to start says when.
     let (started, ended) = (cells(STARTED).min().unwrap_or(0), cells(ENDED).max().unwrap_or(0));

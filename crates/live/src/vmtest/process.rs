@@ -69,14 +69,11 @@ impl Slot {
     /// That of process `index`, after [`DONE`] counted it.
     pub fn read(barrier: &Barrier, index: usize) -> Self {
         let cell = |n: usize| barrier[COMMON + index * EACH + n].load(Relaxed);
-        let used =
-            Usage { minor: cell(2), major: cell(3), user: cell(4), system: cell(5), ..Usage::default() };
-        Self { reads: cell(0), ended: cell(1), used }
+        Self { reads: cell(0), ended: cell(1), used: Usage::of_told(|n| cell(2 + n)) }
     }
 
     fn write(self, barrier: &Barrier, index: usize) {
-        let Usage { minor, major, user, system, .. } = self.used;
-        for (n, value) in [self.reads, self.ended, minor, major, user, system].into_iter().enumerate() {
+        for (n, value) in [self.reads, self.ended].into_iter().chain(self.used.told()).enumerate() {
             barrier[COMMON + index * EACH + n].store(value, Relaxed);
         }
     }
