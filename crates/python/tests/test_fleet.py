@@ -176,6 +176,14 @@ def test_a_worker_of_another_version_is_refused(cluster, tmp_path):
         cluster[1].run(spoil, before, workers=[address])
 
 
+def _begun_again(client, address, killed):
+    """Waits until both workers are there, and the one at this address, if it is, is another process."""
+    deadline = time.monotonic() + 60
+    while client.run(os.getpid).get(address) == killed or len(client.scheduler_info()["workers"]) < 2:
+        assert time.monotonic() < deadline, "the worker was begun again"
+        time.sleep(0.1)
+
+
 def test_a_killed_worker_costs_time_and_nothing_else(lab, trace, cluster):
     client = cluster[1]
     client.wait_for_workers(2, timeout=60)
@@ -198,10 +206,7 @@ def test_a_killed_worker_costs_time_and_nothing_else(lab, trace, cluster):
     returned = time.monotonic()
     thread.join()
     assert found == wanted and killed[0] < returned, "the worker died in the middle"
-    deadline = time.monotonic() + 60
-    while client.run(os.getpid).get(victim) == pids[victim] or len(client.scheduler_info()["workers"]) < 2:
-        assert time.monotonic() < deadline, "the worker was begun again"
-        time.sleep(0.1)
+    _begun_again(client, victim, pids[victim])
 
 
 def test_results_that_die_with_their_worker_are_computed_again(lab, cluster):
@@ -225,10 +230,7 @@ def test_results_that_die_with_their_worker_are_computed_again(lab, cluster):
 
     lab._gather(futures, take)
     assert taken == {number: number for number in range(4)}
-    deadline = time.monotonic() + 60
-    while client.run(os.getpid).get(victim) == pids[victim] or len(client.scheduler_info()["workers"]) < 2:
-        assert time.monotonic() < deadline, "the worker was begun again"
-        time.sleep(0.1)
+    _begun_again(client, victim, pids[victim])
 
 
 def test_a_measurement_that_is_begun_again_says_so_and_leaves_nothing(lab, cluster):
