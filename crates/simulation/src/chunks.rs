@@ -50,7 +50,7 @@ fn each(
         let mut batch = Vec::with_capacity(BATCH);
         while left > 0 {
             batch.clear();
-            reader.pages(BATCH.min(usize::try_from(left).unwrap_or(BATCH)), &mut batch)?;
+            reader.pages(left.min(BATCH as u64) as usize, &mut batch)?;
             if batch.is_empty() {
                 break;
             }

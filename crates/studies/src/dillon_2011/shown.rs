@@ -171,65 +171,62 @@ pub(super) fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table,
         let rate = simulated(global, shared);
         table.row(name, [Some(rate), Some(time(rate))]);
     }
-    let line = |name: &str, token: Token| {
-        Series::line(name, token.throughput(64).into_iter().enumerate().skip(1).map(|(n, x)| (n as f64, x)))
-    };
     // Real times of the kernel builds, turned into the rate that they need.
-    let marks = |before: bool| {
-        Series::published(
-            format!("published, {} the patch", if before { "before" } else { "after" }),
-            rows.iter()
-                .filter(|row| row.big && !row.world && row.before == before)
-                .map(|row| (f64::from(row.jobs), KERNEL_PARALLEL / (row.real - KERNEL_SERIAL))),
-        )
+    let published = |row: &Row| KERNEL_PARALLEL / (row.real - KERNEL_SERIAL);
+    let model = |token: Token| {
+        token.throughput(64).into_iter().enumerate().skip(1).map(|(n, x)| (n as f64, x)).collect()
     };
-    let plot = study_plot(
-        "Work that n jobs do in a second",
-        Axis::linear("jobs", ""),
-        Axis::log("seconds of work a second", ""),
-        vec![
-            marks(true),
-            marks(false),
-            line("before the patch", parameters.token(true)),
-            line("after the patch", parameters.token(false)),
-            line("no lock", Token::NONE),
-        ],
-    );
-    (table, plot)
+    let series = by_patch(parameters, rows, published, model);
+    let jobs = Axis::linear("jobs", "");
+    (
+        table,
+        study_plot(
+            "Work that n jobs do in a second",
+            jobs,
+            Axis::log("seconds of work a second", ""),
+            series,
+        ),
+    )
 }
 
 pub(super) fn jobs_plot(parameters: &Parameters, rows: &[Row]) -> Plot {
-    let line = |name: &str, token: Token| {
-        Series::line(
-            name,
-            [1u32, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48]
-                .map(|jobs| {
-                    let row = Row { jobs, copies: 1, world: false, big: true, ..rows[0].clone() };
-                    (f64::from(jobs), perform(&row, token).real)
-                })
-                .to_vec(),
-        )
+    let model = |token: Token| {
+        let real = |jobs: u32| {
+            perform(&Row { jobs, copies: 1, world: false, big: true, ..rows[0].clone() }, token).real
+        };
+        [1u32, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48].map(|jobs| (f64::from(jobs), real(jobs))).to_vec()
     };
-    let marks = |before: bool| {
-        Series::published(
-            format!("published, {} the patch", if before { "before" } else { "after" }),
-            rows.iter()
-                .filter(|row| row.big && !row.world && row.before == before)
-                .map(|row| (f64::from(row.jobs), row.real)),
-        )
-    };
+    let series = by_patch(parameters, rows, |row| row.real, model);
     study_plot(
         "buildkernel on 48 processors",
         Axis::log("jobs (-j)", ""),
         Axis::log("real time (s)", ""),
-        vec![
-            marks(true),
-            marks(false),
-            line("before the patch", parameters.token(true)),
-            line("after the patch", parameters.token(false)),
-            line("no lock", Token::NONE),
-        ],
+        series,
     )
+}
+
+/// Of the kernel builds on the large machine by their jobs: what was published before and after the patch, and the model's
+/// lines with each token and with none.
+fn by_patch(
+    parameters: &Parameters,
+    rows: &[Row],
+    published: impl Fn(&Row) -> f64,
+    model: impl Fn(Token) -> Vec<(f64, f64)>,
+) -> Vec<Series> {
+    let marks = |before: bool| {
+        let builds = rows.iter().filter(|row| row.big && !row.world && row.before == before);
+        Series::published(
+            format!("published, {} the patch", if before { "before" } else { "after" }),
+            builds.map(|row| (f64::from(row.jobs), published(row))),
+        )
+    };
+    vec![
+        marks(true),
+        marks(false),
+        Series::line("before the patch", model(parameters.token(true))),
+        Series::line("after the patch", model(parameters.token(false))),
+        Series::line("no lock", model(Token::NONE)),
+    ]
 }
 
 /// Service demands of the zero-fill fault, from the rates in the commit messages.
