@@ -8,6 +8,7 @@
 //!
 //! [`build`] has the builders of observations that all targets share. Nothing here measures or prints.
 
+mod as_text;
 pub mod build;
 pub mod catalogue;
 pub mod counters;

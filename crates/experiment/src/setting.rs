@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::as_text;
 use crate::declaration::{self, Refusal, words};
 use crate::size::{Size, SizeError};
 pub use thp::{Mode, Thp};
@@ -52,19 +53,7 @@ impl fmt::Display for Limit {
     }
 }
 
-impl TryFrom<String> for Limit {
-    type Error = SizeError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Limit> for String {
-    fn from(limit: Limit) -> Self {
-        limit.to_string()
-    }
-}
+as_text!(Limit);
 
 /// The most samples a second of a profile.
 pub const MOST_SAMPLES: u32 = 50_000;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::as_text;
 use crate::size::Size;
 
 /// Points of a sweep, at most.
@@ -105,19 +106,7 @@ impl fmt::Display for Sizes {
     }
 }
 
-impl TryFrom<String> for Sizes {
-    type Error = SizesError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Sizes> for String {
-    fn from(sizes: Sizes) -> Self {
-        sizes.to_string()
-    }
-}
+as_text!(Sizes);
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::as_text;
 use crate::declaration::Refusal;
 
 /// What pages hold. No two pages are alike but those of zeros, and of a file that has some alike or is shorter than the
@@ -63,19 +64,7 @@ impl fmt::Display for Content {
     }
 }
 
-impl TryFrom<String> for Content {
-    type Error = Refusal;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Content> for String {
-    fn from(content: Content) -> Self {
-        content.to_string()
-    }
-}
+as_text!(Content);
 
 #[cfg(test)]
 mod tests {

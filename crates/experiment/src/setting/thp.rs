@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::as_text;
 use crate::declaration::{Refusal, closest, words};
 
 /// The transparent huge page mode for anonymous memory.
@@ -105,19 +106,7 @@ impl fmt::Display for Thp {
     }
 }
 
-impl TryFrom<String> for Thp {
-    type Error = Refusal;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Thp> for String {
-    fn from(thp: Thp) -> Self {
-        thp.to_string()
-    }
-}
+as_text!(Thp);
 
 #[cfg(test)]
 mod tests {
