@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::as_text;
 use crate::declaration::{Refusal, closest};
 use crate::failure::RecorderError;
-use crate::observation::Observation;
+use crate::observation::{Observation, Observations};
 use crate::plan::{Plan, Request, Unsupported};
 use crate::setting::Setting;
 
@@ -137,19 +138,7 @@ impl fmt::Display for TargetSpec {
     }
 }
 
-impl TryFrom<String> for TargetSpec {
-    type Error = TargetSpecError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<TargetSpec> for String {
-    fn from(spec: TargetSpec) -> Self {
-        spec.to_string()
-    }
-}
+as_text!(TargetSpec);
 
 /// Takes what a target sees.
 pub trait Recorder {
@@ -164,6 +153,20 @@ pub trait Recorder {
 
     /// Whether the user wants to end. Targets ask at least ten times a second.
     fn interrupted(&self) -> bool;
+}
+
+/// In memory, and with nobody who looks or ends it.
+impl Recorder for Observations {
+    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        self.add(observation);
+        Ok(())
+    }
+
+    fn progress(&mut self, _: &str, _: u64, _: u64) {}
+
+    fn interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// What experiments are done to.

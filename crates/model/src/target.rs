@@ -534,25 +534,11 @@ impl Player for SystemPlayer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_experiment::Observations;
     use pagelab_experiment::build::{HIT, MAJOR, MINOR};
     use pagelab_experiment::catalogue::WINDOWS;
     use pagelab_experiment::observation::Values;
-    use pagelab_experiment::{Observations, RecorderError};
     use pagelab_reference::Stream;
-
-    #[derive(Default)]
-    struct Keeper(Observations);
-
-    impl Recorder for Keeper {
-        fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
-            self.0.add(observation);
-            Ok(())
-        }
-        fn progress(&mut self, _: &str, _: u64, _: u64) {}
-        fn interrupted(&self) -> bool {
-            false
-        }
-    }
 
     fn perform(name: &str, options: &[(&str, &str)], pattern: &str, memory: &str) -> Observations {
         let options: Vec<_> = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -564,14 +550,14 @@ mod tests {
         };
         let setting =
             Setting { memory: (!memory.is_empty()).then(|| memory.parse().unwrap()), ..Setting::default() };
-        let mut keeper = Keeper::default();
+        let mut seen = Observations::default();
         Model::new(name, &options)
             .unwrap()
             .plan(&Request::new(Experiment::Mapanon(paging), setting))
             .unwrap()
-            .perform(&mut keeper)
+            .perform(&mut seen)
             .unwrap();
-        keeper.0
+        seen
     }
 
     #[test]

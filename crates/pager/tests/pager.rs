@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pagelab_experiment::experiments::{Experiment, Paging, Touch};
-use pagelab_experiment::{Observation, Observations, Recorder, RecorderError, Request, Setting, Target};
+use pagelab_experiment::{Observations, Request, Setting, Target};
 use pagelab_live::userfault::Paged;
 use pagelab_model::Model;
 use pagelab_model::policy::PolicyKind;
@@ -23,26 +23,12 @@ fn main() -> ExitCode {
     })
 }
 
-#[derive(Default)]
-struct Keeper(Observations);
-
-impl Recorder for Keeper {
-    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
-        self.0.add(observation);
-        Ok(())
-    }
-    fn progress(&mut self, _: &str, _: u64, _: u64) {}
-    fn interrupted(&self) -> bool {
-        false
-    }
-}
-
 fn performed(target: &dyn Target, paging: &Paging, frames: u32) -> Observations {
     let setting = Setting { memory: Some(format!("{frames}p").parse().unwrap()), ..Setting::default() };
     let request = Request::new(Experiment::Mapanon(paging.clone()), setting);
-    let mut keeper = Keeper::default();
-    target.plan(&request).unwrap().perform(&mut keeper).unwrap();
-    keeper.0
+    let mut seen = Observations::default();
+    target.plan(&request).unwrap().perform(&mut seen).unwrap();
+    seen
 }
 
 fn pager(name: &str, hidden: &str) -> Pager {

@@ -9,28 +9,12 @@ use std::path::PathBuf;
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::{
-    Experiment, Failure, Observation, Observations, Outcome, Recorder, RecorderError, Repetition, Request,
-    Run, RunHeader, Setting, Target, TargetSpec,
+    Experiment, Failure, Observations, Outcome, Repetition, Request, Run, RunHeader, Setting, Target,
+    TargetSpec,
 };
 use pagelab_live::{Host, worker};
 use pagelab_model::target::Model;
 use pagelab_report::page;
-
-#[derive(Default)]
-struct Keep(Observations);
-
-impl Recorder for Keep {
-    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
-        self.0.add(observation);
-        Ok(())
-    }
-
-    fn progress(&mut self, _: &str, _: u64, _: u64) {}
-
-    fn interrupted(&self) -> bool {
-        false
-    }
-}
 
 fn run(name: &str, target: &str, paging: Paging, perform: &mut dyn Target) -> Run {
     let experiment = Experiment::Mapanon(paging);
@@ -40,16 +24,16 @@ fn run(name: &str, target: &str, paging: Paging, perform: &mut dyn Target) -> Ru
     }
     let repetitions = (1..=2)
         .map(|number| {
-            let mut keep = Keep::default();
+            let mut seen = Observations::default();
             let outcome = match perform
                 .plan(&Request::new(experiment.clone(), setting.clone()))
                 .map_err(Failure::from)
-                .and_then(|mut plan| plan.perform(&mut keep))
+                .and_then(|mut plan| plan.perform(&mut seen))
             {
                 Ok(()) => Outcome::Done,
                 Err(error) => Outcome::Failed(error),
             };
-            Repetition { number, started: "2026-01-02T03:04:05Z".into(), outcome, observations: keep.0 }
+            Repetition { number, started: "2026-01-02T03:04:05Z".into(), outcome, observations: seen }
         })
         .collect();
     Run {

@@ -10,8 +10,7 @@ use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
 };
 use pagelab_experiment::{
-    Experiment, Failure, Observation, Outcome, Recorder, RecorderError, Repetition, Request, Run, RunHeader,
-    Setting, Target, TargetSpec,
+    Experiment, Failure, Outcome, Repetition, Request, Run, RunHeader, Setting, Target, TargetSpec,
 };
 use pagelab_model::target::Model;
 use pagelab_report::{Score, Section, TextTable, document, page};
@@ -37,30 +36,14 @@ fn main() -> ExitCode {
     })
 }
 
-#[derive(Default)]
-struct Keep(Observations);
-
-impl Recorder for Keep {
-    fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
-        self.0.add(observation);
-        Ok(())
-    }
-
-    fn progress(&mut self, _: &str, _: u64, _: u64) {}
-
-    fn interrupted(&self) -> bool {
-        false
-    }
-}
-
 /// A run of a modelled system, which sees everything that a kernel's run sees.
 fn run(name: &str, model: &str, paging: Paging) -> Run {
     let experiment = Experiment::Mapanon(paging);
     let mut setting = Setting::default();
     setting.apply("memory", "64M").unwrap();
-    let mut keep = Keep::default();
+    let mut seen = Observations::default();
     let request = Request::new(experiment.clone(), setting.clone());
-    Model::new(model, &[]).unwrap().plan(&request).unwrap().perform(&mut keep).unwrap();
+    Model::new(model, &[]).unwrap().plan(&request).unwrap().perform(&mut seen).unwrap();
     Run {
         id: 1,
         header: RunHeader {
@@ -78,7 +61,7 @@ fn run(name: &str, model: &str, paging: Paging) -> Run {
             number: 1,
             started: "2026-01-02T03:04:05Z".into(),
             outcome: Outcome::Done,
-            observations: keep.0,
+            observations: seen,
         }],
     }
 }
@@ -320,13 +303,13 @@ fn profiled() -> Run {
 /// A run of `vmtest`, with knees.
 fn swept() -> Run {
     let experiment = Experiment::Vmtest(Vmtest::default());
-    let mut keep = Keep::default();
+    let mut seen = Observations::default();
     let request = Request::new(experiment.clone(), Setting::default());
     let model = Model::new("sun4c-sunos403", &[]).unwrap();
-    model.plan(&request).unwrap().perform(&mut keep).unwrap();
+    model.plan(&request).unwrap().perform(&mut seen).unwrap();
     let mut run = small();
     run.header.experiment = experiment;
-    run.repetitions[0].observations = keep.0;
+    run.repetitions[0].observations = seen;
     run
 }
 

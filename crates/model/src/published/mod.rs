@@ -261,32 +261,18 @@ impl System {
 mod tests {
     use super::*;
     use crate::locks::ALONE;
+    use pagelab_experiment::Observations;
     use pagelab_experiment::experiments::{
         Access, Clock, Faultscale, Fileread, Forkstorm, Mapping, Vmtest, Work,
     };
-    use pagelab_experiment::{Observations, RecorderError};
-
-    #[derive(Default)]
-    struct Keeper(Observations);
-
-    impl Recorder for Keeper {
-        fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
-            self.0.add(observation);
-            Ok(())
-        }
-        fn progress(&mut self, _: &str, _: u64, _: u64) {}
-        fn interrupted(&self) -> bool {
-            false
-        }
-    }
 
     fn perform(name: &str, experiment: &Experiment) -> Result<Observations, Failure> {
-        let mut keeper = Keeper::default();
+        let mut seen = Observations::default();
         let setting = Setting { memory: Some("64M".parse().unwrap()), ..Setting::default() };
         let system = Published::named(name).unwrap();
         system.honours(experiment)?;
-        system.perform(experiment, &setting, &mut keeper)?;
-        Ok(keeper.0)
+        system.perform(experiment, &setting, &mut seen)?;
+        Ok(seen)
     }
 
     #[test]
