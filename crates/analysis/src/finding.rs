@@ -191,6 +191,8 @@ pub enum What {
     },
     /// How far transparent huge pages covered the mapping.
     HugePages,
+    /// What became of the pages of a file that references wrote.
+    Writeback,
     /// The major faults beside LRU's and OPT's on the same stream.
     Regret,
     /// The time of a read against active virtual memory.

@@ -49,6 +49,17 @@ definitions! {
     ACCESS_MAJOR_MEAN = "access.major.mean", Nanoseconds, Lower, "mean time of a reference with a major fault";
     ACCESS_MAJOR_P50 = "access.major.p50", Nanoseconds, Lower, "median time of a reference with a major fault";
     ACCESS_MAJOR_P99 = "access.major.p99", Nanoseconds, Lower, "time that 99 % of references with a major fault do not exceed";
+    ACCESS_READ_MEAN = "access.read.mean", Nanoseconds, Lower, "--writes: mean time of a reference that reads";
+    ACCESS_WRITE_MEAN = "access.write.mean", Nanoseconds, Lower, "--writes: mean time of a reference that writes, with its pauses for dirty pages";
+    WRITES = "writes", Count, Neither, "--writes: references that wrote, of those that were timed";
+    DIRTY_MAX = "dirty.max", Bytes, Neither, "mapfile: most dirty bytes seen between windows, the cgroup's where it counts them";
+    WRITEBACK_MAX = "writeback.max", Bytes, Neither, "mapfile: most bytes under writeback seen between windows";
+    DIRTY_PAUSES = "dirty.pauses", Count, Lower, "mapfile: pauses of the referencing thread in balance_dirty_pages";
+    DIRTY_THROTTLED = "dirty.throttled", Nanoseconds, Lower, "mapfile: length of those pauses together, as the kernel set them";
+    PAGES_DIRTIED = "pages.dirtied", Pages, Neither, "mapfile: pages that became dirty, of the whole machine";
+    PAGES_WRITTEN = "pages.written", Pages, Lower, "mapfile: pages that were written back to disks, of the whole machine";
+    FSYNC_P50 = "fsync.p50", Nanoseconds, Lower, "mapfile: median time of fsync of the file that references write";
+    FSYNC_MAX = "fsync.max", Nanoseconds, Lower, "mapfile: longest fsync";
     FAULT_ANONYMOUS = "fault.anonymous", Nanoseconds, Lower, "first touch of a page of anonymous memory and giving it back, measured before the run";
     FAULTS_MINOR = "faults.minor", Count, Lower, "minor faults";
     FAULTS_MAJOR = "faults.major", Count, Lower, "major faults";

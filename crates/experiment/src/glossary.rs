@@ -94,6 +94,17 @@ const TERMS: &[(&str, &str)] = &[
          the background; direct reclaim begins where they are too slow, or at the limit of a cgroup.",
     ),
     (
+        "dirty page",
+        "A page of a file that was written in memory and not yet on the disk; under writeback it is on its way there. Its frame can \
+         be reused only when it is written.",
+    ),
+    (
+        "dirty throttling",
+        "The kernel pauses whoever makes pages dirty faster than the disk takes them (balance_dirty_pages), from some share of memory \
+         on (dirty_background_ratio and dirty_ratio, or their bytes). With cgroups of version 2 the share is of the cgroup's \
+         limit, with version 1 of the whole machine's memory.",
+    ),
+    (
         "frame",
         "A piece of physical memory that holds one page. The number of frames that a load really has is smaller than \
          its limit over the page size, for page tables and whatever else is charged to the limit take some.",
@@ -406,6 +417,48 @@ const READING: &[(&str, &str)] = &[
         "swap.out",
         "A page that is clean in swap is dropped without being written, so that it can be less than what was reclaimed.",
     ),
+    (
+        "access.read.mean",
+        "Of the references that --writes leaves to read, faults included. Beside access.write.mean it says who pays for dirty pages.",
+    ),
+    (
+        "access.write.mean",
+        "Faults included: of a mapped file the first write to a clean page is one, in which the kernel may pause the writer.",
+    ),
+    ("writes", "Drawn by the seed, so it is the same on every target."),
+    (
+        "dirty.max",
+        "See dirty page. Of the cgroup where its memory.stat counts them, else of the machine, with a remark. A page that was \
+         written through a mapping counts once the kernel knows: at its first write since it was last written back.",
+    ),
+    (
+        "writeback.max",
+        "Pages on their way to the disk. They are read between windows, so a short peak may be missed.",
+    ),
+    (
+        "dirty.pauses",
+        "See dirty throttling. From the tracepoint writeback:balance_dirty_pages of the thread that makes the references; a \
+         dash where the user may not trace.",
+    ),
+    (
+        "dirty.throttled",
+        "The lengths that the kernel set, in whole ticks of its timer, not those that came of it. They are in time.elapsed, and in \
+         access.write.mean.",
+    ),
+    (
+        "pages.dirtied",
+        "nr_dirtied of /proc/vmstat: also what other programs wrote. Each page once for each time that it was clean before.",
+    ),
+    (
+        "pages.written",
+        "nr_written of /proc/vmstat: also what other programs wrote. What an fsync after the last reference brings out is in it.",
+    ),
+    (
+        "fsync.p50",
+        "From the call to its return, between two windows and so in no reference's time; --syncs says how many. What the disk's \
+         own cache does with a flush is in it.",
+    ),
+    ("fsync.max", "Of as many as --syncs says; of one it is the same as the median."),
     ("io.read", "As the kernel accounts it to the process; what the page cache held is not in it."),
     (
         "switches.voluntary",

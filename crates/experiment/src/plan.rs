@@ -249,13 +249,16 @@ impl Settled {
     /// Settles `request` on `target`, which honours a condition or says why not.
     ///
     /// # Errors
-    /// When a condition that was asked for is not honoured.
+    /// When parameters contradict one another, or a condition that was asked for is not honoured.
     pub fn new(
         request: &Request,
         target: &str,
         page_size: u64,
         honours: impl Fn(&str, &str) -> Result<(), Dishonoured>,
     ) -> Result<Self, Unsupported> {
+        if let Some((parameter, why, remedy)) = request.experiment.contradiction() {
+            return Err(Unsupported::new(target, What::Parameter(parameter.to_owned()), why, remedy));
+        }
         let mut setting = Setting::default();
         let mut conditions = Vec::new();
         let mut notes = Vec::new();

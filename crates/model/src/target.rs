@@ -257,6 +257,11 @@ impl PagingModel {
             let what = What::Parameter("sample".to_owned());
             return Err(Unsupported::new(target, what, "times every reference, at no cost", "leave it out"));
         }
+        if paging.syncs != Paging::default().syncs {
+            let what = What::Parameter("syncs".to_owned());
+            let why = "models which pages are in memory, and no disk that a file is brought to";
+            return Err(Unsupported::new(target, what, why, "leave it out, or perform it on host"));
+        }
         if paging.content != Content::default() {
             let what = What::Parameter("content".to_owned());
             return Err(Unsupported::new(

@@ -458,8 +458,8 @@ struct Real<'s, 'p, C> {
 }
 
 impl<C: Clock> Real<'_, '_, C> {
-    fn make(&self, page: u32) {
-        match self.touch {
+    fn make(&self, page: u32, write: bool) {
+        match if write { Touch::Write } else { self.touch } {
             Touch::Page => bare::<Page>(self.paged.region(), &[page]),
             Touch::Word => bare::<Word>(self.paged.region(), &[page]),
             Touch::Write => bare::<Write>(self.paged.region(), &[page]),
@@ -492,7 +492,7 @@ impl<C: Clock> Player for Real<'_, '_, C> {
             self.paged.region().populate_page(page as usize, &Filler::default());
             self.populated += 1;
         } else {
-            self.make(page);
+            self.make(page, false);
         }
         self.shared.check()?;
         self.hide()
@@ -505,9 +505,9 @@ impl<C: Clock> Player for Real<'_, '_, C> {
         Ok(())
     }
 
-    fn reference(&mut self, page: u32, _write: bool) -> Result<Access, Box<Failure>> {
+    fn reference(&mut self, page: u32, write: bool) -> Result<Access, Box<Failure>> {
         let before = self.clock.now();
-        self.make(page);
+        self.make(page, write);
         let time = self.clock.nanoseconds(self.clock.now().saturating_sub(before));
         self.references += 1;
         self.time += time;

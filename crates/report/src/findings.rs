@@ -15,6 +15,7 @@ pub fn text(finding: &Finding) -> String {
         What::AccessTime { pattern } => access_time(finding, pattern),
         What::PastLimit { limit, within } => past_limit(finding, *limit, within),
         What::HugePages => huge_pages(finding),
+        What::Writeback => writeback(finding),
         What::Regret => regret(finding),
         What::ReadTime { knees } => read_time(finding, knees),
         What::ForkRate { copies, exec, top_function } => {
@@ -192,6 +193,50 @@ fn huge_pages(finding: &Finding) -> String {
         text += &format!("; the kernel counted {} (whole machine)", counters.join(", "));
     }
     text
+}
+
+/// Of what references wrote to a file: who waited for it first, then how much there was of it.
+fn writeback(finding: &Finding) -> String {
+    let figure = |name: &str| finding.figure(name).filter(|figure| figure.value.is_finite());
+    let mut parts = Vec::new();
+    match (figure("dirty.pauses").map(|pauses| pauses.value), figure("dirty.throttled")) {
+        (Some(0.0), _) => parts.push("the kernel never paused the writer for dirty pages".to_owned()),
+        (Some(_), Some(_)) => parts.push(format!(
+            "the kernel paused the writer for dirty pages {} times, {} in all",
+            shown(finding, "dirty.pauses"),
+            with_spread(finding, "dirty.throttled"),
+        )),
+        (Some(_), None) => {
+            parts.push(format!(
+                "the kernel paused the writer for dirty pages {} times",
+                shown(finding, "dirty.pauses")
+            ));
+        }
+        (None, _) => {}
+    }
+    if figure("access.write.mean").is_some() {
+        parts.push(format!(
+            "mean write {}, mean read {}",
+            with_spread(finding, "access.write.mean"),
+            shown(finding, "access.read.mean")
+        ));
+    }
+    parts.push(format!(
+        "at most {} dirty and {} under writeback",
+        shown(finding, "dirty.max"),
+        shown(finding, "writeback.max")
+    ));
+    if figure("pages.written").is_some() {
+        parts.push(format!("{} pages written to disks (whole machine)", shown(finding, "pages.written")));
+    }
+    if figure("fsync.p50").is_some() {
+        parts.push(format!(
+            "fsync median {}, max {}",
+            shown(finding, "fsync.p50"),
+            shown(finding, "fsync.max")
+        ));
+    }
+    parts.join("; ")
 }
 
 fn regret(finding: &Finding) -> String {

@@ -83,6 +83,26 @@ pub fn huge_pages(run: &Run) -> Option<Finding> {
     Some(Finding::new(run, What::HugePages, list, evidence))
 }
 
+/// What became of the pages of a file that references wrote: how much was dirty, who waited for it; nothing of other runs.
+pub fn writeback(run: &Run) -> Option<Finding> {
+    let mut list = vec![Figure::of(run, "dirty.max")?];
+    list.extend(figures(
+        run,
+        &[
+            "writeback.max",
+            "pages.written",
+            "dirty.throttled",
+            "dirty.pauses",
+            "fsync.p50",
+            "fsync.max",
+            "access.read.mean",
+            "access.write.mean",
+        ],
+    ));
+    let evidence = vec![Evidence::Metrics, Evidence::Table("writeback".into())];
+    Some(Finding::new(run, What::Writeback, list, evidence))
+}
+
 /// The growth of a counter over all columns of numbers; a row that is not there did not grow.
 fn counted(table: &Table, name: &str) -> f64 {
     let Some(Values::Text(names)) = table.columns.first().map(|column| &column.values) else { return 0.0 };

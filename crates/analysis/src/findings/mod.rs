@@ -35,6 +35,7 @@ pub fn assess<'a>(runs: &[&'a Run]) -> Assessment<'a> {
     let mut findings: Vec<Finding> = runs.iter().filter_map(|run| of_run(run)).collect();
     findings.extend(mapping::past_the_limit(runs));
     findings.extend(runs.iter().filter_map(|run| mapping::huge_pages(run)));
+    findings.extend(runs.iter().filter_map(|run| mapping::writeback(run)));
     findings.extend(runs.iter().filter_map(|run| mapping::regret(run)));
     findings.extend(groups(runs).iter().filter_map(|group| programs::on_models(group)));
     findings.extend(spoiling(runs));

@@ -13,6 +13,7 @@ pub mod paging;
 pub mod recording;
 pub mod tracing;
 pub mod vmtest;
+pub mod writes;
 
 use std::fmt;
 
@@ -33,6 +34,7 @@ pub use paging::{Backing, Paging, Touch};
 pub use recording::Recording;
 pub use tracing::Tracing;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
+pub use writes::{WriteShare, Writes};
 
 /// An experiment with all its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Subcommand, strum::IntoStaticStr)]
@@ -46,7 +48,7 @@ pub enum Experiment {
     Mapanon(Paging),
     /// References to one mapping of a file, each timed
     #[command(
-        before_help = "Examples:\n  pagelab run mapfile --pattern uniform --memory 128M\n  pagelab run mapfile --touch write --name dirty-pages\n"
+        before_help = "Examples:\n  pagelab run mapfile --pattern uniform --memory 128M\n  pagelab run mapfile --touch write --name dirty-pages\n  pagelab run mapfile --pattern zipf:0.9 --touch word --writes 5% --syncs 10 --memory 64M\n"
     )]
     Mapfile(Paging),
     /// Throughput against active virtual memory, and its knees (Irlam 1990)
@@ -155,6 +157,16 @@ impl Experiment {
             Self::Record(_) | Self::Trace(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => {
                 Footprint::default()
             }
+        }
+    }
+
+    /// A parameter that means nothing beside the others, on any target: its name, why a target cannot have it, and what to
+    /// do instead.
+    pub fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        match self {
+            Self::Mapanon(paging) => paging.contradiction(Backing::Anonymous),
+            Self::Mapfile(paging) => paging.contradiction(Backing::File),
+            _ => None,
         }
     }
 

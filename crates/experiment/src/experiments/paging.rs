@@ -10,7 +10,7 @@ use std::str::FromStr;
 use pagelab_reference::Pattern;
 use serde::{Deserialize, Serialize};
 
-use super::Content;
+use super::{Content, WriteShare, Writes};
 use crate::declaration::{declared, words};
 
 /// What a mapping is backed by.
@@ -53,6 +53,12 @@ pub struct Paging {
     /// What a reference does: reads its whole page, reads a word, or writes a word
     #[arg(long, value_enum, default_value = "page")]
     pub touch: Touch,
+    /// The share of references that write a word whatever the others do, such as 5%, drawn by the seed
+    #[arg(long, value_name = "PERCENT", default_value = "0%")]
+    pub writes: WriteShare,
+    /// mapfile, where references write: fsync(2) so many times, equally far apart, the last after the last reference
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=240))]
+    pub syncs: u32,
     /// Time one reference of each N, drawn at random; the time of all is that of their throughput
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub sample: u64,
@@ -69,6 +75,50 @@ pub struct Paging {
 declared!(Paging);
 
 impl Paging {
+    /// The share of references that write.
+    pub fn write_share(&self) -> WriteShare {
+        if self.touch == Touch::Write { WriteShare::ALL } else { self.writes }
+    }
+
+    /// See [`super::Experiment::contradiction`].
+    pub(super) fn contradiction(
+        &self,
+        backing: Backing,
+    ) -> Option<(&'static str, &'static str, &'static str)> {
+        let syncs = self.syncs != Self::default().syncs;
+        if self.touch == Touch::Write && !self.writes.is_none() {
+            return Some((
+                "writes",
+                "writes with every reference where --touch is write",
+                "give one of the two",
+            ));
+        }
+        // One bit of a reference says whether it writes.
+        if self.writes.is_mixed() && self.pages > 1 << 31 {
+            return Some((
+                "pages",
+                "numbers at most 2147483648 of them where some references write",
+                "use fewer",
+            ));
+        }
+        if syncs && backing == Backing::Anonymous {
+            return Some(("syncs", "has no file to bring to the disk in mapanon", "use mapfile"));
+        }
+        if syncs && self.write_share().is_none() {
+            return Some((
+                "syncs",
+                "has nothing to bring to the disk where no reference writes",
+                "give --writes 5%",
+            ));
+        }
+        None
+    }
+
+    /// Which references write, in the order of the stream.
+    pub fn drawn_writes(&self) -> Writes {
+        self.write_share().drawn(self.seed)
+    }
+
     /// The pages that are touched before the first reference, in order: every page once where the
     /// memory is `populated` (anonymous), then the warm-up, where there is one.
     pub fn opening(&self, pages: u32, populated: bool) -> impl Iterator<Item = u32> {

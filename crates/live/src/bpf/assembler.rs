@@ -31,6 +31,8 @@ pub(super) const IF_ABSENT: i32 = 1;
 pub(super) enum If {
     Equal = 0x10,
     Not = 0x50,
+    /// Of signed numbers.
+    AtMost = 0xd0,
 }
 
 /// A program being written.

@@ -1,6 +1,6 @@
 //! What the kernel counts for nobody, counted by small BPF programs on its tracepoints: system calls,
 //! signals, lock waits and waits for code of each thread ([`tasks`]), executables' pages ([`pages`]),
-//! requests that wait for a block device ([`requests`]).
+//! requests that wait for a block device ([`requests`]), pauses for dirty pages ([`throttle`]).
 //!
 //! The programs add up in the kernel, so nothing is lost and nothing has to be copied out at each
 //! event. Programs, maps and the events they hang on belong to their descriptors: they are gone with
@@ -13,6 +13,7 @@ pub mod pages;
 mod program;
 pub mod requests;
 pub mod tasks;
+pub mod throttle;
 
 /// Why the kernel's tracepoints cannot be counted.
 #[derive(Debug, thiserror::Error)]

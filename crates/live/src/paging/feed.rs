@@ -4,10 +4,11 @@
 //! others are written into the same memory.
 
 use pagelab_experiment::Failure;
-use pagelab_experiment::experiments::Paging;
+use pagelab_experiment::experiments::{Paging, Writes};
 use pagelab_reference::{Blocks, PatternError};
 
 use super::plan::Plan;
+use super::touch::WRITE;
 
 /// References in a part, where a window has no more.
 pub const BLOCK: usize = 1 << 20;
@@ -15,6 +16,7 @@ pub const BLOCK: usize = 1 << 20;
 /// The stream of a run.
 pub struct Feed {
     blocks: Blocks,
+    marks: Marks,
     part: Vec<u32>,
     /// The references before the part.
     before: usize,
@@ -30,7 +32,7 @@ impl Feed {
         let mut part = Vec::new();
         part.try_reserve_exact(longest(plan)).map_err(|_| unmade(&PatternError::Memory(bytes(plan))))?;
         blocks.reserve(BLOCK.min(plan.references())).map_err(|e| unmade(&e))?;
-        let mut new = Self { blocks, part, before: 0 };
+        let mut new = Self { blocks, marks: Marks::of(paging), part, before: 0 };
         new.make(plan, 1)?;
         Ok(new)
     }
@@ -62,7 +64,71 @@ impl Feed {
             self.part.extend_from_slice(block);
             left -= block.len();
         }
+        self.marks.mark(&mut self.part);
         Ok(())
+    }
+}
+
+/// Marks the references that write, where only some do.
+#[derive(Debug)]
+pub struct Marks(Option<Writes>);
+
+impl Marks {
+    /// Those of `paging`.
+    pub fn of(paging: &Paging) -> Self {
+        Self(paging.write_share().is_mixed().then(|| paging.drawn_writes()))
+    }
+
+    /// Marks the next references.
+    pub fn mark(&mut self, part: &mut [u32]) {
+        let Some(writes) = &mut self.0 else { return };
+        for reference in part {
+            if writes.draw() {
+                *reference |= WRITE;
+            }
+        }
+    }
+}
+
+/// The stream in blocks, with the marks of what writes: for what is not timed.
+pub struct Marked {
+    blocks: Blocks,
+    marks: Marks,
+    part: Vec<u32>,
+}
+
+impl Marked {
+    /// The stream of `paging`, with room for a block.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new(paging: &Paging) -> Result<Self, Failure> {
+        let mut blocks = blocks(paging)?;
+        blocks.reserve(BLOCK).map_err(|e| unmade(&e))?;
+        let mut part = Vec::new();
+        part.try_reserve_exact(BLOCK).map_err(|_| unmade(&PatternError::Memory(4 * BLOCK as u64)))?;
+        Ok(Self { blocks, marks: Marks::of(paging), part })
+    }
+
+    /// The size of the region in pages.
+    pub fn pages(&self) -> usize {
+        self.blocks.pages() as usize
+    }
+
+    /// References that are still to come.
+    pub fn left(&self) -> u64 {
+        self.blocks.left()
+    }
+
+    /// The next block; empty at the end.
+    ///
+    /// # Errors
+    /// When it cannot be made (a trace that cannot be read on).
+    pub fn next(&mut self) -> Result<&[u32], Failure> {
+        self.part.clear();
+        self.part.extend_from_slice(self.blocks.next(BLOCK).map_err(|e| unmade(&e))?);
+        self.marks.mark(&mut self.part);
+        Ok(&self.part)
     }
 }
 
@@ -103,6 +169,20 @@ pub fn unmade(error: &PatternError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_writes_is_marked_the_same_in_every_cut_of_the_stream() {
+        let paging = Paging { pages: 1000, references: 100_000, ..Paging::default() };
+        let paging = Paging { writes: "5%".parse().unwrap(), ..paging };
+        let plan = Plan::new(100_000);
+        let mut feed = Feed::new(&paging, &plan).unwrap();
+        let windows: Vec<u32> =
+            (1..=plan.windows()).flat_map(|window| feed.window(&plan, window).unwrap().to_vec()).collect();
+        let mut marked = Marked::new(&paging).unwrap();
+        assert_eq!(marked.next().unwrap(), windows);
+        let mut drawn = paging.drawn_writes();
+        assert!(windows.iter().all(|reference| (reference & WRITE != 0) == drawn.draw()));
+    }
 
     #[test]
     fn the_windows_are_those_of_the_whole_stream() {

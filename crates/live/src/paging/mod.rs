@@ -31,6 +31,7 @@ pub mod doubt;
 mod feed;
 mod folios;
 mod huge;
+mod output;
 mod plan;
 mod seen;
 pub mod timing;
@@ -47,10 +48,11 @@ use pagelab_reference::rng::Rng;
 use rustix::mm::{MlockAllFlags, mlockall};
 
 use self::doubt::{Doubt, Slow};
-use self::feed::Feed;
+use self::feed::{Feed, Marked};
+use self::output::Output;
 use self::plan::Plan;
 use self::timing::{Tally, Timed};
-use self::touch::{Page, Touch, Word, Write};
+use self::touch::{Mixed, Page, Touch, Word, Write};
 use crate::clock::{Clock, Monotonic};
 use crate::compressed::Compressed;
 use crate::content::Filler;
@@ -129,10 +131,12 @@ pub fn stream_bytes(paging: &Paging) -> u64 {
 
 impl Task<'_> {
     fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-        match self.paging.touch {
-            Way::Page => self.with_touch::<Page, C>(clock, recorder),
-            Way::Word => self.with_touch::<Word, C>(clock, recorder),
-            Way::Write => self.with_touch::<Write, C>(clock, recorder),
+        match (self.paging.touch, self.paging.write_share().is_mixed()) {
+            (Way::Page, false) => self.with_touch::<Page, C>(clock, recorder),
+            (Way::Word, false) => self.with_touch::<Word, C>(clock, recorder),
+            (Way::Page, true) => self.with_touch::<Mixed<Page>, C>(clock, recorder),
+            (Way::Word, true) => self.with_touch::<Mixed<Word>, C>(clock, recorder),
+            (Way::Write, _) => self.with_touch::<Write, C>(clock, recorder),
         }
     }
 
@@ -163,7 +167,8 @@ impl Task<'_> {
         let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
         recorder.observe(Observation::Environment(costs.entries(clock, doubt)))?;
         let sampling = (every, Rng::new(self.paging.seed));
-        let mut measuring = Measuring::new((clock, doubt), &plan, sampling, self, pages, harness)?;
+        let mut measuring =
+            Measuring::new((clock, doubt), &plan, sampling, self, pages, file.as_ref(), harness)?;
         if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
             note(
                 recorder,
@@ -182,7 +187,7 @@ impl Task<'_> {
         self.warm::<T>(&region);
         measuring.run::<T>(&region, &mut feed, recorder)?;
         drop(feed);
-        let Measuring { seen, harness, .. } = measuring;
+        let Measuring { seen, harness, output, .. } = measuring;
         let measured = harness.finish();
         let compressed = Compressed::read(self.place);
         let huge = populated.referenced(&region);
@@ -195,6 +200,9 @@ impl Task<'_> {
         seen::report(&seen, &measured, fault, &plan, self.paging, recorder)?;
         if self.backing == Backing::File {
             seen::note_pauses(&seen, recorder)?;
+        }
+        if let Some((output, _)) = output {
+            output.report(&measured.counters, recorder)?;
         }
         compressed.report(recorder)?;
         if self.backing == Backing::Anonymous {
@@ -230,13 +238,12 @@ impl Task<'_> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
-        let mut blocks = feed::blocks(self.paging)?;
-        blocks.reserve(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
-        let region = self.map(blocks.pages() as usize, file, recorder)?;
+        let mut blocks = Marked::new(self.paging)?;
+        let region = self.map(blocks.pages(), file, recorder)?;
         self.warm::<T>(&region);
         let (mut done, total) = (0, blocks.left());
         while blocks.left() > 0 {
-            for part in blocks.next(feed::BLOCK).map_err(|e| feed::unmade(&e))?.chunks(BARE) {
+            for part in blocks.next()?.chunks(BARE) {
                 timing::bare::<T>(&region, part);
                 done += part.len() as u64;
                 recorder.progress("once more", done, total);
@@ -254,10 +261,9 @@ impl Task<'_> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
-        let mut blocks = feed::blocks(self.paging)?;
-        blocks.reserve(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
-        let pages = blocks.pages() as usize;
-        let mut part = blocks.next(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
+        let mut blocks = Marked::new(self.paging)?;
+        let (pages, mut left) = (blocks.pages(), blocks.left());
+        let mut part = blocks.next()?;
         marker::settle();
         // Of all repetitions at the same moment.
         phase::wait(self.place.repetition.map(|_| 0));
@@ -266,10 +272,11 @@ impl Task<'_> {
         self.warm::<T>(&region);
         loop {
             timing::bare::<T>(&region, part);
-            if blocks.left() == 0 {
+            left -= part.len() as u64;
+            if left == 0 {
                 break;
             }
-            part = blocks.next(feed::BLOCK).map_err(|e| feed::unmade(&e))?;
+            part = blocks.next()?;
         }
         drop(region);
         marker::end();
@@ -329,6 +336,8 @@ struct Measuring<'a, C, D> {
     reader: SnapshotReader,
     /// Whether what is read from a disk goes on in pauses.
     reads_ahead: bool,
+    /// What becomes of what is written, and the file, where references write one.
+    output: Option<(Output, &'a File)>,
     seen: Seen,
 }
 
@@ -340,9 +349,13 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         sampling: (u32, Rng),
         task: &Task<'_>,
         pages: usize,
+        file: Option<&'a File>,
         harness: Harness,
     ) -> Result<Self, Failure> {
+        let written = file.filter(|_| !task.paging.write_share().is_none());
+        let output = written.map(|file| (Output::open(task.place, plan, task.paging.syncs), file));
         Ok(Self {
+            output,
             clock,
             doubt,
             plan,
@@ -373,6 +386,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     ) -> Result<(), Failure> {
         let Self { clock, doubt, sampling: (every, rng), plan, harness, resident, others, .. } = self;
         let (reader, reads_ahead, seen) = (&mut self.reader, self.reads_ahead, &mut self.seen);
+        let output = &mut self.output;
         let mut looks = 0;
         let mut look = |window: usize, seen: &mut Seen| -> Result<(), Failure> {
             if plan.look_after(window) {
@@ -384,6 +398,9 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         look(0, seen)?;
         harness.begin();
         seen.swap_before = harness.swap_before();
+        if let Some((output, _)) = output {
+            output.begin();
+        }
         let begun = Monotonic.now();
         let (mut swap, mut next) = (seen.swap_before, 0);
         for window in 1..=plan.windows() {
@@ -399,6 +416,9 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             if faulted || seen.wall >= next || plan.look_after(window) {
                 present = resident.as_mut().and_then(ResidentSet::read);
                 swap = harness.swap();
+                if let Some((output, _)) = output {
+                    output.look(plan.end(window), seen.wall);
+                }
                 recorder.progress("references", plan.end(window) as u64, plan.references() as u64);
                 next = seen.wall + APART * (Monotonic.now() - begun - seen.wall);
             }
@@ -408,6 +428,9 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                 present: present.zip(*others).map(|(all, others)| all.saturating_sub(others)),
             });
             look(window, seen)?;
+            if let Some((output, file)) = output {
+                output.sync(file, plan, window)?;
+            }
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
             }

@@ -84,6 +84,15 @@ pub fn report(
         }
     }
     let [_, minor, major] = [0, 1, 2].map(|i| kinds[i].count());
+    if paging.write_share().is_mixed() {
+        let (writes, all) = (&seen.tally.writes, kinds.iter());
+        let (count, sum) = all.fold((0, 0), |(count, sum), kind| (count + kind.count(), sum + kind.sum));
+        let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
+        let reads = (sum.saturating_sub(writes.sum()), count.saturating_sub(writes.count()));
+        metric(recorder, name::ACCESS_READ_MEAN, mean(reads.0, reads.1))?;
+        metric(recorder, name::ACCESS_WRITE_MEAN, mean(writes.sum(), writes.count()))?;
+        metric(recorder, name::WRITES, Some(writes.count() as f64))?;
+    }
     for kind in kinds.into_iter().filter(|k| k.count() > 0) {
         recorder.observe(Observation::Histogram(kind))?;
     }

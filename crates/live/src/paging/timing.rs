@@ -49,6 +49,8 @@ pub struct Tally {
     /// Hits that were in doubt: the kernel was entered for something else, an interrupt or another task. How many, and
     /// their nanoseconds.
     pub interrupted: (u64, u64),
+    /// Of references of which some write, those that do, whatever they met.
+    pub writes: Distribution,
     last: Usage,
 }
 
@@ -91,7 +93,7 @@ pub fn references<T: Touch, C: Clock, D: Doubt>(
     pages: &[u32],
     tally: &mut Tally,
 ) -> Timed {
-    check(region, pages);
+    check::<T>(region, pages);
     let (base, size, words) = (region.base(), region.page_size(), region.page_size() / 8);
     let (mut slow_sum, mut slow_max) = (0, 0);
     let (mut sum, mut min, mut max) = (0, u64::MAX, 0);
@@ -99,14 +101,18 @@ pub fn references<T: Touch, C: Clock, D: Doubt>(
     tally.last = start;
     doubt.arm();
     let mut before = clock.now();
-    for &page in pages {
+    for &reference in pages {
+        let (page, write) = T::parted(reference);
         // SAFETY: the page lies within the region (checked above), which is readable, writable,
         // aligned to a page, and to which no reference exists.
-        unsafe { T::touch(base.add(page as usize * size).cast(), words) };
+        unsafe { made::<T>(base.add(page as usize * size).cast(), words, write) };
         let now = clock.now();
         // Processors' counters may differ by a tick or two after a migration.
         let nanoseconds = clock.nanoseconds(now.saturating_sub(before));
         before = now;
+        if write {
+            tally.writes.record(nanoseconds);
+        }
         if doubt.is(nanoseconds) {
             slow_sum += nanoseconds;
             slow_max = slow_max.max(nanoseconds);
@@ -138,10 +144,13 @@ pub fn sampled<T: Touch, C: Clock, D: Doubt>(
     (every, rng): (u32, &mut Rng),
     tally: &mut Tally,
 ) -> Timed {
-    check(region, pages);
+    check::<T>(region, pages);
     let (base, size, words) = (region.base(), region.page_size(), region.page_size() / 8);
-    // SAFETY: as in `references`.
-    let touch = |page: u32| unsafe { T::touch(base.add(page as usize * size).cast(), words) };
+    let touch = |reference: u32| {
+        let (page, write) = T::parted(reference);
+        // SAFETY: as in `references`.
+        unsafe { made::<T>(base.add(page as usize * size).cast(), words, write) };
+    };
     let start = rusage::thread_up_to_date();
     tally.last = start;
     doubt.arm();
@@ -165,6 +174,9 @@ pub fn sampled<T: Touch, C: Clock, D: Doubt>(
         let now = clock.now();
         let nanoseconds = clock.nanoseconds(now.saturating_sub(before));
         longest = longest.max(nanoseconds);
+        if T::parted(page).1 {
+            tally.writes.record(nanoseconds);
+        }
         if doubt.is(nanoseconds) {
             tally.classify(nanoseconds);
             doubt.arm();
@@ -185,16 +197,27 @@ pub fn sampled<T: Touch, C: Clock, D: Doubt>(
 /// When a reference lies outside the region.
 #[inline(never)]
 pub fn bare<T: Touch>(region: &Region, pages: &[u32]) {
-    check(region, pages);
+    check::<T>(region, pages);
     let (base, size, words) = (region.base(), region.page_size(), region.page_size() / 8);
-    for &page in pages {
+    for &reference in pages {
+        let (page, write) = T::parted(reference);
         // SAFETY: as in `references`.
-        unsafe { T::touch(base.add(page as usize * size).cast(), words) };
+        unsafe { made::<T>(base.add(page as usize * size).cast(), words, write) };
     }
 }
 
-fn check(region: &Region, pages: &[u32]) {
-    let most = pages.iter().copied().max().unwrap_or(0) as usize;
+/// Makes one reference.
+///
+/// # Safety
+/// As of [`Touch::touch`].
+#[inline(always)]
+unsafe fn made<T: Touch>(page: *mut u64, words: usize, write: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { if write { T::write(page, words) } else { T::touch(page, words) } };
+}
+
+fn check<T: Touch>(region: &Region, pages: &[u32]) {
+    let most = pages.iter().map(|&reference| T::parted(reference).0).max().unwrap_or(0) as usize;
     assert!(pages.is_empty() || most < region.pages(), "reference to page {most} outside the region");
 }
 
@@ -269,6 +292,21 @@ mod tests {
         assert!(counts[1].abs_diff(400) < 80, "half of them fault: {counts:?}");
         let sampled: u64 = tally.kinds.iter().map(Distribution::sum).sum();
         assert!(timed.sum > 2 * sampled, "the time is that of all: {timed:?}, {sampled} of the sample");
+    }
+
+    #[test]
+    fn of_mixed_references_those_write_that_are_to() {
+        let region = Region::anonymous(100).unwrap();
+        let pages: Vec<u32> =
+            (0..100).map(|page| if page % 4 == 0 { page | touch::WRITE } else { page }).collect();
+        let mut tally = Tally::default();
+        references::<touch::Mixed<touch::Word>, _, _>(&Monotonic, &Slow(0), &region, &pages, &mut tally);
+        assert_eq!(tally.writes.count(), 25);
+        // SAFETY: the first word of each page of the region, which nobody else uses.
+        let word = |page: usize| unsafe { region.base().add(page * region.page_size()).cast::<u64>().read() };
+        assert!((0..100).all(|page| (word(page) != 0) == (page % 4 == 0)));
+        let counts: Vec<u64> = tally.kinds.iter().map(Distribution::count).collect();
+        assert_eq!(counts[0] + counts[1], 100, "writes are among the kinds");
     }
 
     #[test]

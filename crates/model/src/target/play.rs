@@ -3,7 +3,7 @@
 
 use pagelab_experiment::build::{Distribution, Figure, KINDS, Window, Windows, access_metrics, metrics};
 use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::{Paging, Touch};
+use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::observation::{Histogram, PageSet, PageSnapshot};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::{Blocks, PatternError};
@@ -133,7 +133,7 @@ pub fn play(
         }
     }
     player.begin().map_err(|failure| *failure)?;
-    let write = paging.touch == Touch::Write;
+    let mut writes = paging.drawn_writes();
     let mut kinds = KINDS.map(|_| Distribution::new());
     let mut windows = Windows::new();
     let mut count = vec![0u32; blocks.pages() as usize];
@@ -149,7 +149,7 @@ pub fn play(
         let mut worst = 0;
         while done < end {
             for &page in blocks.next(BLOCK.min(end - done)).map_err(unmade)? {
-                let access = player.reference(page, write).map_err(|failure| *failure)?;
+                let access = player.reference(page, writes.draw()).map_err(|failure| *failure)?;
                 worst = worst.max(access.time);
                 kinds[access.met as usize].record(access.time);
                 done += 1;
