@@ -15,7 +15,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 pub use pagelab_ring::parts;
-use pagelab_ring::{BUFFERS, BYTES, CLOSED, FREE, Header, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot};
+use pagelab_ring::{
+    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot, TABLE,
+};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::{library, spawn};
@@ -30,8 +32,8 @@ const IDLE: Duration = Duration::from_micros(200);
 /// Which thread references come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// The process's number.
-    pub process: u32,
+    /// The number of its address space, from 0: a process that was forked and a program that was executed have others.
+    pub image: u32,
     /// The thread's within it, from 0; the number of an ended one may come again.
     pub thread: u32,
 }
@@ -57,12 +59,23 @@ pub enum Streams {
     Nothing,
 }
 
+/// An address space: the program's, that of a process that was forked, or of a program that was executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// Its number, from 0.
+    pub image: u32,
+    /// The process.
+    pub process: u32,
+    /// The program and its arguments, the latter cut where they are long.
+    pub words: Vec<String>,
+}
+
 /// Sums that the tracer keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
-    /// Threads beyond [`SLOTS`] at a time, which were not recorded.
+    /// Threads beyond [`SLOTS`] at a time, and those of processes beyond [`IMAGES`], which were not recorded.
     pub threads: u32,
-    /// Programs that were executed by the program, and not recorded.
+    /// Programs that were executed and are not recorded: the tracer's module `programs` says which.
     pub programs: u32,
 }
 
@@ -113,6 +126,29 @@ impl Ring {
         unsafe { &*self.base.add(size_of::<Header>()).cast::<[Slot; SLOTS]>() }
     }
 
+    fn images(&self) -> &[Image; IMAGES] {
+        // SAFETY: as for the slots, behind which they lie, aligned alike.
+        unsafe { &*self.base.add(TABLE).cast::<[Image; IMAGES]>() }
+    }
+
+    /// What is known of an address space.
+    fn space(&self, number: u32) -> Space {
+        let mut space = Space { image: number, ..Space::default() };
+        let Some(image) = self.images().get(number as usize) else { return space };
+        space.process = image.process.load(Relaxed);
+        let (mut named, mut parent) = (image, image.parent.load(Relaxed));
+        // A forked one was begun after the one that it was forked from.
+        while let Some(before) = parent.checked_sub(1).filter(|&before| before < number) {
+            named = &self.images()[before as usize];
+            parent = named.parent.load(Relaxed).min(parent - 1);
+        }
+        let length = named.length.load(Acquire) as usize;
+        let bytes: Vec<u8> = named.words.iter().take(length).map(|cell| cell.load(Relaxed)).collect();
+        let words = bytes.split(|&byte| byte == 0).filter(|_| length > 0);
+        space.words = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        space
+    }
+
     /// Appends the runs of buffer `filled` of slot `number`, so many, to `runs`.
     fn copy(&self, number: usize, filled: u64, count: usize, runs: &mut Vec<u64>) {
         let at = (number * BUFFERS + filled as usize % BUFFERS) * RECORDS;
@@ -135,6 +171,8 @@ impl Drop for Ring {
 #[derive(Debug)]
 pub struct Traced {
     ring: Ring,
+    /// Opened by name, also by programs that are executed.
+    _plugin: File,
     child: Child,
     ended: Option<ExitStatus>,
     runs: Vec<u64>,
@@ -156,17 +194,17 @@ impl Traced {
         let plugin = plugin(tracer, major)?;
         let ring = Ring::new(selection)?;
         let mut command = Command::new(qemu);
-        command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(&ring.file))).args(program);
+        command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(&ring.file)));
+        command.arg("-0").args(program.first()).args(program);
         if streams == Streams::Nothing {
             command.stdin(Stdio::null()).stdout(Stdio::null());
         }
         spawn::dies_with_caller(&mut command);
         let mut child = command.spawn()?;
-        // The plugin is opened by name: it is here until the tracer has begun, or QEMU ended without.
         while ring.header().begun.load(Acquire) == 0 && child.try_wait()?.is_none() {
             std::thread::sleep(IDLE);
         }
-        Ok(Self { ring, child, ended: None, runs: Vec::with_capacity(RECORDS + 1) })
+        Ok(Self { ring, _plugin: plugin, child, ended: None, runs: Vec::with_capacity(RECORDS + 1) })
     }
 
     /// Whether the tracer was loaded.
@@ -198,7 +236,7 @@ impl Traced {
         }
         // Looked at before what it has left: a process that is gone writes no more.
         let over = state == CLOSED || is_gone(process);
-        let source = Source { process, thread: slot.thread.load(Relaxed) };
+        let source = Source { image: slot.image.load(Relaxed), thread: slot.thread.load(Relaxed) };
         let (mut read, mut seen) = (slot.read.load(Relaxed), 0);
         while read < slot.filled.load(Acquire) {
             self.runs.clear();
@@ -238,12 +276,26 @@ impl Traced {
         self.ring.slots().iter().any(|slot| slot.state.load(Acquire) == OPEN)
     }
 
-    /// The processes that are recorded now.
-    pub fn processes(&self) -> Vec<u32> {
-        let open = self.ring.slots().iter().filter(|slot| slot.state.load(Acquire) == OPEN);
-        let mut list: Vec<u32> = open.map(|slot| slot.process.load(Acquire)).filter(|&id| id != 0).collect();
+    /// The address spaces that are recorded now, but for those whose process is about to execute another program.
+    pub fn open(&self) -> Vec<Space> {
+        let open = self
+            .ring
+            .slots()
+            .iter()
+            .filter(|slot| slot.state.load(Acquire) == OPEN && slot.process.load(Acquire) != 0);
+        let mut list: Vec<u32> = open.map(|slot| slot.image.load(Relaxed)).collect();
+        list.sort_unstable();
         list.dedup();
-        list
+        let stays = |number: &u32| {
+            self.ring.images().get(*number as usize).is_some_and(|image| image.leaving.load(Acquire) == 0)
+        };
+        list.into_iter().filter(stays).map(|number| self.ring.space(number)).collect()
+    }
+
+    /// All address spaces so far.
+    pub fn spaces(&self) -> Vec<Space> {
+        let count = self.ring.header().images.load(Acquire).min(IMAGES as u32);
+        (0..count).map(|number| self.ring.space(number)).collect()
     }
 
     /// Asks the program to end, or, the second time, ends it.

@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::failure::CommandError;
 use crate::output::sentences;
 use crate::page;
+use crate::tracing::by_program;
 use crate::watching::Watching;
 
 /// References that are kept for the policies, those in a row to one page as one; of a longer stream LRU alone is drawn.
@@ -257,6 +258,14 @@ fn paragraphs(portrait: &Portrait, ends: Option<&(Heading, Ending)>, known: &Kno
             ending.processes,
             ending.threads
         ));
+        let programs = by_program(&ending.streams);
+        if programs.len() > 1 {
+            let named = programs.iter().take(12).map(|one| {
+                let processes = if one.processes == 1 { "process" } else { "processes" };
+                format!("{} ({} {processes}) {}", one.name, one.processes, count(one.references))
+            });
+            list.push(format!("References by program: {}.", named.collect::<Vec<_>>().join(", ")));
+        }
         if ending.unrecorded_programs > 0 {
             list.push(format!(
                 "Programs that it executed, and that are not here: {}.",

@@ -10,8 +10,8 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use pagelab_live::tracer::{self, Selection, Source, Streams, Traced};
-use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Writer};
+use pagelab_live::tracer::{self, Selection, Source, Space, Streams, Traced};
+use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Origin, Writer};
 
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
@@ -77,7 +77,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
     let mut recording = Recording {
         writer: Writer::new(BufWriter::with_capacity(1 << 20, file), &heading).context("the trace")?,
         pages: Pages::default(),
-        mappings: Mappings::new(PathBuf::from(&program[0])),
+        mappings: Mappings::new(),
     };
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let begun = Instant::now();
@@ -101,10 +101,41 @@ pub fn record(order: &Order) -> Result<Recorded> {
         unrecorded_threads: unseen.threads,
         unrecorded_programs: unseen.programs,
         mappings: recording.referenced_mappings(order.selection.shift),
+        streams: traced.spaces().into_iter().map(origin).collect(),
         ..Ending::default()
     };
     let (ending, bytes) = recording.writer.finish(ending).with_context(|| format!("{}", path.display()))?;
     Ok(Recorded { heading, ending, units, bytes, elapsed, status, interrupted })
+}
+
+/// What is known of an address space.
+fn origin(space: Space) -> Origin {
+    Origin { process: space.process, program: space.words, ..Origin::default() }
+}
+
+/// The processes of a recording that run one program.
+pub struct Part {
+    /// The program's, without its folder.
+    pub name: String,
+    pub references: u64,
+    pub processes: u64,
+}
+
+/// The programs of a recording, that with the most references first.
+pub fn by_program(streams: &[Origin]) -> Vec<Part> {
+    let mut list: Vec<Part> = Vec::new();
+    for stream in streams {
+        let path = Path::new(stream.program.first().map_or("?", String::as_str));
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(part) = list.iter_mut().find(|part| part.name == name) {
+            part.references += stream.references();
+            part.processes += 1;
+        } else {
+            list.push(Part { name, references: stream.references(), processes: 1 });
+        }
+    }
+    list.sort_by_key(|part| std::cmp::Reverse(part.references));
+    list
 }
 
 /// The file that a recording of `program` goes to where none is named.
@@ -144,7 +175,6 @@ struct Recording {
 
 /// What the processes have mapped, looked at now and then: what is mapped and unmapped between two looks has no name.
 struct Mappings {
-    program: PathBuf,
     list: Vec<Mapping>,
     seen: HashSet<Mapping>,
     /// The next look, and the time until the one after it.
@@ -158,19 +188,21 @@ impl Mappings {
     /// More are not kept.
     const MOST: usize = 20_000;
 
-    fn new(program: PathBuf) -> Self {
+    fn new() -> Self {
         let (list, seen) = (Vec::new(), HashSet::new());
-        Self { program, list, seen, next: Instant::now(), pause: Self::PAUSES[0] }
+        Self { list, seen, next: Instant::now(), pause: Self::PAUSES[0] }
     }
 
     /// Looks, where it is time.
-    fn look(&mut self, processes: &[u32]) {
+    fn look(&mut self, traced: &Traced) {
         if Instant::now() < self.next || self.list.len() >= Self::MOST {
             return;
         }
-        for &process in processes {
-            for found in pagelab_live::mappings::of(process, &self.program) {
-                let mapping = Mapping { process, start: found.start, end: found.end, name: found.name };
+        for space in traced.open() {
+            let program = Path::new(space.words.first().map_or("", String::as_str));
+            for found in pagelab_live::mappings::of(space.process, program) {
+                let mapping =
+                    Mapping { process: space.image, start: found.start, end: found.end, name: found.name };
                 if self.seen.insert(mapping.clone()) {
                     self.list.push(mapping);
                 }
@@ -191,7 +223,7 @@ impl Recording {
     ) -> Result<(ExitStatus, bool)> {
         let (mut asked, mut over): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
-            self.mappings.look(&traced.processes());
+            self.mappings.look(traced);
             let ended = traced.ended().context("the program cannot be waited for")?;
             let seen = traced
                 .read(&mut |source, runs| self.write(source, runs))
@@ -233,9 +265,9 @@ impl Recording {
     fn write(&mut self, source: Source, runs: &[u64]) -> std::io::Result<()> {
         let parts = runs.iter().map(|&run| pagelab_live::tracer::parts(run));
         for (page, ..) in parts.clone() {
-            self.pages.note(source.process, page);
+            self.pages.note(source.image, page);
         }
-        self.writer.block(source.process, source.thread, parts)
+        self.writer.block(source.image, source.thread, parts)
     }
 }
 
@@ -290,7 +322,7 @@ fn resolved(program: &[OsString]) -> Result<Vec<OsString>> {
             line.split_once(' ').map_or((&line[..], None), |(a, b)| (a, Some(b.trim())));
         let before = std::iter::once(interpreter).chain(argument).map(OsString::from);
         words.splice(0..0, before);
-        // env executes what it is given, which would not be recorded.
+        // env executes what it is given, and would be a program of its own in the trace.
         if interpreter.ends_with("/env") {
             words.remove(0);
         }

@@ -3,7 +3,9 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,7 @@ fn main() -> ExitCode {
     run(tests! {
         what_a_program_references_is_in_the_trace: QEMU_USER, CC;
         threads_and_forked_processes_have_their_own_order: QEMU_USER, CC;
-        what_a_program_executes_is_said_to_be_missing: QEMU_USER;
+        programs_that_it_executes_are_recorded: QEMU_USER, CC;
         a_killed_program_and_an_interrupted_recording_keep_what_was_recorded: QEMU_USER, CC;
         the_programs_descriptors_and_status_are_its_own: QEMU_USER;
         what_cannot_be_traced_is_said: QEMU_USER;
@@ -131,15 +133,108 @@ int main(void) {
     assert!(number(&said, " pages") >= 300, "{said}");
 }
 
-fn what_a_program_executes_is_said_to_be_missing() {
+/// What stands at the end of a trace.
+fn ending(lab: &Lab, trace: &str) -> serde_json::Value {
+    let bytes = fs::read(lab.path(trace)).unwrap();
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let text = number(bytes.len() - 24) + 20;
+    let length = u32::from_le_bytes(bytes[text..text + 4].try_into().unwrap()) as usize;
+    serde_json::from_slice(&bytes[text + 4..text + 4 + length]).unwrap()
+}
+
+/// Says its arguments and its environment, and which descriptors it has.
+const SHOWS: &str = r#"
+#include <stdio.h>
+#include <fcntl.h>
+extern char **environ;
+int main(int count, char **words) {
+    for (int i = 0; i < count; i++) printf("[%s] ", words[i]);
+    for (int i = 0; environ[i]; i++) printf("{%s} ", environ[i]);
+    for (int i = 0; i < 20; i++) if (fcntl(i, F_GETFD) >= 0) printf("%d ", i);
+    puts("");
+    return 0;
+}"#;
+
+/// Programs beside each other, in the place of the one before, by a script, with arguments and environments of their own, and
+/// some that there are none of.
+const EXECUTES: &str = r#"
+env -i 'B=2,3' ./shows one '' 'two words'
+env -i ./script a b
+./missing; echo missing $?
+./text; echo text $?
+./passes | cat
+(exit 4); echo status $?
+sh -c 'kill -9 $$' ; echo killed $?
+ls missing || exec env -i LAST=1 ./shows last
+"#;
+
+fn programs_that_it_executes_are_recorded() {
     let lab = Lab::new();
+    compiled(&lab, "shows", SHOWS);
+    compiled(&lab, "passes", PASSES);
+    fs::write(lab.path("text"), "no program").unwrap();
+    fs::write(lab.path("script"), "#!./shows  an argument \nnothing\n").unwrap();
+    for (file, mode) in [("text", 0o644), ("script", 0o755)] {
+        fs::set_permissions(lab.path(file), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let folder = lab.path("text").parent().unwrap().to_owned();
+    let alone =
+        Command::new("sh").args(["-c", EXECUTES]).current_dir(&folder).stdin(Stdio::null()).output().unwrap();
     let output = lab
-        .command("trace --force -o sh.trace --")
-        .args(["sh", "-c", "true; /bin/true; /bin/true; exit 3"])
+        .command("trace --force --only data -o all.trace --")
+        .args(["sh", "-c", EXECUTES])
+        .current_dir(&folder)
+        .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(3));
-    assert!(said(&output).contains("what it executed, 2 programs in all"), "{output:?}");
+    // What it does is what it does without.
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&alone.stdout),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!said(&output).contains("not in the trace"), "{output:?}");
+    let ending = ending(&lab, "all.trace");
+    let streams = ending["streams"].as_array().unwrap();
+    let named = |name: &str| -> Vec<&serde_json::Value> {
+        let is = |s: &&serde_json::Value| {
+            Path::new(s["program"][0].as_str().unwrap()).file_name().unwrap() == name
+        };
+        streams.iter().filter(is).collect()
+    };
+    assert_eq!((named("shows").len(), named("cat").len(), named("ls").len()), (3, 1, 1), "{ending}");
+    assert_eq!(named("shows")[0]["program"], serde_json::json!(["./shows", "one", "", "two words"]));
+    assert_eq!(
+        named("shows")[1]["program"],
+        serde_json::json!(["./shows", "an argument", "./script", "a", "b"])
+    );
+    // The last takes the place of the first: the same process, other memory.
+    assert_eq!(named("shows")[2]["process"], streams[0]["process"], "{ending}");
+    // Each has its own references: 300,000 loads and 100,000 stores of this one.
+    let passes = named("passes")[0];
+    assert!((300_000..400_000).contains(&passes["loads"].as_u64().unwrap()), "{passes}");
+    assert!((100_000..150_000).contains(&passes["stores"].as_u64().unwrap()), "{passes}");
+    let sum = |key: &str| streams.iter().map(|stream| stream[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("loads"), ending["loads"].as_u64().unwrap());
+    assert_eq!(sum("stores"), ending["stores"].as_u64().unwrap());
+    assert_eq!(ending["processes"].as_u64().unwrap(), streams.len() as u64);
+    // The page names them.
+    let shown = lab.ok("report all.trace -o all.html");
+    assert!(shown.contains("all.html"), "{shown}");
+    assert!(fs::read_to_string(lab.path("all.html")).unwrap().contains("passes (1 process)"));
+    // What the kernel would give other rights is left to it, and said.
+    if Command::new("id").arg("-u").output().unwrap().stdout == b"0\n" {
+        let other = lab.path("other");
+        fs::copy("/bin/true", &other).unwrap();
+        std::os::unix::fs::chown(&other, Some(65534), Some(65534)).unwrap();
+        fs::set_permissions(&other, fs::Permissions::from_mode(0o4755)).unwrap();
+        let mut command = lab.command("trace --force -o sh.trace --");
+        let output = command.args(["sh", "-c", "./other; exit 3"]).current_dir(&folder).output().unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        assert!(said(&output).contains("not in the trace: one program"), "{output:?}");
+    }
 }
 
 fn a_killed_program_and_an_interrupted_recording_keep_what_was_recorded() {

@@ -1,25 +1,33 @@
 //! What pagelab and its tracer inside QEMU share: one mapping with a [`Header`], a [`Slot`] for each thread that is
-//! recorded at a time, and for each slot a ring of [`BUFFERS`] buffers of [`RECORDS`] runs.
+//! recorded at a time, an [`Image`] for each address space, and for each slot a ring of [`BUFFERS`] buffers of [`RECORDS`]
+//! runs.
 //!
 //! The writer of a slot is the one thread that holds it, its reader is pagelab. A buffer is handed over when it is full.
 //! All of a slot's state lies in the mapping, so what a killed program had recorded can still be read.
 
 #![no_std]
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The first word of a mapping: its layout.
-pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 1");
+pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 2");
 /// Threads that can be recorded at a time.
 pub const SLOTS: usize = 256;
+/// Address spaces in all: processes that are forked and programs that are executed. Those beyond are not recorded; a
+/// trace's reader takes no more.
+pub const IMAGES: usize = 4096;
+/// Bytes that are kept of a program and its arguments.
+pub const WORDS: usize = 240;
 /// Buffers in a ring.
 pub const BUFFERS: usize = 8;
 /// Runs in a buffer.
 pub const RECORDS: usize = 1 << 15;
 /// Bytes of the mapping. Only what is written to takes memory: of each slot at most 2 MiB.
 pub const BYTES: usize = RINGS + SLOTS * BUFFERS * RECORDS * 8;
+/// Where the images begin.
+pub const TABLE: usize = size_of::<Header>() + SLOTS * size_of::<Slot>();
 /// Where the rings begin.
-pub const RINGS: usize = (size_of::<Header>() + SLOTS * size_of::<Slot>()).next_multiple_of(4096);
+pub const RINGS: usize = (TABLE + IMAGES * size_of::<Image>()).next_multiple_of(4096);
 
 /// The instruction by which a load in a machine says that it begins: `nopl` with a displacement, which does nothing.
 pub const BEGIN: [u8; MARKS] = [0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x62];
@@ -49,8 +57,10 @@ pub struct Header {
     pub reader: AtomicU32,
     /// Threads that found no slot.
     pub lost: AtomicU32,
-    /// Programs executed by the program: the machine runs them itself, unrecorded.
+    /// Programs executed by the program that the machine runs itself, unrecorded.
     pub executed: AtomicU32,
+    /// Address spaces that have begun.
+    pub images: AtomicU32,
     /// Whether the tracer has begun.
     pub begun: AtomicU32,
 }
@@ -65,6 +75,8 @@ pub struct Slot {
     pub process: AtomicU32,
     /// The thread's number within the process, from 0.
     pub thread: AtomicU32,
+    /// The number of its address space's image.
+    pub image: AtomicU32,
     /// The run that is being added to; 0 for none.
     pub run: AtomicU64,
     /// Runs in the buffer that is being filled.
@@ -73,6 +85,22 @@ pub struct Slot {
     pub filled: AtomicU64,
     /// Buffers read since.
     pub read: AtomicU64,
+}
+
+/// An address space: that of the program, of a process that was forked, or of a program that was executed.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Image {
+    /// The process.
+    pub process: AtomicU32,
+    /// Of a forked one, whose: its number and 1. A program has its own words.
+    pub parent: AtomicU32,
+    /// Whether its process is about to execute another program: what it has mapped may be that one's.
+    pub leaving: AtomicU32,
+    /// Bytes of `words`; of a forked one 0.
+    pub length: AtomicU32,
+    /// The program and its arguments with zeros between them, cut.
+    pub words: [AtomicU8; WORDS],
 }
 
 /// A reference that reads.

@@ -3,7 +3,7 @@
 //! A plugin of QEMU's translator: it is called when a block of instructions is translated, and has calls to itself put
 //! into the generated code, one for each block (its instruction fetches) and one for each load and store. A block's
 //! fetches are written before its loads and stores. What the kernel reads and writes of the program's memory is not
-//! seen, and a program that the recorded one executes is run by the machine itself and not seen either.
+//! seen. Programs that the recorded one executes are recorded with it (`programs`).
 //!
 //! In a machine it counts instructions instead (`functions`), with the argument `count=PATH`.
 //!
@@ -12,6 +12,7 @@
 
 mod api;
 mod functions;
+mod programs;
 mod ring;
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
@@ -40,7 +41,7 @@ pub static qemu_plugin_version: Version = Version { number: 1, mark: *b"pagelab'
 static SHIFT: AtomicU32 = AtomicU32::new(12);
 /// The kinds that are recorded.
 static KINDS: AtomicU32 = AtomicU32::new(0);
-/// The system calls that execute another program.
+/// The system calls that execute another program: execve, and execveat, which is left to the machine.
 static EXECUTE: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
 
 /// Called by QEMU once, before the program begins.
@@ -71,17 +72,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
         eprintln!("pagelab's tracer: it is begun by pagelab trace and not by hand");
         return 1;
     };
-    if let Err(error) = ring::open(Path::new(OsStr::from_bytes(path))) {
+    // SAFETY: QEMU's, valid during this call.
+    let name = unsafe { CStr::from_ptr((*info).target_name) };
+    let words = programs::begin(path, name.to_bytes());
+    if let Err(error) = ring::open(Path::new(OsStr::from_bytes(path)), &words) {
         eprintln!("pagelab's tracer: the ring of pagelab's cannot be mapped: {error}");
         return 1;
     }
-    // SAFETY: QEMU's, valid during this call.
-    let name = unsafe { CStr::from_ptr((*info).target_name) };
-    let execute: &[u64] = match name.to_bytes() {
-        b"x86_64" => &[59, 322],
-        b"i386" | b"arm" => &[11],
-        _ => &[221, 281],
-    };
+    let execute: &[u64] = if name.to_bytes() == b"x86_64" { &[59, 322] } else { &[221, 281] };
     EXECUTE.iter().zip(execute).for_each(|(cell, number)| cell.store(*number, Relaxed));
     SHIFT.store(ring::header().shift.load(Relaxed), Relaxed);
     KINDS.store(ring::header().kinds.load(Relaxed), Relaxed);
@@ -113,15 +111,18 @@ extern "C" fn call(
     _: Id,
     _: c_uint,
     number: i64,
-    _: u64,
-    _: u64,
-    _: u64,
+    first: u64,
+    second: u64,
+    third: u64,
     _: u64,
     _: u64,
     _: u64,
     _: u64,
     _: u64,
 ) {
+    if EXECUTE[0].load(Relaxed) == number.cast_unsigned() {
+        programs::execute(first, second, third);
+    }
     if executes(number) {
         ring::header().executed.fetch_add(1, Relaxed);
     }
@@ -154,6 +155,10 @@ extern "C" fn translate(_: Id, block: *mut Block) {
             let instruction = api::qemu_plugin_tb_get_insn(block, i);
             (instruction, api::qemu_plugin_insn_vaddr(instruction))
         };
+        if i == 0 {
+            // SAFETY: as above.
+            programs::located(address, unsafe { api::qemu_plugin_insn_haddr(instruction) });
+        }
         let fetch = key(address >> shift, FETCH);
         match fetches.last_mut() {
             Some((last, count)) if *last == fetch => *count += 1,

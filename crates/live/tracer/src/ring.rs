@@ -1,7 +1,8 @@
 //! The mapping that is shared with pagelab, and this process's threads in it.
 //!
 //! QEMU numbers the threads of a program from 0 and calls back on the thread itself, so each slot has one writer. A
-//! forked process finds its parent's slots in its memory: it lets them be and takes one of its own.
+//! forked process finds its parent's slots in its memory: it lets them be and takes one of its own. A program that a
+//! process executes finds the slots of the one before it in the mapping, and gives them to the reader.
 
 use std::ffi::c_uint;
 use std::fs::OpenOptions;
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use pagelab_ring::{
-    BUFFERS, BYTES, CLOSED, FREE, Header, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot, longer, run,
+    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot, TABLE,
+    longer, run,
 };
 
 /// Threads of one process that are told apart; QEMU gives the number of an ended one to the next.
@@ -29,12 +31,14 @@ static MAPPING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 static HELD: [AtomicPtr<Slot>; THREADS] = [const { AtomicPtr::new(ptr::null_mut()) }; THREADS];
 /// The process that holds them.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// The number of its address space.
+static IMAGE: AtomicU32 = AtomicU32::new(0);
 
-/// Maps the file at `path`, of pagelab's [`BYTES`].
+/// Maps the file at `path`, of pagelab's [`BYTES`]; `words` are the program's, with zeros between them.
 ///
 /// # Errors
 /// What the system says, or that it is laid out in another way.
-pub fn open(path: &Path) -> io::Result<()> {
+pub fn open(path: &Path, words: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     if file.metadata()?.len() != BYTES as u64 {
         return Err(io::Error::other(
@@ -63,8 +67,32 @@ pub fn open(path: &Path) -> io::Result<()> {
             "it is laid out otherwise: pagelab and its tracer are of different versions",
         ));
     }
+    new_image(0, words);
     header().begun.store(1, Release);
     Ok(())
+}
+
+/// Begins an address space of this process.
+fn new_image(parent: u32, words: &[u8]) {
+    let number = header().images.fetch_add(1, Relaxed);
+    IMAGE.store(number, Relaxed);
+    let Some(image) = images().get(number as usize) else { return };
+    image.process.store(PROCESS.load(Relaxed), Relaxed);
+    image.parent.store(parent, Relaxed);
+    image.words.iter().zip(words).for_each(|(cell, byte)| cell.store(*byte, Relaxed));
+    image.length.store(words.len().min(image.words.len()) as u32, Release);
+}
+
+/// Whether there is room for another address space.
+pub fn has_room() -> bool {
+    (header().images.load(Relaxed) as usize) < IMAGES
+}
+
+/// Says that this process is about to execute another program, or that it could not.
+pub fn leave(leaving: bool) {
+    if let Some(image) = images().get(IMAGE.load(Relaxed) as usize) {
+        image.leaving.store(leaving.into(), Release);
+    }
 }
 
 /// The beginning of the mapping.
@@ -78,6 +106,11 @@ fn slots() -> &'static [Slot; SLOTS] {
     unsafe { &*MAPPING.load(Relaxed).add(size_of::<Header>()).cast::<[Slot; SLOTS]>() }
 }
 
+fn images() -> &'static [Image; IMAGES] {
+    // SAFETY: as for the slots, behind which they lie, aligned alike.
+    unsafe { &*MAPPING.load(Relaxed).add(TABLE).cast::<[Image; IMAGES]>() }
+}
+
 /// The thread that a processor of QEMU's stands for.
 fn held(processor: c_uint) -> &'static AtomicPtr<Slot> {
     &HELD[processor as usize % THREADS]
@@ -86,6 +119,11 @@ fn held(processor: c_uint) -> &'static AtomicPtr<Slot> {
 /// Takes a slot for a thread that begins.
 pub fn begin(processor: c_uint) {
     end(processor);
+    let image = IMAGE.load(Relaxed);
+    if image as usize >= IMAGES {
+        header().lost.fetch_add(1, Relaxed);
+        return;
+    }
     let taken = slots().iter().find(|slot| slot.state.compare_exchange(FREE, OPEN, Acquire, Relaxed).is_ok());
     let Some(slot) = taken else {
         header().lost.fetch_add(1, Relaxed);
@@ -95,8 +133,21 @@ pub fn begin(processor: c_uint) {
         cell.store(0, Relaxed);
     }
     slot.thread.store(processor, Relaxed);
+    slot.image.store(image, Relaxed);
     slot.process.store(PROCESS.load(Relaxed), Release);
     held(processor).store(ptr::from_ref(slot).cast_mut(), Relaxed);
+    succeed();
+}
+
+/// Gives the slots of what this process was before it executed this program to the reader.
+fn succeed() {
+    let (process, image) = (PROCESS.load(Relaxed), IMAGE.load(Relaxed));
+    let before = |slot: &&Slot| {
+        slot.state.load(Acquire) == OPEN
+            && slot.process.load(Acquire) == process
+            && slot.image.load(Relaxed) != image
+    };
+    slots().iter().filter(before).for_each(|slot| slot.state.store(CLOSED, Release));
 }
 
 /// Gives the slot of a thread that has ended to the reader.
@@ -120,6 +171,7 @@ pub fn forked(processor: c_uint) -> bool {
         return false;
     }
     HELD.iter().for_each(|slot| slot.store(ptr::null_mut(), Relaxed));
+    new_image(IMAGE.load(Relaxed) + 1, &[]);
     begin(processor);
     true
 }

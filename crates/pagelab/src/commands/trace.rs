@@ -9,6 +9,7 @@ use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Tracing;
 use pagelab_experiment::observation::Unit;
 use pagelab_live::tracer::{Selection, Streams};
+use pagelab_reference::trace::recorded::Origin;
 use pagelab_report::text;
 
 use crate::computed::{Computed, Keeping};
@@ -27,8 +28,8 @@ use crate::tracing::{self, Order, Recorded};
   pagelab replay import.trace --memory 10%,50% --on model:lru,model:opt
 ",
     after_help = "The program runs under QEMU's user mode, some ten times slower, with its own input and output. What the kernel \
-reads and writes of its memory (a buffer of read(2)) is not seen. Threads and forked processes are recorded; a program \
-that it executes is run by the machine itself and is not: trace that one by itself."
+reads and writes of its memory (a buffer of read(2)) is not seen. Threads, forked processes and programs that it executes \
+are recorded, each process by itself; a program of another architecture, or one that changes the user, is not."
 )]
 pub struct Arguments {
     /// The file to write [default: the program's name and .trace]
@@ -135,9 +136,13 @@ fn summary(path: &Path, recorded: &Recorded) {
     if ending.threads > 1 {
         remark!("processes: {}; threads: {}, each in its own order", ending.processes, ending.threads);
     }
+    let others = ending.streams.iter().any(|stream| stream.program != ending.streams[0].program);
+    if others {
+        remark!("references: {}", shares(&ending.streams));
+    }
     if ending.unrecorded_programs > 0 {
         remark!(
-            "not in the trace: what it executed, {} in all; QEMU hands other programs to the machine (trace each by itself)",
+            "not in the trace: {} that it executed, of another architecture or with another user's rights",
             match ending.unrecorded_programs {
                 1 => "one program".to_owned(),
                 number => format!("{number} programs"),
@@ -145,6 +150,27 @@ fn summary(path: &Path, recorded: &Recorded) {
         );
     }
     if ending.unrecorded_threads > 0 {
-        remark!("{} threads beyond 256 at a time are not in the trace", ending.unrecorded_threads);
+        remark!(
+            "{} threads beyond 256 at a time, or of processes beyond 4,096, are not in the trace",
+            ending.unrecorded_threads
+        );
     }
+}
+
+/// The share of each program, the largest first.
+fn shares(streams: &[Origin]) -> String {
+    const SHOWN: usize = 6;
+    let mut list = tracing::by_program(streams);
+    let all = list.iter().map(|program| program.references).sum::<u64>().max(1);
+    let share = |references: u64| format!("{:.1} %", references as f64 / all as f64 * 100.0);
+    let rest = list.split_off(list.len().min(SHOWN));
+    let named = |one: &tracing::Part| match one.processes {
+        1 => format!("{} {}", one.name, share(one.references)),
+        many => format!("{} ({many}) {}", one.name, share(one.references)),
+    };
+    let mut parts: Vec<String> = list.iter().map(named).collect();
+    if !rest.is_empty() {
+        parts.push(format!("others {}", share(rest.iter().map(|one| one.references).sum())));
+    }
+    parts.join(", ")
 }

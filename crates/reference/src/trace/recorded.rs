@@ -13,6 +13,7 @@
 //! to the same unit (a page, or a line) of the same kind: load, store, fetch. The last pages are 0 at the beginning of
 //! each block. The ending has the sums; a file without it was torn.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -78,7 +79,7 @@ pub struct Ending {
     pub runs: u64,
     /// Blocks.
     pub blocks: u64,
-    /// Processes.
+    /// Processes; a program that one of them executed counts as another.
     pub processes: u64,
     /// Threads, counted once for each process and number.
     pub threads: u64,
@@ -89,14 +90,39 @@ pub struct Ending {
     /// What the program had mapped, where that was seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
+    /// Whose references there are, in the order of first blocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<Origin>,
     /// CRC-32 of the blocks' CRCs: the same for the same references in the same order.
     pub fingerprint: u32,
+}
+
+/// The references of one process: of a program, of what it forked, of what either executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Its number in the machine; a program has that of the process that executed it.
+    pub process: u32,
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// References, of each kind.
+    pub loads: u64,
+    /// See above.
+    pub stores: u64,
+    /// See above.
+    pub fetches: u64,
+}
+
+impl Origin {
+    /// All references.
+    pub fn references(&self) -> u64 {
+        self.loads + self.stores + self.fetches
+    }
 }
 
 /// A mapping of a recorded program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mapping {
-    /// The process: which in the order of their first blocks, from 0. While it is recorded: its number.
+    /// The process: which in the order of their first blocks, from 0. While it is recorded: its number in blocks.
     pub process: u32,
     /// The first byte.
     pub start: u64,
@@ -207,7 +233,10 @@ pub struct Writer<W: Write> {
     packed: Vec<u8>,
     crc: crc32fast::Hasher,
     ending: Ending,
-    sources: Vec<(u32, u32)>,
+    sources: HashSet<(u32, u32)>,
+    /// The processes in the order of their first blocks, and where each is.
+    processes: Vec<(u32, Origin)>,
+    places: HashMap<u32, usize>,
 }
 
 impl<W: Write> Writer<W> {
@@ -229,7 +258,9 @@ impl<W: Write> Writer<W> {
             packed: Vec::with_capacity(LONGEST + 1024),
             crc: crc32fast::Hasher::new(),
             ending: Ending::default(),
-            sources: Vec::new(),
+            sources: HashSet::new(),
+            processes: Vec::new(),
+            places: HashMap::new(),
         })
     }
 
@@ -245,7 +276,7 @@ impl<W: Write> Writer<W> {
     ) -> io::Result<()> {
         let count = runs.len() as u32;
         self.plain.clear();
-        let mut last = [0u64; 4];
+        let (mut last, mut sums) = ([0u64; 4], [0u64; 4]);
         for (page, kind, count) in runs {
             let delta = page.wrapping_sub(last[kind as usize & 3]).cast_signed();
             last[kind as usize & 3] = page;
@@ -253,12 +284,9 @@ impl<W: Write> Writer<W> {
             if count > 1 {
                 put(count - 2, &mut self.plain);
             }
-            match kind {
-                0 => self.ending.loads += count,
-                1 => self.ending.stores += count,
-                _ => self.ending.fetches += count,
-            }
+            sums[kind as usize & 3] += count;
         }
+        self.add(process, sums);
         self.packed.clear();
         self.packed.reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
         self.compressor.compress_to_buffer(&self.plain, &mut self.packed)?;
@@ -273,10 +301,22 @@ impl<W: Write> Writer<W> {
         self.crc.update(&crc.to_le_bytes());
         self.ending.runs += u64::from(count);
         self.ending.blocks += 1;
-        if !self.sources.contains(&(process, thread)) {
-            self.sources.push((process, thread));
-        }
+        self.sources.insert((process, thread));
         Ok(())
+    }
+
+    /// Counts references of a process.
+    fn add(&mut self, process: u32, [loads, stores, fetches, _]: [u64; 4]) {
+        let place = *self.places.entry(process).or_insert_with(|| {
+            self.processes.push((process, Origin::default()));
+            self.processes.len() - 1
+        });
+        let origin = &mut self.processes[place].1;
+        (origin.loads, origin.stores, origin.fetches) =
+            (origin.loads + loads, origin.stores + stores, origin.fetches + fetches);
+        let all = &mut self.ending;
+        (all.loads, all.stores, all.fetches) =
+            (all.loads + loads, all.stores + stores, all.fetches + fetches);
     }
 
     /// References so far, and bytes.
@@ -284,18 +324,18 @@ impl<W: Write> Writer<W> {
         (self.ending.references(), self.offset)
     }
 
-    /// Ends the file; `ending` has how the program ended and what was not recorded. The sums, and the bytes written.
+    /// Ends the file; `ending` has how the program ended and what was not recorded, and in `streams` what is known of the
+    /// process of each number in blocks, from 0. The sums, and the bytes written.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self, ending: Ending) -> io::Result<(Ending, u64)> {
-        let mut processes: Vec<u32> = Vec::new();
-        for &(process, _) in &self.sources {
-            if !processes.contains(&process) {
-                processes.push(process);
-            }
-        }
-        let place = |process: u32| Some(processes.iter().position(|&one| one == process)? as u32);
+        let place = |process: u32| Some(*self.places.get(&process)? as u32);
+        let known = |(process, sums): &(u32, Origin)| {
+            let about = ending.streams.get(*process as usize)?;
+            Some(Origin { process: about.process, program: about.program.clone(), ..sums.clone() })
+        };
+        let streams = self.processes.iter().filter_map(known).collect();
         let mappings = ending.mappings.into_iter();
         let mappings =
             mappings.filter_map(|mapping| Some(Mapping { process: place(mapping.process)?, ..mapping }));
@@ -304,7 +344,8 @@ impl<W: Write> Writer<W> {
             unrecorded_threads: ending.unrecorded_threads,
             unrecorded_programs: ending.unrecorded_programs,
             mappings: mappings.collect(),
-            processes: processes.len() as u64,
+            streams,
+            processes: self.processes.len() as u64,
             threads: self.sources.len() as u64,
             fingerprint: self.crc.finalize(),
             ..self.ending
@@ -344,6 +385,9 @@ impl BlockHeader {
     }
 }
 
+/// Processes that a reader tells apart.
+const PROCESSES: usize = 1 << 12;
+
 /// Decodes blocks.
 pub(super) struct Decoder {
     decompressor: zstd::bulk::Decompressor<'static>,
@@ -375,10 +419,13 @@ impl Decoder {
         let plain = self.decompressor.decompress(packed, LONGEST);
         let plain = plain.map_err(|error| format!("the block cannot be decompressed ({error})"))?;
         let number = self.processes.iter().position(|&process| process == header.process);
-        let number = number.unwrap_or_else(|| {
+        if number.is_none() {
             self.processes.push(header.process);
-            self.processes.len() - 1
-        });
+        }
+        let number = number.unwrap_or(self.processes.len() - 1);
+        if number >= PROCESSES {
+            return Err(format!("it has more than {PROCESSES} processes: they cannot be told apart"));
+        }
         let apart = (number as u64) << 52;
         let (mut rest, mut last) = (&plain[..], [0u64; 4]);
         let damaged = || "the block's content is no runs: it is damaged".to_owned();
