@@ -80,7 +80,7 @@ impl Arc {
 }
 
 impl Policy for Arc {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         match self.table[page as usize].list {
             T1 => {

@@ -185,7 +185,7 @@ impl Cacheus {
     }
 
     fn evict(&mut self) {
-        let oldest = self.queued.oldest().or_else(|| self.safe.oldest());
+        let oldest = self.queued.oldest(&self.table).or_else(|| self.safe.oldest(&self.table));
         let (Some(oldest), Some((_, rarest))) = (oldest, self.frequent.least()) else { return };
         let lru = self.rng.unit() < self.lru_weight;
         let victim = if lru { oldest } else { rarest };

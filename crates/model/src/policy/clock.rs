@@ -4,7 +4,8 @@
 //! Source: F. J. Corbató, "A paging experiment with the Multics system", 1968. A page comes in with
 //! its bit clear and the hand stands behind it, which is the same as FIFO with reinsertion.
 
-use super::Policy;
+use super::{AHEAD, Policy};
+use prefetch_index::prefetch_index;
 
 const ABSENT: u8 = 0;
 const RESIDENT: u8 = 1;
@@ -34,7 +35,7 @@ impl Clock {
 }
 
 impl Policy for Clock {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         let state = &mut self.state[page as usize];
         if *state != ABSENT {
@@ -47,6 +48,9 @@ impl Policy for Clock {
             return false;
         }
         loop {
+            let later = self.hand + AHEAD;
+            let later = if later < self.frames { later } else { later % self.frames };
+            prefetch_index(&self.state, self.ring[later] as usize);
             let slot = &mut self.ring[self.hand];
             self.hand = if self.hand + 1 == self.frames { 0 } else { self.hand + 1 };
             let state = &mut self.state[*slot as usize];

@@ -207,7 +207,10 @@ impl ClockPro {
     /// Gives stamps from 1 again, in the same order.
     #[cold]
     fn stamp_anew(&mut self) {
-        let mut pages: Vec<u32> = self.hot.pages().chain(self.test.pages()).collect();
+        let mut pages: Vec<u32> = {
+            let test = self.test.pages(&self.standing);
+            self.hot.pages(&self.standing).chain(test).collect()
+        };
         pages.sort_by_key(|&page| self.places[page as usize].since);
         for (page, since) in pages.iter().zip(1..) {
             self.places[*page as usize].since = since;
@@ -259,8 +262,8 @@ impl ClockPro {
     /// Turns hot pages cold until there are no more than their frames.
     fn run_hot(&mut self) {
         while self.hot.len() > self.frames - self.cold_target {
-            let Some(hot) = self.hot.oldest() else { return };
-            let test = self.test.oldest();
+            let Some(hot) = self.hot.oldest(&self.standing) else { return };
+            let test = self.test.oldest(&self.standing);
             let test =
                 test.filter(|&test| self.places[test as usize].since < self.places[hot as usize].since);
             let page = test.unwrap_or(hot);

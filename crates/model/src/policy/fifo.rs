@@ -3,7 +3,8 @@
 //! Source: L. A. Belady, "A study of replacement algorithms for a virtual-storage computer",
 //! IBM Systems Journal 5(2), 1966. The definition is unique.
 
-use super::Policy;
+use super::{AHEAD, Policy};
+use prefetch_index::prefetch_index;
 
 /// FIFO on a ring of frames and one byte a page.
 #[derive(Debug)]
@@ -40,7 +41,26 @@ impl Policy for Fifo {
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_fetching(self, references, |policy| &policy.resident)
+        if self.ring.len() < self.frames {
+            return super::count_fetching(self, references, |policy| &policy.resident);
+        }
+        let Some(&last) = references.last() else { return 0 };
+        let (resident, ring) = (&mut self.resident[..], &mut self.ring[..]);
+        let (mut oldest, mut misses) = (self.oldest, 0);
+        for (n, &page) in references.iter().enumerate() {
+            prefetch_index(&*resident, references.get(n + AHEAD).copied().unwrap_or(last) as usize);
+            // Without a branch, which would be mispredicted at every other miss: after a hit the oldest page is put back.
+            let hit = resident[page as usize];
+            let victim = ring[oldest];
+            ring[oldest] = if hit { victim } else { page };
+            resident[victim as usize] = hit;
+            resident[page as usize] = true;
+            oldest += usize::from(!hit);
+            oldest = if oldest == ring.len() { 0 } else { oldest };
+            misses += u64::from(!hit);
+        }
+        self.oldest = oldest;
+        misses
     }
 
     fn grow(&mut self, pages: u32) {

@@ -64,9 +64,8 @@ impl LeCar {
 
     fn evict(&mut self) {
         let key = |page: u32| (self.count[page as usize], self.touched[page as usize]);
-        let (Some(oldest), Some(rarest)) = (self.recent.oldest(), self.frequent.least_by(key)) else {
-            return;
-        };
+        let oldest = self.recent.oldest(&self.table);
+        let (Some(oldest), Some(rarest)) = (oldest, self.frequent.least_by(key)) else { return };
         let lru = self.rng.unit() < self.lru_weight;
         let victim = if lru { oldest } else { rarest };
         self.recent.remove(victim, &mut self.table);

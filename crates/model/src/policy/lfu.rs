@@ -133,7 +133,7 @@ impl Lfu {
 }
 
 impl Policy for Lfu {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         let bucket = self.nodes[page as usize].bucket;
         if bucket == NONE {

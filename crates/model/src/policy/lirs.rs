@@ -67,7 +67,7 @@ impl Lirs {
 
     /// Takes HIR pages off the bottom of the stack, so that a LIR page is there.
     fn prune(&mut self) {
-        while let Some(page) = self.stack.oldest() {
+        while let Some(page) = self.stack.oldest(&self.in_stack) {
             if self.in_stack[page as usize].note == LIR {
                 return;
             }

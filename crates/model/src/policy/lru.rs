@@ -22,7 +22,7 @@ impl Lru {
 }
 
 impl Policy for Lru {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         if self.table[page as usize].list != NOWHERE {
             self.queue.touch(page, &mut self.table);

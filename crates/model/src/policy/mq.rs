@@ -68,7 +68,7 @@ impl Mq {
     #[inline]
     fn adjust(&mut self) {
         for level in 1..self.levels.len() {
-            if let Some(page) = self.levels[level].oldest()
+            if let Some(page) = self.levels[level].oldest(&self.table)
                 && self.expires[page as usize] < self.now
             {
                 self.levels[level].pop(&mut self.table);

@@ -1,10 +1,12 @@
 //! Queues of pages that share one table: the building block of LRU, 2Q, ARC, SLRU, LIRS and S3-FIFO.
 //!
-//! A queue is a ring of page numbers in the order of arrival. Taking a page out of the middle leaves a mark in its place
-//! that is passed over when its turn comes. So a move to the young end costs one entry of the table, one mark and one
-//! sequential write, where a doubly linked list would touch two neighbours; taking out the oldest looks at no entry but
-//! that one's, and the ring is read ahead by the processor. A full ring is moved together; [`ROOM`] keeps that below
-//! one operation for each push.
+//! A queue is a ring of page numbers in the order of arrival. A page that is taken out of the middle, or moves to the young
+//! end, stays where it was: its entry of the table says that it is elsewhere, and the place is passed over when its turn
+//! comes. So such a move costs one entry of the table and one sequential write, where a doubly linked list would touch two
+//! neighbours. Whoever looks for the oldest page looks at the entries of those before it, which are fetched [`AHEAD`] places
+//! before their turn. A full ring is moved together; [`ROOM`] keeps that below one operation for each push.
+
+use prefetch_index::prefetch_index;
 
 /// What the table holds for a page: the queue it is in, and where. 8 bytes.
 #[derive(Clone, Copy, Default, Debug)]
@@ -17,14 +19,11 @@ pub(super) struct Entry {
     pub note: u8,
 }
 
-/// Entries of the table that are touched together before they are used.
-pub(super) const GROUP: usize = 64;
+/// So many places before its turn a page's entry is fetched.
+const AHEAD: usize = 16;
 
 /// Places of the ring for each page of the queue, once it is moved together.
 const ROOM: usize = 3;
-
-/// What stands at a place whose page was taken out of the middle.
-const GONE: u32 = u32::MAX;
 
 /// The `list` of a page that is in no queue.
 pub(super) const NOWHERE: u8 = 0;
@@ -42,7 +41,7 @@ pub(super) fn table(pages: u32) -> Vec<Entry> {
 pub(super) struct Queue {
     list: u8,
     ring: Box<[u32]>,
-    /// Index of the oldest number in the ring, [`GONE`] or not.
+    /// Index of the oldest number in the ring, whose page may be elsewhere.
     oldest: usize,
     /// Index where the next number goes.
     end: usize,
@@ -54,7 +53,7 @@ pub(super) struct Queue {
 impl Queue {
     /// An empty queue whose pages carry the number `list` (not [`NOWHERE`]) in the table.
     pub fn new(list: u8) -> Self {
-        Self { list, ring: vec![GONE; 64].into(), oldest: 0, end: 0, used: 0, live: 0 }
+        Self { list, ring: vec![0; 64].into(), oldest: 0, end: 0, used: 0, live: 0 }
     }
 
     /// Pages in the queue.
@@ -89,9 +88,15 @@ impl Queue {
         let at = table[page as usize].at as usize;
         let youngest = if self.end == 0 { self.ring.len() } else { self.end } - 1;
         if at != youngest {
-            self.ring[at] = GONE;
             self.place(page, table);
         }
+    }
+
+    /// Whether the page that stands at this place was not taken out since, nor moved.
+    #[inline]
+    fn stands(&self, page: u32, at: usize, table: &Table) -> bool {
+        let entry = table[page as usize];
+        (entry.at == at as u32) & (entry.list == self.list)
     }
 
     #[inline]
@@ -101,10 +106,11 @@ impl Queue {
 
     /// The oldest page.
     #[inline]
-    pub fn oldest(&mut self) -> Option<u32> {
+    pub fn oldest(&mut self, table: &Table) -> Option<u32> {
         while self.used > 0 {
             let page = self.ring[self.oldest];
-            if page != GONE {
+            self.fetch_behind(self.oldest, table);
+            if self.stands(page, self.oldest, table) {
                 return Some(page);
             }
             self.skip();
@@ -112,24 +118,34 @@ impl Queue {
         None
     }
 
-    /// The pages, from the oldest on.
-    pub fn pages(&self) -> impl Iterator<Item = u32> {
-        let (wrapped, first) = self.ring.split_at(self.oldest);
-        first.iter().chain(wrapped).take(self.used).copied().filter(|&page| page != GONE)
+    /// Has the processor fetch the entry of the page some places behind this one.
+    #[inline]
+    fn fetch_behind(&self, place: usize, table: &Table) {
+        let later = place + AHEAD;
+        let later = if later >= self.ring.len() { later - self.ring.len() } else { later };
+        prefetch_index(table, self.ring[later] as usize);
     }
 
-    /// The page so many places behind the oldest; `None` where none stands there.
+    /// The pages, from the oldest on.
+    pub fn pages(&self, table: &Table) -> impl Iterator<Item = u32> {
+        let (wrapped, first) = self.ring.split_at(self.oldest);
+        let places = (self.oldest..self.ring.len()).chain(0..self.oldest);
+        let all = first.iter().chain(wrapped).zip(places).take(self.used);
+        all.filter(|&(&page, at)| self.stands(page, at, table)).map(|(&page, _)| page)
+    }
+
+    /// The page that stands, or stood, so many places behind the oldest; `None` behind the last.
     #[inline]
     pub fn ahead(&self, places: usize) -> Option<u32> {
         let at = self.oldest + places;
         let at = if at >= self.ring.len() { at - self.ring.len() } else { at };
-        (places < self.used).then(|| self.ring[at]).filter(|&page| page != GONE)
+        (places < self.used).then(|| self.ring[at])
     }
 
     /// Takes out the oldest page.
     #[inline]
     pub fn pop(&mut self, table: &mut Table) -> Option<u32> {
-        let page = self.oldest()?;
+        let page = self.oldest(table)?;
         self.skip();
         self.live -= 1;
         table[page as usize].list = NOWHERE;
@@ -148,7 +164,6 @@ impl Queue {
         let entry = &mut table[page as usize];
         debug_assert_eq!(entry.list, self.list);
         entry.list = NOWHERE;
-        self.ring[entry.at as usize] = GONE;
         self.live -= 1;
     }
 
@@ -156,31 +171,28 @@ impl Queue {
     #[cold]
     fn compact(&mut self, table: &mut Table) {
         let size = ROOM * (self.live + 1);
-        let mut grown = (size > self.ring.len()).then(|| vec![GONE; size].into_boxed_slice());
+        let mut grown = (size > self.ring.len()).then(|| vec![0; size].into_boxed_slice());
         // In place a page goes to where it is, or to a place that was read before.
         let (mut from, mut to) = (self.oldest, if grown.is_some() { 0 } else { self.oldest });
-        let first = to;
-        let (mut left, mut kept) = (self.used, 0);
-        let mut group = [0; GROUP];
-        while left > 0 {
-            let mut count = 0;
-            while count < GROUP && left > 0 {
-                let page = self.ring[from];
-                // Without a branch, which would be mispredicted as often as not.
-                group[count] = page;
-                count += usize::from(page != GONE);
-                from = self.after(from);
-                left -= 1;
-            }
-            // Touched together: these loads do not wait for each other.
-            std::hint::black_box(group[..count].iter().fold(0, |sum, &page| sum ^ table[page as usize].at));
+        let (first, mut kept) = (to, 0);
+        for _ in 0..self.used {
+            let page = self.ring[from];
+            self.fetch_behind(from, table);
+            // Without a branch, which would be mispredicted as often as not.
+            let stands = self.stands(page, from, table);
+            let entry = &mut table[page as usize];
+            entry.at = if stands { to as u32 } else { entry.at };
             let ring = grown.as_mut().unwrap_or(&mut self.ring);
-            for &page in &group[..count] {
-                ring[to] = page;
-                table[page as usize].at = to as u32;
-                to = if to + 1 == ring.len() { 0 } else { to + 1 };
-            }
-            kept += count;
+            ring[to] = page;
+            to = if !stands {
+                to
+            } else if to + 1 == ring.len() {
+                0
+            } else {
+                to + 1
+            };
+            kept += usize::from(stands);
+            from = self.after(from);
         }
         self.ring = grown.unwrap_or_else(|| std::mem::take(&mut self.ring));
         (self.oldest, self.end, self.used) = (first, to, kept);
@@ -220,6 +232,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(queue.len(), plain.len());
+                prop_assert!(queue.pages(&entries).eq(plain.iter().copied()));
             }
         }
     }

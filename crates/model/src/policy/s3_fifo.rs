@@ -124,7 +124,7 @@ impl S3Fifo {
 }
 
 impl Policy for S3Fifo {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         let entry = &mut self.table[page as usize];
         match entry.list {

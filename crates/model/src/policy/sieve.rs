@@ -9,7 +9,8 @@
 //! is free. So a spared page moves down as the hand passes it, and the hand reads in sequence. A hand
 //! that has passed the youngest page starts again from the oldest, before the new page is queued.
 
-use super::Policy;
+use super::{AHEAD, Policy};
+use prefetch_index::prefetch_index;
 
 const ABSENT: u8 = 0;
 const RESIDENT: u8 = 1;
@@ -43,6 +44,9 @@ impl Sieve {
     fn evict(&mut self) {
         loop {
             let page = self.queue[self.hand];
+            if let Some(&later) = self.queue.get(self.hand + AHEAD) {
+                prefetch_index(&self.state, later as usize);
+            }
             self.hand += 1;
             let state = &mut self.state[page as usize];
             let spared = *state == VISITED;
@@ -66,7 +70,7 @@ impl Sieve {
 }
 
 impl Policy for Sieve {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         let state = &mut self.state[page as usize];
         if *state != ABSENT {

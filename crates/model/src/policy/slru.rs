@@ -65,7 +65,7 @@ impl Slru {
 }
 
 impl Policy for Slru {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         let list = self.table[page as usize].list;
         if list == NOWHERE {

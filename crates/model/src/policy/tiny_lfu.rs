@@ -95,8 +95,8 @@ impl TinyLfu {
             return;
         }
         let main = if self.probation.len() > 0 { &mut self.probation } else { &mut self.protected };
-        let admitted =
-            main.oldest().filter(|&victim| self.counts.of(candidate) > self.counts.of(victim)).is_some();
+        let victim = main.oldest(&self.table);
+        let admitted = victim.is_some_and(|victim| self.counts.of(candidate) > self.counts.of(victim));
         if admitted {
             main.pop(&mut self.table);
             self.probation.push(candidate, &mut self.table);

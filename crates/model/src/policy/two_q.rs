@@ -61,7 +61,7 @@ impl TwoQ {
 }
 
 impl Policy for TwoQ {
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
         match self.table[page as usize].list {
             IN => true,
