@@ -110,7 +110,7 @@ definitions! {
     MEMORY_CHARGED_PEAK = "memory.charged.peak", Bytes, Lower, "most memory charged to the limit, page cache included";
     MEMORY_WORKING_SET_PEAK = "memory.working-set.peak", Bytes, Lower, "most memory of all processes referenced between two looks; what several share counts for each";
     LOOKS_CPU = "looks.cpu", Nanoseconds, Neither, "command: processor time of pagelab's looks at the program, in none of the program's figures";
-    COMMAND_STATUS = "command.status", Count, Neither, "the program's exit status";
+    COMMAND_STATUS = "command.status", Count, Lower, "the program's exit status";
     FORKS_RATE = "forks.rate", PerSecond, Higher, "forkstorm: forks a second, all copies together";
     FORK_RESIDUAL = "fork.residual", Pages, Lower, "forkstorm: pages that a fork copies beyond the experiment's own: its stack, and what the kernel writes in every thread";
     FORK_COST = "fork.cost", Nanoseconds, Lower, "forkstorm: processor time of a fork, its caller's";

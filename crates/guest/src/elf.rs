@@ -1,13 +1,15 @@
-//! What is looked at of a program: the processor that it is for, the loader that it asks for, and how much of
-//! its file is ever loaded.
+//! What is looked at of a program: the processor that it is for, the loader and the libraries that it asks for, and how
+//! much of its file is ever loaded.
 
 use std::path::PathBuf;
 
 use object::LittleEndian;
-use object::elf::{FileHeader64, PT_LOAD, ProgramHeader64};
+use object::elf::{
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRTAB, Dyn64, FileHeader64, PT_LOAD, ProgramHeader64,
+};
 use object::endian::{U16, U64};
 use object::pod::from_bytes_mut;
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 
 use crate::image::Machine;
 
@@ -27,6 +29,41 @@ pub fn is_for(elf: &[u8], machine: Machine) -> bool {
 pub fn interpreter(elf: &[u8]) -> Option<PathBuf> {
     let path = parts(elf)?.iter().find_map(|part| part.interpreter(LittleEndian, elf).ok()?)?;
     Some(PathBuf::from(std::str::from_utf8(path).ok()?))
+}
+
+/// What a program or a library asks its loader for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Libraries by name.
+    pub libraries: Vec<String>,
+    /// Folders in which to look first; `$ORIGIN` is the file's own.
+    pub folders: Vec<String>,
+}
+
+/// What is in the dynamic section; nothing of a static program.
+pub fn wanted(elf: &[u8]) -> Wanted {
+    let mut wanted = Wanted::default();
+    let Some(parts) = parts(elf) else { return wanted };
+    let entries = parts.iter().find_map(|part| part.dynamic(LittleEndian, elf).ok()?).unwrap_or_default();
+    let tagged = |wanted| entries.iter().filter(move |one| one.d_tag(LittleEndian) == wanted);
+    let Some(texts) = tagged(DT_STRTAB).next().map(|one| one.d_val(LittleEndian)) else { return wanted };
+    // An address, which one of the loaded parts has.
+    let place = parts.iter().filter(|part| part.p_type(LittleEndian) == PT_LOAD).find_map(|part| {
+        let (from, length) = part.file_range(LittleEndian);
+        let within = texts.checked_sub(part.p_vaddr(LittleEndian)).filter(|&within| within < length)?;
+        usize::try_from(from.checked_add(within)?).ok()
+    });
+    let Some(texts) = place.and_then(|at| elf.get(at..)) else { return wanted };
+    let text = |one: &Dyn64<LittleEndian>| {
+        let rest = texts.get(usize::try_from(one.d_val(LittleEndian)).ok()?..)?;
+        let end = rest.iter().position(|&byte| byte == 0)?;
+        Some(std::str::from_utf8(&rest[..end]).ok()?.to_owned())
+    };
+    wanted.libraries.extend(tagged(DT_NEEDED).filter_map(text));
+    for folders in tagged(DT_RPATH).chain(tagged(DT_RUNPATH)).filter_map(text) {
+        wanted.folders.extend(folders.split(':').filter(|one| !one.is_empty()).map(str::to_owned));
+    }
+    wanted
 }
 
 /// The program without what is never loaded, symbols and lines for debuggers: two thirds of one that was
@@ -80,6 +117,17 @@ mod tests {
     }
 
     #[test]
+    fn a_program_names_its_libraries() {
+        let own = fs::read("/proc/self/exe").unwrap();
+        let asked = wanted(&own);
+        assert_eq!(
+            asked.libraries.iter().any(|name| name.starts_with("libc.so")),
+            interpreter(&own).is_some()
+        );
+        assert_eq!(wanted(b"#!/bin/sh"), Wanted::default());
+    }
+
+    #[test]
     fn what_is_left_out_stands_behind_what_is_loaded() {
         let whole = fs::read("/proc/self/exe").unwrap();
         let short = loaded(whole.clone());
@@ -94,7 +142,7 @@ mod tests {
             if elf && bytes.len() > 64 {
                 bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
             }
-            let _ = (interpreter(&bytes), is_for(&bytes, Machine::X86_64), loaded(bytes));
+            let _ = (interpreter(&bytes), wanted(&bytes), is_for(&bytes, Machine::X86_64), loaded(bytes));
         }
     }
 }

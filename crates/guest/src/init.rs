@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Setting, Target};
 use pagelab_live::message::Sender;
+use pagelab_live::rooted::Root;
 use pagelab_live::{Host, init, port};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,8 @@ pub struct Job {
     pub repetition: u32,
     /// The disk on which to tell the addresses of a load whose instructions the machine counts.
     pub trace_device: Option<String>,
+    /// Where the user's programs are, if any were brought.
+    pub root: Option<Root>,
     /// The disk for swap, if there is one.
     pub swap_device: Option<String>,
     /// The disk with a file system for files, if there is one.
@@ -86,10 +89,15 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(),
             Err(error) => eprintln!("pagelab: the disk for files: {error}"),
         }
     }
+    if let Some(root) = &job.root {
+        init::mount_below(&root.folder)
+            .map_err(|e| Failure::system("mounting the kernel's file systems for programs", &e))?;
+    }
     let host = Host::in_guest(
         job.swap_device.as_deref().map(Path::new),
         job.repetition,
         job.trace_device.as_deref().map(Path::new),
+        job.root.as_ref(),
     );
     // What the kernel of the guest cannot do is found out here, and is a failure of the performance.
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));

@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -31,6 +32,22 @@ pub enum Content {
     Link(PathBuf),
 }
 
+/// Kind and permissions, owner, time of change.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mode {
+    mode: u32,
+    user: u32,
+    group: u32,
+    time: u32,
+}
+
+impl Mode {
+    /// Of root's, of no time.
+    fn of(mode: u32) -> Self {
+        Self { mode, ..Self::default() }
+    }
+}
+
 /// An archive in the making, compressed as it grows.
 pub struct Archive<W: Write> {
     output: GzEncoder<W>,
@@ -48,7 +65,7 @@ impl<W: Write> Archive<W> {
         let output = GzEncoder::new(output, LEVEL);
         let mut new = Self { output, folders: BTreeSet::new(), inode: 0, length: 0 };
         new.folders_of(Path::new("/dev/console"))?;
-        new.entry(Path::new("dev/console"), DEVICE, (5, 1), &[])?;
+        new.entry(Path::new("dev/console"), Mode::of(DEVICE), (5, 1), &[])?;
         Ok(new)
     }
 
@@ -62,7 +79,32 @@ impl<W: Write> Archive<W> {
             Content::Link(target) => (LINK, target.as_os_str().as_bytes()),
         };
         self.folders_of(path)?;
-        self.entry(path.strip_prefix("/").unwrap_or(path), mode, (0, 0), bytes)
+        self.entry(path.strip_prefix("/").unwrap_or(path), Mode::of(mode), (0, 0), bytes)
+    }
+
+    /// Adds what is at `from`, a file, a folder alone or a link, with its mode, owner and time.
+    ///
+    /// # Errors
+    /// When it cannot be read, and those of the output.
+    pub fn copy(&mut self, path: &Path, from: &Path, followed: bool) -> io::Result<()> {
+        let found = if followed { fs::metadata(from)? } else { fs::symlink_metadata(from)? };
+        let mode = Mode {
+            mode: found.mode(),
+            user: found.uid(),
+            group: found.gid(),
+            time: u32::try_from(found.mtime()).unwrap_or(0),
+        };
+        let content = match found.file_type() {
+            kind if kind.is_file() => fs::read(from)?,
+            kind if kind.is_symlink() => fs::read_link(from)?.into_os_string().into_vec(),
+            _ => Vec::new(),
+        };
+        self.folders_of(path)?;
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        if found.is_dir() && !self.folders.insert(relative.to_owned()) {
+            return Ok(());
+        }
+        self.entry(relative, mode, (0, 0), &content)
     }
 
     /// Ends the archive.
@@ -70,7 +112,7 @@ impl<W: Write> Archive<W> {
     /// # Errors
     /// Those of the output.
     pub fn finish(mut self) -> io::Result<W> {
-        self.entry(Path::new("TRAILER!!!"), 0, (0, 0), &[])?;
+        self.entry(Path::new("TRAILER!!!"), Mode::of(0), (0, 0), &[])?;
         self.output.finish()
     }
 
@@ -81,23 +123,25 @@ impl<W: Write> Archive<W> {
         above.reverse();
         for folder in above {
             if self.folders.insert(folder.to_owned()) {
-                self.entry(folder, FOLDER, (0, 0), &[])?;
+                self.entry(folder, Mode::of(FOLDER), (0, 0), &[])?;
             }
         }
         Ok(())
     }
 
-    fn entry(&mut self, path: &Path, mode: u32, device: (u32, u32), content: &[u8]) -> io::Result<()> {
+    fn entry(&mut self, path: &Path, mode: Mode, device: (u32, u32), content: &[u8]) -> io::Result<()> {
         self.inode += 1;
-        let name = path.to_string_lossy();
+        let name = path.as_os_str().as_bytes();
         let size = u32::try_from(content.len()).map_err(|_| io::Error::other("a file of more than 4 GiB"))?;
-        let fields = [self.inode, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name.len() as u32 + 1, 0];
+        let Mode { mode, user, group, time } = mode;
+        let length = name.len() as u32 + 1;
+        let fields = [self.inode, mode, user, group, 1, time, size, 0, 0, device.0, device.1, length, 0];
         let mut header = String::from("070701");
         for field in fields {
             header += &format!("{field:08X}");
         }
         self.write(header.as_bytes())?;
-        self.write(name.as_bytes())?;
+        self.write(name)?;
         self.write(&[0])?;
         self.pad()?;
         self.write(content)?;

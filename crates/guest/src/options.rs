@@ -1,6 +1,6 @@
 //! The options of a kernel target.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pagelab_experiment::declaration::Refusal;
@@ -48,6 +48,10 @@ pub struct Options {
     pub modules: Option<PathBuf>,
     /// The static pagelab that is the guest's first process; else the running one.
     pub init: Option<PathBuf>,
+    /// The folder that is the root of the user's programs; else they are brought with their libraries.
+    pub root: Option<PathBuf>,
+    /// Files and folders that are brought with a program.
+    pub files: Vec<PathBuf>,
     /// How long the guest may be silent.
     pub timeout: Duration,
 }
@@ -63,6 +67,8 @@ impl Default for Options {
             machine: None,
             modules: None,
             init: None,
+            root: None,
+            files: Vec::new(),
             timeout: Duration::from_secs(300),
         }
     }
@@ -81,6 +87,11 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("machine", "QEMU's machine"),
     ("modules", "the folder of the kernel's modules, default: beside the image, else /lib/modules/RELEASE"),
     ("init", "a static pagelab for the kernel's processor, default: the running one"),
+    (
+        "root",
+        "the folder that programs of the user's see as / (command, faultscale --work build, forkstorm --script)",
+    ),
+    ("file", "without root: a file or folder to bring with the program and its libraries; may be repeated"),
     ("timeout", "seconds that the guest may be silent, default 300"),
 ];
 
@@ -141,6 +152,10 @@ impl Options {
                 }
                 "machine" => return Err(format!("'{value}' is no machine of QEMU's").into()),
                 "init" => options.init = Some(value.into()),
+                "root" if Path::new(value).is_dir() => options.root = Some(value.into()),
+                "root" => return Err(format!("root={value}: there is no such folder").into()),
+                "file" if Path::new(value).exists() => options.files.push(value.into()),
+                "file" => return Err(format!("file={value}: there is no such file").into()),
                 "modules" => options.modules = Some(value.into()),
                 "timeout" => {
                     let seconds = value.parse().ok().filter(|&s| s > 0);
@@ -155,6 +170,10 @@ impl Options {
                     );
                 }
             }
+        }
+        if options.root.is_some() && !options.files.is_empty() {
+            let why = "file= brings what is beside a program without root=; put it into the root";
+            return Err(Refusal::new(why));
         }
         Ok(options)
     }
@@ -181,6 +200,8 @@ mod tests {
             ("machine", "a,b"),
             ("timeout", "0"),
             ("colour", "red"),
+            ("root", "/etc/hostname"),
+            ("file", "/does/not/exist"),
         ] {
             assert!(Options::parse(&pairs(&[wrong])).is_err(), "{wrong:?}");
         }

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use crate::image::Image;
 use crate::options::{Accel, Options};
+use crate::root::Root;
 
 /// How many are kept: those of the sides of a comparison, and a few sizes of disks.
 const KEPT: usize = 4;
@@ -20,14 +21,28 @@ pub struct Key {
     options: Options,
     accel: Accel,
     disks: Vec<u64>,
+    root: Option<Arc<Root>>,
 }
 
 impl Key {
-    /// The key of a machine that boots `image` with disks of so many bytes.
-    pub fn new(image: &Image, options: &Options, accel: Accel, disks: &[File]) -> Self {
+    /// The key of a machine that boots `image` with disks of so many bytes and with `root`.
+    pub fn new(
+        image: &Image,
+        options: &Options,
+        accel: Accel,
+        disks: &[File],
+        root: Option<&Arc<Root>>,
+    ) -> Self {
         let written = image.path.metadata().and_then(|found| found.modified()).ok();
         let disks = disks.iter().map(|disk| disk.metadata().map_or(0, |found| found.len())).collect();
-        Self { image: image.path.clone(), written, options: options.clone(), accel, disks }
+        Self {
+            image: image.path.clone(),
+            written,
+            options: options.clone(),
+            accel,
+            disks,
+            root: root.cloned(),
+        }
     }
 }
 
@@ -79,7 +94,7 @@ mod tests {
         };
         let key = |cpus| {
             let options = Options { cpus, ..Options::default() };
-            Key::new(&image, &options, Accel::Icount, &[])
+            Key::new(&image, &options, Accel::Icount, &[], None)
         };
         for cpus in 1..=5 {
             let file = || File::open("/dev/null").unwrap();
@@ -87,7 +102,7 @@ mod tests {
         }
         assert!(find(&key(1)).is_none() && find(&key(2)).is_some() && find(&key(5)).is_some());
         let disk = [tempfile::tempfile().unwrap()];
-        assert_ne!(Key::new(&image, &Options::default(), Accel::Icount, &disk), key(1));
+        assert_ne!(Key::new(&image, &Options::default(), Accel::Icount, &disk, None), key(1));
         forget(&key(5));
         assert!(find(&key(5)).is_none());
     }

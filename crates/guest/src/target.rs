@@ -8,7 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::declaration::Refusal;
-use pagelab_experiment::experiments::{self, Work};
+use pagelab_experiment::experiments;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::Swap;
@@ -31,6 +31,7 @@ use crate::machine::{self, Running, Start, kvm_is_there};
 use crate::modules::{self, FILES, WANTED};
 use crate::monitor::Monitor;
 use crate::options::{Accel, Options};
+use crate::root::Root;
 use crate::snapshot::{self, Key, Snapshot};
 use crate::traced;
 
@@ -52,6 +53,8 @@ pub struct Guest {
     without_kvm: bool,
     /// Repetitions that were begun.
     begun: u32,
+    /// What the user's programs find, once that is planned.
+    root: Option<Arc<Root>>,
 }
 
 /// How a performance in one machine ended.
@@ -71,7 +74,7 @@ impl Guest {
     pub fn new(path: &Path, pairs: &[(String, String)]) -> Result<Self, Refusal> {
         let options = Options::parse(pairs)?;
         let image = Image::open(path).map_err(|e| e.to_string())?;
-        Ok(Self { image, options, without_kvm: false, begun: 0 })
+        Ok(Self { image, options, without_kvm: false, begun: 0, root: None })
     }
 
     fn boot(
@@ -91,7 +94,7 @@ impl Guest {
             Some(_) => (disks.with_trace()?, Some(self.counting()?)),
             None => (disks, None),
         };
-        let key = Key::new(&self.image, &self.options, accel, &disks.list);
+        let key = Key::new(&self.image, &self.options, accel, &disks.list, self.root.as_ref());
         let kept = snapshot::find(&key);
         let folder = self.options.modules.clone().or_else(|| self.image.modules());
         let wanted: Vec<&str> =
@@ -107,6 +110,7 @@ impl Guest {
             line: line.to_owned(),
             trace_device: disks.trace.map(str::to_owned),
             repetition: self.begun.saturating_sub(1),
+            root: self.root.as_ref().map(|root| root.place()),
             swap_device: disks.swap.map(str::to_owned),
             files_device: disks.files.map(str::to_owned),
         };
@@ -130,6 +134,7 @@ impl Guest {
                 archive.add(&Path::new(MODULES).join(module.name), &Content::File(module.content))?;
             }
             archive.add(Path::new(JOB), &Content::File(serde_json::to_vec(&job)?))?;
+            self.root.iter().try_for_each(|root| root.pack(&mut archive))?;
             archive.finish()
         };
         let initramfs = match &kept {
@@ -164,14 +169,14 @@ impl Guest {
         })?;
         let begun = if kept.is_some() { "restored" } else { "booted" };
         recorder.observe(Observation::Environment([("guest.begun".to_owned(), begun.to_owned())].into()))?;
-        let waits = disks.waits();
+        // A program of the user's may wait for anything.
+        let waits = disks.waits() || matches!(experiment, Experiment::Command(_));
         if waits && accel == Accel::Icount {
             recorder.observe(Observation::Note(Note {
                 level: Level::Info,
-                text:
-                    "waiting for a disk takes no instructions, and the guest's clock runs on meanwhile: what \
-                       includes such waits is a dash (swap=zram has none)"
-                        .into(),
+                text: "waiting takes no instructions, and the guest's clock runs on meanwhile: what includes waiting for \
+                       a disk (swap=zram has none), or a program's own waiting, is a dash"
+                    .into(),
             }))?;
         }
         let ended =
@@ -347,6 +352,7 @@ impl Guest {
             .chain(
                 (!self.options.append.is_empty()).then(|| entry("guest.append", self.options.append.clone())),
             )
+            .chain(self.root.iter().map(|root| entry("guest.programs", root.described())))
             .collect(),
         )
     }
@@ -393,6 +399,7 @@ impl Target for Guest {
             ));
         }
         self.traceable(&name, &request.experiment)?;
+        let root = Root::of(&request.experiment, &self.options, &self.image, &name)?.map(Arc::new);
         let page_size = self.image.page_size;
         let mut settled = Settled::new(request, &name, page_size, |key, _| {
             pagelab_live::plan::honours(&request.experiment, key)
@@ -420,8 +427,13 @@ impl Target for Guest {
             settled.also(key, value, origin);
         }
         settled.also("memory", "none", Origin::Target);
-        let mut plan = Plan::new(settled, page_size, Box::new(self.clone()));
-        let memory = self.options.ram.saturating_add(QEMU);
+        if let (Some(folder), Some(_)) = (&self.options.root, &root) {
+            settled.also("root", folder.display().to_string(), Origin::Asked);
+        }
+        // The packed root is beside the machine as long as it may boot again.
+        let packed = root.as_ref().map_or(0, |root| root.bytes());
+        let mut plan = Plan::new(settled, page_size, Box::new(Self { root, ..self.clone() }));
+        let memory = self.options.ram.saturating_add(QEMU).saturating_add(packed);
         confine::refuse_beyond_half(memory).map_err(|failure| machine(failure.to_string(), String::new()))?;
         plan.needs.memory = memory;
         plan.needs.disk = Disks::bytes(&plan.experiment, &plan.setting, page_size);
@@ -445,7 +457,7 @@ fn works_at_once(experiment: &Experiment) -> bool {
     }
 }
 
-/// Refuses what the guest has no programs, files or network for.
+/// Refuses what the guest has no load, files or network for.
 ///
 /// # Errors
 /// What is not honoured.
@@ -453,16 +465,11 @@ pub fn honours(target: &str, experiment: &Experiment) -> Result<(), Unsupported>
     let no = |what, why: &str| Err(Unsupported::new(target, what, why, "perform it on host"));
     let parameter = |name: &str| What::Parameter(name.to_owned());
     match experiment {
-        Experiment::Command(_) => no(What::Experiment, "has no programs but pagelab's own"),
         Experiment::Record(_)
         | Experiment::Trace(_)
         | Experiment::Replay(_)
         | Experiment::Mrc(_)
         | Experiment::Wss(_) => no(What::Experiment, "has no load to perform for it"),
-        Experiment::Faultscale(scale) if scale.work == Work::Build => {
-            no(parameter("work"), "has no compiler")
-        }
-        Experiment::Forkstorm(storm) if storm.script.is_some() => no(parameter("script"), "has no shell"),
         Experiment::Mapanon(paging) | Experiment::Mapfile(paging)
             if matches!(paging.content, experiments::Content::File(_)) =>
         {

@@ -12,6 +12,7 @@ use pagelab_experiment::{
 use crate::confine::{Confinement, Turn, recovery};
 use crate::place::Place;
 use crate::plan;
+use crate::rooted::Root;
 use crate::worker::{self, Job, RunError};
 
 /// The running kernel.
@@ -22,6 +23,8 @@ pub struct Host {
     pub(crate) repetition: Option<u32>,
     /// The disk for the addresses of a load whose instructions are counted, in a guest.
     pub(crate) traced: Option<PathBuf>,
+    /// Where the user's programs are, in a guest that has brought some.
+    pub(crate) root: Option<Root>,
 }
 
 impl Host {
@@ -32,12 +35,19 @@ impl Host {
 
     /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten, because a
     /// guest's files are in memory. Measurements begin at the moment of this `repetition`; `traced`
-    /// is the disk for the addresses of a load whose instructions the machine counts.
-    pub fn in_guest(swap_device: Option<&Path>, repetition: u32, traced: Option<&Path>) -> Self {
+    /// is the disk for the addresses of a load whose instructions the machine counts, `root` where the user's
+    /// programs are.
+    pub fn in_guest(
+        swap_device: Option<&Path>,
+        repetition: u32,
+        traced: Option<&Path>,
+        root: Option<&Root>,
+    ) -> Self {
         Self {
             swap_device: swap_device.map(Path::to_owned),
             repetition: Some(repetition),
             traced: traced.map(Path::to_owned),
+            root: root.cloned(),
         }
     }
 }
@@ -134,8 +144,12 @@ impl Host {
         for text in confinement.notes() {
             warn(text.clone(), recorder)?;
         }
-        let place =
-            Place { repetition: self.repetition, traced: self.traced.clone(), ..confinement.place().clone() };
+        let place = Place {
+            repetition: self.repetition,
+            traced: self.traced.clone(),
+            root: self.root.clone(),
+            ..confinement.place().clone()
+        };
         let job = Job::new(experiment.clone(), setting.clone(), place);
         worker::run(&job, confinement.name(), recorder).map_err(|error| match error {
             RunError::Died(death) => match confinement.out_of_memory() {

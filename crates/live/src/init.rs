@@ -3,11 +3,14 @@
 use std::ffi::CStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+
+use crate::confine::folder::scratch_folder;
 
 /// (kind, where)
 const MOUNTS: [(&str, &str); 5] = [
@@ -34,6 +37,30 @@ pub fn mount_files(device: &Path) -> io::Result<()> {
     const PLACE: &str = "/var/tmp";
     fs::create_dir_all(PLACE)?;
     Ok(mount(device, PLACE, "ext4", MountFlags::NOATIME, None::<&CStr>)?)
+}
+
+/// Gives the programs below `root` the kernel's file systems and the folder for scratch files, as this process has them.
+///
+/// # Errors
+/// When one of them cannot be had there.
+pub fn mount_below(root: &Path) -> io::Result<()> {
+    let everybodys = |folder: &Path| {
+        fs::create_dir_all(folder)?;
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o1777))
+    };
+    for place in ["tmp", "var/tmp"] {
+        everybodys(&root.join(place))?;
+    }
+    let scratch = scratch_folder()?;
+    let scratch = scratch.strip_prefix("/").unwrap_or(&scratch);
+    for place in ["proc", "sys", "dev"].map(Path::new).into_iter().chain([scratch]) {
+        let to = root.join(place);
+        fs::create_dir_all(&to)?;
+        mount_bind_recursive(Path::new("/").join(place), to)?;
+    }
+    let shared = root.join("dev/shm");
+    everybodys(&shared)?;
+    Ok(mount("tmpfs", &shared, "tmpfs", MountFlags::empty(), Some(c"mode=1777"))?)
 }
 
 /// Loads a kernel module, uncompressed; one that is there already is fine.

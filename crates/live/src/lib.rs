@@ -52,6 +52,7 @@ pub mod port;
 mod processor;
 pub mod profile;
 pub mod region;
+pub mod rooted;
 pub mod rusage;
 mod samples;
 pub mod spawn;

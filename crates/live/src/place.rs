@@ -11,6 +11,7 @@ use crate::content::Filler;
 use crate::environment::Entries;
 use crate::observe::failed;
 use crate::region;
+use crate::rooted::Root;
 
 /// Where an experiment is performed. Everything absent: the whole machine, as in a guest.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Place {
     /// The disk on which to tell the addresses of a load whose instructions the machine counts.
     #[serde(default)]
     pub traced: Option<PathBuf>,
+    /// The folder that is the root of what the user's programs see, in a guest that has brought some.
+    #[serde(default)]
+    pub root: Option<Root>,
     /// What whoever made the place knows about it: environment entries that go before the
     /// machine's own, such as `memory.limit` and `swap.kind`.
     pub environment: Entries,

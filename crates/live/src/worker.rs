@@ -84,6 +84,9 @@ fn work() -> Result<(), String> {
     // What it starts does not inherit it: its end is the end of the messages.
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(|e| text(&e))?;
     let mut sender = Sender(File::from(output));
+    if let Some(root) = &job.place.root {
+        root.enter().map_err(|e| format!("worker: the programs' root {}: {e}", root.folder.display()))?;
+    }
     let result = perform(&job.experiment, &job.setting, &job.place, &mut sender);
     sender.finish(result).map_err(|e| text(&e))
 }
@@ -145,6 +148,13 @@ pub fn run(job: &Job, name: &str, recorder: &mut dyn Recorder) -> Result<(), Run
     let death = worker.end(if result.is_err() { Duration::ZERO } else { TIMEOUT });
     match result {
         Ok(Some(Ok(()))) => Ok(()),
+        // What a program said of its failure is part of it.
+        Ok(Some(Err(error))) if matches!(error.kind, FailureKind::ProgramFailed { .. }) => {
+            Err(RunError::Target(match death.said.is_empty() {
+                true => error,
+                false => error.because(&std::io::Error::other(death.said)),
+            }))
+        }
         Ok(Some(Err(error))) => Err(RunError::Target(error)),
         Ok(None) => Err(RunError::Died(death)),
         Err(error) => Err(RunError::Target(error)),
@@ -168,6 +178,9 @@ impl Worker {
             let (name, value) = bare::SETTING;
             let others = std::env::var(name).map(|others| others + ":").unwrap_or_default();
             command.env(name, others + value);
+        }
+        if let Some(root) = &job.place.root {
+            command.env("PATH", &root.path);
         }
         let mut child = command
             .arg0("pagelab")

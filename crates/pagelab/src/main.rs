@@ -7,6 +7,7 @@ mod bug;
 mod cli;
 mod commands;
 mod computed;
+mod consoles;
 mod context;
 mod dry_run;
 mod failure;

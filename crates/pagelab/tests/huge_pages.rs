@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
 
 use common::{Lab, joined};
 use pagelab_testing::{KERNELS, Need, ROOT, THP, run, tests};
@@ -137,6 +138,24 @@ fn sizes_are_given_and_counted_and_put_back() {
     assert!(metric(&seen, "huge.coverage.first").unwrap() > 0.9, "{seen}");
     assert_eq!(held(), before);
     lab.nothing_is_left("after sizes");
+    // A killed pagelab leaves them set; the next start of any kind puts them back.
+    let endless = "run mapanon --pages 64 --references 4000000000 --memory none --report none -q";
+    let mut child = lab.begin(&format!("{endless} --thp 64k:always,32k:madvise"), Stdio::null());
+    let set = (0..3000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        let now = held();
+        let is = |size: &str, mode: &str| {
+            now.iter().any(|(file, text)| file.ends_with(format!("{size}/enabled")) && text.contains(mode))
+        };
+        is("hugepages-64kB", "[always]") && is("hugepages-32kB", "[madvise]")
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(set, "the sizes were never in force");
+    assert_ne!(held(), before, "something is left for the next start");
+    lab.ok("patterns");
+    assert_eq!(held(), before);
+    lab.nothing_is_left("after kill -9");
 }
 
 fn a_guest_gives_sizes() {

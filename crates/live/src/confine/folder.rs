@@ -17,7 +17,7 @@ pub(crate) fn scratch_path() -> PathBuf {
 }
 
 /// The folder for swap and scratch files, made when absent, for this user alone.
-pub(super) fn scratch_folder() -> io::Result<PathBuf> {
+pub(crate) fn scratch_folder() -> io::Result<PathBuf> {
     let folder = scratch_path();
     own_folder(&folder, "PAGELAB_SCRATCH_DIR")?;
     // The journal names files in it, which the next start may look for from anywhere.

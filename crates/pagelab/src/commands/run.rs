@@ -20,7 +20,7 @@ use crate::performance::{self, Planned};
 use crate::program::Recording;
 use crate::summary::Detail;
 use crate::sweep::{self, Sweep};
-use crate::{page, suite, summary};
+use crate::{consoles, page, suite, summary};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -72,6 +72,9 @@ struct Conditions {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
+    /// Leave the console of each repetition of a guest in the working folder: RUN-REPETITION.console
+    #[arg(long, global = true)]
+    keep: bool,
     /// Print what would be done: conditions, needs, changes on this machine; do nothing
     #[arg(long, global = true)]
     dry_run: bool,
@@ -118,6 +121,9 @@ impl Conditions {
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let targets = conditions.targets(context)?;
+    if conditions.keep {
+        consoles::wanted(&targets)?;
+    }
     let name = conditions.name.as_deref();
     let mut plans = Plans { targets: &targets, list: Vec::new(), left_out: Vec::new() };
     let mut repeat = 1;
@@ -297,6 +303,9 @@ fn finish(
     conditions: &Conditions,
     context: &Context,
 ) -> Result<ExitCode> {
+    if conditions.keep {
+        consoles::keep(&assessment.runs)?;
+    }
     // A page without a figure would replace one that has some.
     let seen = assessment.runs.iter().any(|run| run.done().next().is_some());
     let drawn = if conditions.report.as_os_str() == "none" || !seen {

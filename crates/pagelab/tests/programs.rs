@@ -1,0 +1,187 @@
+//! Programs of the user's in guests: brought with their libraries, or in a root of their own.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use common::Lab;
+use pagelab_testing::{CC, KERNELS, run, tests};
+use serde_json::Value;
+
+fn main() -> ExitCode {
+    run(tests! {
+        a_program_with_its_libraries_runs_in_a_guest: KERNELS, CC;
+        a_program_in_a_root_of_its_own_sees_that_root: KERNELS, CC;
+        a_script_and_a_storm_find_what_they_call: KERNELS;
+        what_cannot_be_brought_is_refused_before_booting: KERNELS, CC;
+        a_kernel_is_judged_by_a_program_of_the_users: KERNELS, CC;
+    })
+}
+
+/// `fill MIB`, `end STATUS`, `read FILE TEXT`: 0 where the file begins with the text; `word W`: 1 where the kernel's
+/// command line has the word.
+const SOURCE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int count, char **words) {
+  char text[4096] = "";
+  const char *what = words[1];
+  if (!strcmp(what, "fill")) {
+    size_t size = (size_t)atoi(words[2]) << 20;
+    char *bytes = malloc(size);
+    for (int round = 0; round < 2; round++)
+      for (size_t at = 0; at < size; at += 4096) bytes[at] = (char)(round + 1);
+    return bytes[size - 4096] == 2 ? 0 : 1;
+  }
+  if (!strcmp(what, "end")) {
+    fprintf(stderr, "the end is wanted\n");
+    return atoi(words[2]);
+  }
+  FILE *file = fopen(!strcmp(what, "word") ? "/proc/cmdline" : words[2], "r");
+  if (!file) return 9;
+  fread(text, 1, sizeof text - 1, file);
+  if (!strcmp(what, "word")) return strstr(text, words[2]) != NULL;
+  return strncmp(text, words[3], strlen(words[3])) != 0;
+}
+"#;
+
+/// The program, made in the lab's folder.
+fn compile(lab: &Lab, name: &str, linked: &[&str]) -> PathBuf {
+    std::fs::write(lab.path("program.c"), SOURCE).unwrap();
+    let program = lab.path(name);
+    let made = Command::new("cc").args(linked).arg("-o").arg(&program).arg(lab.path("program.c")).status();
+    assert!(made.unwrap().success());
+    program
+}
+
+fn kernel() -> String {
+    format!("kernel:{}", pagelab_testing::kernels()[1].display())
+}
+
+fn metric(run: &Value, repetition: usize, name: &str) -> Option<f64> {
+    let metrics = &run["repetitions"][repetition]["metrics"];
+    assert!(metrics.get(name).is_some(), "no {name} in {run}");
+    metrics[name]["value"].as_f64()
+}
+
+fn a_program_with_its_libraries_runs_in_a_guest() {
+    let lab = Lab::new();
+    compile(&lab, "fill", &[]);
+    let kernel = kernel();
+    let line = "run command --memory 8M --report none --json -q --repeat 2";
+    let result = lab.json(&format!("{line} --on {kernel},accel=icount -- ./fill fill 16"));
+    let run = &result["result"]["runs"][0];
+    for repetition in [0, 1] {
+        assert_eq!(metric(run, repetition, "command.status"), Some(0.0));
+        // 16 MiB, twice through half as much.
+        assert!(metric(run, repetition, "swap.out").unwrap() > 2048.0);
+        assert!((6e6..9e6).contains(&metric(run, repetition, "memory.charged.peak").unwrap()));
+        // 4,096 first touches in the kernel alone take a thousand instructions each.
+        assert!(metric(run, repetition, "time.processor").unwrap() > 4e6);
+        // It may have waited, which takes no instructions.
+        assert_eq!(metric(run, repetition, "time.elapsed"), None);
+    }
+    let begun = |repetition: usize| run["repetitions"][repetition]["environment"]["guest.begun"].clone();
+    assert_eq!((begun(0), begun(1)), ("booted".into(), "restored".into()));
+    let failed = lab.fails(&format!("run command --keep --name ended --memory none --report none --on {kernel},accel=tcg -- ./fill end 3"), 3);
+    assert!(failed.contains("exit status: 3") && failed.contains("the end is wanted"), "{failed}");
+    let console = std::fs::read_to_string(lab.path("ended-1.console")).unwrap();
+    assert!(console.lines().count() > 1, "{console}");
+    let refused = lab.fails("run mapanon --keep --report none", 2);
+    assert!(refused.contains("--keep"), "{refused}");
+}
+
+fn a_program_in_a_root_of_its_own_sees_that_root() {
+    let lab = Lab::new();
+    let program = compile(&lab, "static", &["-static"]);
+    for folder in ["root", "root/bin", "root/etc"] {
+        std::fs::create_dir(lab.path(folder)).unwrap();
+    }
+    std::fs::rename(program, lab.path("root/bin/see")).unwrap();
+    std::fs::write(lab.path("root/etc/marker"), "inside").unwrap();
+    // Out of the root it would lead to another file.
+    std::os::unix::fs::symlink("/etc/marker", lab.path("root/link")).unwrap();
+    let on = format!("--on {},accel=tcg,root={}", kernel(), lab.path("root").display());
+    let line = "run command --memory none --report none --json -q";
+    let result = lab.json(&format!("{line} {on} -- see read /link inside"));
+    let environment = &result["result"]["runs"][0]["repetitions"][0]["environment"];
+    assert!(environment["guest.programs"].as_str().unwrap().starts_with("2 files, "), "{environment}");
+}
+
+fn a_script_and_a_storm_find_what_they_call() {
+    let lab = Lab::new();
+    let kernel = kernel();
+    let script = lab.path("script");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\nset -e\ntest \"$(seq 5 | sort -r | head -n 1)\" = 5\ncat beside > /tmp/copy\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(lab.path("beside"), "text\n").unwrap();
+    let line = "--memory none --report none --json -q";
+    let on = format!("--on {kernel},accel=tcg");
+    lab.json(&format!("run command {line} {on} -- ./script"));
+    let storm = lab.json(&format!("run forkstorm --script beside --forks 25 --copies 1 {line} {on}"));
+    assert!(metric(&storm["result"]["runs"][0], 0, "forks.rate").unwrap() > 0.0);
+}
+
+fn what_cannot_be_brought_is_refused_before_booting() {
+    let lab = Lab::new();
+    compile(&lab, "here", &[]);
+    std::fs::create_dir(lab.path("root")).unwrap();
+    // It has no bytes but its length.
+    std::fs::File::create(lab.path("root/large")).unwrap().set_len(400 << 20).unwrap();
+    std::fs::create_dir(lab.path("empty")).unwrap();
+    let begun = std::time::Instant::now();
+    let kernel = kernel();
+    for (words, on, wanted) in [
+        ("command -- /does/not/exist", "", "finds no program"),
+        ("command -- sort", ",root=empty", "finds no program 'sort' in empty"),
+        ("command -- ./here end 0", ",root=root", "ram=1"),
+        ("faultscale --work build", "", "root=DIR"),
+        ("faultscale --work build", ",root=empty", "finds no program 'cc'"),
+        ("command -- ./here end 0", ",root=nowhere", "no such folder"),
+        ("command -- ./here end 0", ",file=nowhere", "no such file"),
+        ("command -- ./here end 0", ",root=empty,file=here", "put it into the root"),
+    ] {
+        let (experiment, program) = words.split_once(" -- ").unwrap_or((words, ""));
+        let program = if program.is_empty() { String::new() } else { format!(" -- {program}") };
+        let line =
+            format!("run {experiment} --memory none --report none --on {kernel},accel=tcg{on}{program}");
+        let error = common::joined(&lab.fails(&line, 2));
+        assert!(error.contains(wanted), "{line}: {error}");
+    }
+    let error = lab.fails(
+        &format!("run command --memory none --report none --on {kernel},accel=tcg,root=root -- sort"),
+        2,
+    );
+    assert!(common::joined(&error).contains("give it ram=1200M or more"), "{error}");
+    // No machine boots that often in that time.
+    assert!(begun.elapsed().as_secs() < 60);
+    let runs = lab.output("list");
+    assert!(!String::from_utf8_lossy(&runs.stdout).contains("command"), "{runs:?}");
+}
+
+/// A self-test that fails where the kernel's command line has a word: the bad kernel.
+fn a_kernel_is_judged_by_a_program_of_the_users() {
+    let lab = Lab::new();
+    compile(&lab, "selftest", &["-static"]);
+    let kernel = kernel();
+    lab.ok(&format!(
+        "run command --allow-failure --memory none --report none -q --name good --on {kernel},accel=icount -- ./selftest word broken"
+    ));
+    let image = kernel.strip_prefix("kernel:").unwrap();
+    let judge = |append: &str| {
+        let line = format!(
+            "bisect-run --metric command.status --worse-than good --kernel {image} --option append={append}"
+        );
+        let ended = lab.output(&line);
+        println!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        ended.status.code()
+    };
+    assert_eq!(judge("whole"), Some(0));
+    assert_eq!(judge("broken"), Some(1));
+}
