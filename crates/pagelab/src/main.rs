@@ -30,6 +30,7 @@ mod sweep;
 mod targets;
 mod terminal;
 mod ticker;
+mod today;
 mod tracing;
 mod watching;
 

@@ -12,6 +12,8 @@ fn main() -> ExitCode {
     pagelab_testing::run(tests! {
         each_is_performed_kept_and_judged_in_a_sentence;
         two_runs_of_one_experiment_compare;
+        the_study_of_today_explains_each_figure;
+        the_study_of_today_is_planned_to_take_half_a_minute: LIMITS;
         a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with: LIMITS;
         a_sweep_ends_within_ten_times_the_program: LIMITS;
         a_sweep_over_a_failing_program_is_an_error: LIMITS;
@@ -60,6 +62,42 @@ fn each_is_performed_kept_and_judged_in_a_sentence() {
         );
     }
     assert!(lab.ok("show c").contains("faultscale --work anon --as threads --workers 1,2,3,4"));
+}
+
+/// Of what is not about a condition: under none each of the four takes a moment.
+fn the_study_of_today_explains_each_figure() {
+    let lab = Lab::new();
+    let text = joined(&run(&lab, "--study mm-today --memory none"));
+    let explained = text.split("What the figures mean").nth(1).expect("an explanation");
+    for (part, figure, meaning) in [
+        ("populate", "populate.touch", "Populate: processor time of the first write to each page"),
+        ("unmap", "unmap.munmap", "Unmap: processor time of munmap(2)"),
+        ("faults", "throughput.first", "Faultscale: operations a second of the fewest workers"),
+        ("forks", "fork.cost", "Forkstorm: processor time of a fork"),
+    ] {
+        let line = explained.split(&format!("mm-today-{part}: {figure} ")).nth(1);
+        let line = line.unwrap_or_else(|| panic!("{figure}: {explained}"));
+        assert!(line.starts_with(|c: char| c.is_ascii_digit()), "a value: {line}");
+        assert!(line.contains(meaning), "{figure}: {line}");
+    }
+    assert!(!explained.contains("mm-today-zram"), "it is about a limit: {explained}");
+    let error = lab.fails("run --study mm-todday", 2);
+    assert!(error.contains("mm-today"), "{error}");
+    let error = lab.fails("run --study mm-today mapanon", 2);
+    assert!(error.contains("leave out"), "{error}");
+}
+
+fn the_study_of_today_is_planned_to_take_half_a_minute() {
+    let lab = Lab::new();
+    let json = lab.json("run --study mm-today --dry-run --json");
+    let plans = json["plans"].as_array().unwrap();
+    let performed: Vec<&str> =
+        plans.iter().map(|plan| plan["experiment"]["experiment"].as_str().unwrap()).collect();
+    for part in ["populate", "unmap", "mapfile", "faultscale", "forkstorm"] {
+        assert!(performed.contains(&part), "{part}: {performed:?}");
+    }
+    let seconds: f64 = plans.iter().filter_map(|plan| plan["needs"]["seconds"].as_f64()).sum();
+    assert!(seconds < 30.0, "about {seconds} s");
 }
 
 fn two_runs_of_one_experiment_compare() {

@@ -61,7 +61,7 @@ pub struct Arguments {
 }
 
 /// A study by its name.
-pub fn paper() -> impl TypedValueParser<Value = &'static StudyKind> {
+fn paper() -> impl TypedValueParser<Value = &'static StudyKind> {
     let names = STUDIES.iter().map(|study| PossibleValue::new(study.name).help(study.title));
     PossibleValuesParser::new(names).try_map(|name| named(&name).ok_or("it is no study"))
 }

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_analysis::findings::{Assessment, assess, assess_sweep, clock_verdict};
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Run, Setting, TargetSpec, Unsupported};
 use pagelab_notebook::Notebook;
-use pagelab_studies::StudyKind;
+use pagelab_studies::{STUDIES, StudyKind};
 
-use super::reproduce::paper;
 use crate::context::Context;
 use crate::dry_run;
 use crate::failure::{CommandError, is_interrupted, usage};
@@ -20,7 +20,7 @@ use crate::performance::{self, Planned};
 use crate::program::Recording;
 use crate::summary::Detail;
 use crate::sweep::{self, Sweep};
-use crate::{consoles, page, suite, summary};
+use crate::{consoles, page, suite, summary, today};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -35,17 +35,47 @@ use crate::{consoles, page, suite, summary};
   pagelab run command --sweep-memory 32M..1G -- sort big.txt
   pagelab run command --memory 25M --on host --on model:lru --on model:opt -- sort big.txt
   pagelab run --study gorman-2002 --on host --on model:linux-mglru --on model:opt
+  pagelab run --study mm-today
 ")]
 pub struct Arguments {
     /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
-    /// under the study's limit
-    #[arg(long, value_name = "PAPER", value_parser = paper())]
-    study: Option<&'static StudyKind>,
+    /// under the study's limit; or mm-today
+    #[arg(long, value_name = "STUDY", value_parser = chosen())]
+    study: Option<Chosen>,
     #[command(flatten)]
     conditions: Conditions,
     /// The experiment; none: the standard suite
     #[command(subcommand)]
     experiment: Option<Experiment>,
+}
+
+/// A set of experiments.
+#[derive(Clone, Copy, Debug)]
+enum Chosen {
+    /// Those of a published study.
+    Paper(&'static StudyKind),
+    /// Those of [`today`].
+    Today,
+}
+
+impl Chosen {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Paper(study) => study.name,
+            Self::Today => today::NAME,
+        }
+    }
+}
+
+/// A set by its name.
+fn chosen() -> impl TypedValueParser<Value = Chosen> {
+    let papers = STUDIES.iter().map(|study| PossibleValue::new(study.name).help(study.title));
+    let names = papers.chain([PossibleValue::new(today::NAME).help(today::TITLE)]);
+    PossibleValuesParser::new(names).try_map(|name| match pagelab_studies::named(&name) {
+        Some(study) => Ok(Chosen::Paper(study)),
+        None if name == today::NAME => Ok(Chosen::Today),
+        None => Err("it is no study"),
+    })
 }
 
 /// What is common to all experiments.
@@ -126,7 +156,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     let name = conditions.name.as_deref();
     let mut plans = Plans { targets: &targets, list: Vec::new(), left_out: Vec::new() };
-    let mut repeat = 1;
+    let (mut repeat, mut explained) = (1, None);
     match (&arguments.experiment, arguments.study) {
         (Some(experiment), None) => {
             if let Experiment::Command(command @ Command { sweep_memory: Some(sizes), .. }) = experiment {
@@ -157,10 +187,15 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         (Some(_), Some(study)) => {
             return Err(usage(format!(
                 "--study {} runs that study's experiments; leave out the other",
-                study.name
+                study.name()
             )));
         }
-        (None, Some(study)) => {
+        (None, Some(Chosen::Today)) => {
+            let prefix = prefix(name, today::NAME, context)?;
+            plans.add_parts(&prefix, &today::parts(), conditions)?;
+            explained = Some(prefix);
+        }
+        (None, Some(Chosen::Paper(study))) => {
             let prefix = prefix(name, study.name, context)?;
             for live in (study.live)() {
                 let name = format!("{prefix}-{}", live.name);
@@ -169,15 +204,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         (None, None) => {
             let prefix = prefix(name, "suite", context)?;
-            for part in suite::parts().iter().filter(|part| conditions.leaves(&part.asked)) {
-                let name = format!("{prefix}-{}", part.name);
-                let mut request = conditions.request(&part.experiment, &usual(&part.experiment));
-                for (key, value) in part.asked.assignments() {
-                    let applied = request.asked.apply(&key, &value);
-                    debug_assert_eq!(applied, Ok(true), "a setting takes its own text");
-                }
-                plans.add_part(&name, &request)?;
-            }
+            plans.add_parts(&prefix, &suite::parts(), conditions)?;
             repeat = suite::REPEAT;
             // A machine whose time is not true measures nothing: every run of the suite says so.
             if !conditions.dry_run {
@@ -199,7 +226,11 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     let done = performance::perform(&mut plans, repeat, context)?;
     let runs: Vec<&Run> = done.runs.iter().collect();
-    finish(&assess(&runs), Detail::Full, done.failure, conditions, context)
+    let finished = finish(&assess(&runs), Detail::Full, done.failure, conditions, context);
+    if let (Some(prefix), false) = (explained, conditions.json) {
+        today::explain(&prefix, &runs, context);
+    }
+    finished
 }
 
 /// The conditions of an experiment where nothing else is asked for: the suite's limit, unless it pages nothing.
@@ -246,6 +277,23 @@ impl Plans<'_> {
                 }
                 Err(error) => return Err(error),
             }
+        }
+        Ok(())
+    }
+
+    /// Plans the parts of a suite, but those that are about a condition of which something else was asked for.
+    ///
+    /// # Errors
+    /// When a target is none at all.
+    fn add_parts(&mut self, prefix: &str, parts: &[suite::Part], conditions: &Conditions) -> Result<()> {
+        for part in parts.iter().filter(|part| conditions.leaves(&part.asked)) {
+            let name = format!("{prefix}-{}", part.name);
+            let mut request = conditions.request(&part.experiment, &usual(&part.experiment));
+            for (key, value) in part.asked.assignments() {
+                let applied = request.asked.apply(&key, &value);
+                debug_assert_eq!(applied, Ok(true), "a setting takes its own text");
+            }
+            self.add_part(&name, &request)?;
         }
         Ok(())
     }

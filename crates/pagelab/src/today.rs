@@ -1,0 +1,119 @@
+//! The study `mm-today`: what memory management of today does on a target, in half a minute: first touches, huge pages of both
+//! kinds, compressed swap, dirty pages, faults of several threads, forks. Each has a few figures, which are explained beside their
+//! values by the glossary, so that whoever does not know them need not look them up.
+
+use pagelab_analysis::finding::Figure;
+use pagelab_experiment::experiments::{Addressing, Faultscale, Forkstorm, Paging, Touch};
+use pagelab_experiment::setting::{Limit, Swap};
+use pagelab_experiment::{Experiment, Run, Setting, Size, glossary};
+use pagelab_reference::Pattern;
+
+use crate::context::Context;
+use crate::output::{say, sentences};
+use crate::suite::Part;
+
+/// Its name.
+pub const NAME: &str = "mm-today";
+
+/// One line for help and completion.
+pub const TITLE: &str = "memory management of today in half a minute, each figure explained";
+
+/// The figures of each part that are explained, the first first.
+const FIGURES: [(&str, &[&str]); 8] = [
+    ("populate", &["populate.touch", "populate.map"]),
+    ("unmap", &["unmap.munmap", "unmap.dontneed"]),
+    ("thp", &["huge.coverage.first", "faults.populate"]),
+    ("mthp", &["folio.coverage.first", "faults.populate"]),
+    ("zram", &["access.major.p50", "zram.ratio"]),
+    ("dirty", &["access.read.mean", "access.write.mean", "dirty.throttled", "fsync.p50"]),
+    ("faults", &["throughput.first", "throughput.best"]),
+    ("forks", &["fork.cost", "exit.cost"]),
+];
+
+/// The parts in order.
+pub fn parts() -> Vec<Part> {
+    let paging = |pages, references, pattern| Paging {
+        pages,
+        references,
+        pattern,
+        touch: Touch::Word,
+        ..Paging::default()
+    };
+    let limit = |mib: u64| Some(Limit::Of(Size::Bytes(mib << 20)));
+    let huge = |sizes: &str| Setting {
+        memory: Some(Limit::None),
+        thp: Some(sizes.parse().expect("sizes as they are typed")),
+        ..Setting::default()
+    };
+    let small = Addressing { pages: 2048, rounds: 9, ..Addressing::default() };
+    let part = |name, experiment, asked| Part { name, experiment, asked };
+    let fresh = || Experiment::Mapanon(paging(16_384, 20_000, Pattern::Uniform));
+    let dirty = Paging {
+        writes: "5%".parse().expect("a percentage as it is typed"),
+        syncs: 10,
+        ..paging(8192, 50_000, Pattern::Zipf(0.9))
+    };
+    let compressed = Setting { memory: limit(16), swap: Some(Swap::Zram), ..Setting::default() };
+    vec![
+        part("populate", Experiment::Populate(small.clone()), Setting::default()),
+        part("unmap", Experiment::Unmap(small), Setting::default()),
+        part("thp", fresh(), huge("always")),
+        part("mthp", fresh(), huge("64k:always")),
+        part("zram", Experiment::Mapanon(paging(8192, 50_000, Pattern::Zipf(0.9))), compressed),
+        part("dirty", Experiment::Mapfile(dirty), Setting { memory: limit(64), ..Setting::default() }),
+        part(
+            "faults",
+            Experiment::Faultscale(Faultscale { workers: vec![1, 2], seconds: 0.5, ..Faultscale::default() }),
+            Setting::default(),
+        ),
+        part(
+            "forks",
+            Experiment::Forkstorm(Forkstorm { copies: 1, forks: 400, ..Forkstorm::default() }),
+            Setting::default(),
+        ),
+    ]
+}
+
+/// The figures of `runs` with what each means. A run's name is `prefix`, its part's and, where there are several targets, its
+/// target's number.
+fn explained(prefix: &str, runs: &[&Run]) -> Vec<String> {
+    let meanings = glossary::metrics();
+    let meaning =
+        |name: &str| meanings.iter().find(|entry| entry.name == name).map_or("", |entry| &entry.text);
+    let of_part = |run: &Run, part: &str| {
+        let rest = run.header.name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('-'));
+        rest.and_then(|rest| rest.split('-').next()) == Some(part)
+    };
+    let lines = runs.iter().flat_map(|run| {
+        let figures = FIGURES.iter().filter(|(part, _)| of_part(run, part)).flat_map(|(_, names)| *names);
+        figures.filter_map(|name| {
+            let figure = Figure::of(run, name)?;
+            let value = pagelab_report::text::value(Some(figure.value), figure.unit);
+            Some(format!("{}: {name} {value}. {}", run.header.name, meaning(name)))
+        })
+    });
+    lines.collect()
+}
+
+/// Prints what the figures of `runs` mean.
+pub fn explain(prefix: &str, runs: &[&Run], context: &Context) {
+    say!("\nWhat the figures mean");
+    for line in explained(prefix, runs) {
+        sentences(&line, "  ", "    ", &context.style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_figures_that_the_glossary_explains() {
+        let named: Vec<&str> = parts().iter().map(|part| part.name).collect();
+        assert_eq!(named, FIGURES.map(|(part, _)| part));
+        let known = glossary::metrics();
+        for name in FIGURES.iter().flat_map(|(_, names)| *names) {
+            assert!(known.iter().any(|entry| entry.name == *name && !entry.text.is_empty()), "{name}");
+        }
+    }
+}
