@@ -143,7 +143,13 @@ impl Policy for Lfu {
             self.enter(page);
             return false;
         }
-        let count = self.buckets[bucket as usize].count + 1;
+        let Bucket { count, oldest, youngest, above, .. } = self.buckets[bucket as usize];
+        let count = count + 1;
+        // Alone in its bucket, as pages that are referenced often are: the bucket becomes that of the next count.
+        if oldest == youngest && (above == NONE || self.buckets[above as usize].count != count) {
+            self.buckets[bucket as usize].count = count;
+            return true;
+        }
         let target = self.bucket_above(bucket, count);
         self.unlink(page);
         self.append(page, target);
