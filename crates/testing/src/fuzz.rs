@@ -8,16 +8,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::random::{Random, seed};
 
-/// How long one input may take.
+/// How much processor time one input may take: on a busy machine the others have the rest.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Gives spoiled inputs to `target`; how many there were. Of two good inputs parts are joined now and then.
 ///
 /// # Panics
-/// When an input makes the target panic, or takes longer than ten seconds.
-pub fn fuzz(name: &str, good: &[Vec<u8>], mut target: impl FnMut(&[u8])) -> u64 {
+/// When an input makes the target panic, or takes more than ten seconds of processor time.
+pub fn fuzz(name: &str, good: &[Vec<u8>], target: impl FnMut(&[u8])) -> u64 {
+    fuzz_within(LONGEST, name, good, target)
+}
+
+/// As [`fuzz`] where an input may take so much.
+fn fuzz_within(longest: Duration, name: &str, good: &[Vec<u8>], mut target: impl FnMut(&[u8])) -> u64 {
     let number = |variable: &str| std::env::var(variable).ok().and_then(|text| text.parse::<u64>().ok());
     let seconds = Duration::from_secs(number("FUZZ_SECONDS").unwrap_or(2));
     let seed = number("FUZZ_SEED").unwrap_or_else(seed);
@@ -34,22 +41,27 @@ pub fn fuzz(name: &str, good: &[Vec<u8>], mut target: impl FnMut(&[u8])) -> u64 
             1 => bytes = (0..random.below(300)).map(|_| random.next() as u8).collect(),
             _ => random.spoil(&mut bytes),
         }
-        let started = Instant::now();
+        let started = spent();
         let performed = catch_unwind(AssertUnwindSafe(|| target(&bytes)));
+        let took = spent().saturating_sub(started);
         inputs += 1;
-        if performed.is_err() || started.elapsed() > LONGEST {
+        if performed.is_err() || took > longest {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/fuzz");
             let file = folder.join(format!("{name}-{seed}-{inputs}"));
             let kept = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, &bytes));
             panic!(
-                "{name}: input {inputs} of seed {seed} failed after {:?}; kept in {} ({kept:?})",
-                started.elapsed(),
+                "{name}: input {inputs} of seed {seed} failed after {took:?}; kept in {} ({kept:?})",
                 file.display()
             );
         }
     }
     println!("{name}: {inputs} inputs in {:.0} s, seed {seed}", begun.elapsed().as_secs_f64());
     inputs
+}
+
+/// The processor time of this thread.
+fn spent() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 fn pick(random: &mut Random, good: &[Vec<u8>]) -> Vec<u8> {
@@ -71,5 +83,30 @@ mod tests {
             })
         }));
         assert!(failed.is_err() && seen.len() == 100);
+    }
+
+    #[test]
+    fn what_keeps_the_processor_is_found_and_what_waits_is_not() {
+        let longest = Duration::from_millis(200);
+        let seen_by = |hold_up: &dyn Fn()| {
+            let mut seen = 0;
+            let failed = catch_unwind(AssertUnwindSafe(|| {
+                fuzz_within(longest, "itself", &[b"a good input".to_vec()], |_| {
+                    seen += 1;
+                    if seen == 1 {
+                        hold_up();
+                    }
+                    assert!(seen < 100, "as asked");
+                })
+            }));
+            assert!(failed.is_err());
+            seen
+        };
+        assert_eq!(seen_by(&|| std::thread::sleep(2 * longest)), 100);
+        let keep = || {
+            let begun = spent();
+            while spent() - begun <= longest {}
+        };
+        assert_eq!(seen_by(&keep), 1);
     }
 }
