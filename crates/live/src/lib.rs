@@ -61,6 +61,7 @@ pub mod terminal;
 pub mod tracer;
 pub mod userfault;
 pub mod vmtest;
+pub mod waiting;
 pub mod wire;
 pub mod worker;
 pub mod working_set;

@@ -5,7 +5,12 @@
 
 use std::fs::File;
 use std::io;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use crate::region::{HugePages, Region};
 
@@ -135,12 +140,20 @@ impl Userfault {
         Self::begun(opened?, features)
     }
 
-    /// One that was opened in another process, whose memory it is of.
+    /// One that another process opened for its own memory and hands over; `None`: it got none.
     ///
     /// # Errors
-    /// When the kernel lacks what is asked for.
-    pub fn of_another(descriptor: OwnedFd) -> io::Result<Self> {
-        Self::begun(descriptor, Features { program: true })
+    /// When it cannot be received, or the kernel lacks what is asked for.
+    pub fn handed(socket: &UnixStream) -> io::Result<Option<Self>> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut word = [0; 8];
+        recvmsg(socket, &mut [IoSliceMut::new(&mut word)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        let mut handed = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.into_iter().next(),
+            _ => None,
+        });
+        handed.next().map(|descriptor| Self::begun(descriptor, Features { program: true })).transpose()
     }
 
     fn begun(descriptor: OwnedFd, features: Features) -> io::Result<Self> {

@@ -2,14 +2,14 @@
 //! their faults.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pagelab_experiment::Failure;
 use pagelab_live::userfault::{Event, Paged};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use pagelab_live::waiting::{self, Bell};
 
 use crate::engine::{Engine, Tally};
 
@@ -17,19 +17,18 @@ use crate::engine::{Engine, Tally};
 pub struct Shared<'a> {
     engine: Mutex<Engine<'a, &'a Paged>>,
     paged: &'a Paged,
-    stop: OwnedFd,
+    stop: Bell,
     failed: Mutex<Option<io::Error>>,
     /// Whether faults are resolved no longer.
     ended: AtomicBool,
 }
 
 /// Ends the thread that resolves faults when dropped, however that comes.
-pub struct Stop<'s>(&'s OwnedFd);
+pub struct Stop<'s>(&'s Bell);
 
 impl Drop for Stop<'_> {
     fn drop(&mut self) {
-        // An event counter that was never added to takes one.
-        let _ = rustix::io::write(self.0, &1u64.to_ne_bytes());
+        self.0.ring();
     }
 }
 
@@ -42,7 +41,7 @@ impl<'a> Shared<'a> {
         Ok(Self {
             engine: Mutex::new(engine),
             paged,
-            stop: eventfd(0, EventfdFlags::CLOEXEC)?,
+            stop: Bell::new()?,
             failed: Mutex::new(None),
             ended: AtomicBool::new(false),
         })
@@ -90,13 +89,8 @@ impl<'a> Shared<'a> {
     fn each(&self, resolve: impl Fn(u32) -> io::Result<()>) -> io::Result<()> {
         let mut events = Vec::with_capacity(16);
         loop {
-            let mut waits =
-                [PollFd::new(self.paged.events(), PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
-            match poll(&mut waits, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            if waits[1].revents().contains(PollFlags::IN) {
+            let [_, stopped] = waiting::readable([self.paged.events().as_fd(), self.stop.as_fd()], None)?;
+            if stopped {
                 return Ok(());
             }
             events.clear();

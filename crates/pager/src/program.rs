@@ -1,8 +1,7 @@
 //! `command` under the pager: a dynamically linked program, whose anonymous memory is paged while it runs.
 
-use std::io::{self, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -14,9 +13,7 @@ use pagelab_experiment::experiments::Command;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
 use pagelab_live::confine::Confinement;
 use pagelab_live::userfault::{Event, Userfault};
-use pagelab_live::{library, spawn};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use pagelab_live::{library, spawn, waiting};
 
 use crate::engine::{Engine, Tally};
 use crate::policy::Chooser;
@@ -236,8 +233,8 @@ impl Serving {
             }
         }
         let (Some(helper), Some(tells)) = (connections.pop(), connections.pop()) else { unreachable!() };
-        let handed = received(&tells).map_err(failed("taking the program's page faults"))?;
-        let Some(descriptor) = handed else {
+        let handed = Userfault::handed(&tells).map_err(failed("taking the program's page faults"))?;
+        let Some(events) = handed else {
             return match ended(child, Duration::from_secs(1))? {
                 Some(status) => Ok(Err(status)),
                 None => Err(Failure::unsupported(
@@ -247,7 +244,7 @@ impl Serving {
             };
         };
         let begin = || -> io::Result<Self> {
-            let remote = Remote::new(child.id(), Userfault::of_another(descriptor)?, helper)?;
+            let remote = Remote::new(child.id(), events, helper)?;
             // So many pages a program may have stored and resident; more are made room for.
             let room = ((most / PAGE as u64) as u32).clamp(1024, 1 << 20);
             let mut engine = Engine::new(remote, 0, frames, window, policy)?;
@@ -259,18 +256,14 @@ impl Serving {
 
     /// Waits a little for something to happen, and does all that is to be done; whether there was anything.
     fn step(&mut self) -> io::Result<bool> {
-        let look = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
-        let told = {
-            let events = self.engine.space().events();
-            let mut waits = [PollFd::new(events, PollFlags::IN), PollFd::new(&self.tells, PollFlags::IN)];
-            let count = if self.hears { 2 } else { 1 };
-            match poll(&mut waits[..count], Some(&look)) {
-                Ok(0) => return Ok(true),
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            self.hears && !waits[1].revents().is_empty()
+        let events = self.engine.space().events().as_fd();
+        let (happened, told) = match self.hears {
+            true => waiting::readable([events, self.tells.as_fd()], Some(LOOK))?.into(),
+            false => (waiting::readable([events], Some(LOOK))?[0], false),
         };
+        if !happened && !told {
+            return Ok(true);
+        }
         let mut did = false;
         while let Some(event) = self.engine.space().happened()? {
             self.happened(event)?;
@@ -350,17 +343,4 @@ impl Serving {
             other => Err(io::Error::other(format!("the library says {other}"))),
         }
     }
-}
-
-/// The descriptor that was handed over.
-fn received(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut word = [0; 8];
-    recvmsg(socket, &mut [IoSliceMut::new(&mut word)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let mut handed = control.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.into_iter().next(),
-        _ => None,
-    });
-    Ok(handed.next())
 }

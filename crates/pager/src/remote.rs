@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
 use pagelab_live::userfault::{Event, Userfault};
-use rustix::event::{PollFd, PollFlags, poll};
+use pagelab_live::waiting;
 
 use crate::engine::Space;
 
@@ -165,13 +166,7 @@ impl Remote {
         self.helper.write_all(&address.to_ne_bytes())?;
         let mut got = 0;
         while got < content.len() {
-            let mut waits =
-                [PollFd::new(&self.helper, PollFlags::IN), PollFd::new(&self.events, PollFlags::IN)];
-            match poll(&mut waits, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let [answer, happened] = waits.map(|waited| !waited.revents().is_empty());
+            let [answer, happened] = waiting::readable([self.helper.as_fd(), self.events.as_fd()], None)?;
             if happened {
                 self.collect()?;
                 let own = |event: &Event| *event == Event::Gone { start: address, end: address + PAGE };

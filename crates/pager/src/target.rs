@@ -182,8 +182,8 @@ impl Pager {
 
 /// Whether this user may have a userfaultfd on this kernel.
 fn permitted(features: Features) -> Result<(), (String, String)> {
-    Userfault::open(features).map(drop).map_err(|error| match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => (
+    Userfault::open(features).map(drop).map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => (
             "may not resolve page faults (userfaultfd) as this user".to_owned(),
             "run as root, or: sysctl vm.unprivileged_userfaultfd=1".to_owned(),
         ),

@@ -78,6 +78,20 @@ fn unsafe_code_is_in_one_folder() {
     }
 }
 
+/// Nor do the others ask the kernel by a library of its calls; `testing` does, for tests alone.
+#[test]
+fn system_calls_are_in_one_folder() {
+    for folder in crates() {
+        if folder.ends_with("live") || folder.ends_with("testing") {
+            continue;
+        }
+        let manifest = text(&folder.join("Cargo.toml"));
+        let name = |line: &str| line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned();
+        let found = manifest.lines().map(name).find(|name| ["libc", "nix", "rustix"].contains(&&**name));
+        assert_eq!(found, None, "{}: its calls belong into crates/live", folder.display());
+    }
+}
+
 fn has_word(tokens: TokenStream, word: &str) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(found) => found == word,
