@@ -13,6 +13,7 @@ use pagelab_live::{Host, init, port};
 use serde::{Deserialize, Serialize};
 
 use crate::quiet::Quiet;
+use crate::shell::Shell;
 
 /// Where the job is in the guest. Its presence tells pagelab that it is the first process of a guest.
 pub const JOB: &str = "/pagelab/job.json";
@@ -40,6 +41,8 @@ pub struct Job {
     pub trace_device: Option<String>,
     /// Where the user's programs are, if any were brought.
     pub root: Option<Root>,
+    /// A shell in place of the experiment.
+    pub shell: Option<Shell>,
     /// The disk for swap, if there is one.
     pub swap_device: Option<String>,
     /// The disk with a file system for files, if there is one.
@@ -63,6 +66,11 @@ fn work() -> Result<(), String> {
         if let Err(error) = init::load_module(&Path::new(MODULES).join(module)) {
             eprintln!("pagelab: the module {module}: {error}");
         }
+    }
+    if let (Some(shell), Some(root)) = (&job.shell, &job.root) {
+        init::mount_below(&root.folder).map_err(|e| text(&e))?;
+        init::shell(root, &shell.words, &shell.terminal).map_err(|e| format!("the shell: {e}"))?;
+        return Ok(());
     }
     let line = init::serial(Path::new(&job.line)).map_err(|e| format!("{}: {e}", job.line))?;
     let mut sender = Sender(line.try_clone().map_err(|e| text(&e))?);

@@ -18,6 +18,7 @@ mod monitor;
 mod options;
 mod quiet;
 mod root;
+mod shell;
 mod snapshot;
 mod target;
 mod traced;

@@ -75,6 +75,63 @@ pub fn lines(machine: Machine) -> (&'static str, &'static str) {
     }
 }
 
+/// The machine without its lines and disks.
+fn command(image: &Image, initramfs: &File, options: &Options, accel: Accel) -> Command {
+    let mut command = Command::new(program(image.machine));
+    let (console_line, _) = lines(image.machine);
+    let defaults = match image.machine {
+        Machine::X86_64 => ("pc", if accel == Accel::Kvm { "host" } else { "qemu64" }),
+        Machine::Aarch64 => ("virt", if accel == Accel::Kvm { "host" } else { "cortex-a57" }),
+    };
+    let name = options.machine.as_deref().unwrap_or(defaults.0);
+    // Addresses are the same each time. A string instruction would count as one however much it clears or
+    // copies: without REP_GOOD (bit 112) and ERMS (bit 297) an x86 kernel uses loops instead.
+    let same = match (accel, image.machine) {
+        (Accel::Icount, Machine::X86_64) => "nokaslr norandmaps clearcpuid=112,297 ",
+        (Accel::Icount, Machine::Aarch64) => "nokaslr norandmaps ",
+        _ => "",
+    };
+    // Left to itself a kernel tests its ciphers for seconds after it has started its first process.
+    let words = format!(
+        "console={console_line} panic=-1 reboot=t oops=panic loglevel=5 cryptomgr.notests {same}{}",
+        options.append
+    );
+    command
+        .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
+        .args(["-machine", name, "-cpu", defaults.1])
+        .args(["-smp", &options.cpus.to_string(), "-m", &format!("{}k", options.ram >> 10)])
+        .arg("-kernel")
+        .arg(&image.path)
+        .arg("-initrd")
+        .arg(path_of(initramfs))
+        .arg("-append")
+        .arg(words.trim_end());
+    match accel {
+        Accel::Kvm => command.args(["-accel", "kvm"]),
+        Accel::Tcg | Accel::Auto => command.args(["-accel", "tcg"]),
+        // One instruction is one nanosecond of the guest's clock, idling takes no time, and what is
+        // random is the same each time.
+        Accel::Icount => command
+            .args(["-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"])
+            .args(["-rtc", "base=2000-01-01,clock=vm", "-seed", "1"]),
+    };
+    command
+}
+
+/// Has the machine's console on this terminal until it ends.
+///
+/// # Errors
+/// When QEMU cannot be started, and what it ended with where that was no success.
+pub fn on_terminal(image: &Image, initramfs: &File, options: &Options, accel: Accel) -> io::Result<()> {
+    let mut command = command(image, initramfs, options, accel);
+    command.args(["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]);
+    die_with_parent(&mut command);
+    match command.status()? {
+        ended if ended.success() => Ok(()),
+        ended => Err(io::Error::other(format!("QEMU ended with {ended}"))),
+    }
+}
+
 impl Running {
     /// Starts the guest.
     ///
@@ -82,35 +139,8 @@ impl Running {
     /// When QEMU cannot be started, or cannot bring back the machine that it is to start with.
     pub fn start(image: &Image, start: Start<'_>, options: &Options, accel: Accel) -> io::Result<Self> {
         let console = in_memory("pagelab-console")?;
-        let mut command = Command::new(program(image.machine));
-        let (console_line, _) = lines(image.machine);
-        let defaults = match image.machine {
-            Machine::X86_64 => ("pc", if accel == Accel::Kvm { "host" } else { "qemu64" }),
-            Machine::Aarch64 => ("virt", if accel == Accel::Kvm { "host" } else { "cortex-a57" }),
-        };
-        let name = options.machine.as_deref().unwrap_or(defaults.0);
-        // Addresses are the same each time. A string instruction would count as one however much it clears or
-        // copies: without REP_GOOD (bit 112) and ERMS (bit 297) an x86 kernel uses loops instead.
-        let same = match (accel, image.machine) {
-            (Accel::Icount, Machine::X86_64) => "nokaslr norandmaps clearcpuid=112,297 ",
-            (Accel::Icount, Machine::Aarch64) => "nokaslr norandmaps ",
-            _ => "",
-        };
-        // Left to itself a kernel tests its ciphers for seconds after it has started its first process.
-        let words = format!(
-            "console={console_line} panic=-1 reboot=t oops=panic loglevel=5 cryptomgr.notests {same}{}",
-            options.append
-        );
+        let mut command = command(image, start.initramfs, options, accel);
         command
-            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
-            .args(["-machine", name, "-cpu", defaults.1])
-            .args(["-smp", &options.cpus.to_string(), "-m", &format!("{}k", options.ram >> 10)])
-            .arg("-kernel")
-            .arg(&image.path)
-            .arg("-initrd")
-            .arg(path_of(start.initramfs))
-            .arg("-append")
-            .arg(words.trim_end())
             .args(["-serial", &format!("file:{}", path_of(&console).display())])
             .args(["-chardev", "stdio,id=messages,signal=off"]);
         match image.machine {
@@ -118,15 +148,6 @@ impl Running {
             Machine::Aarch64 => {
                 command.args(["-device", "virtio-serial-pci", "-device", "virtconsole,chardev=messages"])
             }
-        };
-        match accel {
-            Accel::Kvm => command.args(["-accel", "kvm"]),
-            Accel::Tcg | Accel::Auto => command.args(["-accel", "tcg"]),
-            // One instruction is one nanosecond of the guest's clock, idling takes no time, and what is
-            // random is the same each time.
-            Accel::Icount => command
-                .args(["-accel", "tcg,thread=single", "-icount", "shift=0,align=off,sleep=off"])
-                .args(["-rtc", "base=2000-01-01,clock=vm", "-seed", "1"]),
         };
         for (n, disk) in start.disks.iter().enumerate() {
             let drive = format!(

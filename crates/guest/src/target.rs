@@ -32,6 +32,7 @@ use crate::modules::{self, FILES, WANTED};
 use crate::monitor::Monitor;
 use crate::options::{Accel, Options};
 use crate::root::Root;
+use crate::shell::{self, Shell};
 use crate::snapshot::{self, Key, Snapshot};
 use crate::traced;
 
@@ -96,12 +97,7 @@ impl Guest {
         };
         let key = Key::new(&self.image, &self.options, accel, &disks.list, self.root.as_ref());
         let kept = snapshot::find(&key);
-        let folder = self.options.modules.clone().or_else(|| self.image.modules());
-        let wanted: Vec<&str> =
-            WANTED.iter().chain(FILES.iter().filter(|_| disks.files.is_some())).copied().collect();
-        let modules = folder
-            .map_or(Ok(Vec::new()), |folder| modules::load(&folder, &wanted))
-            .map_err(io("reading the kernel's modules"))?;
+        let modules = self.modules(disks.files.is_some())?;
         let (_, line) = machine::lines(self.image.machine);
         let job = Job {
             experiment: experiment.clone(),
@@ -111,37 +107,20 @@ impl Guest {
             trace_device: disks.trace.map(str::to_owned),
             repetition: self.begun.saturating_sub(1),
             root: self.root.as_ref().map(|root| root.place()),
+            shell: None,
             swap_device: disks.swap.map(str::to_owned),
             files_device: disks.files.map(str::to_owned),
         };
-        let program = match &self.options.init {
-            Some(init) => foreign(init, self.image.machine),
-            None => program(),
-        };
-        let program = program.map_err(io("reading the guest's first program"))?;
         let hand_in = || -> std::io::Result<File> {
             let mut file = in_memory("pagelab-job")?;
             file.write_all(&serde_json::to_vec(&job)?)?;
             Ok(file)
         };
         let handed = hand_in().map_err(io("writing the guest's job"))?;
-        let pack = || -> std::io::Result<File> {
-            let mut archive = Archive::new(in_memory("pagelab-initramfs")?)?;
-            for (path, content) in &program {
-                archive.add(path, content)?;
-            }
-            for module in modules {
-                archive.add(&Path::new(MODULES).join(module.name), &Content::File(module.content))?;
-            }
-            archive.add(Path::new(JOB), &Content::File(serde_json::to_vec(&job)?))?;
-            self.root.iter().try_for_each(|root| root.pack(&mut archive))?;
-            archive.finish()
-        };
         let initramfs = match &kept {
-            Some(snapshot) => Ok(Arc::clone(&snapshot.initramfs)),
-            None => pack().map(Arc::new),
+            Some(snapshot) => Arc::clone(&snapshot.initramfs),
+            None => Arc::new(self.initramfs(&job, modules)?),
         };
-        let initramfs = initramfs.map_err(io("making the initramfs"))?;
         let begin = if kept.is_some() { "restore" } else { "boot" };
         recorder.progress(begin, 0, 1);
         let start = Start {
@@ -157,16 +136,7 @@ impl Guest {
             snapshot::forget(&key);
             return Ok(Ended::NotRestored);
         }
-        let mut running = started.map_err(|e| {
-            let name = machine::program(self.image.machine);
-            match e.kind() {
-                std::io::ErrorKind::NotFound => Failure::unsupported(
-                    format!("{name} is not installed"),
-                    "install it: apt-get install qemu-system-x86 (or qemu-system-arm)",
-                ),
-                _ => Failure::system(format!("starting {name}"), &e),
-            }
-        })?;
+        let mut running = started.map_err(|e| self.not_started(&e))?;
         let begun = if kept.is_some() { "restored" } else { "booted" };
         recorder.observe(Observation::Environment([("guest.begun".to_owned(), begun.to_owned())].into()))?;
         // A program of the user's may wait for anything.
@@ -231,6 +201,104 @@ impl Guest {
             recorder.observe(Observation::Log("console".into(), console::clean(&shown)))?;
         }
         Ok(result)
+    }
+
+    /// The modules that a guest needs, with those for a disk of files where it has one.
+    fn modules(&self, files: bool) -> Result<Vec<modules::Module>, Failure> {
+        let folder = self.options.modules.clone().or_else(|| self.image.modules());
+        let wanted: Vec<&str> = WANTED.iter().chain(FILES.iter().filter(|_| files)).copied().collect();
+        folder
+            .map_or(Ok(Vec::new()), |folder| modules::load(&folder, &wanted))
+            .map_err(|e| Failure::system("reading the kernel's modules", &e))
+    }
+
+    /// What a guest boots from to do `job`.
+    fn initramfs(&self, job: &Job, modules: Vec<modules::Module>) -> Result<File, Failure> {
+        let program = match &self.options.init {
+            Some(init) => foreign(init, self.image.machine),
+            None => program(),
+        };
+        let program = program.map_err(|e| Failure::system("reading the guest's first program", &e))?;
+        let pack = || -> std::io::Result<File> {
+            let mut archive = Archive::new(in_memory("pagelab-initramfs")?)?;
+            for (path, content) in &program {
+                archive.add(path, content)?;
+            }
+            for module in modules {
+                archive.add(&Path::new(MODULES).join(module.name), &Content::File(module.content))?;
+            }
+            archive.add(Path::new(JOB), &Content::File(serde_json::to_vec(job)?))?;
+            self.root.iter().try_for_each(|root| root.pack(&mut archive))?;
+            archive.finish()
+        };
+        pack().map_err(|e| Failure::system("making the initramfs", &e))
+    }
+
+    fn not_started(&self, error: &std::io::Error) -> Failure {
+        let name = machine::program(self.image.machine);
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Failure::unsupported(
+                format!("{name} is not installed"),
+                "install it: apt-get install qemu-system-x86 (or qemu-system-arm)",
+            ),
+            _ => Failure::system(format!("starting {name}"), error),
+        }
+    }
+
+    /// Boots the machine with a shell on this terminal, and waits for its end.
+    ///
+    /// # Errors
+    /// When there is no shell for it, or it cannot be booted.
+    pub fn shell(&self) -> Result<(), Failure> {
+        let name = format!("kernel:{}", self.image.path.display());
+        self.bootable(&name)?;
+        let (load, root) = shell::plan(&self.options, &self.image, &name)?;
+        confine::refuse_beyond_half(self.memory(Some(&root)))?;
+        let modules = self.modules(false)?;
+        let (terminal, line) = machine::lines(self.image.machine);
+        let job = Job {
+            experiment: Experiment::Command(load.clone()),
+            setting: Setting::default(),
+            modules: modules.iter().map(|module| module.name.clone()).collect(),
+            line: line.to_owned(),
+            repetition: 0,
+            trace_device: None,
+            root: Some(root.place()),
+            shell: Some(Shell { words: load.program, terminal: Path::new("/dev").join(terminal) }),
+            swap_device: None,
+            files_device: None,
+        };
+        let guest = Self { root: Some(Arc::new(root)), ..self.clone() };
+        let initramfs = guest.initramfs(&job, modules)?;
+        let accel = match self.options.accel {
+            Accel::Auto if kvm_is_there() => Accel::Kvm,
+            Accel::Auto => Accel::Tcg,
+            asked => asked,
+        };
+        machine::on_terminal(&self.image, &initramfs, &self.options, accel).map_err(|e| self.not_started(&e))
+    }
+
+    /// Refuses an image for which there is no first program or no QEMU here.
+    fn bootable(&self, name: &str) -> Result<(), Unsupported> {
+        let machine = |why: String, remedy: String| Err(Unsupported::new(name, What::Machine, why, remedy));
+        let (arch, _) = self.image.machine.name();
+        if self.options.init.is_none() && arch != std::env::consts::ARCH {
+            return machine(
+                format!("is a kernel for {arch}, and this pagelab for {}", std::env::consts::ARCH),
+                format!("name a static pagelab for {arch} with init=PATH (make {arch} builds one)"),
+            );
+        }
+        let qemu = machine::program(self.image.machine);
+        if !machine::installed(qemu) {
+            let remedy = "install it: apt-get install qemu-system-x86 (or qemu-system-arm)".to_owned();
+            return machine(format!("needs {qemu}, which is not installed"), remedy);
+        }
+        Ok(())
+    }
+
+    /// The memory of the host's that the machine takes; the packed root is beside it as long as it may boot again.
+    fn memory(&self, root: Option<&Root>) -> u64 {
+        self.options.ram.saturating_add(QEMU).saturating_add(root.map_or(0, Root::bytes))
     }
 
     fn forward(
@@ -404,19 +472,7 @@ impl Target for Guest {
         let mut settled = Settled::new(request, &name, page_size, |key, _| {
             pagelab_live::plan::honours(&request.experiment, key)
         })?;
-        let machine = |why: String, remedy: String| Unsupported::new(&name, What::Machine, why, remedy);
-        let (arch, _) = self.image.machine.name();
-        if self.options.init.is_none() && arch != std::env::consts::ARCH {
-            return Err(machine(
-                format!("is a kernel for {arch}, and this pagelab for {}", std::env::consts::ARCH),
-                format!("name a static pagelab for {arch} with init=PATH (make {arch} builds one)"),
-            ));
-        }
-        let qemu = machine::program(self.image.machine);
-        if !machine::installed(qemu) {
-            let remedy = "install it: apt-get install qemu-system-x86 (or qemu-system-arm)".to_owned();
-            return Err(machine(format!("needs {qemu}, which is not installed"), remedy));
-        }
+        self.bootable(&name)?;
         let need = settled.experiment.footprint(page_size);
         if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
             // Waiting for a disk is no instruction.
@@ -430,14 +486,14 @@ impl Target for Guest {
         if let (Some(folder), Some(_)) = (&self.options.root, &root) {
             settled.also("root", folder.display().to_string(), Origin::Asked);
         }
-        // The packed root is beside the machine as long as it may boot again.
-        let packed = root.as_ref().map_or(0, |root| root.bytes());
+        let memory = self.memory(root.as_deref());
+        confine::refuse_beyond_half(memory)
+            .map_err(|failure| Unsupported::new(&name, What::Machine, failure.to_string(), ""))?;
         let mut plan = Plan::new(settled, page_size, Box::new(Self { root, ..self.clone() }));
-        let memory = self.options.ram.saturating_add(QEMU).saturating_add(packed);
-        confine::refuse_beyond_half(memory).map_err(|failure| machine(failure.to_string(), String::new()))?;
         plan.needs.memory = memory;
         plan.needs.disk = Disks::bytes(&plan.experiment, &plan.setting, page_size);
-        plan.needs.privileges = vec![format!("{qemu}: a throw-away machine")];
+        plan.needs.privileges =
+            vec![format!("{}: a throw-away machine", machine::program(self.image.machine))];
         plan.changes =
             vec!["nothing on this machine: what is changed is the guest's, which is thrown away".to_owned()];
         Ok(plan)

@@ -5,12 +5,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, ExitStatus};
 
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::confine::folder::scratch_folder;
+use crate::rooted::Root;
 
 /// (kind, where)
 const MOUNTS: [(&str, &str); 5] = [
@@ -61,6 +63,30 @@ pub fn mount_below(root: &Path) -> io::Result<()> {
     let shared = root.join("dev/shm");
     everybodys(&shared)?;
     Ok(mount("tmpfs", &shared, "tmpfs", MountFlags::empty(), Some(c"mode=1777"))?)
+}
+
+/// Has a shell on `terminal`, in `root`, and waits for its end.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn shell(root: &Root, words: &[String], terminal: &Path) -> io::Result<ExitStatus> {
+    use std::os::unix::process::CommandExt;
+    let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let line = OpenOptions::new().read(true).write(true).open(terminal)?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().env("PATH", &root.path).env("HOME", "/").env("TERM", "linux");
+    command.stdin(line.try_clone()?).stdout(line.try_clone()?).stderr(line);
+    let root = root.clone();
+    // SAFETY: between fork and exec of a program of one thread, system calls alone.
+    unsafe {
+        command.pre_exec(move || {
+            // A session of its own, whose terminal this is: Ctrl-C is for what runs in it.
+            rustix::process::setsid()?;
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+            root.enter()
+        });
+    }
+    command.status()
 }
 
 /// Loads a kernel module, uncompressed; one that is there already is fine.

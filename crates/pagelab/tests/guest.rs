@@ -154,18 +154,28 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
 }
 
 /// A word more moves the whole load against the kernel's ticks; repetitions begin at moments of their own all the same.
+/// Four pairs; `scripts/words` has twenty.
 fn words_that_do_nothing_raise_no_alarm() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
     let small = "run mapanon --pages 300 --references 600 --memory none --report none -q";
     let plain = format!("kernel:{},accel=icount", kernel.display());
+    // The image by a longer path, with its modules beside it.
+    let package = kernel.parent().and_then(std::path::Path::parent).unwrap();
+    std::os::unix::fs::symlink(package, lab.path("a-link-that-makes-the-path-longer")).unwrap();
+    let longer = format!(
+        "kernel:a-link-that-makes-the-path-longer/boot/{},accel=icount",
+        kernel.file_name().unwrap().to_string_lossy()
+    );
+    let other_order = format!("kernel:{},timeout=299,ram=1G,accel=icount", kernel.display());
     let result = lab.json(&format!(
-        "{small} --json --name word --on {plain} --on {plain},append=foo=1 --on {plain},append=a-much-longer-word-than-that"
+        "{small} --json --name word --on {plain} --on {plain},append=foo=1 --on {plain},append=a-much-longer-word-than-that \
+         --on {other_order} --on {longer}"
     ));
     let runs = result["result"]["runs"].as_array().unwrap();
     for name in ["fault.anonymous", "time.elapsed", "access.mean", "time.processor"] {
         let of = |run: usize| metric(&runs[run], 0, name);
-        for other in [1, 2] {
+        for other in [1, 2, 3, 4] {
             let apart = (of(other) / of(0) - 1.0).abs();
             println!("{name}: {} and {}: {:.4} %", of(0), of(other), apart * 100.0);
             assert!(apart < 0.005, "{name}: {} and {}", of(0), of(other));

@@ -16,6 +16,8 @@ fn main() -> ExitCode {
         a_script_and_a_storm_find_what_they_call: KERNELS;
         what_cannot_be_brought_is_refused_before_booting: KERNELS, CC;
         a_kernel_is_judged_by_a_program_of_the_users: KERNELS, CC;
+        a_shell_opens_in_a_guest: KERNELS;
+        a_shell_that_is_not_there_is_refused: KERNELS;
     })
 }
 
@@ -184,4 +186,58 @@ fn a_kernel_is_judged_by_a_program_of_the_users() {
     };
     assert_eq!(judge("whole"), Some(0));
     assert_eq!(judge("broken"), Some(1));
+}
+
+/// The root has this machine's own shell, with the libraries that it says it needs.
+fn a_shell_opens_in_a_guest() {
+    use std::io::{Read, Write};
+    let lab = Lab::new();
+    let root = lab.path("root");
+    let said = Command::new("ldd").arg("/bin/sh").output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let libraries = said.split_whitespace().filter(|word| word.starts_with('/'));
+    for path in libraries.chain(["/bin/sh"]) {
+        let place = root.join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::copy(path, place).unwrap();
+    }
+    std::fs::write(root.join("marker"), "inside the root\n").unwrap();
+    let mut child = lab
+        .command(&format!("run --shell --on {},accel=tcg,root=root", kernel()))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = Vec::new();
+    // What is typed before there is a shell is lost, as on any serial line.
+    while !shown.ends_with(b"# ") {
+        let mut byte = [0];
+        assert_eq!(output.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&shown));
+        shown.extend(byte);
+    }
+    input.write_all(b"read line < /marker; echo \"<$line>\"; read release < /proc/sys/kernel/osrelease; echo \"[$release]\"; exit\n").unwrap();
+    output.read_to_end(&mut shown).unwrap();
+    assert!(child.wait().unwrap().success());
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("<inside the root>") && shown.contains("[6."), "{shown}");
+}
+
+fn a_shell_that_is_not_there_is_refused() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("empty")).unwrap();
+    for (line, wanted, status) in [
+        (format!("run --shell --on {},root=empty", kernel()), "finds no program '/bin/sh' in empty", 3),
+        ("run --shell".to_owned(), "needs a guest", 2),
+        (format!("run --shell --on {} mapanon", kernel()), "leave out the experiment", 2),
+        (format!("run --shell --on {},memory=8M", kernel()), "leave out memory", 2),
+    ] {
+        let error = common::joined(&lab.fails(&line, status));
+        assert!(error.contains(wanted), "{line}: {error}");
+    }
+    let without = format!("run --shell --on {}", kernel());
+    if !Command::new("busybox").arg("true").status().is_ok_and(|status| status.success()) {
+        let error = common::joined(&lab.fails(&without, 3));
+        assert!(error.contains("root=DIR"), "{error}");
+    }
 }

@@ -1,6 +1,6 @@
 //! `pagelab run`: performs an experiment, or the standard suite, and keeps what was seen.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
@@ -10,6 +10,7 @@ use pagelab_experiment::experiments::Command;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Run, Setting, TargetSpec, Unsupported};
+use pagelab_guest::Guest;
 use pagelab_notebook::Notebook;
 use pagelab_studies::{STUDIES, StudyKind};
 
@@ -42,6 +43,9 @@ pub struct Arguments {
     /// under the study's limit; or mm-today
     #[arg(long, value_name = "STUDY", value_parser = chosen())]
     study: Option<Chosen>,
+    /// In place of performing anything: a shell in a guest on this terminal, of its root=DIR, else busybox
+    #[arg(long)]
+    shell: bool,
     #[command(flatten)]
     conditions: Conditions,
     /// The experiment; none: the standard suite
@@ -151,6 +155,9 @@ impl Conditions {
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let targets = conditions.targets(context)?;
+    if arguments.shell {
+        return shell(arguments, &targets);
+    }
     if conditions.keep {
         consoles::wanted(&targets)?;
     }
@@ -231,6 +238,23 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         today::explain(&prefix, &runs, context);
     }
     finished
+}
+
+/// A shell in the one guest that is named.
+fn shell(arguments: &Arguments, targets: &[TargetSpec]) -> Result<ExitCode> {
+    if arguments.experiment.is_some() || arguments.study.is_some() {
+        return Err(usage("--shell performs nothing; leave out the experiment".to_owned()));
+    }
+    let [target @ TargetSpec { kind: TargetKind::Kernel(path), .. }] = targets else {
+        return Err(usage("--shell needs a guest; give one: --on kernel:PATH,root=DIR".to_owned()));
+    };
+    let (setting, own) = target.setting(&arguments.conditions.setting).map_err(|e| usage(e.to_string()))?;
+    if let Some((key, _)) = setting.assignments().first() {
+        return Err(usage(format!("--shell opens the guest as it boots; leave out {key}")));
+    }
+    let guest = Guest::new(Path::new(path), &own).map_err(|e| usage(format!("--on {target}: {e}")))?;
+    guest.shell()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The conditions of an experiment where nothing else is asked for: the suite's limit, unless it pages nothing.
