@@ -74,7 +74,7 @@ fn work() -> Result<(), String> {
     }
     let line = init::serial(Path::new(&job.line)).map_err(|e| format!("{}: {e}", job.line))?;
     let mut sender = Sender(line.try_clone().map_err(|e| text(&e))?);
-    sender.progress("booted", 1, 1);
+    sender.progress("booted", 0, 1);
     sender.progress("settle", 0, 1);
     let quiet = Quiet::wait();
     // Here the machine may be stopped and kept. Whoever is brought back later has another job.
