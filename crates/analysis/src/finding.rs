@@ -224,6 +224,8 @@ pub enum What {
     SequentialReads,
     /// What one access costs at each level.
     Latencies,
+    /// What a load pays for another one under the same limit.
+    Neighbour,
     /// What operations on a mapping cost for each page.
     Operations,
     /// Whether the machine's clocks agree.

@@ -49,6 +49,7 @@ pub fn primary_metric(experiment: &Experiment) -> Option<&'static str> {
         Experiment::Unmap(_) => Some("unmap.munmap"),
         Experiment::Mremap(_) => Some("mremap.move"),
         Experiment::Populate(_) => Some("populate.touch"),
+        Experiment::Neighbour(_) => Some("victim.faults.beside"),
         Experiment::Clock(_) => Some("clock.step.worst"),
         Experiment::Command(_) => Some("time.elapsed"),
         Experiment::Replay(_) | Experiment::Mrc(_) => Some("miss.ratio.mean"),
@@ -74,6 +75,7 @@ pub fn headline_metrics(experiment: &Experiment) -> &'static [&'static str] {
         Experiment::Unmap(_) => &["unmap.munmap.shared", "unmap.mprotect", "unmap.dontneed"],
         Experiment::Mremap(_) => &["mremap.aligned", "mremap.move.shared"],
         Experiment::Populate(_) => &["populate.map", "populate.advise"],
+        Experiment::Neighbour(_) => &["victim.cost.beside", "victim.faults.low", "victim.faults.min"],
         Experiment::Clock(_) => &["clock.drift.worst", "clock.skew.worst"],
         Experiment::Command(_) => &["time.processor", "memory.peak"],
         Experiment::Replay(_)

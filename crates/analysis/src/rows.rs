@@ -6,13 +6,14 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the column by which they are compared.
-pub const TABLES: [(&str, &str); 6] = [
+pub const TABLES: [(&str, &str); 7] = [
     ("operations", "count"),
     ("instructions", "instructions"),
     ("profile", "time"),
     ("huge-pages", "populating"),
     ("folios", "pages.first"),
     ("operations.cost", "page.median"),
+    ("situations", "major"),
 ];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;

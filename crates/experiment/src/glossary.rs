@@ -142,6 +142,11 @@ const TERMS: &[(&str, &str)] = &[
          so that an outlier cannot decide.",
     ),
     (
+        "memory protection",
+        "memory.low and memory.min of a cgroup (version 2): from what it holds below them the kernel reclaims only when nothing else is \
+         left, or never. What is above them, and what others hold, goes first.",
+    ),
+    (
         "microstate",
         "What a thread does at a time: runs in user mode or in the kernel, waits for a processor, for a fault, for a \
          lock, or sleeps. `prstat -m` and the metrics `state.…` give the share of each.",
@@ -613,6 +618,28 @@ const READING: &[(&str, &str)] = &[
         "2 MiB are cleared in it on x86-64. A dash where the kernel gave base pages instead (transparent huge pages off, \
          or none free).",
     ),
+    (
+        "victim.cost.alone",
+        "With its faults; the neighbour's turns on the same processor are not in it, nor is waiting for a disk.",
+    ),
+    ("victim.faults.alone", "Its mapping has been touched once before; 0 where it fits into the limit."),
+    ("victim.refaults.alone", "Of its cgroup; see refault."),
+    (
+        "victim.cost.beside",
+        "Beside victim.cost.alone it is what the neighbour costs, faults and reclaim done by the victim itself included.",
+    ),
+    ("victim.faults.beside", "Pages that the neighbour had taken from it."),
+    ("victim.refaults.beside", "Of its cgroup; see refault."),
+    ("victim.cost.low", "See memory protection."),
+    (
+        "victim.faults.low",
+        "See memory protection. The kernel reclaims from below memory.low only when nothing else is left; the table's column low counts that.",
+    ),
+    ("victim.refaults.low", "Of its cgroup; see refault."),
+    ("victim.cost.min", "See memory protection."),
+    ("victim.faults.min", "See memory protection. From below memory.min nothing is reclaimed at all."),
+    ("victim.refaults.min", "Of its cgroup; see refault."),
+    ("victim.protected", "Page tables and the kernel's own for it included."),
     ("misses", "The first reference to a page is one; a dash where only a share of the pages was looked at."),
     (
         "miss.ratio.mean",

@@ -38,6 +38,7 @@ pub mod mappings;
 mod marker;
 pub mod message;
 pub mod microstates;
+pub mod neighbour;
 mod netlink;
 pub mod observe;
 pub mod operations;

@@ -4,7 +4,9 @@ use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 
 use crate::place::Place;
-use crate::{addressing, clocktest, command, faultscale, fileread, forkstorm, latency, paging, vmtest};
+use crate::{
+    addressing, clocktest, command, faultscale, fileread, forkstorm, latency, neighbour, paging, vmtest,
+};
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.
 ///
@@ -31,6 +33,7 @@ pub fn perform(
         Experiment::Populate(parameters) => {
             addressing::perform(parameters, addressing::POPULATE, place, recorder)
         }
+        Experiment::Neighbour(parameters) => neighbour::perform(parameters, place, recorder),
         Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
         Experiment::Command(parameters) => command::perform(parameters, place, recorder),
         Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, place, recorder),

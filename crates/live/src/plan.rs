@@ -41,6 +41,7 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
         here(key, value)
     })?;
     combined(&settled.setting)?;
+    shared(&settled)?;
     beyond_the_caches(request, &mut settled.experiment);
     let need = settled.experiment.footprint(page);
     if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
@@ -77,6 +78,27 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
         guard::disk(&confine::folder::scratch_path(), plan.needs.disk, room()).map_err(machine)?;
     }
     Ok(plan)
+}
+
+/// Refuses two cgroups under one limit where there is no limit, or where cgroups protect nothing.
+fn shared(settled: &Settled) -> Result<(), Unsupported> {
+    if !matches!(settled.experiment, Experiment::Neighbour(_)) {
+        return Ok(());
+    }
+    if settled.setting.limit().is_none() {
+        let what = What::Condition("memory=none".to_owned());
+        let why = "has nothing for two to share without a memory limit";
+        return Err(Unsupported::new(HOST, what, why, "give --memory SIZE"));
+    }
+    if cgroup::version_two() {
+        return Ok(());
+    }
+    Err(Unsupported::new(
+        HOST,
+        What::Experiment,
+        "has its memory controller in cgroup version 1: memory.low and memory.min are of cgroup version 2",
+        "perform it in a guest (--on kernel:IMAGE), or boot with systemd.unified_cgroup_hierarchy=1",
+    ))
 }
 
 /// Working sets that nobody asked for reach four times this machine's last-level cache.
@@ -349,6 +371,11 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
             // Some six operations, without sharers and with them.
             Some(12.0 * f64::from(addressing.rounds) * addressing.pages as f64 * TOUCH)
         }
+        // In four situations, of which three have somebody beside.
+        Experiment::Neighbour(neighbour) => Some(
+            neighbour.references as f64 * (4.0 * HIT + 3.0 * FAULT)
+                + 4.0 * neighbour.neighbour as f64 * TOUCH,
+        ),
         Experiment::Clock(clock) => Some(f64::from(clock.steps) * clock.step as f64 / 1e3),
         Experiment::Faultscale(scale) => match scale.work {
             pagelab_experiment::experiments::Work::Build => None,

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 /// Each experiment in a form that takes a moment.
-const SHORT: [(&str, &str); 13] = [
+const SHORT: [(&str, &str); 14] = [
     ("mapanon", "mapanon --pages 10000 --references 2000"),
     ("mapfile", "mapfile --pages 500 --references 500"),
     ("vmtest", "vmtest --sizes 64K,1M --seconds 0.02 --mapping shared"),
@@ -34,6 +34,7 @@ const SHORT: [(&str, &str); 13] = [
     ("unmap", "unmap --pages 64 --rounds 2"),
     ("mremap", "mremap --pages 64 --rounds 2"),
     ("populate", "populate --pages 64 --rounds 2"),
+    ("neighbour", "neighbour --pages 300 --references 300 --neighbour 600"),
     ("clock", "clock --steps 2 --step 1000"),
     ("command", "command"),
 ];
@@ -230,8 +231,10 @@ fn a_pager_keeps_its_word() {
 
 fn the_host_keeps_its_word() {
     let lab = Lab::new();
+    // The table says what a kernel can; protection takes cgroups of version 2.
+    let version_one = std::path::Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists();
     for (n, cell) in table(&lab).iter().filter(|cell| cell.target == "host").enumerate() {
-        if !cell.honoured {
+        if !cell.honoured || version_one && cell.experiment == "neighbour" {
             refused(&lab, cell, "host");
             continue;
         }

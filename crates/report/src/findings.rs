@@ -26,6 +26,7 @@ pub fn text(finding: &Finding) -> String {
         What::SequentialReads => sequential_reads(finding),
         What::Latencies => latencies(finding),
         What::Operations => operations(finding),
+        What::Neighbour => neighbour(finding),
         What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
         What::Program { program, limit } => program_time(finding, program, *limit),
         What::ProgramOnModels { program, limit, sides } => {
@@ -83,6 +84,7 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::SequentialReads => "best sequential bandwidth",
         What::Latencies => "mean load from DRAM",
         What::Operations => "median processor time a page",
+        What::Neighbour => "major faults beside a neighbour",
         What::ClockAgreement { .. } => "max difference of two clocks",
         What::Program { .. } => "elapsed time",
         What::LeastMemory { .. } => "memory for full speed",
@@ -421,6 +423,24 @@ fn operations(finding: &Finding) -> String {
     let parts: Vec<String> =
         measured.map(|(name, what)| format!("{what} {}", with_spread(finding, name))).collect();
     format!("median processor time a page: {}", parts.join("; "))
+}
+
+fn neighbour(finding: &Finding) -> String {
+    let situation = |name: &str| {
+        format!(
+            "{} major faults and {} of processor time a reference",
+            with_spread(finding, &format!("victim.faults.{name}")),
+            with_spread(finding, &format!("victim.cost.{name}"))
+        )
+    };
+    format!(
+        "beside a neighbour the victim had {} (alone {}); with {} protected by memory.low {}; by memory.min {}",
+        situation("beside"),
+        situation("alone"),
+        shown(finding, "victim.protected"),
+        situation("low"),
+        situation("min"),
+    )
 }
 
 fn clock_agreement(finding: &Finding, trusted: bool) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 27] = [
+pub(crate) const NAMES: [&str; 28] = [
     "root",
     "limits",
     "tmpfs",
@@ -28,6 +28,7 @@ pub(crate) const NAMES: [&str; 27] = [
     "zram",
     "zswap",
     "thp-sizes",
+    "cgroup-1",
     "disk",
     "traces",
     "python",

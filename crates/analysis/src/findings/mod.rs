@@ -69,6 +69,7 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Seqread(_) => reads::sequential_reads(run),
         Experiment::Latency(_) => reads::latencies(run),
         Experiment::Unmap(_) | Experiment::Mremap(_) | Experiment::Populate(_) => reads::operations(run),
+        Experiment::Neighbour(_) => reads::neighbour(run),
         Experiment::Clock(_) => clock::agreement(run),
         Experiment::Command(parameters) => processes::program(run, parameters),
         Experiment::Record(_) => processes::recording(run),

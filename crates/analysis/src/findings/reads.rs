@@ -63,6 +63,27 @@ pub fn sequential_reads(run: &Run) -> Option<Finding> {
     (!list.is_empty()).then(|| Finding::new(run, What::SequentialReads, list, evidence))
 }
 
+/// What a load pays for another one under the same limit, and what protection spares it.
+pub fn neighbour(run: &Run) -> Option<Finding> {
+    let list = figures(
+        run,
+        &[
+            "victim.faults.beside",
+            "victim.cost.beside",
+            "victim.faults.alone",
+            "victim.cost.alone",
+            "victim.faults.low",
+            "victim.cost.low",
+            "victim.faults.min",
+            "victim.cost.min",
+            "victim.refaults.beside",
+            "victim.protected",
+        ],
+    );
+    let evidence = vec![Evidence::Metrics, Evidence::Table("situations".into())];
+    (!list.is_empty()).then(|| Finding::new(run, What::Neighbour, list, evidence))
+}
+
 /// What operations on a mapping cost for each page.
 pub fn operations(run: &Run) -> Option<Finding> {
     let list = figures(

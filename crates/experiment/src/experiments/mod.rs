@@ -9,6 +9,7 @@ pub mod faultscale;
 pub mod fileread;
 pub mod forkstorm;
 pub mod latency;
+pub mod neighbour;
 pub mod paging;
 pub mod recording;
 pub mod tracing;
@@ -30,6 +31,7 @@ pub use faultscale::{Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
 pub use forkstorm::{Child, Forkstorm};
 pub use latency::Latency;
+pub use neighbour::Neighbour;
 pub use paging::{Backing, Paging, Touch};
 pub use recording::Recording;
 pub use tracing::Tracing;
@@ -94,6 +96,11 @@ pub enum Experiment {
         before_help = "Examples:\n  pagelab run populate --repeat 3\n  pagelab run populate --sharers 3\n"
     )]
     Populate(Addressing),
+    /// What a load pays for another one under the same limit, and what memory.low and memory.min spare it
+    #[command(
+        before_help = "Examples:\n  pagelab run neighbour --on kernel:vmlinuz\n  pagelab run neighbour --pages 4096 --neighbour 65536 --memory 64M --on kernel:vmlinuz,accel=icount\n"
+    )]
+    Neighbour(Neighbour),
     /// Whether time is true on this machine (McDougall 2007)
     #[command(
         before_help = "Examples:\n  pagelab run clock --steps 30\n  pagelab run clock --reference otherhost:7071\n"
@@ -152,6 +159,7 @@ impl Experiment {
             Self::Unmap(addressing) | Self::Mremap(addressing) | Self::Populate(addressing) => {
                 addressing.footprint(page_size)
             }
+            Self::Neighbour(neighbour) => neighbour.footprint(page_size),
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
             Self::Record(_) | Self::Trace(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => {
@@ -220,6 +228,7 @@ impl fmt::Display for Experiment {
             Self::Trace(parameters) => parameters.fmt(f),
             Self::Replay(parameters) | Self::Mrc(parameters) => parameters.fmt(f),
             Self::Wss(parameters) => parameters.fmt(f),
+            Self::Neighbour(parameters) => parameters.fmt(f),
         }
     }
 }

@@ -134,7 +134,7 @@ impl Paging {
 }
 
 /// A pattern in its text form.
-mod text {
+pub(super) mod text {
     use super::{FromStr, Pattern};
     use serde::{Deserialize, Deserializer, Serializer, de};
 

@@ -66,6 +66,11 @@ pub fn available() -> Result<PathBuf, String> {
     place().map(|(_, parent)| parent)
 }
 
+/// Whether a cgroup that is made here is one of version 2.
+pub fn version_two() -> bool {
+    hierarchy().is_some_and(|hierarchy| hierarchy.version == Version::Two)
+}
+
 impl Cgroup {
     /// Makes a cgroup named after the journal with `limits` in force, empty.
     pub fn make(limits: &Limits, swappiness: Option<u8>, journal: &mut Journal) -> Result<Self, Problem> {

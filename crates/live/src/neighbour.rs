@@ -1,0 +1,248 @@
+//! `neighbour` on the running kernel.
+//!
+//! Inside the run's cgroup, which has the limit, two are made: the worker joins the victim's, a child that it forks the
+//! neighbour's. They are removed with the run's. The victim's mapping is made once; before each situation it is touched
+//! once from first to last, and the neighbour has gone round its own once. The victim's references are not timed one by one: the figure is
+//! the thread's processor time, in which the neighbour's turns on the same processor are not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use pagelab_experiment::build::{Sheet, metric};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::experiments::Neighbour;
+use pagelab_experiment::experiments::neighbour::{COLUMNS, SITUATIONS};
+use pagelab_experiment::{Failure, Recorder};
+
+use crate::cgroup::Group;
+use crate::family::{Barrier, Family};
+use crate::harness::Harness;
+use crate::kernel::value;
+use crate::observe::failed;
+use crate::paging::timing::bare;
+use crate::paging::touch::Write;
+use crate::place::Place;
+use crate::region::{HugePages, Region};
+use crate::rusage;
+
+/// The victim is protected for what it had alone and for this part of it more: the kernel charges up to 64 pages ahead on each
+/// processor, and takes from who has more than is protected.
+const MORE: u64 = 8;
+/// References between two looks at whether to go on.
+const BLOCK: usize = 20_000;
+/// How often it is seen how far the neighbour is.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A cgroup inside the run's.
+struct Inner(PathBuf);
+
+impl Inner {
+    fn make(parent: &Path, name: &str) -> Result<Self, Failure> {
+        let path = parent.join(name);
+        fs::create_dir(&path).map_err(failed(&format!("making the cgroup {}", path.display())))?;
+        Ok(Self(path))
+    }
+
+    fn write(&self, file: &str, bytes: u64) -> Result<(), Failure> {
+        let path = self.0.join(file);
+        fs::write(&path, bytes.to_string()).map_err(failed(&format!("writing {bytes} to {}", path.display())))
+    }
+
+    fn charged(&self) -> Option<u64> {
+        Group::new(&self.0).charged()
+    }
+
+    /// A number of one of its files with several.
+    fn counted(&self, file: &str, name: &str) -> Option<u64> {
+        value(&fs::read_to_string(self.0.join(file)).ok()?, name)
+    }
+
+    /// What it counts of itself.
+    fn counts(&self) -> Counts {
+        let refaults = ["workingset_refault_anon", "workingset_refault_file"];
+        let refaults =
+            refaults.iter().filter_map(|name| self.counted("memory.stat", name)).reduce(|a, b| a + b);
+        Counts {
+            major: self.counted("memory.stat", "pgmajfault"),
+            refaults,
+            low: self.counted("memory.events", "low"),
+        }
+    }
+}
+
+/// What a cgroup counts of itself, since it was made.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    major: Option<u64>,
+    refaults: Option<u64>,
+    low: Option<u64>,
+}
+
+/// What a situation showed.
+struct Seen {
+    cost: f64,
+    major: u64,
+    row: [Option<f64>; 8],
+    refaults: Option<f64>,
+}
+
+/// The victim, and what is at hand.
+struct Situations<'a> {
+    parameters: &'a Neighbour,
+    region: Region,
+    victim: Inner,
+    neighbour: Inner,
+    /// How often the neighbour wrote a page, since it was begun.
+    written: Barrier,
+}
+
+/// Performs `parameters`; see the module's comment.
+///
+/// # Errors
+/// Without a limit, and when the kernel refuses.
+pub fn perform(parameters: &Neighbour, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let Some(shared) = place.cgroup.as_deref() else {
+        return Err(Failure::unsupported(
+            "neighbour needs a memory limit that two share",
+            "give --memory SIZE",
+        ));
+    };
+    let mut harness = Harness::open(place, recorder)?;
+    fs::write(shared.join("cgroup.subtree_control"), "+memory")
+        .map_err(failed(&format!("handing memory on in {}", shared.display())))?;
+    let (victim, neighbour) = (Inner::make(shared, "victim")?, Inner::make(shared, "neighbour")?);
+    let stream = parameters.pattern.stream(parameters.pages, parameters.references, parameters.seed);
+    let stream = stream.map_err(|e| Failure::parameters("the reference stream", &e))?;
+    Group::new(&victim.0).join().map_err(failed("joining the victim's cgroup"))?;
+    let pages = stream.pages() as usize;
+    let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
+    let _ = region.advise(HugePages::Forbidden);
+    region.populate(|done, of| recorder.progress("populate", done, of));
+    let written = Barrier::new(1).map_err(failed("mapping a page"))?;
+    let situations = Situations { parameters, region, victim, neighbour, written };
+    harness.begin();
+    let mut sheet = Sheet::new("situations", &COLUMNS).with_texts("situation");
+    let mut all = Vec::new();
+    let mut protected = None;
+    for situation in SITUATIONS {
+        match situation {
+            "low" => situations.victim.write("memory.low", protected.unwrap_or(0))?,
+            "min" => {
+                situations.victim.write("memory.low", 0)?;
+                situations.victim.write("memory.min", protected.unwrap_or(0))?;
+            }
+            _ => {}
+        }
+        let seen = situations.perform(situation, stream.references(), recorder)?;
+        if situation == "alone" {
+            protected = situations.victim.charged().map(|bytes| bytes + bytes / MORE);
+        }
+        sheet.named([situation], seen.row);
+        all.push(seen);
+    }
+    let measured = harness.finish();
+    drop(situations);
+    measured.record(recorder)?;
+    sheet.record(recorder)?;
+    for (names, seen) in METRICS.iter().zip(&all) {
+        metric(recorder, names[0], Some(seen.cost))?;
+        metric(recorder, names[1], Some(seen.major as f64))?;
+        metric(recorder, names[2], seen.refaults)?;
+    }
+    metric(recorder, name::VICTIM_PROTECTED, protected.map(|bytes| bytes as f64))?;
+    measured.note_scope(recorder)
+}
+
+/// Of each situation: cost, major faults, refaults.
+const METRICS: [[&str; 3]; 4] = [
+    [name::VICTIM_COST_ALONE, name::VICTIM_FAULTS_ALONE, name::VICTIM_REFAULTS_ALONE],
+    [name::VICTIM_COST_BESIDE, name::VICTIM_FAULTS_BESIDE, name::VICTIM_REFAULTS_BESIDE],
+    [name::VICTIM_COST_LOW, name::VICTIM_FAULTS_LOW, name::VICTIM_REFAULTS_LOW],
+    [name::VICTIM_COST_MIN, name::VICTIM_FAULTS_MIN, name::VICTIM_REFAULTS_MIN],
+];
+
+impl Situations<'_> {
+    fn perform(&self, situation: &str, stream: &[u32], recorder: &mut dyn Recorder) -> Result<Seen, Failure> {
+        let all: Vec<u32> = (0..self.region.pages() as u32).collect();
+        bare::<Write>(&self.region, &all);
+        let neighbour = match situation {
+            "alone" => None,
+            _ => Some(self.begin(situation, recorder)?),
+        };
+        let (before, written) = (self.victim.counts(), self.written[0].load(Relaxed));
+        let start = rusage::thread_up_to_date();
+        let (mut done, mut time) = (0, 0);
+        for part in stream.chunks(BLOCK) {
+            let begun = rusage::thread_time();
+            bare::<Write>(&self.region, part);
+            time += rusage::thread_time() - begun;
+            done += part.len() as u64;
+            recorder.progress(situation, done, stream.len() as u64);
+            if recorder.interrupted() {
+                return Err(Failure::interrupted());
+            }
+        }
+        let used = rusage::thread_up_to_date() - start;
+        let (after, end) = (self.victim.counts(), self.written[0].load(Relaxed));
+        let charged = [&self.victim, &self.neighbour].map(|group| group.charged().map(|bytes| bytes as f64));
+        drop(neighbour);
+        let grown = |of: fn(&Counts) -> Option<u64>| {
+            of(&before).zip(of(&after)).map(|(before, after)| after.saturating_sub(before) as f64)
+        };
+        let refaults = grown(|counts| counts.refaults);
+        let cost = time as f64 / stream.len() as f64;
+        let row = [
+            Some(used.major as f64),
+            grown(|counts| counts.major),
+            Some(used.minor as f64),
+            refaults,
+            charged[0],
+            charged[1],
+            Some((end - written) as f64),
+            grown(|counts| counts.low),
+        ];
+        Ok(Seen { cost, major: used.major, row, refaults })
+    }
+
+    /// Starts the neighbour, and waits until it has written each of its pages once.
+    fn begin(&self, situation: &str, recorder: &mut dyn Recorder) -> Result<Family, Failure> {
+        let pages = self.parameters.neighbour;
+        self.written[0].store(0, Relaxed);
+        let mut family = Family::default();
+        let started = family.fork(|| self.disturb().map_or(1, |()| 0));
+        started.map_err(failed("starting the neighbour"))?;
+        loop {
+            let written = self.written[0].load(Relaxed);
+            if written >= pages {
+                return Ok(family);
+            }
+            recorder.progress(&format!("{situation}: the neighbour begins"), written.min(pages), pages);
+            if recorder.interrupted() {
+                return Err(Failure::interrupted());
+            }
+            match family.poll() {
+                Ok(0) | Err(_) => {
+                    let why = std::io::Error::other("it ended before it had written its pages");
+                    return Err(failed("the neighbour")(why));
+                }
+                Ok(_) => std::thread::sleep(LOOK),
+            }
+        }
+    }
+
+    /// What the neighbour does until it is ended.
+    fn disturb(&self) -> std::io::Result<()> {
+        Group::new(&self.neighbour.0).join()?;
+        let region = Region::anonymous(self.parameters.neighbour as usize)?;
+        let _ = region.advise(HugePages::Forbidden);
+        region.populate(|_, _| {});
+        loop {
+            for page in 0..region.pages() as u32 {
+                bare::<Write>(&region, &[page]);
+                self.written[0].fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
