@@ -79,7 +79,19 @@ fn lrus_curve_is_drawn_beside_the_working_sets() {
         lab.ok(&format!("mrc {stream} --no-keep --html lru.html"));
         let page = std::fs::read_to_string(lab.path("lru.html")).unwrap();
         assert!(page.contains("LRU beside the working set"));
-        assert!(page.contains(&format!("differs from it by at most {difference}")), "{stream}");
+        let check = |page: &str| {
+            let from = page.find("differs from it by at most").expect("the page has the check");
+            page[from..].split('<').next().unwrap().to_owned()
+        };
+        let checked = check(&page);
+        assert!(
+            checked.starts_with(&format!("differs from it by at most {difference}")),
+            "{stream}: {checked}"
+        );
+        assert!(checked.ends_with(" pages."), "{stream}: {checked}");
+        // It is of the whole curves, whichever sizes are drawn.
+        lab.ok(&format!("mrc {stream} --memory 10p --no-keep --html few.html"));
+        assert_eq!(check(&std::fs::read_to_string(lab.path("few.html")).unwrap()), checked);
         lab.ok(&format!("mrc {stream} --policy arc --no-keep --html arc.html"));
         let page = std::fs::read_to_string(lab.path("arc.html")).unwrap();
         assert!(!page.contains("working set"));

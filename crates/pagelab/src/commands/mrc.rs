@@ -8,6 +8,7 @@ use pagelab_analysis::figure::{Plot, Series};
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::footprint::WorkingSetCurve;
+use pagelab_model::mrc::lru::LruCurve;
 use pagelab_model::mrc::miniature::Miniature;
 use pagelab_model::mrc::shards::{self, Sampling, Shards};
 use pagelab_model::mrc::sizes;
@@ -95,6 +96,8 @@ struct Curves {
     sampled: Option<f64>,
     /// LRU's curve as the times between references give it, where a page is drawn.
     working_set: Option<WorkingSetCurve>,
+    /// The greatest difference between that and LRU's exact curve, and the pages that it is at.
+    apart: Option<(f64, f64)>,
 }
 
 /// The curves of a stream.
@@ -279,6 +282,7 @@ fn sampled(
         described,
         sampled: Some(curve.rate),
         working_set: None,
+        apart: None,
     })
 }
 
@@ -314,15 +318,27 @@ fn exact(arguments: &Arguments, stream: &StreamArguments, context: &Context) -> 
             });
         }
     }
+    let both = simulated.lru.as_ref().zip(simulated.working_set.as_ref());
     Ok(Curves {
         points,
         references,
+        apart: both.and_then(|(lru, working_set)| apart(lru, working_set)),
         pages: text::count(f64::from(simulated.pages)),
         page_count: u64::from(simulated.pages),
         described: simulated.described,
         sampled: None,
         working_set: simulated.working_set,
     })
+}
+
+/// The greatest difference between both curves at any size of the working set, and the pages that it is at.
+fn apart(lru: &LruCurve, working_set: &WorkingSetCurve) -> Option<(f64, f64)> {
+    let points = working_set.points.iter().filter(|point| point.1 >= 1.0);
+    let differences = points.filter_map(|&(_, pages, ratio)| {
+        let (below, above) = (lru.miss_ratio(pages.floor() as u32)?, lru.miss_ratio(pages.ceil() as u32)?);
+        Some(((below + (above - below) * pages.fract() - ratio).abs(), pages))
+    });
+    differences.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 /// A stream on the page.
@@ -348,12 +364,11 @@ fn section(Done { stream, found, results }: &Done) -> Section {
             dash: 2,
             ..Series::line("working set", points.map(|&(_, pages, ratio)| (pages * page_size, ratio)))
         });
-        let of_lru = found.points.iter().filter(|point| point.policy == lru);
-        let apart =
-            of_lru.filter_map(|point| Some((curve.miss_ratio(point.frames.into())? - point.ratio?).abs()));
-        if let Some(greatest) = apart.reduce(f64::max) {
+        if let Some((difference, pages)) = found.apart {
             paragraphs.push(format!(
-                "Check of LRU's curve: that of the working set's mean size differs from it by at most {greatest:.4}."
+                "Check of LRU's curve: that of the working set's mean size differs from it by at most {difference:.4}, at \
+                 {} pages.",
+                text::count(pages)
             ));
         }
         plots.push(check);
