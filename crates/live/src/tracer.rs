@@ -156,7 +156,8 @@ impl Ring {
         let words = unsafe {
             std::slice::from_raw_parts(self.base.add(RINGS).cast::<AtomicU64>().add(at), count.min(RECORDS))
         };
-        runs.extend(words.iter().map(|word| word.load(Relaxed)));
+        // The first of a thread's is empty.
+        runs.extend(words.iter().map(|word| word.load(Relaxed)).filter(|&run| run != 0));
     }
 }
 
@@ -248,8 +249,7 @@ impl Traced {
         }
         if over {
             self.runs.clear();
-            self.ring.copy(number, read, slot.used.load(Relaxed) as usize, &mut self.runs);
-            self.runs.extend(Some(slot.run.load(Relaxed)).filter(|&run| run != 0));
+            self.ring.copy(number, read, slot.used.load(Acquire) as usize, &mut self.runs);
             seen += self.runs.len() as u64;
             slot.process.store(0, Relaxed);
             slot.state.store(FREE, Release);

@@ -35,6 +35,19 @@ pub struct Bounds {
     pub upper: u64,
 }
 
+/// What is known of a mapping: all that accessed bits tell a user, for the kernel shows their sums alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// The first address.
+    pub start: u64,
+    /// The file, `[heap]`, `[stack]` and the like; empty for anonymous memory.
+    pub name: String,
+    /// Bytes referenced during the interval.
+    pub referenced: u64,
+    /// Bytes resident at its end.
+    pub resident: u64,
+}
+
 /// One interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
@@ -62,10 +75,20 @@ impl Process {
     /// # Errors
     /// When the process has ended.
     pub fn look_with_bounds(&self, tlb: u64) -> io::Result<(Interval, Bounds)> {
+        let (interval, bounds, _) = self.look_at_areas(tlb)?;
+        Ok((interval, bounds))
+    }
+
+    /// The same, and by mapping in the order of addresses.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn look_at_areas(&self, tlb: u64) -> io::Result<(Interval, Bounds, Vec<Area>)> {
         let begun = Instant::now();
         let text = kernel::text(self.folder.join("smaps"))?;
         let (referenced, resident, bounds) = mappings(&text, tlb.saturating_mul(page_size() as u64));
-        Ok((Interval { referenced, resident, cost: begun.elapsed() }, bounds))
+        let cost = begun.elapsed();
+        Ok((Interval { referenced, resident, cost }, bounds, areas(&text)))
     }
 
     /// What clearing and reading once takes.
@@ -120,6 +143,26 @@ fn mappings(smaps: &str, hidden: u64) -> (u64, u64, Bounds) {
     (all, resident, Bounds { lower, upper: (all + hidden).min(resident).max(all) })
 }
 
+/// The mappings of the same text; files that the mappings before are of too are one with them.
+fn areas(smaps: &str) -> Vec<Area> {
+    let mut list: Vec<Area> = Vec::new();
+    for line in smaps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(first) = words.next() else { continue };
+        if !first.ends_with(':') {
+            let start = first.split('-').next().and_then(|text| u64::from_str_radix(text, 16).ok());
+            let name = words.skip(4).collect::<Vec<_>>().join(" ");
+            if name.is_empty() || list.last().is_none_or(|last| last.name != name) {
+                list.push(Area { start: start.unwrap_or(0), name, referenced: 0, resident: 0 });
+            }
+        } else if let Some(area) = list.last_mut() {
+            area.referenced += bytes(line, "Referenced:").unwrap_or(0);
+            area.resident += bytes(line, "Rss:").unwrap_or(0);
+        }
+    }
+    list
+}
+
 fn bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
@@ -171,6 +214,12 @@ mod tests {
         assert_eq!(mappings(smaps, 8 << 10), kib(100, 500, 40, 108));
         assert_eq!(mappings(smaps, 8 << 20), kib(100, 500, 40, 500));
         assert_eq!(mappings("", 1), kib(0, 0, 0, 0));
+        let shown: Vec<_> = areas(smaps).into_iter().map(|a| (a.start, a.name, a.referenced >> 10)).collect();
+        assert_eq!(shown, [(0x7f00, String::new(), 40), (0x7f20, "/lib/x y".into(), 60)]);
+        let twice =
+            smaps.replace("7f00-7f10 rw-p 00000000 00:00 0 ", "7f18-7f20 r--p 00000000 fe:00 77   /lib/x y");
+        let shown: Vec<_> = areas(&twice).into_iter().map(|a| (a.start, a.referenced >> 10)).collect();
+        assert_eq!(shown, [(0x7f18, 100)], "two mappings of one file");
     }
 
     #[test]

@@ -496,3 +496,24 @@ fn a_reduced_trace_misses_alike_above_its_bound_and_is_refused_below() {
         assert!(error.contains("it was reduced"), "{command}: {error}");
     }
 }
+
+#[test]
+fn a_running_process_has_a_map_of_its_mappings() {
+    let lab = Lab::new();
+    let process = std::process::id();
+    let rows = lines(&lab.ok(&format!("wss {process} --interval 0.1 --count 3 --map --json")));
+    assert_eq!(rows.len(), 3);
+    for row in &rows {
+        let mappings = row["mappings"].as_array().unwrap();
+        let sum = |key: &str| mappings.iter().map(|mapping| mapping[key].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(sum("referenced_bytes"), row["referenced_bytes"].as_u64().unwrap());
+        assert_eq!(sum("resident_bytes"), row["resident_bytes"].as_u64().unwrap());
+        assert!(mappings.iter().any(|mapping| mapping["name"] == "[stack]"), "{row}");
+    }
+    let drawn = lab.ok(&format!("wss {process} --interval 0.1 --count 3 --map"));
+    let row = drawn.lines().find(|line| line.contains("[stack]")).unwrap();
+    assert_eq!(row.chars().filter(|letter| "·░▒▓█".contains(*letter)).count(), 3, "{drawn}");
+    assert!(drawn.lines().all(|line| line.chars().count() <= 80), "{drawn}");
+    std::fs::write(lab.path("loop.txt"), LOOP).unwrap();
+    assert!(lab.fails("wss loop.txt --map", 2).contains("pagelab report FILE"));
+}

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         what_a_program_references_is_in_the_trace: QEMU_USER, CC;
         threads_and_forked_processes_have_their_own_order: QEMU_USER, CC;
         programs_that_it_executes_are_recorded: QEMU_USER, CC;
+        pages_are_those_that_the_kernel_has_but_for_known_reasons: QEMU_USER, CC;
         a_killed_program_and_an_interrupted_recording_keep_what_was_recorded: QEMU_USER, CC;
         the_programs_descriptors_and_status_are_its_own: QEMU_USER;
         what_cannot_be_traced_is_said: QEMU_USER;
@@ -140,6 +141,84 @@ fn ending(lab: &Lab, trace: &str) -> serde_json::Value {
     let text = number(bytes.len() - 24) + 20;
     let length = u32::from_le_bytes(bytes[text..text + 4].try_into().unwrap()) as usize;
     serde_json::from_slice(&bytes[text + 4..text + 4 + length]).unwrap()
+}
+
+/// Touches memory in five ways and says of each area where it begins, its pages, and how many of them are in the page table: written
+/// pages, pages that were read alone, pages that the kernel alone has filled, one page of 512 that may be a huge one, one page
+/// of a file in the page cache.
+const AREAS: &str = r#"
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static void say(const char *name, volatile char *area, long pages) {
+    static uint64_t entries[4096];
+    int map = open("/proc/self/pagemap", O_RDONLY);
+    long present = 0;
+    pread(map, entries, 8 * pages, (uintptr_t)area / 4096 * 8);
+    for (long i = 0; i < pages; i++) present += entries[i] >> 63;
+    printf("%s %lx %ld %ld\n", name, (unsigned long)area, pages, present);
+}
+static volatile char *map(long pages, int file) {
+    int flags = MAP_PRIVATE | (file < 0 ? MAP_ANONYMOUS : 0);
+    volatile char *area = mmap(0, pages * 4096, PROT_READ | (file < 0 ? PROT_WRITE : 0), flags, file, 0);
+    if (file < 0) madvise((void *)area, pages * 4096, MADV_NOHUGEPAGE);
+    return area;
+}
+int main(int count, char **words) {
+    (void)count;
+    volatile char *written = map(3000, -1), *looked = map(500, -1), *filled = map(700, -1), *huge = map(1536, -1);
+    for (long i = 0; i < 3000; i += 2) written[i * 4096] = 1;
+    char sum = 0;
+    for (long i = 0; i < 500; i += 5) sum += looked[i * 4096];
+    int zero = open("/dev/zero", O_RDONLY);
+    if (read(zero, (void *)filled, 700 * 4096) != 700 * 4096) return 1;
+    huge = (volatile char *)(((uintptr_t)huge + (2 << 20) - 1) & ~(uintptr_t)((2 << 20) - 1));
+    madvise((void *)huge, 2 << 20, MADV_HUGEPAGE);
+    huge[5 * 4096] = 1;
+    int words_file = open(words[1], O_RDONLY);
+    volatile char *file = map(64, words_file);
+    sum += file[17 * 4096];
+    say("written", written, 3000); say("looked", looked, 500); say("filled", filled, 700);
+    say("huge", huge, 512); say("file", file, 64);
+    return sum == 99;
+}"#;
+
+fn pages_are_those_that_the_kernel_has_but_for_known_reasons() {
+    let lab = Lab::new();
+    let program = compiled(&lab, "areas", AREAS);
+    fs::write(lab.path("file"), vec![1u8; 64 * 4096]).unwrap();
+    let areas = |output: &Output| -> Vec<(String, u64, u64, u64)> {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let start = u64::from_str_radix(words[1], 16).unwrap();
+            (words[0].to_owned(), start, words[2].parse().unwrap(), words[3].parse().unwrap())
+        };
+        text.lines().map(line).collect()
+    };
+    let alone = Command::new(&program).arg(lab.path("file")).output().unwrap();
+    let kernel = areas(&alone);
+    let output =
+        trace(&lab, &format!("-o areas.trace --only data -- {program} {}", lab.path("file").display()));
+    assert!(output.status.success(), "{output:?}");
+    lab.ok("convert areas.trace --to lackey -o areas.lackey");
+    let text = fs::read_to_string(lab.path("areas.lackey")).unwrap();
+    let address = |line: &str| u64::from_str_radix(line[3..].split(',').next().unwrap(), 16).ok();
+    let pages: std::collections::HashSet<u64> = text.lines().filter_map(address).map(|a| a / 4096).collect();
+    let recorded = |of: &(String, u64, u64, u64)| {
+        (of.1 / 4096..of.1 / 4096 + of.2).filter(|page| pages.contains(page)).count() as u64
+    };
+    let traced: Vec<u64> = areas(&output).iter().map(recorded).collect();
+    // The program's own references, page by page, are the kernel's.
+    assert_eq!((kernel[0].3, traced[0]), (1500, 1500), "{kernel:?}");
+    assert_eq!((kernel[1].3, traced[1]), (100, 100), "{kernel:?}");
+    // What read(2) fills and nobody looks at is the kernel's alone.
+    assert_eq!((kernel[2].3, traced[2]), (700, 0), "{kernel:?}");
+    // One page was referenced; a huge page, and what a fault maps around it, are more to the kernel.
+    assert!(traced[3] == 1 && [1, 512].contains(&kernel[3].3), "{kernel:?}");
+    assert!(traced[4] == 1 && (1..=64).contains(&kernel[4].3), "{kernel:?}");
 }
 
 /// Says its arguments and its environment, and which descriptors it has.

@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The first word of a mapping: its layout.
-pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 2");
+pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 3");
 /// Threads that can be recorded at a time.
 pub const SLOTS: usize = 256;
 /// Address spaces in all: processes that are forked and programs that are executed. Those beyond are not recorded; a
@@ -77,9 +77,7 @@ pub struct Slot {
     pub thread: AtomicU32,
     /// The number of its address space's image.
     pub image: AtomicU32,
-    /// The run that is being added to; 0 for none.
-    pub run: AtomicU64,
-    /// Runs in the buffer that is being filled.
+    /// Runs in the buffer that is being filled, with the last one, which is being added to. The first of a thread's is empty.
     pub used: AtomicU64,
     /// Buffers handed over since the slot was taken.
     pub filled: AtomicU64,
@@ -127,11 +125,11 @@ pub const fn run(key: u64, count: u64) -> u64 {
     key << COUNT | count
 }
 
-/// `run` with `count` more references, if they are of its key and it has room for them.
+/// `last` with `count` more references where `same` is 1, `count` references of `key` where it is 0: without a branch, for nobody
+/// can foresee which. A run that had no room for them has a count below `count`.
 #[inline]
-pub const fn longer(run: u64, key: u64, count: u64) -> Option<u64> {
-    let fits = run >> COUNT == key && (run & MOST) + count <= MOST;
-    if fits { Some(run + count) } else { None }
+pub const fn longer(last: u64, key: u64, count: u64, same: u64) -> u64 {
+    (last & same.wrapping_neg() | run(key, 0) & same.wrapping_sub(1)).wrapping_add(count)
 }
 
 /// The page, the kind and the count of a run.
@@ -148,10 +146,13 @@ mod tests {
     fn a_run_grows_until_it_is_full() {
         let one = run(key(0x7_ffff_f123, STORE), 1);
         assert_eq!(parts(one), (0x7_ffff_f123, STORE, 1));
-        let more = longer(one, key(0x7_ffff_f123, STORE), MOST - 1).unwrap();
+        let store = key(0x7_ffff_f123, STORE);
+        let more = longer(one, store, MOST - 1, 1);
         assert_eq!(parts(more), (0x7_ffff_f123, STORE, MOST));
-        assert_eq!(longer(more, key(0x7_ffff_f123, STORE), 1), None);
-        assert_eq!(longer(one, key(0x7_ffff_f123, LOAD), 1), None);
-        assert_eq!(longer(0, key(0, LOAD), 1), Some(1), "page 0 begins where nothing was");
+        assert!(longer(more, store, 1, 1) & MOST < 1, "it has no room");
+        assert!(longer(more, store, 4095, 1) & MOST < 4095, "nor for many");
+        let load = key(0x7_ffff_f123, LOAD);
+        assert_eq!(longer(one, load, 7, 0), run(load, 7));
+        assert_eq!(longer(u64::MAX, key(0, LOAD), 1, 0), 1, "page 0");
     }
 }

@@ -121,7 +121,7 @@ extern "C" fn end(_: c_uint, _: *mut c_void) {
     if let Some(counting) = COUNTING.lock().expect("nobody panics").as_mut()
         && let Err(error) = counting.write()
     {
-        eprintln!("pagelab's tracer: the counts cannot be written: {error}");
+        eprintln!("pagelab's recorder: the counts cannot be written: {error}");
     }
 }
 

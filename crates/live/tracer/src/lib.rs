@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use api::{BOTH, Block, Id, NO_REGISTERS};
 use pagelab_ring::{FETCH, LOAD, STORE, key};
 
-/// The version of the interface, and a mark by which pagelab finds it.
+/// The version of the interface, and a mark by which pagelab finds it: these bytes stand nowhere else in this library.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Version {
@@ -39,6 +39,8 @@ pub static qemu_plugin_version: Version = Version { number: 1, mark: *b"pagelab'
 
 /// Bits of an address that name nothing.
 static SHIFT: AtomicU32 = AtomicU32::new(12);
+/// See [`stores`].
+static STORES: AtomicU32 = AtomicU32::new(0);
 /// The kinds that are recorded.
 static KINDS: AtomicU32 = AtomicU32::new(0);
 /// The system calls that execute another program: execve, and execveat, which is left to the machine.
@@ -63,24 +65,25 @@ pub unsafe extern "C" fn qemu_plugin_install(
         return match functions::open(Path::new(OsStr::from_bytes(path)), id) {
             Ok(()) => 0,
             Err(error) => {
-                eprintln!("pagelab's tracer: the file for counts cannot be opened: {error}");
+                eprintln!("pagelab's recorder: the file for counts cannot be opened: {error}");
                 1
             }
         };
     }
     let Some(path) = value(b"ring=") else {
-        eprintln!("pagelab's tracer: it is begun by pagelab trace and not by hand");
+        eprintln!("pagelab's recorder: it is begun by pagelab trace and not by hand");
         return 1;
     };
     // SAFETY: QEMU's, valid during this call.
     let name = unsafe { CStr::from_ptr((*info).target_name) };
     let words = programs::begin(path, name.to_bytes());
     if let Err(error) = ring::open(Path::new(OsStr::from_bytes(path)), &words) {
-        eprintln!("pagelab's tracer: the ring of pagelab's cannot be mapped: {error}");
+        eprintln!("pagelab's recorder: the ring of pagelab's cannot be mapped: {error}");
         return 1;
     }
     let execute: &[u64] = if name.to_bytes() == b"x86_64" { &[59, 322] } else { &[221, 281] };
     EXECUTE.iter().zip(execute).for_each(|(cell, number)| cell.store(*number, Relaxed));
+    STORES.store(stores(), Relaxed);
     SHIFT.store(ring::header().shift.load(Relaxed), Relaxed);
     KINDS.store(ring::header().kinds.load(Relaxed), Relaxed);
     // SAFETY: QEMU's functions with this plugin's number, from its install function as they want it.
@@ -169,7 +172,7 @@ extern "C" fn translate(_: Id, block: *mut Block) {
             unsafe {
                 api::qemu_plugin_register_vcpu_mem_cb(
                     instruction,
-                    access,
+                    if shift == 6 { access::<6> } else { access::<12> },
                     NO_REGISTERS,
                     BOTH,
                     ptr::null_mut(),
@@ -214,9 +217,16 @@ extern "C" fn fetch_all(processor: c_uint, fetches: *mut c_void) {
     }
 }
 
-/// One callback for both: asked for loads or stores alone, QEMU 7.2 calls back for others.
-extern "C" fn access(processor: c_uint, what: u32, address: u64, _: *mut c_void) {
-    // SAFETY: QEMU's own word for this access.
-    let kind = if unsafe { api::qemu_plugin_mem_is_store(what) } { STORE } else { LOAD };
-    ring::touch(processor, key(address >> SHIFT.load(Relaxed), kind), 1);
+/// One callback for both kinds: asked for loads or stores alone, QEMU 7.2 calls back for others. One for each granularity that
+/// there is, so that nothing is looked up.
+extern "C" fn access<const SHIFT: u32>(processor: c_uint, what: u32, address: u64, _: *mut c_void) {
+    let kind = if what & STORES.load(Relaxed) != 0 { STORE } else { LOAD };
+    ring::touch(processor, key(address >> SHIFT, kind), 1);
+}
+
+/// The bits of QEMU's word for an access that say that it is a store: asked once, for it is a call into QEMU.
+fn stores() -> u32 {
+    // SAFETY: looks at the word alone.
+    let is_store = |bit: &u32| unsafe { api::qemu_plugin_mem_is_store(1 << bit) };
+    (0..u32::BITS).filter(is_store).map(|bit| 1 << bit).sum()
 }

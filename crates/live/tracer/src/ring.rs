@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use pagelab_ring::{
-    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot, TABLE,
-    longer, run,
+    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, MOST, OPEN, RECORDS, RINGS, SLOTS, Slot,
+    TABLE, longer, run,
 };
 
 /// Threads of one process that are told apart; QEMU gives the number of an ended one to the next.
@@ -26,9 +26,28 @@ const LOOK: Duration = Duration::from_micros(50);
 /// Looks between two whether it is still there.
 const ALIVE: u32 = 2000;
 
+/// What a thread holds.
+struct Held {
+    slot: AtomicPtr<Slot>,
+    /// The buffer that it fills; null: none.
+    buffer: AtomicPtr<AtomicU64>,
+    /// What the last run is of.
+    key: AtomicU64,
+}
+
+impl Held {
+    const fn none() -> Self {
+        Self {
+            slot: AtomicPtr::new(ptr::null_mut()),
+            buffer: AtomicPtr::new(ptr::null_mut()),
+            key: AtomicU64::new(0),
+        }
+    }
+}
+
 static MAPPING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// The slot of each thread; null: none.
-static HELD: [AtomicPtr<Slot>; THREADS] = [const { AtomicPtr::new(ptr::null_mut()) }; THREADS];
+static HELD: [Held; THREADS] = [const { Held::none() }; THREADS];
 /// The process that holds them.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// The number of its address space.
@@ -112,7 +131,8 @@ fn images() -> &'static [Image; IMAGES] {
 }
 
 /// The thread that a processor of QEMU's stands for.
-fn held(processor: c_uint) -> &'static AtomicPtr<Slot> {
+#[inline]
+fn held(processor: c_uint) -> &'static Held {
     &HELD[processor as usize % THREADS]
 }
 
@@ -129,13 +149,20 @@ pub fn begin(processor: c_uint) {
         header().lost.fetch_add(1, Relaxed);
         return;
     };
-    for cell in [&slot.run, &slot.used, &slot.filled, &slot.read] {
+    for cell in [&slot.used, &slot.filled, &slot.read] {
         cell.store(0, Relaxed);
     }
     slot.thread.store(processor, Relaxed);
     slot.image.store(image, Relaxed);
     slot.process.store(PROCESS.load(Relaxed), Release);
-    held(processor).store(ptr::from_ref(slot).cast_mut(), Relaxed);
+    let (held, buffer) = (held(processor), buffer(slot, 0));
+    // A buffer has a run at least: this one is empty, of a key that there is not.
+    // SAFETY: the first word of a buffer.
+    unsafe { &*buffer }.store(0, Relaxed);
+    slot.used.store(1, Release);
+    held.key.store(u64::MAX, Relaxed);
+    held.slot.store(ptr::from_ref(slot).cast_mut(), Relaxed);
+    held.buffer.store(buffer, Relaxed);
     succeed();
 }
 
@@ -152,7 +179,9 @@ fn succeed() {
 
 /// Gives the slot of a thread that has ended to the reader.
 pub fn end(processor: c_uint) {
-    let slot = held(processor).swap(ptr::null_mut(), Relaxed);
+    let held = held(processor);
+    held.buffer.store(ptr::null_mut(), Relaxed);
+    let slot = held.slot.swap(ptr::null_mut(), Relaxed);
     // SAFETY: null, or one of [`slots`], which stay.
     if let Some(slot) = unsafe { slot.as_ref() } {
         slot.state.store(CLOSED, Release);
@@ -170,49 +199,64 @@ pub fn forked(processor: c_uint) -> bool {
     if PROCESS.swap(now, Relaxed) == now {
         return false;
     }
-    HELD.iter().for_each(|slot| slot.store(ptr::null_mut(), Relaxed));
+    for held in &HELD {
+        held.buffer.store(ptr::null_mut(), Relaxed);
+        held.slot.store(ptr::null_mut(), Relaxed);
+    }
     new_image(IMAGE.load(Relaxed) + 1, &[]);
     begin(processor);
     true
 }
 
-/// Adds `count` references of `key`.
+/// Adds `count` references of `key`: to the last run, or as a run behind it. Which of the two cannot be foreseen, so
+/// nothing branches on it; and the last key, the place and the count go from one call to the next by themselves, so that none
+/// waits for another.
 #[inline]
 pub fn touch(processor: c_uint, key: u64, count: u64) {
-    // SAFETY: null, or one of [`slots`], which stay; only this thread writes its run.
-    let Some(slot) = (unsafe { held(processor).load(Relaxed).as_ref() }) else { return };
-    let before = slot.run.load(Relaxed);
-    if let Some(longer) = longer(before, key, count) {
-        slot.run.store(longer, Relaxed);
-    } else {
-        slot.run.store(run(key, count), Relaxed);
-        push(processor, slot, before);
-    }
-}
-
-/// Appends a run that has ended to the buffer.
-#[inline]
-fn push(processor: c_uint, slot: &Slot, run: u64) {
-    if run == 0 {
+    let held = held(processor);
+    let buffer = held.buffer.load(Relaxed);
+    if buffer.is_null() {
         return;
     }
-    let (used, filled) = (slot.used.load(Relaxed) as usize, slot.filled.load(Relaxed));
-    let number = (ptr::from_ref(slot) as usize - ptr::from_ref(slots()) as usize) / size_of::<Slot>();
-    let at = (number * BUFFERS + filled as usize % BUFFERS) * RECORDS + used;
-    // SAFETY: `number` is below SLOTS and `used` below RECORDS, so it lies in the mapping; the reader looks at it
-    // only when the buffer was handed over, or this process has ended.
-    let word = unsafe { &*MAPPING.load(Relaxed).add(RINGS).cast::<AtomicU64>().add(at) };
-    word.store(run, Relaxed);
-    if used + 1 < RECORDS {
-        slot.used.store(used as u64 + 1, Relaxed);
-    } else {
-        hand_over(processor, slot, filled + 1);
+    // SAFETY: set together with the buffer; slots stay.
+    let slot = unsafe { &*held.slot.load(Relaxed) };
+    let same = u64::from(held.key.load(Relaxed) == key);
+    held.key.store(key, Relaxed);
+    let used = slot.used.load(Relaxed);
+    // SAFETY: 1 to RECORDS words of the buffer are used, which lies in the mapping and which this thread alone writes.
+    let last = unsafe { &*buffer.add(used as usize - 1) }.load(Relaxed);
+    let run = longer(last, key, count, same);
+    let next = used + (same ^ 1);
+    if next > RECORDS as u64 || run & MOST < count {
+        append(processor, key, count);
+        return;
     }
+    // SAFETY: as above.
+    unsafe { &*buffer.add(next as usize - 1) }.store(run, Relaxed);
+    // In this order: who is killed between both leaves no run of another time.
+    slot.used.store(next, Release);
 }
 
-/// Hands the full buffer over and waits for an empty one.
+/// Adds a run behind a full one or a full buffer.
 #[cold]
-fn hand_over(processor: c_uint, slot: &Slot, filled: u64) {
+#[inline(never)]
+fn append(processor: c_uint, key: u64, count: u64) {
+    let held = held(processor);
+    // SAFETY: the caller has seen it.
+    let slot = unsafe { &*held.slot.load(Relaxed) };
+    let used = slot.used.load(Relaxed);
+    if used == RECORDS as u64 && !hand_over(held, slot) {
+        return;
+    }
+    let used = used % RECORDS as u64;
+    // SAFETY: below RECORDS.
+    unsafe { &*held.buffer.load(Relaxed).add(used as usize) }.store(run(key, count), Relaxed);
+    slot.used.store(used + 1, Release);
+}
+
+/// Hands the full buffer over and waits for an empty one; `false` where nobody reads.
+fn hand_over(held: &Held, slot: &Slot) -> bool {
+    let filled = slot.filled.load(Relaxed) + 1;
     slot.used.store(0, Relaxed);
     slot.filled.store(filled, Release);
     let mut looks = 0;
@@ -222,8 +266,18 @@ fn hand_over(processor: c_uint, slot: &Slot, filled: u64) {
         // SAFETY: asks whether there is such a process, and sends nothing.
         if looks % ALIVE == 0 && unsafe { libc::kill(header().reader.load(Relaxed).cast_signed(), 0) } != 0 {
             // Nobody reads any more: the program goes on alone.
-            held(processor).store(ptr::null_mut(), Relaxed);
-            return;
+            held.buffer.store(ptr::null_mut(), Relaxed);
+            return false;
         }
     }
+    held.buffer.store(buffer(slot, filled), Relaxed);
+    true
+}
+
+/// A slot's buffer, of those that it fills in turn.
+fn buffer(slot: &Slot, filled: u64) -> *mut AtomicU64 {
+    let number = (ptr::from_ref(slot) as usize - ptr::from_ref(slots()) as usize) / size_of::<Slot>();
+    let at = (number * BUFFERS + filled as usize % BUFFERS) * RECORDS;
+    // SAFETY: `number` is below SLOTS: it lies in the mapping.
+    unsafe { MAPPING.load(Relaxed).add(RINGS).cast::<AtomicU64>().add(at) }
 }

@@ -13,6 +13,7 @@ pub mod fixture;
 pub mod import;
 pub mod iostat;
 pub mod list;
+pub mod live_map;
 pub mod manual;
 pub mod memstat;
 pub mod mrc;

@@ -14,6 +14,7 @@ use pagelab_report::text;
 use pagelab_simulation::Cost;
 use serde_json::json;
 
+use super::live_map::Map;
 use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::{CommandError, usage};
@@ -26,6 +27,7 @@ use crate::stream::StreamArguments;
 #[command(
     before_help = "Examples:
   pagelab wss 1234 --interval 1 --count 10         a running process, ten seconds
+  pagelab wss 1234 --count 30 --map                which mappings, interval by interval
   pagelab wss trace.zst --window 100000            a recorded trace
   pagelab wss drift --pages 100000
 ",
@@ -34,7 +36,11 @@ again after the interval. That walks its page tables twice (the column 'cost'), 
 anew, and takes from the kernel's reclaim what the bits would have told it: do not leave it running.
 
 The lower bound has memory without a file alone: a page of a file counts as referenced also when another process \
-referenced it. The upper bound has as many pages more as the TLB may hide: the kernel does not empty it."
+referenced it. The upper bound has as many pages more as the TLB may hide: the kernel does not empty it.
+
+With --map each mapping is a row and each interval a cell: the share of its resident pages that were referenced (· none, ░ up \
+to 25 %, ▒ 50 %, ▓ 75 %, █ more). The kernel gives sums by mapping; which pages of one, in what order and how often, is in a \
+recording alone (pagelab trace)."
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -48,6 +54,9 @@ pub struct Arguments {
     /// A stream: the window in references [default: a 50th of the stream]
     #[arg(long, value_name = "REFERENCES", value_parser = clap::value_parser!(u64).range(1..))]
     window: Option<u64>,
+    /// A process: which mappings it references, interval by interval
+    #[arg(long)]
+    map: bool,
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
@@ -78,6 +87,9 @@ const POINTS: usize = 50;
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match arguments.stream.stream.parse::<u32>() {
         Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments, context),
+        _ if arguments.map => {
+            Err(usage("--map is of a running process; a trace is drawn by pagelab report FILE"))
+        }
         _ => stream(arguments, context),
     }
 }
@@ -110,7 +122,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     }
     let tlb = pagelab_live::geometry::tlb_entries();
     let page = pagelab_live::region::page_size() as f64;
-    let mut sizes = Vec::new();
+    let (mut sizes, mut map) = (Vec::new(), Map::default());
     for number in 1..=arguments.count {
         let ended = || format!("the process {pid} ended");
         let clearing = process.clear().with_context(ended)?;
@@ -121,22 +133,33 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
                 return Err(CommandError::Stopped.into());
             }
         }
-        let (seen, bounds) = process.look_with_bounds(tlb).with_context(ended)?;
+        let (seen, bounds, areas) = process.look_at_areas(tlb).with_context(ended)?;
         let cost = clearing + seen.cost;
         let share = cost.as_secs_f64() / interval.as_secs_f64();
-        let time = interval.as_secs_f64() * f64::from(number);
+        let time = interval.saturating_mul(number).as_secs_f64();
         sizes.push((time * 1e9, seen.referenced as f64 / page));
         if arguments.json {
+            let mappings = areas.iter().filter(|area| arguments.map && area.resident > 0);
+            let mappings: Vec<_> = mappings
+                .map(|area| {
+                    json!({
+                        "start": area.start, "name": area.name, "referenced_bytes": area.referenced,
+                        "resident_bytes": area.resident,
+                    })
+                })
+                .collect();
             say!(
                 "{}",
                 json!({
-                    "schema_version": SCHEMA_VERSION, "time_seconds": time, "referenced_bytes": seen.referenced,
+                    "schema_version": SCHEMA_VERSION, "mappings": arguments.map.then_some(mappings),
+                    "time_seconds": time, "referenced_bytes": seen.referenced,
                     "lower_bound_bytes": bounds.lower, "upper_bound_bytes": bounds.upper, "cost_share": share,
                     "resident_bytes": seen.resident, "cost_nanoseconds": cost.as_nanos() as u64,
                 })
             );
             continue;
         }
+        map.add(areas);
         row([
             &time.to_string(),
             &text::bytes(seen.referenced as f64),
@@ -145,6 +168,9 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
             &text::bytes(seen.resident as f64),
             &format!("{} ({:.1} %)", text::duration(cost.as_nanos() as f64), share * 100.0),
         ]);
+    }
+    if arguments.map && !arguments.json {
+        say!("{}", map.drawn(&context.style));
     }
     let of =
         WorkingSet { of: pid.to_string(), window: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX) };
