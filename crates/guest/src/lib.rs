@@ -15,6 +15,7 @@ mod libraries;
 mod machine;
 pub mod modules;
 mod monitor;
+mod numa;
 mod options;
 mod quiet;
 mod root;

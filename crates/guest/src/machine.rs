@@ -98,7 +98,7 @@ fn command(image: &Image, initramfs: &File, options: &Options, accel: Accel) -> 
     );
     command
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
-        .args(["-machine", name, "-cpu", defaults.1])
+        .args(["-machine", name, "-cpu", options.cpu.as_deref().unwrap_or(defaults.1)])
         .args(["-smp", &options.cpus.to_string(), "-m", &format!("{}k", options.ram >> 10)])
         .arg("-kernel")
         .arg(&image.path)
@@ -106,6 +106,10 @@ fn command(image: &Image, initramfs: &File, options: &Options, accel: Accel) -> 
         .arg(path_of(initramfs))
         .arg("-append")
         .arg(words.trim_end());
+    if let Some(nodes) = &options.numa {
+        command.args(nodes.words(options.cpus, options.distance));
+    }
+    command.args(options.qemu.split_whitespace());
     match accel {
         Accel::Kvm => command.args(["-accel", "kvm"]),
         Accel::Tcg | Accel::Auto => command.args(["-accel", "tcg"]),

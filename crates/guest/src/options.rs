@@ -7,6 +7,8 @@ use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::{Origin, Size};
 use strum::VariantNames;
 
+use crate::numa::Nodes;
+
 /// How the guest's processor is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumString, strum::VariantNames)]
 #[strum(serialize_all = "lowercase")]
@@ -42,6 +44,14 @@ pub struct Options {
     pub accel: Accel,
     /// What the machine counts.
     pub trace: Option<Trace>,
+    /// The nodes of its memory, where there are several.
+    pub numa: Option<Nodes>,
+    /// How far two nodes are from each other, a node from itself being 10; QEMU's default is 20.
+    pub distance: Option<u8>,
+    /// QEMU's model of the processor, where not the usual.
+    pub cpu: Option<String>,
+    /// More words for QEMU.
+    pub qemu: String,
     /// QEMU's machine, where not the usual.
     pub machine: Option<String>,
     /// Where the modules are, where not beside the image or in /lib/modules.
@@ -64,6 +74,10 @@ impl Default for Options {
             append: String::new(),
             accel: Accel::Auto,
             trace: None,
+            numa: None,
+            distance: None,
+            cpu: None,
+            qemu: String::new(),
             machine: None,
             modules: None,
             init: None,
@@ -85,6 +99,13 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "functions: every instruction of the load by function, in a load made once more (mapanon, mapfile)",
     ),
     ("machine", "QEMU's machine"),
+    (
+        "numa",
+        "memory in nodes, 2x512M or 768M+256M, in place of ram; processors are dealt to them in turn, a node without one has memory alone",
+    ),
+    ("distance", "how far two nodes are apart, 11 to 254, default 20 (a node from itself: 10)"),
+    ("cpu", "QEMU's model of the processor, such as max; with features in double quotes"),
+    ("qemu", "more words for QEMU, in double quotes; such a guest boots for each repetition"),
     ("modules", "the folder of the kernel's modules, default: beside the image, else /lib/modules/RELEASE"),
     ("init", "a static pagelab for the kernel's processor, default: the running one"),
     (
@@ -106,8 +127,13 @@ impl Options {
             ("accel", self.accel.to_string(), from(self.accel == usual.accel)),
         ];
         list.extend(self.trace.map(|trace| ("trace", trace.to_string(), Origin::Asked)));
-        if !self.append.is_empty() {
-            list.push(("append", self.append.clone(), Origin::Asked));
+        list.extend(self.numa.as_ref().map(|nodes| ("numa", nodes.to_string(), Origin::Asked)));
+        list.extend(self.distance.map(|distance| ("distance", distance.to_string(), Origin::Asked)));
+        list.extend(self.cpu.clone().map(|cpu| ("cpu", cpu, Origin::Asked)));
+        for (name, words) in [("append", &self.append), ("qemu", &self.qemu)] {
+            if !words.is_empty() {
+                list.push((name, words.clone(), Origin::Asked));
+            }
         }
         list
     }
@@ -151,6 +177,19 @@ impl Options {
                     options.machine = Some(value.clone());
                 }
                 "machine" => return Err(format!("'{value}' is no machine of QEMU's").into()),
+                "numa" => options.numa = Some(value.parse::<Nodes>()?),
+                "distance" => {
+                    let distance = value.parse().ok().filter(|distance| (11..=254).contains(distance));
+                    options.distance = Some(
+                        distance
+                            .ok_or_else(|| format!("distance is a number from 11 to 254, not '{value}'"))?,
+                    );
+                }
+                "cpu" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,+=".contains(c)) => {
+                    options.cpu = Some(value.clone());
+                }
+                "cpu" => return Err(format!("'{value}' is no processor of QEMU's").into()),
+                "qemu" => options.qemu.clone_from(value),
                 "init" => options.init = Some(value.into()),
                 "root" if Path::new(value).is_dir() => options.root = Some(value.into()),
                 "root" => return Err(format!("root={value}: there is no such folder").into()),
@@ -175,7 +214,29 @@ impl Options {
             let why = "file= brings what is beside a program without root=; put it into the root";
             return Err(Refusal::new(why));
         }
+        options.settle(pairs.iter().any(|(key, _)| key == "ram"))?;
         Ok(options)
+    }
+
+    /// What follows from nodes; `ram`: whether its size was asked for.
+    fn settle(&mut self, ram: bool) -> Result<(), Refusal> {
+        match &self.numa {
+            Some(nodes) if ram && nodes.bytes() != self.ram => {
+                let both = (Size::Bytes(nodes.bytes()), Size::Bytes(self.ram));
+                Err(format!("numa has {} in all and ram {}: leave ram out", both.0, both.1).into())
+            }
+            Some(nodes) if nodes.bytes() < 128 << 20 => {
+                Err(format!("numa={nodes}: a guest needs at least 128M").into())
+            }
+            Some(nodes) => {
+                self.ram = nodes.bytes();
+                Ok(())
+            }
+            None if self.distance.is_some() => {
+                Err("distance is of nodes: give numa=2x512M too".to_owned().into())
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -192,6 +253,13 @@ mod tests {
             Options::parse(&pairs(&[("cpus", "2"), ("ram", "1G"), ("accel", "icount"), ("append", "a b")]))
                 .unwrap();
         assert_eq!((options.cpus, options.ram, options.accel), (2, 1 << 30, Accel::Icount));
+        let nodes =
+            Options::parse(&pairs(&[("numa", "2x512M"), ("distance", "40"), ("cpu", "max,-sse4a")])).unwrap();
+        assert_eq!(
+            (nodes.ram, nodes.distance, nodes.cpu.as_deref()),
+            (1 << 30, Some(40), Some("max,-sse4a"))
+        );
+        assert!(Options::parse(&pairs(&[("numa", "2x512M"), ("ram", "2G")])).is_err());
         for wrong in [
             ("cpus", "0"),
             ("ram", "1M"),
@@ -199,6 +267,9 @@ mod tests {
             ("accel", "x"),
             ("machine", "a,b"),
             ("timeout", "0"),
+            ("numa", "512M"),
+            ("distance", "40"),
+            ("cpu", "max -S"),
             ("colour", "red"),
             ("root", "/etc/hostname"),
             ("file", "/does/not/exist"),

@@ -404,6 +404,7 @@ impl Guest {
         matches!(accel, Accel::Tcg | Accel::Icount)
             && self.image.machine == Machine::X86_64
             && self.options.machine.is_none()
+            && self.options.qemu.is_empty()
     }
 
     fn describe(&self, accel: Accel) -> Observation {
