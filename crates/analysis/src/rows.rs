@@ -5,16 +5,19 @@ use std::collections::HashMap;
 use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
-/// The tables with named rows, and the column by which they are compared.
-pub const TABLES: [(&str, &str); 7] = [
-    ("operations", "count"),
-    ("instructions", "instructions"),
-    ("profile", "time"),
-    ("huge-pages", "populating"),
-    ("folios", "pages.first"),
-    ("operations.cost", "page.median"),
-    ("situations", "major"),
+/// The tables with named rows, and the columns by which they are compared.
+pub const TABLES: [(&str, &[&str]); 8] = [
+    ("operations", &["count"]),
+    ("instructions", &["instructions"]),
+    ("cache-misses", &["l2", "l1d", "l1i", "walks"]),
+    ("profile", &["time"]),
+    ("huge-pages", &["populating"]),
+    ("folios", &["pages.first"]),
+    ("operations.cost", &["page.median"]),
+    ("situations", &["major"]),
 ];
+/// Those whose rows are exact counts of what happened: a function that is absent from one has none.
+const EXACT: [&str; 2] = ["instructions", "cache-misses"];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;
 /// So many standard errors of a difference of two counts of samples are none.
@@ -81,13 +84,14 @@ pub fn table<'a>(run: &'a Run, name: &str) -> Option<&'a Table> {
 
 /// The tables of two runs row by row, without those in which no row differs.
 pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
-    let of = |&(name, column): &(&'static str, &'static str)| {
+    let of = |(name, column): (&'static str, &'static str)| {
         let (one, two) = (table(before, name)?, table(after, name)?);
         let unit = |table: &Table| table.columns.iter().find(|c| c.name == column)?.unit;
         let unit = unit(one).filter(|a| unit(two) == Some(*a))?;
         let (left, right) = (values(one, column), values(two, column));
         // A function without a sample is absent from a profile.
-        let absent = matches!(name, "profile" | "instructions").then_some(0.0);
+        let exact = EXACT.contains(&name);
+        let absent = (exact || name == "profile").then_some(0.0);
         let value =
             |values: &HashMap<&str, Option<f64>>, name: &str| values.get(name).copied().unwrap_or(absent);
         let only_right = row_names(two).iter().filter(|name| !left.contains_key(name.as_str()));
@@ -102,13 +106,15 @@ pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
             .iter()
             .chain(only_right)
             .map(|name| Row { name: name.clone(), before: value(&left, name), after: value(&right, name) })
-            .filter(|row| if name == "instructions" { row.before != row.after } else { row.differs() })
+            .filter(|row| if exact { row.before != row.after } else { row.differs() })
             .filter(|row| !by_chance(row))
             .collect();
         rows.sort_by(|x, y| y.difference().total_cmp(&x.difference()));
         (!rows.is_empty()).then_some(TableComparison { table: name, column, unit, rows })
     };
-    TABLES.iter().filter_map(of).collect()
+    let columns =
+        TABLES.iter().flat_map(|&(name, columns)| columns.iter().map(move |&column| (name, column)));
+    columns.filter_map(of).collect()
 }
 
 fn values<'a>(table: &'a Table, column: &str) -> HashMap<&'a str, Option<f64>> {

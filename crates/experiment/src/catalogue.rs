@@ -126,6 +126,18 @@ definitions! {
     PAGE_TABLES_PEAK = "page-tables.peak", Bytes, Lower, "forkstorm: most page-table memory of the machine beyond what it had before";
     INSTRUCTIONS_USER = "instructions.user", Instructions, Lower, "trace=functions: instructions in user mode of the load made once more";
     INSTRUCTIONS_KERNEL = "instructions.kernel", Instructions, Lower, "trace=functions: instructions in the kernel during the load made once more";
+    REFERENCES_USER = "references.user", Count, Neither, "trace=cache: loads and stores in user mode, of the load made once more";
+    REFERENCES_KERNEL = "references.kernel", Count, Neither, "trace=cache: loads and stores in the kernel, of the load made once more";
+    MISSES_L1I_USER = "misses.l1i.user", Count, Lower, "trace=cache: fetches that missed the modelled L1I cache in user mode, of the load made once more";
+    MISSES_L1I_KERNEL = "misses.l1i.kernel", Count, Lower, "trace=cache: fetches that missed the modelled L1I cache in the kernel, of the load made once more";
+    MISSES_L1D_USER = "misses.l1d.user", Count, Lower, "trace=cache: loads and stores that missed the modelled L1D cache in user mode, of the load made once more";
+    MISSES_L1D_KERNEL = "misses.l1d.kernel", Count, Lower, "trace=cache: loads and stores that missed the modelled L1D cache in the kernel, of the load made once more";
+    MISSES_L2_USER = "misses.l2.user", Count, Lower, "trace=cache: fetches, loads and stores that missed the modelled L2 cache in user mode, of the load made once more";
+    MISSES_L2_KERNEL = "misses.l2.kernel", Count, Lower, "trace=cache: fetches, loads and stores that missed the modelled L2 cache in the kernel, of the load made once more";
+    MISSES_TLB_USER = "misses.tlb.user", Count, Lower, "trace=cache: fetches, loads and stores that missed the modelled first-level TLBs in user mode, of the load made once more";
+    MISSES_TLB_KERNEL = "misses.tlb.kernel", Count, Lower, "trace=cache: fetches, loads and stores that missed the modelled first-level TLBs in the kernel, of the load made once more";
+    WALKS_USER = "walks.user", Count, Lower, "trace=cache: fetches, loads and stores that missed both levels of the modelled TLBs in user mode, of the load made once more";
+    WALKS_KERNEL = "walks.kernel", Count, Lower, "trace=cache: fetches, loads and stores that missed both levels of the modelled TLBs in the kernel, of the load made once more";
     PROFILE_SAMPLES = "profile.samples", Count, Neither, "samples of the profile, in the kernel or not";
     PROFILE_KERNEL = "profile.kernel", Share, Neither, "share of the samples in the kernel";
     THROUGHPUT_FIRST = "throughput.first", PerSecond, Higher, "faultscale: operations a second of the fewest workers";

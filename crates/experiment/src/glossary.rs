@@ -554,6 +554,36 @@ const READING: &[(&str, &str)] = &[
         "Whoever they are of: interrupts and kernel threads are in them. The machine counts them one by one, an instruction \
          that faults each time that it is begun; the table instructions has them by function.",
     ),
+    (
+        "references.user",
+        "The table cache-misses has them by function. An instruction that reads and writes has two.",
+    ),
+    ("references.kernel", "As references.user, of the kernel: interrupts and kernel threads are in it."),
+    (
+        "misses.l1i.user",
+        "Lines of 64 bytes, LRU within a set, no prefetching. The environment's guest.core has the sizes.",
+    ),
+    ("misses.l1i.kernel", "As misses.l1i.user, of the kernel: interrupts and kernel threads are in it."),
+    (
+        "misses.l1d.user",
+        "Lines of 64 bytes, LRU within a set, no prefetching; stores fetch their line too. The buffers are empty when the load begins.",
+    ),
+    ("misses.l1d.kernel", "As misses.l1d.user, of the kernel: interrupts and kernel threads are in it."),
+    (
+        "misses.l2.user",
+        "The second level holds instructions and data. What misses it would go to a third level, which is not modelled.",
+    ),
+    ("misses.l2.kernel", "As misses.l2.user, of the kernel: interrupts and kernel threads are in it."),
+    (
+        "misses.tlb.user",
+        "User memory is taken for base pages; the kernel's direct map, text and struct pages for large ones.",
+    ),
+    ("misses.tlb.kernel", "As misses.tlb.user, of the kernel: interrupts and kernel threads are in it."),
+    (
+        "walks.user",
+        "Each would read the page tables; those reads are not counted. A switch of address spaces drops all translations but the kernel's.",
+    ),
+    ("walks.kernel", "As walks.user, of the kernel: interrupts and kernel threads are in it."),
     ("profile.samples", "At the frequency of --profile; profile.kernel is a share of them."),
     ("profile.kernel", "The table of kernel functions says where."),
     ("throughput.first", "The base against which scaling is judged."),

@@ -39,6 +39,8 @@ pub struct Job {
     pub repetition: u32,
     /// The disk on which to tell the addresses of a load whose instructions the machine counts.
     pub trace_device: Option<String>,
+    /// Whether it counts them, 0 or 1: a job is as long either way.
+    pub traced: u8,
     /// Where the user's programs are, if any were brought.
     pub root: Option<Root>,
     /// A shell in place of the experiment.
@@ -105,6 +107,7 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(),
         job.swap_device.as_deref().map(Path::new),
         job.repetition,
         job.trace_device.as_deref().map(Path::new),
+        job.traced,
         job.root.as_ref(),
     );
     // What the kernel of the guest cannot do is found out here, and is a failure of the performance.

@@ -18,11 +18,13 @@ mod monitor;
 mod numa;
 mod options;
 mod quiet;
+mod recording;
 mod root;
 mod shell;
 mod snapshot;
 mod target;
 mod traced;
+mod tracing;
 
 pub use image::{Image, ImageError};
 pub use init::{JOB, init_main};

@@ -40,8 +40,8 @@ pub struct Start<'a> {
     pub disks: &'a [File],
     /// Whether it can be stopped and kept.
     pub monitored: bool,
-    /// The tracer, and the file for what it counts.
-    pub counting: Option<(&'a File, &'a File)>,
+    /// The tracer, and what it is told.
+    pub tracer: Option<(&'a File, &'a str)>,
     /// The machine in this file instead of one that boots.
     pub state: Option<&'a File>,
 }
@@ -169,8 +169,8 @@ impl Running {
                 .args(["-device", "pvpanic", "-action", "panic=pause"])
                 .args(["-fw_cfg", &format!("name={HANDED},file={}", path_of(start.job).display())]);
         }
-        if let Some((plugin, counts)) = start.counting {
-            command.args(["-plugin", &format!("{},count={}", tracer::path(plugin), tracer::path(counts))]);
+        if let Some((plugin, words)) = start.tracer {
+            command.args(["-plugin", &format!("{},{words}", tracer::path(plugin))]);
         }
         if start.state.is_some() {
             command.args(["-incoming", "defer"]);

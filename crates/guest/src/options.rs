@@ -29,6 +29,10 @@ pub enum Accel {
 pub enum Trace {
     /// Its instructions by function.
     Functions,
+    /// The same, and what they miss in the caches and translation buffers of a modelled core.
+    Cache,
+    /// Nothing: its references are written into a file.
+    On,
 }
 
 /// The options.
@@ -52,6 +56,8 @@ pub struct Options {
     pub cpu: Option<String>,
     /// More words for QEMU.
     pub qemu: String,
+    /// The file for references, where not the usual.
+    pub to: Option<PathBuf>,
     /// QEMU's machine, where not the usual.
     pub machine: Option<String>,
     /// Where the modules are, where not beside the image or in /lib/modules.
@@ -78,6 +84,7 @@ impl Default for Options {
             distance: None,
             cpu: None,
             qemu: String::new(),
+            to: None,
             machine: None,
             modules: None,
             init: None,
@@ -96,8 +103,11 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
     (
         "trace",
-        "functions: every instruction of the load by function, in a load made once more (mapanon, mapfile)",
+        "in a load made once more (mapanon, mapfile): functions, every instruction by function; cache, with accel=icount, \
+         also what misses the caches and TLBs of a modelled core; on, with accel=icount, the references of user and kernel \
+         into a trace (docs/traces.md)",
     ),
+    ("to", "the file for trace=on, default EXPERIMENT-IMAGE.trace"),
     ("machine", "QEMU's machine"),
     (
         "numa",
@@ -173,6 +183,7 @@ impl Options {
                         format!("trace is one of {}, not '{value}'", Trace::VARIANTS.join(", "))
                     })?);
                 }
+                "to" => options.to = Some(value.into()),
                 "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
                     options.machine = Some(value.clone());
                 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use pagelab_caches::Geometry;
 use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::plan::Settled;
-use pagelab_experiment::setting::Swap;
+use pagelab_experiment::setting::{Mode, Swap, Thp};
 use pagelab_experiment::{
     Experiment, Failure, FailureKind, Observation, Origin, Performer, Plan, Recorder, Request, Setting,
     Target, Unsupported, What,
@@ -19,7 +20,6 @@ use pagelab_experiment::{
 use pagelab_live::confine;
 use pagelab_live::lifetime::in_memory;
 use pagelab_live::message::Message;
-use pagelab_live::tracer;
 
 use crate::console;
 use crate::counted::counted;
@@ -30,11 +30,11 @@ use crate::initramfs::{Archive, Content, foreign, program};
 use crate::machine::{self, Running, Start, kvm_is_there};
 use crate::modules::{self, FILES, WANTED};
 use crate::monitor::Monitor;
-use crate::options::{Accel, Options};
+use crate::options::{Accel, Options, Trace};
 use crate::root::Root;
 use crate::shell::{self, Shell};
 use crate::snapshot::{self, Key, Snapshot};
-use crate::traced;
+use crate::tracing::{self, Tracing};
 
 /// How often the recorder is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
@@ -91,10 +91,15 @@ impl Guest {
         };
         confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
         let disks = Disks::new(experiment, setting, self.image.page_size)?;
-        let (disks, counting) = match self.options.trace {
-            Some(_) => (disks.with_trace()?, Some(self.counting()?)),
-            None => (disks, None),
+        // A guest that counts instructions has it either way, so that whether they are traced changes no figure.
+        let disks = match accel == Accel::Icount || self.options.trace.is_some() {
+            true => disks.with_trace()?,
+            false => disks,
         };
+        // The references of one repetition are those of all.
+        let wanted = self.options.trace.filter(|&trace| trace != Trace::On || self.begun == 1);
+        let start = |trace| Tracing::start(trace, &self.image, &self.options, experiment);
+        let tracing = wanted.map(start).transpose()?;
         let key = Key::new(&self.image, &self.options, accel, &disks.list, self.root.as_ref());
         let kept = snapshot::find(&key);
         let modules = self.modules(disks.files.is_some())?;
@@ -105,6 +110,7 @@ impl Guest {
             modules: modules.iter().map(|m| m.name.clone()).collect(),
             line: line.to_owned(),
             trace_device: disks.trace.map(str::to_owned),
+            traced: u8::from(tracing.is_some()),
             repetition: self.begun.saturating_sub(1),
             root: self.root.as_ref().map(|root| root.place()),
             shell: None,
@@ -128,7 +134,7 @@ impl Guest {
             job: &handed,
             disks: &disks.list,
             monitored: self.can_be_kept(accel),
-            counting: counting.as_ref().map(|(plugin, counts)| (plugin, counts)),
+            tracer: tracing.as_ref().map(Tracing::tracer),
             state: kept.as_ref().map(|snapshot| &snapshot.state),
         };
         let started = Running::start(&self.image, start, &self.options, accel);
@@ -162,11 +168,8 @@ impl Guest {
         let result = match ended {
             Forwarded::Finished(Ok(())) => {
                 let told = disks.trace.and_then(|_| disks.list.last());
-                let table = counting
-                    .as_ref()
-                    .zip(told)
-                    .map_or(Ok(()), |((_, counts), told)| traced::report(counts, told, recorder));
-                Ended::Whole(table)
+                let seen = tracing.zip(told).map_or(Ok(()), |(tracing, told)| tracing.finish(told, recorder));
+                Ended::Whole(seen)
             }
             Forwarded::Finished(result) => Ended::Whole(result),
             Forwarded::Interrupted => Ended::Whole(Err(Failure::interrupted())),
@@ -263,6 +266,7 @@ impl Guest {
             line: line.to_owned(),
             repetition: 0,
             trace_device: None,
+            traced: 0,
             root: Some(root.place()),
             shell: Some(Shell { words: load.program, terminal: Path::new("/dev").join(terminal) }),
             swap_device: None,
@@ -361,35 +365,34 @@ impl Guest {
         }
     }
 
-    /// The tracer for this QEMU, and an empty file for what it counts.
-    fn counting(&self) -> Result<(File, File), Failure> {
-        let missing = || {
-            Failure::unsupported(
-                "the tracer, libpagelab_tracer.so, is not beside pagelab",
-                "build it (cargo build --release -p pagelab-tracer) or name it (PAGELAB_TRACER)",
-            )
-        };
-        let version = machine::version(machine::program(self.image.machine)).unwrap_or_default();
-        let major = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
-        let plugin = tracer::plugin(&tracer::find_tracer().ok_or_else(missing)?, major);
-        let made = plugin.and_then(|plugin| Ok((plugin, in_memory("pagelab-counts")?)));
-        made.map_err(|e| Failure::system("preparing to count instructions", &e))
-    }
-
     /// Refuses to count what cannot be counted.
-    fn traceable(&self, name: &str, experiment: &Experiment) -> Result<(), Unsupported> {
+    fn traceable(&self, name: &str, request: &Request) -> Result<(), Unsupported> {
         let refuse = |why: &str, remedy: &str| {
             Err(Unsupported::new(name, What::Condition("trace".to_owned()), why, remedy))
         };
         let Options { accel, cpus, trace, .. } = &self.options;
+        let experiment = &request.experiment;
+        let large = |mode| matches!(mode, Mode::Always | Mode::Madvise);
         match trace {
             None => Ok(()),
             Some(_) if !matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_)) => {
                 refuse("counts the loads of mapanon and mapfile alone", "use --profile")
             }
+            Some(Trace::On) if *accel != Accel::Icount => refuse(
+                "records where each instruction takes one tick of the clock alone, so that the recorder changes nothing",
+                "use accel=icount",
+            ),
             Some(_) if *accel == Accel::Kvm || self.image.machine != Machine::X86_64 => {
                 refuse("counts on an emulated x86-64 processor alone", "use accel=icount or accel=tcg")
             }
+            Some(Trace::Cache) if *accel != Accel::Icount => refuse(
+                "counts misses with a clock of instructions and addresses that are the same each time alone",
+                "use accel=icount",
+            ),
+            Some(Trace::Cache) if request.asked.thp.iter().flat_map(Thp::modes).any(large) => refuse(
+                "takes the load's pages for base pages, as QEMU does not tell the size of a translation",
+                "use thp=never, or trace=functions",
+            ),
             Some(_) if *cpus > 1 && *accel != Accel::Icount => refuse(
                 "has a thread for each processor, which would count at once",
                 "use accel=icount or cpus=1",
@@ -422,6 +425,10 @@ impl Guest {
                 (!self.options.append.is_empty()).then(|| entry("guest.append", self.options.append.clone())),
             )
             .chain(self.root.iter().map(|root| entry("guest.programs", root.described())))
+            .chain(
+                (self.options.trace == Some(Trace::Cache))
+                    .then(|| entry("guest.core", format!("Skylake server: {}", Geometry::SKYLAKE))),
+            )
             .collect(),
         )
     }
@@ -467,7 +474,7 @@ impl Target for Guest {
                 "use cpus=1, where throughput is work for each instruction, or accel=tcg",
             ));
         }
-        self.traceable(&name, &request.experiment)?;
+        self.traceable(&name, request)?;
         let root = Root::of(&request.experiment, &self.options, &self.image, &name)?.map(Arc::new);
         let page_size = self.image.page_size;
         let mut settled = Settled::new(request, &name, page_size, |key, _| {
@@ -479,6 +486,17 @@ impl Target for Guest {
             // Waiting for a disk is no instruction.
             let swap = if self.options.accel == Accel::Icount { Swap::Zram } else { Swap::File };
             settled.choose("swap", &swap.to_string());
+        }
+        let recording = (self.options.trace == Some(Trace::On))
+            .then(|| tracing::path(&self.image, &self.options, &settled.experiment));
+        if let Some(path) = recording.as_ref().filter(|path| path.exists()) {
+            let path = path.display();
+            return Err(Unsupported::new(
+                &name,
+                What::Machine,
+                format!("would write {path}, which is there already"),
+                "remove it, or name another (to=FILE)",
+            ));
         }
         for (key, value, origin) in self.options.conditions() {
             settled.also(key, value, origin);
@@ -497,6 +515,7 @@ impl Target for Guest {
             vec![format!("{}: a throw-away machine", machine::program(self.image.machine))];
         plan.changes =
             vec!["nothing on this machine: what is changed is the guest's, which is thrown away".to_owned()];
+        plan.changes.extend(recording.map(|path| format!("writes {}", path.display())));
         Ok(plan)
     }
 }

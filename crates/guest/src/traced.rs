@@ -1,4 +1,5 @@
-//! The instructions of a load by function, from the counts of the tracer and what the guest tells of its addresses.
+//! What the tracer counted of a load by function: its instructions, and what they missed; from what it wrote and what the
+//! guest tells of its addresses.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,51 +10,122 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
 use pagelab_live::perf::symbols::Symbols;
+use pagelab_ring::{FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
+
+use crate::options::Trace;
 
 /// The table: function, mode, instructions, share.
 pub const TABLE: &str = "instructions";
-/// Rows of it; the rest is in one more.
+/// The table: function, mode, loads and stores, and what missed.
+pub const MISSES: &str = "cache-misses";
+/// Rows of either; the rest is in one more.
 const ROWS: usize = 120;
 /// From here up addresses are the kernel's, on every 64-bit processor.
 const KERNEL: u64 = 1 << 63;
+
+/// What is counted besides instructions: the column, and the metrics of user mode and the kernel.
+const MISSED: [(usize, &str, [&str; 2]); 6] = [
+    (REFERENCES, "references", [name::REFERENCES_USER, name::REFERENCES_KERNEL]),
+    (L1I, "l1i", [name::MISSES_L1I_USER, name::MISSES_L1I_KERNEL]),
+    (L1D, "l1d", [name::MISSES_L1D_USER, name::MISSES_L1D_KERNEL]),
+    (L2, "l2", [name::MISSES_L2_USER, name::MISSES_L2_KERNEL]),
+    (TLB, "tlb", [name::MISSES_TLB_USER, name::MISSES_TLB_KERNEL]),
+    (WALKS, "walks", [name::WALKS_USER, name::WALKS_KERNEL]),
+];
 
 /// Records what `counts` says, by the functions in `told`.
 ///
 /// # Errors
 /// When nothing was counted, or it cannot be read or kept.
-pub fn report(counts: &File, told: &File, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let reading = |e: io::Error| Failure::system("reading the counts of instructions", &e);
-    let counts = pairs(&whole(counts).map_err(reading)?);
-    let mut told = whole(told).map_err(reading)?;
-    told.truncate(told.iter().position(|&byte| byte == 0).unwrap_or(told.len()));
-    let told = String::from_utf8_lossy(&told);
+    let counts = lines(&whole(counts).map_err(reading)?);
+    let told = text(told).map_err(reading)?;
     let (maps, symbols) = told.split_once("\n\n").unwrap_or_default();
     let rows = by_function(&counts, &Symbols::parse(symbols), &mappings(maps));
-    let of = |kernel: bool| {
-        rows.iter().filter(|row| row.kernel == kernel).map(|row| row.count).sum::<u64>() as f64
-    };
-    let (user, kernel) = (of(false), of(true));
-    if user + kernel == 0.0 {
+    if rows.is_empty() {
         return Err(Failure::unsupported(
             "no instructions were counted",
             "the tracer needs a QEMU with plugins, as Debian's is",
         ));
     }
+    instructions(&rows, recorder)?;
+    match trace {
+        Trace::Functions | Trace::On => Ok(()),
+        Trace::Cache => misses(rows, recorder),
+    }
+}
+
+/// The sum of a figure in user mode, and in the kernel.
+fn sums(rows: &[Row], figure: usize) -> [f64; 2] {
+    [false, true].map(|kernel| {
+        rows.iter().filter(|row| row.kernel == kernel).map(|row| row.figures[figure]).sum::<u64>() as f64
+    })
+}
+
+fn mode(row: &Row) -> &'static str {
+    if row.kernel { "kernel" } else { "user" }
+}
+
+/// The rows beyond those that are kept, as one.
+fn rest(rows: &[Row]) -> Option<[u64; FIGURES]> {
+    let rest = rows.get(ROWS..).filter(|rest| !rest.is_empty())?;
+    Some(std::array::from_fn(|figure| rest.iter().map(|row| row.figures[figure]).sum()))
+}
+
+fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let [user, kernel] = sums(rows, INSTRUCTIONS);
     let mut sheet = Sheet::new(TABLE, &[("instructions", Unit::Instructions), ("share", Unit::Share)])
         .with_texts("function")
         .with_texts("mode");
-    let share = |count: f64| Some(count / (user + kernel));
-    let mode = |kernel: bool| if kernel { "kernel" } else { "user" };
+    let values = |count: u64| [Some(count as f64), Some(count as f64 / (user + kernel))];
     for row in rows.iter().take(ROWS) {
-        sheet.named([&row.name, mode(row.kernel)], [Some(row.count as f64), share(row.count as f64)]);
+        sheet.named([&row.name, mode(row)], values(row.figures[INSTRUCTIONS]));
     }
-    let rest: u64 = rows.iter().skip(ROWS).map(|row| row.count).sum();
-    if rest > 0 {
-        sheet.named(["(all others)", ""], [Some(rest as f64), share(rest as f64)]);
+    if let Some(rest) = rest(rows) {
+        sheet.named(["(all others)", ""], values(rest[INSTRUCTIONS]));
     }
     sheet.record(recorder)?;
     metric(recorder, name::INSTRUCTIONS_USER, Some(user))?;
     metric(recorder, name::INSTRUCTIONS_KERNEL, Some(kernel))
+}
+
+/// The most misses of the second-level cache first.
+fn misses(mut rows: Vec<Row>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let order = |row: &Row| [L2, WALKS, L1D, L1I].map(|figure| row.figures[figure]);
+    rows.sort_by(|a, b| (order(b), &a.name).cmp(&(order(a), &b.name)));
+    let columns = MISSED.map(|(_, column, _)| (column, Unit::Count));
+    let mut sheet = Sheet::new(MISSES, &columns).with_texts("function").with_texts("mode");
+    let values = |figures: &[u64; FIGURES]| MISSED.map(|(figure, ..)| Some(figures[figure] as f64));
+    for row in rows.iter().take(ROWS) {
+        sheet.named([&row.name, mode(row)], values(&row.figures));
+    }
+    if let Some(rest) = rest(&rows) {
+        sheet.named(["(all others)", ""], values(&rest));
+    }
+    sheet.record(recorder)?;
+    for (figure, _, names) in MISSED {
+        for (name, sum) in names.into_iter().zip(sums(&rows, figure)) {
+            metric(recorder, name, Some(sum))?;
+        }
+    }
+    Ok(())
+}
+
+/// The mappings of the load's process, as the guest tells them.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn told_mappings(told: &File) -> Result<Vec<Mapping>, Failure> {
+    let told = text(told).map_err(|e| Failure::system("reading the mappings of the load", &e))?;
+    Ok(mappings(told.split_once("\n\n").unwrap_or_default().0))
+}
+
+/// What is written at the beginning of a disk.
+fn text(disk: &File) -> io::Result<String> {
+    let mut bytes = whole(disk)?;
+    bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn whole(mut file: &File) -> io::Result<Vec<u8>> {
@@ -63,14 +135,20 @@ fn whole(mut file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Address and count of each instruction, as the tracer writes them.
-fn pairs(bytes: &[u8]) -> Vec<(u64, u64)> {
-    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
-    bytes.chunks_exact(16).map(|pair| (word(&pair[..8]), word(&pair[8..]))).collect()
+/// An instruction's address, and its figures.
+type Line = (u64, [u64; FIGURES]);
+
+/// Those that the tracer has written.
+fn lines(bytes: &[u8]) -> Vec<Line> {
+    let word = |line: &[u8], at: usize| {
+        u64::from_ne_bytes(line[8 * at..8 * at + 8].try_into().expect("eight bytes"))
+    };
+    let line = |line: &[u8]| (word(line, 0), std::array::from_fn(|figure| word(line, 1 + figure)));
+    bytes.chunks_exact(8 * (1 + FIGURES)).map(line).collect()
 }
 
 /// A mapping of the load's process: from, to, and what is mapped.
-type Mapping = (u64, u64, String);
+pub type Mapping = (u64, u64, String);
 
 /// The lines of a `/proc/PID/maps`.
 fn mappings(text: &str) -> Vec<Mapping> {
@@ -84,29 +162,30 @@ fn mappings(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(line).collect()
 }
 
-/// What was executed in a function of the kernel's, or in a file of the program's.
+/// What was counted in a function of the kernel's, or in a file of the program's.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     name: String,
     kernel: bool,
-    count: u64,
+    figures: [u64; FIGURES],
 }
 
-/// The most first.
-fn by_function(counts: &[(u64, u64)], symbols: &Symbols, mappings: &[Mapping]) -> Vec<Row> {
-    let mut sums: HashMap<(bool, &str), u64> = HashMap::new();
-    for &(address, count) in counts {
+/// The most instructions first.
+fn by_function(counts: &[Line], symbols: &Symbols, mappings: &[Mapping]) -> Vec<Row> {
+    let mut sums: HashMap<(bool, &str), [u64; FIGURES]> = HashMap::new();
+    for &(address, figures) in counts {
         let kernel = address >= KERNEL;
         let mapped = || mappings.iter().find(|(from, to, _)| (*from..*to).contains(&address));
         let name = match kernel {
             true => symbols.name(address),
             false => mapped().map_or("[another process]", |(.., name)| name),
         };
-        *sums.entry((kernel, name)).or_default() += count;
+        let sum = sums.entry((kernel, name)).or_default();
+        sum.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
     }
-    let row = |((kernel, name), count): ((bool, &str), u64)| Row { name: name.to_owned(), kernel, count };
+    let row = |((kernel, name), figures): ((bool, &str), _)| Row { name: name.to_owned(), kernel, figures };
     let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
-    rows.sort_by(|a, b| (b.count, &a.name).cmp(&(a.count, &b.name)));
+    rows.sort_by(|a, b| (b.figures[INSTRUCTIONS], &a.name).cmp(&(a.figures[INSTRUCTIONS], &b.name)));
     rows
 }
 
@@ -129,8 +208,10 @@ mod tests {
             (0x7fff_f7fc_1000, 1),
             (0x10, 2),
         ];
+        let counts = counts.map(|(address, count)| (address, line(count)));
         let rows = by_function(&counts, &symbols, &maps);
-        let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.kernel, row.count)).collect();
+        let told: Vec<_> =
+            rows.iter().map(|row| (row.name.as_str(), row.kernel, row.figures[INSTRUCTIONS])).collect();
         assert_eq!(
             told,
             [
@@ -143,9 +224,35 @@ mod tests {
         );
     }
 
+    fn line(instructions: u64) -> [u64; FIGURES] {
+        let mut figures = [0; FIGURES];
+        figures[INSTRUCTIONS] = instructions;
+        figures
+    }
+
     #[test]
-    fn half_a_pair_is_none() {
-        let bytes = [1_u64.to_ne_bytes(), 2_u64.to_ne_bytes(), 3_u64.to_ne_bytes()].concat();
-        assert_eq!(pairs(&bytes), [(1, 2)]);
+    fn half_a_line_is_none() {
+        let words: Vec<u8> = (1..=12_u64).flat_map(u64::to_ne_bytes).collect();
+        assert_eq!(lines(&words), [(1, [2, 3, 4, 5, 6, 7, 8])]);
+    }
+
+    /// Whatever is beyond the rows that are kept is in one more, so that a table's sums are the metrics.
+    #[test]
+    fn no_miss_is_left_out_of_the_table() {
+        use pagelab_experiment::Observations;
+        let row = |n: u64| {
+            let figures = std::array::from_fn(|figure| n * (figure as u64 + 1));
+            Row { name: format!("f{n}"), kernel: n % 2 == 0, figures }
+        };
+        let mut seen = Observations::default();
+        misses((1..=200).map(row).collect(), &mut seen).unwrap();
+        let table = seen.table(MISSES).unwrap();
+        for (figure, column, names) in MISSED {
+            let sum: f64 = table.numbers(column).unwrap().iter().flatten().sum();
+            assert_eq!(sum, (20_100 * (figure + 1)) as f64, "{column}");
+            let value = |name| seen.metric(name).unwrap();
+            assert_eq!(names.map(value).iter().sum::<f64>(), sum, "{column}");
+        }
+        assert_eq!(table.numbers("l2").unwrap()[0], Some(1000.0), "the most first");
     }
 }

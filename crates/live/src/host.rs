@@ -21,8 +21,10 @@ pub struct Host {
     pub(crate) swap_device: Option<PathBuf>,
     /// The number of this repetition, in a guest.
     pub(crate) repetition: Option<u32>,
-    /// The disk for the addresses of a load whose instructions are counted, in a guest.
-    pub(crate) traced: Option<PathBuf>,
+    /// The disk for the addresses of a load that the machine traces, in a guest.
+    pub(crate) tracing_disk: Option<PathBuf>,
+    /// Whether it does, 0 or 1.
+    pub(crate) traced: u8,
     /// Where the user's programs are, in a guest that has brought some.
     pub(crate) root: Option<Root>,
 }
@@ -34,19 +36,21 @@ impl Host {
     }
 
     /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten, because a
-    /// guest's files are in memory. Measurements begin at the moment of this `repetition`; `traced`
-    /// is the disk for the addresses of a load whose instructions the machine counts, `root` where the user's
-    /// programs are.
+    /// guest's files are in memory. Measurements begin at the moment of this `repetition`; `tracing_disk`
+    /// is for the addresses of a load that the machine traces, where `traced` is 1 and not 0;
+    /// `root` where the user's programs are.
     pub fn in_guest(
         swap_device: Option<&Path>,
         repetition: u32,
-        traced: Option<&Path>,
+        tracing_disk: Option<&Path>,
+        traced: u8,
         root: Option<&Root>,
     ) -> Self {
         Self {
             swap_device: swap_device.map(Path::to_owned),
             repetition: Some(repetition),
-            traced: traced.map(Path::to_owned),
+            tracing_disk: tracing_disk.map(Path::to_owned),
+            traced,
             root: root.cloned(),
         }
     }
@@ -146,7 +150,8 @@ impl Host {
         }
         let place = Place {
             repetition: self.repetition,
-            traced: self.traced.clone(),
+            tracing_disk: self.tracing_disk.clone(),
+            traced: self.traced,
             root: self.root.clone(),
             ..confinement.place().clone()
         };

@@ -30,9 +30,12 @@ pub struct Place {
     /// The number of the run's own zram device.
     #[serde(default)]
     pub zram: Option<u32>,
-    /// The disk on which to tell the addresses of a load whose instructions the machine counts.
+    /// The disk on which to tell the addresses of a load that the machine traces.
     #[serde(default)]
-    pub traced: Option<PathBuf>,
+    pub tracing_disk: Option<PathBuf>,
+    /// Whether it is traced, 0 or 1: what is handed on is as long either way, and so is what that takes.
+    #[serde(default)]
+    pub traced: u8,
     /// The folder that is the root of what the user's programs see, in a guest that has brought some.
     #[serde(default)]
     pub root: Option<Root>,

@@ -168,49 +168,25 @@ impl Drop for Ring {
     }
 }
 
-/// A program that is being recorded; killed and waited for when dropped.
+/// The reading side of a ring.
 #[derive(Debug)]
-pub struct Traced {
+pub struct Reader {
     ring: Ring,
-    /// Opened by name, also by programs that are executed.
-    _plugin: File,
-    child: Child,
-    ended: Option<ExitStatus>,
     runs: Vec<u64>,
 }
 
-impl Traced {
-    /// Starts `program` under `qemu` with the tracer at `tracer`. It dies with the calling thread.
+impl Reader {
+    /// Of a new ring.
     ///
     /// # Errors
-    /// When the tracer cannot be read, or the system refuses the mapping or the start.
-    pub fn start(
-        qemu: &Path,
-        major: u32,
-        tracer: &Path,
-        program: &[OsString],
-        selection: Selection,
-        streams: Streams,
-    ) -> io::Result<Self> {
-        let plugin = plugin(tracer, major)?;
-        let ring = Ring::new(selection)?;
-        let mut command = Command::new(qemu);
-        command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(&ring.file)));
-        command.arg("-0").args(program.first()).args(program);
-        if streams == Streams::Nothing {
-            command.stdin(Stdio::null()).stdout(Stdio::null());
-        }
-        spawn::dies_with_caller(&mut command);
-        let mut child = command.spawn()?;
-        while ring.header().begun.load(Acquire) == 0 && child.try_wait()?.is_none() {
-            std::thread::sleep(IDLE);
-        }
-        Ok(Self { ring, _plugin: plugin, child, ended: None, runs: Vec::with_capacity(RECORDS + 1) })
+    /// When the system refuses the mapping.
+    pub fn new(selection: Selection) -> io::Result<Self> {
+        Ok(Self { ring: Ring::new(selection)?, runs: Vec::with_capacity(RECORDS + 1) })
     }
 
-    /// Whether the tracer was loaded.
-    pub fn has_begun(&self) -> bool {
-        self.ring.header().begun.load(Acquire) != 0
+    /// The ring's file, for the tracer.
+    pub fn file(&self) -> &File {
+        &self.ring.file
     }
 
     /// Gives all runs that are ready, of one thread at a time in its order; how many. Waits a little when there are none.
@@ -259,6 +235,59 @@ impl Traced {
         }
         Ok(seen)
     }
+}
+
+/// A program that is being recorded; killed and waited for when dropped.
+#[derive(Debug)]
+pub struct Traced {
+    reader: Reader,
+    /// Opened by name, also by programs that are executed.
+    _plugin: File,
+    child: Child,
+    ended: Option<ExitStatus>,
+}
+
+impl Traced {
+    /// Starts `program` under `qemu` with the tracer at `tracer`. It dies with the calling thread.
+    ///
+    /// # Errors
+    /// When the tracer cannot be read, or the system refuses the mapping or the start.
+    pub fn start(
+        qemu: &Path,
+        major: u32,
+        tracer: &Path,
+        program: &[OsString],
+        selection: Selection,
+        streams: Streams,
+    ) -> io::Result<Self> {
+        let plugin = plugin(tracer, major)?;
+        let reader = Reader::new(selection)?;
+        let mut command = Command::new(qemu);
+        command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(reader.file())));
+        command.arg("-0").args(program.first()).args(program);
+        if streams == Streams::Nothing {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+        spawn::dies_with_caller(&mut command);
+        let mut child = command.spawn()?;
+        while reader.ring.header().begun.load(Acquire) == 0 && child.try_wait()?.is_none() {
+            std::thread::sleep(IDLE);
+        }
+        Ok(Self { reader, _plugin: plugin, child, ended: None })
+    }
+
+    /// Whether the tracer was loaded.
+    pub fn has_begun(&self) -> bool {
+        self.reader.ring.header().begun.load(Acquire) != 0
+    }
+
+    /// Gives what is ready, as [`Reader::read`].
+    ///
+    /// # Errors
+    /// What `each` returns.
+    pub fn read<E>(&mut self, each: &mut Sink<'_, E>) -> Result<u64, E> {
+        self.reader.read(each)
+    }
 
     /// How the program ended, if it has.
     ///
@@ -273,12 +302,13 @@ impl Traced {
 
     /// Whether a thread of it, or of a process that it has forked, is still recorded.
     pub fn is_recorded(&self) -> bool {
-        self.ring.slots().iter().any(|slot| slot.state.load(Acquire) == OPEN)
+        self.reader.ring.slots().iter().any(|slot| slot.state.load(Acquire) == OPEN)
     }
 
     /// The address spaces that are recorded now, but for those whose process is about to execute another program.
     pub fn open(&self) -> Vec<Space> {
         let open = self
+            .reader
             .ring
             .slots()
             .iter()
@@ -287,15 +317,19 @@ impl Traced {
         list.sort_unstable();
         list.dedup();
         let stays = |number: &u32| {
-            self.ring.images().get(*number as usize).is_some_and(|image| image.leaving.load(Acquire) == 0)
+            self.reader
+                .ring
+                .images()
+                .get(*number as usize)
+                .is_some_and(|image| image.leaving.load(Acquire) == 0)
         };
-        list.into_iter().filter(stays).map(|number| self.ring.space(number)).collect()
+        list.into_iter().filter(stays).map(|number| self.reader.ring.space(number)).collect()
     }
 
     /// All address spaces so far.
     pub fn spaces(&self) -> Vec<Space> {
-        let count = self.ring.header().images.load(Acquire).min(IMAGES as u32);
-        (0..count).map(|number| self.ring.space(number)).collect()
+        let count = self.reader.ring.header().images.load(Acquire).min(IMAGES as u32);
+        (0..count).map(|number| self.reader.ring.space(number)).collect()
     }
 
     /// Asks the program to end, or, the second time, ends it.
@@ -309,7 +343,7 @@ impl Traced {
 
     /// What was not recorded.
     pub fn unseen(&self) -> Unseen {
-        let header = self.ring.header();
+        let header = self.reader.ring.header();
         Unseen { threads: header.lost.load(Relaxed), programs: header.executed.load(Relaxed) }
     }
 }

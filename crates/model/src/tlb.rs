@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+pub use pagelab_caches::Buffer;
+use pagelab_caches::{Geometry, Sets};
 use pagelab_reference::rng::Rng;
 
 use crate::BASE_PAGE;
@@ -17,15 +19,6 @@ const LINE: u64 = 64;
 /// Entries of a table, and of a line of it.
 const TABLE: u64 = 512;
 const ENTRIES: u64 = LINE / 8;
-
-/// A set-associative buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffer {
-    /// Entries.
-    pub entries: u32,
-    /// Entries in a set.
-    pub ways: u32,
-}
 
 /// A cache of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,9 +64,9 @@ impl Tlb {
     /// The walk cache's 32 entries are those that van Schaik and others measured (2017); cycles of caches
     /// and memory, and a last cache of 24 MiB, are assumed.
     pub const SKYLAKE: Self = Self {
-        first: Buffer { entries: 64, ways: 4 },
-        first_large: Buffer { entries: 32, ways: 4 },
-        second: Buffer { entries: 1536, ways: 12 },
+        first: Geometry::SKYLAKE.data_pages[0],
+        first_large: Geometry::SKYLAKE.data_pages[1],
+        second: Geometry::SKYLAKE.second_pages,
         second_hit: 9.0,
         walk_cache: 32,
         walk: 15.0,
@@ -133,35 +126,6 @@ impl std::ops::AddAssign for Met {
         self.walks += other.walks;
         self.translation += other.translation;
         self.data += other.data;
-    }
-}
-
-/// The tags of each set, the latest used last.
-struct Sets {
-    sets: Vec<Vec<u64>>,
-    ways: usize,
-}
-
-impl Sets {
-    fn new(entries: u64, ways: u32) -> Self {
-        let ways = u64::from(ways).clamp(1, entries.max(1));
-        Self { sets: vec![Vec::new(); (entries / ways).max(1) as usize], ways: ways as usize }
-    }
-
-    /// Whether the tag was there; it is afterwards.
-    fn touch(&mut self, index: u64, tag: u64) -> bool {
-        let index = (index % self.sets.len() as u64) as usize;
-        let set = &mut self.sets[index];
-        let found = set.iter().position(|&held| held == tag);
-        match found {
-            Some(at) => set[at..].rotate_left(1),
-            None if set.len() == self.ways => {
-                set.rotate_left(1);
-                set[self.ways - 1] = tag;
-            }
-            None => set.push(tag),
-        }
-        found.is_some()
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use common::Lab;
 use pagelab_testing::{KERNELS, Need, run, tests};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 fn main() -> ExitCode {
     run(tests! {
@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         words_that_do_nothing_raise_no_alarm: KERNELS;
         a_guest_that_is_brought_back_counts_what_one_that_boots_does: KERNELS;
         every_instruction_of_a_load_is_of_a_function: KERNELS;
+        misses_are_of_functions_and_the_same_every_time: KERNELS;
         a_file_is_mapped_from_a_scratch_disk: KERNELS;
         what_instructions_cannot_say_is_a_dash_or_refused: KERNELS;
         a_kernel_that_panics_or_is_none_is_a_clear_error: KERNELS;
@@ -240,6 +241,147 @@ fn every_instruction_of_a_load_is_of_a_function() {
     // Each page is cleared in a loop of 8 bytes at least and 64 at most.
     assert!(count("clear_page_orig") > 500.0 * 64.0);
     assert!(lab.ok("show traced-1").contains("clear_page_orig"));
+}
+
+/// What instructions cannot see, of a load whose pages are known: beyond the reach of the translation buffers (1,536 pages)
+/// and of the caches (1 MiB), and within the former.
+fn misses_are_of_functions_and_the_same_every_time() {
+    let (_, kernel) = kernels();
+    let lab = Lab::new();
+    let run = |pages: u64, sides: &[&str]| {
+        let sides = sides.iter().map(|side| format!(" --on kernel:{},accel=icount{side}", kernel.display()));
+        let result = lab.json(&format!(
+            "run mapanon --pages {pages} --references {pages} --pattern linear --memory none --report none --json -q \
+             --name missed{}",
+            sides.collect::<String>()
+        ));
+        result["result"]["runs"].clone()
+    };
+    let runs = run(3000, &["", ",trace=cache", ",trace=cache"]);
+    let metrics = |run: usize| runs[run]["repetitions"][0]["metrics"].as_object().unwrap().clone();
+    let (without, with) = (metrics(0), metrics(1));
+    assert!(without.len() > 10 && without.contains_key("fault.anonymous"));
+    same_but_for_the_boot(&without, &with);
+    assert_eq!(with, metrics(2), "of two runs");
+    let begun = |run: usize| runs[run]["repetitions"][0]["environment"]["guest.begun"].clone();
+    assert_eq!((begun(1), begun(2)), ("booted".into(), "restored".into()));
+    let of = |runs: &Value, run: usize, name: &str| metric(&runs[run], 0, name);
+    let figure = |name: &str| of(&runs, 1, name);
+    for (name, metric) in &with {
+        if !without.contains_key(name) {
+            println!("{name}: {}", metric["value"]);
+        }
+    }
+    // Each page is written once when it is mapped, and read once in the same order, its 64 lines by 512 words; beside it
+    // there are the stream and the stack.
+    let about = |name: &str, known: f64| {
+        let seen = figure(name);
+        assert!((known..known * 1.05 + 500.0).contains(&seen), "{name}: {seen}, where {known} are known");
+    };
+    about("walks.user", 2.0 * 3000.0);
+    about("misses.l1d.user", 64.0 * 3000.0);
+    assert!(figure("references.user") > 512.0 * 3000.0);
+    assert!(figure("misses.l1d.kernel") > 64.0 * 3000.0, "pages are cleared by lines");
+    for mode in ["user", "kernel"] {
+        let of = |name: &str| figure(&format!("{name}.{mode}"));
+        assert!(of("walks") <= of("misses.tlb") && of("misses.l1d") <= of("references"), "{mode}");
+        assert!(of("misses.l2") <= of("misses.l1d") + of("misses.l1i"), "{mode}");
+    }
+    let recorded = format!(
+        "run mapanon --pages 3000 --references 3000 --pattern linear --memory none --report none --json -q --name trace \
+         --on kernel:{},accel=icount",
+        kernel.display()
+    );
+    references_are_a_trace(&lab, &recorded, &without, &with);
+    // Within the reach of the second level the second pass finds all translations.
+    let few = run(500, &[",trace=cache"]);
+    let (missed, walks) = (of(&few, 0, "misses.tlb.user"), of(&few, 0, "walks.user"));
+    assert!((1000.0..1300.0).contains(&missed) && (500.0..700.0).contains(&walks), "{missed}, {walks}");
+    // The table is the sums by function, and compare finds nothing between two that are alike.
+    let kept: Value = serde_json::from_str(&lab.ok("export missed-2")).unwrap();
+    let tables = kept["runs"][0]["repetitions"][0]["observations"]["tables"].as_array().unwrap().clone();
+    let table = tables.iter().find(|table| table["name"] == "cache-misses").unwrap();
+    let column = |name: &str| {
+        let columns = table["columns"].as_array().unwrap();
+        columns.iter().find(|column| column["name"] == name).unwrap()["values"].clone()
+    };
+    let numbers = |name: &str| -> Vec<f64> {
+        column(name)["number"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect()
+    };
+    assert_eq!(numbers("walks").iter().sum::<f64>(), figure("walks.user") + figure("walks.kernel"));
+    let names = column("function")["text"].as_array().unwrap().clone();
+    let clear = names.iter().position(|name| name == "clear_page_orig").unwrap();
+    let cleared = numbers("l1d")[clear];
+    assert!((64.0 * 3000.0..64.0 * 3300.0).contains(&cleared), "{cleared} lines cleared for 3,000 pages");
+    let shown = lab.ok("show missed-2");
+    assert!(shown.contains("cache-misses") && shown.contains("clear_page_orig"), "{shown}");
+    let compared = lab.ok("compare missed-2 missed-3");
+    assert!(!compared.contains("cache-misses"), "{compared}");
+    let other = lab.ok("compare missed-2 missed-4");
+    assert!(other.contains("cache-misses: walks"), "{other}");
+    for (options, remedy) in [("accel=tcg", "accel=icount"), ("accel=icount,thp=always", "base pages")] {
+        let wrong = format!("kernel:{},{options},trace=cache", kernel.display());
+        let error = lab.fails(&format!("run mapanon --report none --on {wrong}"), 2);
+        assert!(error.contains(remedy), "{error}");
+    }
+}
+
+/// The references of the machine while it performs the load, read as any trace. `counted`: the figures of a run that counted
+/// them, of which those that `without` has are the guest's own.
+fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, counted: &Map<String, Value>) {
+    let result = lab.json(&format!("{run},trace=on,to=a.trace {},trace=on,to=b.trace", on(run)));
+    let metrics = |run: usize| result["result"]["runs"][run]["repetitions"][0]["metrics"].clone();
+    for recorded in [0, 1] {
+        same_but_for_the_boot(without, metrics(recorded).as_object().unwrap());
+    }
+    let bytes = |name: &str| std::fs::read(lab.path(name)).unwrap();
+    let length = |name: &str| bytes(name).len() as f64;
+    assert!((length("a.trace") / length("b.trace") - 1.0).abs() < 0.01, "two recordings of one load");
+    let rows = lab.ok("replay a.trace --memory 2000p,100000p --on model:lru --json");
+    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |row: usize, key: &str| rows[row][key].as_u64().unwrap() as f64;
+    let known = ["instructions.user", "instructions.kernel", "references.user", "references.kernel"];
+    let known: f64 = known.iter().map(|name| counted[*name]["value"].as_f64().unwrap()).sum();
+    let apart = (of(0, "references") / known - 1.0).abs();
+    assert!(
+        apart < 1e-3,
+        "{rows:?}: all fetches, loads and stores that were counted, {known}, by another boot"
+    );
+    // 3,000 pages at the program's addresses and as many at the kernel's, which clears them; the second pass over
+    // 3,000 pages finds none of them in 2,000.
+    let (few, all) = (of(0, "misses"), of(1, "misses"));
+    assert!((6000.0..7500.0).contains(&all) && few >= all + 2900.0, "{few} and {all}");
+    lab.ok("mrc a.trace");
+    lab.ok("wss a.trace");
+    lab.ok("report a.trace -o a.html");
+    let page = String::from_utf8(bytes("a.html")).unwrap();
+    for area in ["kernel: direct map", "kernel: text and data"] {
+        assert!(page.contains(area), "{area}");
+    }
+    let error = lab.fails(&format!("{},trace=on", run.replace("icount", "tcg")), 2);
+    assert!(error.contains("accel=icount"), "{error}");
+}
+
+/// The guest's own figures are the same with and without the tracer, but for what boots of one kernel are seen apart by.
+fn same_but_for_the_boot(without: &Map<String, Value>, with: &Map<String, Value>) {
+    for (name, metric) in without {
+        let value = |metric: &Value| metric["value"].as_f64();
+        if metric != &with[name] {
+            println!("{name}: {metric} and {}", with[name]);
+        }
+        match (value(metric), value(&with[name])) {
+            (None, None) => {}
+            (Some(one), Some(two)) => {
+                assert!((one - two).abs() <= 1e-3 * one.abs(), "{name}: {one} and {two}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// The target of a command line that ends with it, as a further one.
+fn on(run: &str) -> &str {
+    &run[run.find("--on").unwrap()..]
 }
 
 /// Waiting takes no instructions, what is sampled at ticks is not exact, and processors that count on one clock do

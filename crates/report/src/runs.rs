@@ -161,7 +161,7 @@ fn remarks(run: &Run) -> Vec<&str> {
 /// The tables with named rows, without the rows in which nothing happened; `all`: whole. Of a recording
 /// the counters themselves.
 fn tables(run: &Run, all: bool) -> Vec<TextTable> {
-    let of = |(name, _): &(&str, &str)| {
+    let of = |(name, _): &(&str, &[&str])| {
         let table = table(run, name)?;
         let count = match &table.columns.first()?.values {
             Values::Text(names) => names.len(),

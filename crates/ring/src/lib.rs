@@ -36,6 +36,23 @@ pub const END: [u8; MARKS] = [0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65];
 /// Bytes of either.
 pub const MARKS: usize = 7;
 
+/// Figures that are counted of each instruction, behind its address: how often it was executed.
+pub const INSTRUCTIONS: usize = 0;
+/// Its loads and stores.
+pub const REFERENCES: usize = 1;
+/// Its fetches that missed the first-level cache of instructions.
+pub const L1I: usize = 2;
+/// Its loads and stores that missed that of data.
+pub const L1D: usize = 3;
+/// Those of both that missed the second level as well.
+pub const L2: usize = 4;
+/// Its fetches, loads and stores that missed the first-level translation buffers.
+pub const TLB: usize = 5;
+/// Those that missed the second level as well.
+pub const WALKS: usize = 6;
+/// How many figures there are.
+pub const FIGURES: usize = 7;
+
 /// Nobody has the slot.
 pub const FREE: u32 = 0;
 /// A thread is recorded into it.

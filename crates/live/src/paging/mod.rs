@@ -193,7 +193,7 @@ impl Task<'_> {
         let huge = populated.referenced(&region);
         drop(region);
         // Before anything is told: whoever takes it works on the same processor.
-        if let Some(device) = &self.place.traced {
+        if let (1, Some(device)) = (self.place.traced, &self.place.tracing_disk) {
             self.marked::<T>(file.as_ref(), recorder)?;
             marker::tell(device)?;
         }

@@ -28,6 +28,9 @@ pub enum Block {}
 /// One of its instructions.
 pub enum Instruction {}
 
+/// Where an access goes in the machine's physical memory.
+pub enum Place {}
+
 /// What is called of a memory access: processor, what it is, address, what was registered.
 pub type MemoryCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
@@ -72,6 +75,10 @@ unsafe extern "C" {
     );
     pub fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     pub fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
+    pub fn qemu_plugin_get_hwaddr(what: u32, address: u64) -> *mut Place;
+    pub fn qemu_plugin_hwaddr_is_io(place: *const Place) -> bool;
+    pub fn qemu_plugin_hwaddr_phys_addr(place: *const Place) -> u64;
+    pub fn qemu_plugin_mem_size_shift(what: u32) -> c_uint;
     pub fn qemu_plugin_mem_is_store(what: u32) -> bool;
     pub fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
 }

@@ -5,15 +5,19 @@
 //! fetches are written before its loads and stores. What the kernel reads and writes of the program's memory is not
 //! seen. Programs that the recorded one executes are recorded with it (`programs`).
 //!
-//! In a machine it counts instructions instead (`functions`), with the argument `count=PATH`.
+//! In a machine (`machine`) it writes what is referenced between two marks, with `machine=on`; or it counts instructions,
+//! with the argument `count=PATH`, and with `caches=on` what they miss.
 //!
 //! Argument: `ring=PATH`, a file that pagelab has made; the mapping is all that stays of it, so the program's
 //! descriptors are its own.
 
 mod api;
-mod functions;
+mod caches;
+mod counts;
+mod machine;
 mod programs;
 mod ring;
+mod stream;
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -62,7 +66,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let arguments: Vec<&[u8]> = arguments.map(CStr::to_bytes).collect();
     let value = |key: &[u8]| arguments.iter().find_map(|argument| argument.strip_prefix(key));
     if let Some(path) = value(b"count=") {
-        return match functions::open(Path::new(OsStr::from_bytes(path)), id) {
+        let caches = value(b"caches=").is_some();
+        return match machine::count(Path::new(OsStr::from_bytes(path)), caches, id) {
             Ok(()) => 0,
             Err(error) => {
                 eprintln!("pagelab's recorder: the file for counts cannot be opened: {error}");
@@ -81,11 +86,15 @@ pub unsafe extern "C" fn qemu_plugin_install(
         eprintln!("pagelab's recorder: the ring of pagelab's cannot be mapped: {error}");
         return 1;
     }
-    let execute: &[u64] = if name.to_bytes() == b"x86_64" { &[59, 322] } else { &[221, 281] };
-    EXECUTE.iter().zip(execute).for_each(|(cell, number)| cell.store(*number, Relaxed));
     STORES.store(stores(), Relaxed);
     SHIFT.store(ring::header().shift.load(Relaxed), Relaxed);
     KINDS.store(ring::header().kinds.load(Relaxed), Relaxed);
+    if value(b"machine=").is_some() {
+        machine::record(id);
+        return 0;
+    }
+    let execute: &[u64] = if name.to_bytes() == b"x86_64" { &[59, 322] } else { &[221, 281] };
+    EXECUTE.iter().zip(execute).for_each(|(cell, number)| cell.store(*number, Relaxed));
     // SAFETY: QEMU's functions with this plugin's number, from its install function as they want it.
     unsafe {
         api::qemu_plugin_register_vcpu_init_cb(id, thread_begins);

@@ -34,7 +34,7 @@ const TARGETS: &[(&str, &str)] = &[
     ),
     (
         "kernel:PATH,KEY=VALUE…",
-        "a kernel image booted in a throw-away machine (docs/kernels.md), with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, modules=DIR, init=PATH, root=DIR, file=PATH, timeout=SECONDS, trace=functions",
+        "a kernel image booted in a throw-away machine (docs/kernels.md), with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, modules=DIR, init=PATH, root=DIR, file=PATH, timeout=SECONDS, trace=functions|cache|on, to=FILE",
     ),
     (
         "model:NAME,KEY=VALUE…",

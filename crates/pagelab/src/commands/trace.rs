@@ -29,7 +29,9 @@ use crate::tracing::{self, Order, Recorded};
 ",
     after_help = "The program runs under QEMU's user mode, some ten times slower, with its own input and output. What the kernel \
 reads and writes of its memory (a buffer of read(2)) is not seen. Threads, forked processes and programs that it executes \
-are recorded, each process by itself; a program of another architecture, or one that changes the user, is not."
+are recorded, each process by itself; a program of another architecture, or one that changes the user, is not. The references \
+of an experiment in a guest, the kernel's among them, are recorded by pagelab run mapanon --on \
+kernel:PATH,accel=icount,trace=on (docs/traces.md)."
 )]
 pub struct Arguments {
     /// The file to write [default: the program's name and .trace]

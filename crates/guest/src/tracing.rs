@@ -1,0 +1,90 @@
+//! What the tracer does in the machine of one repetition, and what becomes of it when the load has been performed.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use pagelab_experiment::{Experiment, Failure, Recorder};
+use pagelab_live::lifetime::in_memory;
+use pagelab_live::tracer;
+
+use crate::image::Image;
+use crate::machine;
+use crate::options::{Options, Trace};
+use crate::recording::Recording;
+use crate::traced;
+
+/// The tracer of one machine.
+pub struct Tracing {
+    plugin: File,
+    words: String,
+    work: Work,
+}
+
+enum Work {
+    /// It counts into this file.
+    Count(Trace, File),
+    /// It writes references.
+    Record(Recording),
+}
+
+/// The file for the references of `experiment`.
+pub fn path(image: &Image, options: &Options, experiment: &Experiment) -> PathBuf {
+    let image = image.path.file_name().unwrap_or_default().to_string_lossy();
+    options.to.clone().unwrap_or_else(|| format!("{}-{image}.trace", experiment.name()).into())
+}
+
+impl Tracing {
+    /// Makes what the tracer of a machine needs.
+    ///
+    /// # Errors
+    /// When the tracer is not there, or the file for references is there already.
+    pub fn start(
+        trace: Trace,
+        image: &Image,
+        options: &Options,
+        experiment: &Experiment,
+    ) -> Result<Self, Failure> {
+        let missing = || {
+            Failure::unsupported(
+                "the tracer, libpagelab_tracer.so, is not beside pagelab",
+                "build it (cargo build --release -p pagelab-tracer) or name it (PAGELAB_TRACER)",
+            )
+        };
+        let qemu = machine::program(image.machine);
+        let version = machine::version(qemu).unwrap_or_default();
+        let major = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
+        let preparing = |e: std::io::Error| Failure::system("preparing the tracer", &e);
+        let plugin = tracer::plugin(&tracer::find_tracer().ok_or_else(missing)?, major).map_err(preparing)?;
+        let (words, work) = match trace {
+            Trace::On => {
+                let program = format!("pagelab run {experiment} --on kernel:{}", image.path.display());
+                let program = program.split(' ').map(str::to_owned).collect();
+                let to = path(image, options, experiment);
+                let recording = Recording::start(&to, program, format!("{qemu} version {version}"))?;
+                (format!("ring={},machine=on", recording.ring()), Work::Record(recording))
+            }
+            Trace::Functions | Trace::Cache => {
+                let counts = in_memory("pagelab-counts").map_err(preparing)?;
+                let caches = if trace == Trace::Cache { ",caches=on" } else { "" };
+                (format!("count={}{caches}", tracer::path(&counts)), Work::Count(trace, counts))
+            }
+        };
+        Ok(Self { plugin, words, work })
+    }
+
+    /// The plugin, and what it is told.
+    pub fn tracer(&self) -> (&File, &str) {
+        (&self.plugin, &self.words)
+    }
+
+    /// Records what it has seen; `told`: what the guest tells of its addresses.
+    ///
+    /// # Errors
+    /// When it saw nothing, or that cannot be read or kept.
+    pub fn finish(self, told: &File, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        match self.work {
+            Work::Count(trace, counts) => traced::report(trace, &counts, told, recorder),
+            Work::Record(recording) => recording.finish(&traced::told_mappings(told)?, recorder),
+        }
+    }
+}
