@@ -66,13 +66,15 @@ impl Counts {
 
     /// That of the instruction of so many bytes at an address: a kernel patches its code, and lengths with it.
     pub fn counter(&mut self, address: u64, size: u64) -> &'static Counter {
-        *self.known.entry((address, size)).or_insert_with(|| {
-            let figures = [const { AtomicU64::new(0) }; FIGURES];
-            let new = Counter { address, size, figures, before: AtomicU64::new(0) };
-            let new: &'static Counter = Box::leak(Box::new(new));
-            self.all.push(new);
-            new
-        })
+        if let Some(known) = self.known.get(&(address, size)) {
+            return known;
+        }
+        let figures = [const { AtomicU64::new(0) }; FIGURES];
+        let new = Counter { address, size, figures, before: AtomicU64::new(0) };
+        let new: &'static Counter = Box::leak(Box::new(new));
+        self.known.insert((address, size), new);
+        self.all.push(new);
+        new
     }
 
     /// From here on it counts.
