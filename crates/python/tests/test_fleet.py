@@ -3,10 +3,12 @@
 import functools
 import http.server
 import os
+import pathlib
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import ClassVar
@@ -236,6 +238,14 @@ def test_results_that_die_with_their_worker_are_computed_again(lab, cluster):
 def test_a_measurement_that_is_begun_again_says_so_and_leaves_nothing(lab, cluster):
     client = cluster[1]
     client.wait_for_workers(2, timeout=60)
+
+    def folders():
+        return set(client.run(lambda dask_worker: dask_worker.local_directory).values())
+
+    def temporary():
+        return set(pathlib.Path(tempfile.gettempdir()).glob("pagelab-*"))
+
+    before = folders(), temporary()
     found = {}
     # Like nobody else's on this machine.
     seconds = f"4.{os.getpid()}"
@@ -257,6 +267,8 @@ def test_a_measurement_that_is_begun_again_says_so_and_leaves_nothing(lab, clust
     seen = lab.notebook.observations().to_dict()
     attempts = [text for name, text in zip(seen["name"], seen["text"], strict=True) if name == "fleet.attempt"]
     assert attempts == ["2"] and lab.notebook.runs()["done"] == [1]
+    left = [folder for folder in before[0] - folders() if os.path.exists(folder)]
+    assert not left and not temporary() - before[1], "the notebook that the killed worker wrote"
 
 
 def _parent_worker(pid):

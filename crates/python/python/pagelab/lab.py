@@ -124,7 +124,8 @@ def _perform(version: str, words: list[str], behind: list[str], key: str) -> tup
     worker = get_worker()
     attempt = _begun(worker, key)
     fleet = f"host={socket.gethostname()}\nworker={worker.address}\nattempt={attempt}"
-    with tempfile.TemporaryDirectory(prefix="pagelab-") as folder:
+    # Where the next worker on this machine takes away what a killed one has left.
+    with tempfile.TemporaryDirectory(prefix="pagelab-", dir=worker.local_directory) as folder:
         notebook = Path(folder) / "pagelab.db"
         failed = None
         try:
