@@ -136,7 +136,7 @@ mod tests {
         let drawn = map.drawn(&PLAIN);
         let rows: Vec<&str> = drawn.lines().collect();
         let row = |name: &str| *rows.iter().find(|row| row.contains(name)).unwrap();
-        assert!(row("c.so").contains("░█") && row("c.so").contains("10.0 KiB"), "{drawn}");
+        assert!(row("c.so").contains("░█") && row("c.so").contains("10 KiB"), "{drawn}");
         assert!(row("anon a000").contains("█ ") && row("anon f000").contains(" ·"), "{drawn}");
         assert!(drawn.find("anon f000") < drawn.find("c.so"), "{drawn}");
     }
