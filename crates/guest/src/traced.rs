@@ -10,7 +10,7 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
 use pagelab_live::perf::symbols::Symbols;
-use pagelab_ring::{FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
+use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
 
 use crate::options::Trace;
 
@@ -39,7 +39,7 @@ const MISSED: [(usize, &str, [&str; 2]); 6] = [
 /// When nothing was counted, or it cannot be read or kept.
 pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let reading = |e: io::Error| Failure::system("reading the counts of instructions", &e);
-    let counts = lines(&whole(counts).map_err(reading)?);
+    let counts = whole(counts).and_then(|bytes| lines(&bytes)).map_err(reading)?;
     let told = text(told).map_err(reading)?;
     let (maps, symbols) = told.split_once("\n\n").unwrap_or_default();
     let rows = by_function(&counts, &Symbols::parse(symbols), &mappings(maps));
@@ -138,13 +138,20 @@ fn whole(mut file: &File) -> io::Result<Vec<u8>> {
 /// An instruction's address, and its figures.
 type Line = (u64, [u64; FIGURES]);
 
-/// Those that the tracer has written.
-fn lines(bytes: &[u8]) -> Vec<Line> {
+/// Those that the tracer has written; none where it was never begun.
+///
+/// # Errors
+/// When it writes them otherwise.
+fn lines(bytes: &[u8]) -> io::Result<Vec<Line>> {
+    let Some((layout, bytes)) = bytes.split_first_chunk() else { return Ok(Vec::new()) };
+    if u64::from_ne_bytes(*layout) != COUNTED {
+        return Err(io::Error::other("pagelab and its tracer are of different versions"));
+    }
     let word = |line: &[u8], at: usize| {
         u64::from_ne_bytes(line[8 * at..8 * at + 8].try_into().expect("eight bytes"))
     };
     let line = |line: &[u8]| (word(line, 0), std::array::from_fn(|figure| word(line, 1 + figure)));
-    bytes.chunks_exact(8 * (1 + FIGURES)).map(line).collect()
+    Ok(bytes.chunks_exact(8 * (1 + FIGURES)).map(line).collect())
 }
 
 /// A mapping of the load's process: from, to, and what is mapped.
@@ -194,6 +201,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn half_a_line_is_none_and_another_layout_is_refused() {
+        let words = |layout: u64, rest: &[u64]| -> Vec<u8> {
+            [layout].iter().chain(rest).flat_map(|word| word.to_ne_bytes()).collect()
+        };
+        let one: Vec<u64> = (1..=12).collect();
+        assert_eq!(lines(&words(COUNTED, &one)).unwrap(), [(1, [2, 3, 4, 5, 6, 7, 8])]);
+        assert_eq!(lines(&[]).unwrap(), []);
+        assert!(lines(&words(0xffff_ffff_8100_0000, &one)).unwrap_err().to_string().contains("versions"));
+    }
+
+    #[test]
     fn instructions_are_of_the_function_or_the_file_that_holds_them() {
         let symbols = Symbols::parse("ffffffff81000000 T first\nffffffff81000010 t second\n");
         let maps = mappings(
@@ -230,19 +248,13 @@ mod tests {
         figures
     }
 
-    #[test]
-    fn half_a_line_is_none() {
-        let words: Vec<u8> = (1..=12_u64).flat_map(u64::to_ne_bytes).collect();
-        assert_eq!(lines(&words), [(1, [2, 3, 4, 5, 6, 7, 8])]);
-    }
-
     /// Whatever is beyond the rows that are kept is in one more, so that a table's sums are the metrics.
     #[test]
     fn no_miss_is_left_out_of_the_table() {
         use pagelab_experiment::Observations;
         let row = |n: u64| {
             let figures = std::array::from_fn(|figure| n * (figure as u64 + 1));
-            Row { name: format!("f{n}"), kernel: n % 2 == 0, figures }
+            Row { name: format!("f{n}"), kernel: n.is_multiple_of(2), figures }
         };
         let mut seen = Observations::default();
         misses((1..=200).map(row).collect(), &mut seen).unwrap();

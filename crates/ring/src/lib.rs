@@ -36,6 +36,8 @@ pub const END: [u8; MARKS] = [0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65];
 /// Bytes of either.
 pub const MARKS: usize = 7;
 
+/// The first word of what is counted in a machine: its layout.
+pub const COUNTED: u64 = u64::from_le_bytes(*b"plcount1");
 /// Figures that are counted of each instruction, behind its address: how often it was executed.
 pub const INSTRUCTIONS: usize = 0;
 /// Its loads and stores.

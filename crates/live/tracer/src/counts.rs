@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pagelab_ring::{FIGURES, INSTRUCTIONS};
+use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS};
 
 /// What is counted of an instruction.
 pub struct Counter {
@@ -84,12 +84,14 @@ impl Counts {
         }
     }
 
-    /// Address and figures of each instruction that was executed, in the machine's own order of bytes.
+    /// Behind the word [`COUNTED`] address and figures of each instruction that was executed, in the machine's own order of
+    /// bytes.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn write(&mut self) -> io::Result<()> {
         let mut output = BufWriter::new(&self.output);
+        output.write_all(&COUNTED.to_ne_bytes())?;
         for one in &self.all {
             let figures = one.figures.each_ref().map(|figure| figure.load(Relaxed));
             let count = figures[INSTRUCTIONS] - one.before.load(Relaxed);
