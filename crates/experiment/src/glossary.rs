@@ -452,7 +452,8 @@ const READING: &[(&str, &str)] = &[
     ),
     (
         "pages.dirtied",
-        "nr_dirtied of /proc/vmstat: also what other programs wrote. Each page once for each time that it was clean before.",
+        "nr_dirtied of /proc/vmstat: also what other programs wrote. Each page once for each time that it was clean before. \
+         Exact as root; else up to 125 of each processor are missing at either end.",
     ),
     (
         "pages.written",

@@ -187,8 +187,11 @@ impl Task<'_> {
         self.warm::<T>(&region);
         measuring.run::<T>(&region, &mut feed, recorder)?;
         drop(feed);
-        let Measuring { seen, harness, output, .. } = measuring;
+        let Measuring { seen, harness, mut output, .. } = measuring;
         let measured = harness.finish();
+        if let Some((output, _)) = &mut output {
+            output.end();
+        }
         let compressed = Compressed::read(self.place);
         let huge = populated.referenced(&region);
         drop(region);
@@ -202,7 +205,7 @@ impl Task<'_> {
             seen::note_pauses(&seen, recorder)?;
         }
         if let Some((output, _)) = output {
-            output.report(&measured.counters, recorder)?;
+            output.report(recorder)?;
         }
         compressed.report(recorder)?;
         if self.backing == Backing::Anonymous {
@@ -396,11 +399,11 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             Ok(())
         };
         look(0, seen)?;
-        harness.begin();
-        seen.swap_before = harness.swap_before();
         if let Some((output, _)) = output {
             output.begin();
         }
+        harness.begin();
+        seen.swap_before = harness.swap_before();
         let begun = Monotonic.now();
         let (mut swap, mut next) = (seen.swap_before, 0);
         for window in 1..=plan.windows() {

@@ -4,14 +4,15 @@
 //! Dirty and writeback bytes are the cgroup's (`memory.stat`: `file_dirty` and `file_writeback` of version 2, `dirty` and
 //! `writeback` of version 1), else the machine's (`nr_dirty` and `nr_writeback` of /proc/vmstat). Pauses come from the kernel's
 //! tracepoint ([`crate::bpf::throttle`]). What was dirtied and written are the growth of `nr_dirtied` and `nr_written`, the
-//! whole machine's.
+//! whole machine's. Each processor keeps up to 125 of these to itself for a second, unless it is told to give them up
+//! (`vm.stat_refresh`, root), as it is before both readings.
 
 use std::fs::File;
 use std::path::Path;
 
 use pagelab_experiment::build::{Distribution, Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
-use pagelab_experiment::observation::{Counter, Level, Unit};
+use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use rustix::fs::fsync;
 
@@ -76,11 +77,30 @@ impl Source {
     }
 }
 
+/// Pages that became dirty and that were written since the machine booted.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    dirtied: u64,
+    written: u64,
+}
+
+impl Flow {
+    fn read(vmstat: &mut KernelFile) -> Option<Self> {
+        // Whoever may not finds them as they are.
+        let _ = std::fs::read("/proc/sys/vm/stat_refresh");
+        let text = vmstat.read()?;
+        Some(Self { dirtied: value(text, "nr_dirtied")?, written: value(text, "nr_written")? })
+    }
+}
+
 /// The instruments, and what they showed.
 #[derive(Debug)]
 pub struct Output {
     source: Option<Source>,
     levels: Vec<Reading>,
+    vmstat: Option<KernelFile>,
+    /// At the start and at the end.
+    flows: [Option<Flow>; 2],
     throttle: Result<Throttle, String>,
     before: Paused,
     paused: Paused,
@@ -94,6 +114,8 @@ impl Output {
         Self {
             source: Source::open(place.memory_stat.as_deref()),
             levels: Vec::with_capacity(plan.windows() + 1),
+            vmstat: KernelFile::open(Path::new("/proc/vmstat")),
+            flows: [None; 2],
             throttle: Throttle::start().map_err(|error| error.to_string()),
             before: Paused::default(),
             paused: Paused::default(),
@@ -102,10 +124,16 @@ impl Output {
         }
     }
 
-    /// The first reading.
+    /// The first reading, before all others: it waits for the processors.
     pub fn begin(&mut self) {
+        self.flows[0] = self.vmstat.as_mut().and_then(Flow::read);
         self.look(0, 0);
         self.before = self.paused();
+    }
+
+    /// The last reading, after all others.
+    pub fn end(&mut self) {
+        self.flows[1] = self.vmstat.as_mut().and_then(Flow::read);
     }
 
     fn paused(&self) -> Paused {
@@ -137,14 +165,14 @@ impl Output {
         Ok(())
     }
 
-    /// Gives everything seen to `recorder`, with what the machine's counters say.
+    /// Gives everything seen to `recorder`.
     ///
     /// # Errors
     /// When it cannot be kept.
-    pub fn report(self, counters: &[Counter], recorder: &mut dyn Recorder) -> Result<(), Failure> {
-        let grown = |wanted: &str| {
-            let counter = counters.iter().find(|c| c.source == "vmstat" && c.name == wanted)?;
-            Some((counter.after - counter.before) as f64)
+    pub fn report(self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        let grown = |of: fn(&Flow) -> u64| {
+            let [before, after] = &self.flows;
+            Some((of(after.as_ref()?) - of(before.as_ref()?)) as f64)
         };
         let greatest = |of: fn(&Reading) -> u64| self.levels.iter().map(of).max().map(|bytes| bytes as f64);
         let paused = Paused {
@@ -161,8 +189,8 @@ impl Output {
                 (name::WRITEBACK_MAX, greatest(|level| level.writeback)),
                 (name::DIRTY_PAUSES, counted(paused.pauses)),
                 (name::DIRTY_THROTTLED, counted(paused.time)),
-                (name::PAGES_DIRTIED, grown("nr_dirtied")),
-                (name::PAGES_WRITTEN, grown("nr_written")),
+                (name::PAGES_DIRTIED, grown(|flow| flow.dirtied)),
+                (name::PAGES_WRITTEN, grown(|flow| flow.written)),
                 (name::FSYNC_P50, times.quantile(0.5).map(|ns| ns as f64)),
                 (name::FSYNC_MAX, measured.then_some(times.max as f64)),
             ],
