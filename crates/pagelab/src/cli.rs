@@ -182,4 +182,73 @@ mod tests {
             let _ = Cli::try_parse_from(std::iter::once("pagelab").chain(text.split('\n')));
         });
     }
+
+    /// The words of a line for a shell, up to what is the shell's own; `None` where that comes among them.
+    fn shell_words(line: &str) -> Option<Vec<String>> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        let mut letters = line.chars().peekable();
+        while let Some(letter) = letters.next() {
+            match (letter, quote) {
+                (letter, Some(open)) if letter == open => quote = None,
+                ('\'' | '"', None) => quote = Some(letter),
+                ('|' | '>' | '&' | ';' | '#', None) if word.is_empty() => break,
+                ('>', None) if word == "2" => {
+                    word.clear();
+                    break;
+                }
+                (';', None) if letters.peek().is_none_or(|next| *next == ' ') => break,
+                ('$' | '`' | '…' | '[', None) => return None,
+                (' ', None) => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+                (letter, _) => word.push(letter),
+            }
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        Some(words)
+    }
+
+    /// What README, documents and helps tell readers to type, the grammar takes.
+    #[test]
+    fn every_example_is_of_this_grammar() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut texts = vec![format!("{root}/README.md")];
+        for folder in ["docs", "docs/experiments", "docs/models"] {
+            let files = std::fs::read_dir(format!("{root}/{folder}")).unwrap();
+            let files = files.map(|file| file.unwrap().path().to_str().unwrap().to_owned());
+            texts.extend(files.filter(|file| file.ends_with(".md")));
+        }
+        let mut texts: Vec<(String, String)> =
+            texts.into_iter().map(|file| (file.clone(), std::fs::read_to_string(&file).unwrap())).collect();
+        fn helps(command: &mut clap::Command, texts: &mut Vec<(String, String)>) {
+            texts.push((command.get_name().to_owned(), command.render_long_help().to_string()));
+            command.get_subcommands_mut().for_each(|command| helps(command, texts));
+        }
+        helps(&mut Cli::command(), &mut texts);
+        let (mut seen, mut wrong) = (0, Vec::new());
+        for (name, text) in texts {
+            let mut parts = text.split("\\\n");
+            let mut whole = parts.next().unwrap_or_default().to_owned();
+            parts.for_each(|part| whole.extend([" ", part.trim_start()]));
+            for line in whole.lines() {
+                let Some(line) = line.trim_start().strip_prefix("$ pagelab ").or_else(|| {
+                    line.strip_prefix("    pagelab ").or_else(|| line.strip_prefix("  pagelab "))
+                }) else {
+                    continue;
+                };
+                // What it is for stands apart.
+                let line = line.split("   ").next().unwrap_or_default();
+                let Some(words) = shell_words(line) else { continue };
+                let words = std::iter::once("pagelab".to_owned()).chain(words);
+                seen += 1;
+                if let Err(error) = Cli::try_parse_from(words)
+                    && error.use_stderr()
+                {
+                    wrong.push(format!(
+                        "{name}: pagelab {line}: {}",
+                        error.to_string().lines().next().unwrap()
+                    ));
+                }
+            }
+        }
+        assert!(wrong.is_empty() && seen > 150, "{} of {seen}: {wrong:#?}", wrong.len());
+    }
 }

@@ -248,16 +248,16 @@ fn every_instruction_of_a_load_is_of_a_function() {
 fn misses_are_of_functions_and_the_same_every_time() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
-    let run = |pages: u64, sides: &[&str]| {
+    let run = |name: &str, pages: u64, sides: &[&str]| {
         let sides = sides.iter().map(|side| format!(" --on kernel:{},accel=icount{side}", kernel.display()));
         let result = lab.json(&format!(
             "run mapanon --pages {pages} --references {pages} --pattern linear --memory none --report none --json -q \
-             --name missed{}",
+             --name {name}{}",
             sides.collect::<String>()
         ));
         result["result"]["runs"].clone()
     };
-    let runs = run(3000, &["", ",trace=cache", ",trace=cache"]);
+    let runs = run("missed", 3000, &["", ",trace=cache", ",trace=cache"]);
     let metrics = |run: usize| runs[run]["repetitions"][0]["metrics"].as_object().unwrap().clone();
     let (without, with) = (metrics(0), metrics(1));
     assert!(without.len() > 10 && without.contains_key("fault.anonymous"));
@@ -294,7 +294,7 @@ fn misses_are_of_functions_and_the_same_every_time() {
     );
     references_are_a_trace(&lab, &recorded, &without, &with);
     // Within the reach of the second level the second pass finds all translations.
-    let few = run(500, &[",trace=cache"]);
+    let few = run("few", 500, &[",trace=cache"]);
     let (missed, walks) = (of(&few, 0, "misses.tlb.user"), of(&few, 0, "walks.user"));
     assert!((1000.0..1300.0).contains(&missed) && (500.0..700.0).contains(&walks), "{missed}, {walks}");
     // The table is the sums by function, and compare finds nothing between two that are alike.
@@ -317,7 +317,7 @@ fn misses_are_of_functions_and_the_same_every_time() {
     assert!(shown.contains("cache-misses") && shown.contains("clear_page_orig"), "{shown}");
     let compared = lab.ok("compare missed-2 missed-3");
     assert!(!compared.contains("cache-misses"), "{compared}");
-    let other = lab.ok("compare missed-2 missed-4");
+    let other = lab.ok("compare missed-2 few");
     assert!(other.contains("cache-misses: walks"), "{other}");
     for (options, remedy) in [("accel=tcg", "accel=icount"), ("accel=icount,thp=always", "base pages")] {
         let wrong = format!("kernel:{},{options},trace=cache", kernel.display());

@@ -25,7 +25,7 @@ use crate::tracing::{self, Order, Recorded};
   pagelab trace -- sort words
   pagelab trace -o import.trace -- sqlite3 my.db '.import big.csv t'
   pagelab mrc import.trace                     its miss curve
-  pagelab replay import.trace --memory 10%,50% --on model:lru,model:opt
+  pagelab replay import.trace --memory 10%,50% --on model:lru --on model:opt
 ",
     after_help = "The program runs under QEMU's user mode, some ten times slower, with its own input and output. What the kernel \
 reads and writes of its memory (a buffer of read(2)) is not seen. Threads, forked processes and programs that it executes \
