@@ -303,7 +303,7 @@ mod tests {
                 let side = if code { Side::Code } else { Side::Data };
                 // Of the kernel's, eight large pages.
                 let address = match kernel {
-                    true => DIRECT + (page % 8 << 21) + (page << 12) + line * LINE,
+                    true => DIRECT + ((page % 8) << 21) + (page << 12) + line * LINE,
                     false => (1 << 30) + (page << 12) + line * LINE,
                 };
                 prop_assert_eq!(
