@@ -1,9 +1,9 @@
 //! Findings on references to one mapping: what they cost, what paging adds, and what better replacement
 //! would have spared.
 
-use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Experiment, Paging};
 use pagelab_experiment::observation::{Table, Unit, Values};
+use pagelab_experiment::{Run, Setting};
 
 use super::figures;
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
@@ -118,17 +118,19 @@ fn middle(run: &Run, metric: &str) -> Option<f64> {
     median(&run.values(metric))
 }
 
-/// How much slower a reference gets past the limit: the same kind of mapping with and without
-/// major faults, where `runs` has both on one target.
+/// How much slower a reference gets past the limit: the same kind of mapping, whose references do the same under the same
+/// conditions but for order, size and limit, with and without major faults, where `runs` has both on one target.
 pub fn past_the_limit(runs: &[&Run]) -> Option<Finding> {
     let of_kind = |faulting: bool| {
-        runs.iter().copied().find(|run| {
-            matches!(run.header.experiment, Experiment::Mapanon(_))
-                && middle(run, "faults.major").is_some_and(|faults| (faults > 0.0) == faulting)
-        })
+        runs.iter()
+            .copied()
+            .filter(move |run| middle(run, "faults.major").is_some_and(|faults| (faults > 0.0) == faulting))
     };
-    let (fits, exceeds) = (of_kind(false)?, of_kind(true)?);
-    let Experiment::Mapanon(paging) = &exceeds.header.experiment else { return None };
+    let (fits, exceeds, paging) = of_kind(true).find_map(|exceeds| {
+        let (paging, way) = way(exceeds)?;
+        let fits = of_kind(false).find(|fits| self::way(fits).is_some_and(|(_, other)| other == way))?;
+        Some((fits, exceeds, paging))
+    })?;
     let limit = exceeds.header.setting.limit()?;
     let (inside, outside) = (Figure::of(fits, "access.mean")?, Figure::of(exceeds, "access.mean")?);
     if fits.header.target.kind != exceeds.header.target.kind || inside.unit != outside.unit {
@@ -146,6 +148,15 @@ pub fn past_the_limit(runs: &[&Run]) -> Option<Finding> {
     let within = fits.header.name.clone();
     let evidence = vec![Evidence::Metrics, Evidence::Run(within.clone())];
     Some(Finding::new(exceeds, What::PastLimit { limit, within }, list, evidence))
+}
+
+/// Of a run of mapanon: its parameters, and those with the conditions as far as they are not order, size and limit.
+fn way(run: &Run) -> Option<(&Paging, (Paging, Setting))> {
+    let Experiment::Mapanon(paging) = &run.header.experiment else { return None };
+    let Paging { pages, references, pattern, seed, .. } = Paging::default();
+    let alike = Paging { pages, references, pattern, seed, ..paging.clone() };
+    let setting = Setting { memory: None, swap: None, swap_size: None, ..run.header.setting.clone() };
+    Some((paging, (alike, setting)))
 }
 
 /// How many of a kernel's major faults LRU and OPT would have had, on the same stream with the frames that
@@ -170,4 +181,36 @@ pub fn regret(run: &Run) -> Option<Finding> {
     list.extend(regret.minor.filter(|&minor| minor > 0.0).map(|minor| count("faults.minor", minor)));
     let evidence = vec![Evidence::Metrics, Evidence::Model("lru".into()), Evidence::Model("opt".into())];
     Some(Finding::new(run, What::Regret, list, evidence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_runs::run;
+
+    /// Huge pages or writes on one side alone would be taken for the limit's doing.
+    #[test]
+    fn past_the_limit_nothing_else_is_different() {
+        let mapanon = |pages, writes: &str| {
+            Experiment::Mapanon(Paging { pages, writes: writes.parse().unwrap(), ..Paging::default() })
+        };
+        let of = |name: &str, experiment, faults: f64, thp: Option<&str>| {
+            let figures: crate::test_runs::Figures = &[
+                ("faults.major", &[faults]),
+                ("pages.present", &[8000.0]),
+                ("access.mean", &[100.0 + 10.0 * faults]),
+            ];
+            let mut made = run(name, experiment, "host", figures);
+            made.header.setting.memory = Some("32M".parse().unwrap());
+            made.header.setting.thp = thp.map(|thp| thp.parse().unwrap());
+            made
+        };
+        let fits = of("fits", mapanon(4000, "0%"), 0.0, None);
+        let exceeds = of("exceeds", mapanon(16_000, "0%"), 90.0, None);
+        let found = past_the_limit(&[&exceeds, &fits]).unwrap();
+        assert_eq!(found.figure("slowdown").unwrap().value, 10.0);
+        let huge = of("huge", mapanon(4000, "0%"), 0.0, Some("always"));
+        let written = of("written", mapanon(4000, "5%"), 0.0, None);
+        assert_eq!(past_the_limit(&[&huge, &written, &exceeds]), None);
+    }
 }
