@@ -241,9 +241,10 @@ pub fn page(assessment: &Assessment) -> String {
 fn title(runs: &[&Run]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     let prefix = |first: &str| {
-        let (prefix, _) = first.split_once('-')?;
-        let alike = names.iter().all(|name| name.split_once('-').is_some_and(|(begin, _)| begin == prefix));
-        alike.then(|| format!("{prefix}: {} runs", names.len()))
+        let ends = first.match_indices('-').map(|(end, _)| end);
+        let alike = |end: &usize| names.iter().all(|name| name.starts_with(&first[..=*end]));
+        let end = ends.take_while(alike).last()?;
+        Some(format!("{}: {} runs", &first[..end], names.len()))
     };
     match names.as_slice() {
         [first, .., last] if names.len() > 4 => {
