@@ -182,26 +182,36 @@ mod tests {
         let process = Process::open(std::process::id()).unwrap();
         let stop = AtomicBool::new(false);
         let (base, size) = (region.base() as usize, page_size());
-        let seen = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    for page in 0..2048 {
-                        // SAFETY: within the region, which outlives the scope.
-                        unsafe { std::ptr::read_volatile((base + page * size) as *const u8) };
+        let look = || {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        for page in 0..2048 {
+                            // SAFETY: within the region, which outlives the scope.
+                            unsafe { std::ptr::read_volatile((base + page * size) as *const u8) };
+                        }
                     }
-                }
-            });
-            process.clear().unwrap();
-            std::thread::sleep(Duration::from_millis(200));
-            let seen = process.look_with_bounds(4096);
-            stop.store(true, Ordering::Relaxed);
-            seen.unwrap()
-        });
+                });
+                process.clear().unwrap();
+                std::thread::sleep(Duration::from_millis(200));
+                let seen = process.look_with_bounds(4096);
+                stop.store(true, Ordering::Relaxed);
+                seen.unwrap()
+            })
+        };
         let least = 2048 * size as u64;
-        let (seen, bounds) = seen;
-        assert!(bounds.lower <= seen.referenced && bounds.upper >= least, "{seen:?} {bounds:?}");
-        assert!(seen.referenced >= least && seen.referenced < 3 * least, "{seen:?}");
-        assert!(seen.resident >= 4 * least, "{seen:?}");
+        // Other tests of this process reference memory meanwhile, and others may have the processors.
+        let mut all = Vec::new();
+        let known = (0..5).any(|_| {
+            stop.store(false, Ordering::Relaxed);
+            let (seen, bounds) = look();
+            all.push((seen, bounds));
+            bounds.lower <= seen.referenced
+                && bounds.upper >= least
+                && (least..3 * least).contains(&seen.referenced)
+                && seen.resident >= 4 * least
+        });
+        assert!(known, "{all:?}");
     }
 
     #[test]

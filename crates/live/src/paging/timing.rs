@@ -300,6 +300,9 @@ mod tests {
         let pages: Vec<u32> = (0..4000).flat_map(|page| [page, page / 2]).collect();
         let mut tally = Tally::default();
         let mut rng = Rng::new(1);
+        // The pages of this code itself are faults once.
+        let (two, mut other) = (Region::anonymous(2).unwrap(), Tally::default());
+        sampled::<touch::Write, _, _>(&Own, &Slow(0), &two, &[0, 1, 0, 1], (2, &mut Rng::new(1)), &mut other);
         let way = (10, &mut rng);
         let timed = sampled::<touch::Write, _, _>(&Own, &Slow(0), &region, &pages, way, &mut tally);
         let counts: Vec<u64> = tally.kinds.iter().map(Distribution::count).collect();
