@@ -300,13 +300,12 @@ mod tests {
         let pages: Vec<u32> = (0..4000).flat_map(|page| [page, page / 2]).collect();
         let mut tally = Tally::default();
         let mut rng = Rng::new(1);
-        // The pages of this code itself are faults once.
-        let (two, mut other) = (Region::anonymous(2).unwrap(), Tally::default());
-        sampled::<touch::Write, _, _>(&Own, &Slow(0), &two, &[0, 1, 0, 1], (2, &mut Rng::new(1)), &mut other);
         let way = (10, &mut rng);
         let timed = sampled::<touch::Write, _, _>(&Own, &Slow(0), &region, &pages, way, &mut tally);
         let counts: Vec<u64> = tally.kinds.iter().map(Distribution::count).collect();
-        assert_eq!((counts[0] + counts[1], counts[2], timed.usage.minor), (800, 0, 4000));
+        assert_eq!((counts[0] + counts[1], counts[2]), (800, 0));
+        // The pages of this code itself are a few faults once.
+        assert!((4000..4010).contains(&timed.usage.minor), "{timed:?}");
         assert!(counts[1].abs_diff(400) < 80, "half of them fault: {counts:?}");
         let sampled: u64 = tally.kinds.iter().map(Distribution::sum).sum();
         assert!(timed.sum > 2 * sampled, "the time is that of all: {timed:?}, {sampled} of the sample");
