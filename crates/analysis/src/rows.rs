@@ -6,7 +6,7 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the columns by which they are compared.
-pub const TABLES: [(&str, &[&str]); 8] = [
+pub const TABLES: [(&str, &[&str]); 9] = [
     ("operations", &["count"]),
     ("instructions", &["instructions"]),
     ("cache-misses", &["l2", "l1d", "l1i", "walks"]),
@@ -15,6 +15,7 @@ pub const TABLES: [(&str, &[&str]); 8] = [
     ("folios", &["pages.first"]),
     ("operations.cost", &["page.median"]),
     ("situations", &["major"]),
+    ("beside", &["throughput", "waits"]),
 ];
 /// Those whose rows are exact counts of what happened: a function that is absent from one has none.
 const EXACT: [&str; 2] = ["instructions", "cache-misses"];

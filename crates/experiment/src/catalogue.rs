@@ -146,6 +146,11 @@ definitions! {
     THROUGHPUT_LAST = "throughput.last", PerSecond, Higher, "faultscale: operations a second of the most workers";
     OPERATION_P50 = "operation.p50", Nanoseconds, Lower, "faultscale: median time of an operation of the most workers, one in sixteen timed";
     OPERATION_P99 = "operation.p99", Nanoseconds, Lower, "faultscale: time that 99 % of those operations do not exceed";
+    BESIDE_THROUGHPUT = "beside.throughput", PerSecond, Higher, "faultscale --beside: operations a second of the most workers, beside the other thread";
+    BESIDE_P50 = "beside.p50", Nanoseconds, Lower, "faultscale --beside: median time of an operation of the most workers, beside the other thread";
+    BESIDE_P99 = "beside.p99", Nanoseconds, Lower, "faultscale --beside: time that 99 % of those operations do not exceed";
+    BESIDE_WAITS = "beside.waits", Count, Lower, "faultscale --beside: how often the most workers slept in a million of those operations";
+    BESIDE_CALLS = "beside.calls", PerSecond, Neither, "faultscale --beside: calls of the other thread a second";
     READ_CPU_SMALL = "read.cpu.small", Nanoseconds, Lower, "fileread: processor time of a read from a file that is small in memory";
     READ_CPU_LARGE = "read.cpu.large", Nanoseconds, Lower, "fileread: processor time of a read from a file that is large in memory";
     READ_CPU_BEYOND = "read.cpu.beyond", Nanoseconds, Lower, "fileread: processor time of a read from a file larger than the limit";

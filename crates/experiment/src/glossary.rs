@@ -592,6 +592,21 @@ const READING: &[(&str, &str)] = &[
     ("throughput.best.workers", "The number of workers with throughput.best."),
     ("throughput.last", "Below throughput.best, workers stand in one another's way."),
     (
+        "beside.throughput",
+        "Beside throughput.last it is what the other thread costs; with fewer processors than threads its turns on them are in it, too.",
+    ),
+    ("beside.p50", "Beside operation.p50: most operations meet no lock that is held."),
+    ("beside.p99", "Beside operation.p99: it shows waits once one operation in a hundred has one."),
+    (
+        "beside.waits",
+        "Voluntary context switches (getrusage) while the workers make their operations: a fault that finds mmap_lock held for writing sleeps, \
+      one under the lock of its own mapping (CONFIG_PER_VMA_LOCK) does not.",
+    ),
+    (
+        "beside.calls",
+        "mmap and munmap of a page are a call each, mprotect is one; more of them are more chances to wait.",
+    ),
+    (
         "operation.p50",
         "With one reading of the clock in it; two readings for sixteen operations are the sample's price.",
     ),

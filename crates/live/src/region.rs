@@ -139,6 +139,16 @@ impl Region {
         Ok(())
     }
 
+    /// Gives every page back; the mapping stays, and the next touch of a page is a fault.
+    ///
+    /// # Errors
+    /// When the kernel refuses the advice.
+    pub fn give_back(&self) -> io::Result<()> {
+        // SAFETY: the range is this mapping, whose content nobody needs.
+        unsafe { madvise(self.base.as_ptr().cast(), self.bytes(), Advice::LinuxDontNeed)? };
+        Ok(())
+    }
+
     /// The first byte.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()

@@ -166,6 +166,9 @@ fn a_refusal_leaves_nothing() {
         ("run mapanon --memory none --swap-size 1M", "swap-size"),
         ("run vmtest --profile 99", "without looking into the kernel"),
         ("run mapanon --set /proc/sys/vm/no-such-file=1", "no-such-file"),
+        ("run faultscale --beside map --as processes", "each process has its own"),
+        ("run faultscale --beside protect --work fork", "beside threads"),
+        ("run faultscale --beside map --on model:dragonfly-2011-token", "no address spaces"),
     ] {
         let error = lab.fails(arguments, 2);
         assert!(common::joined(&error).contains(wanted), "{arguments}: {error}");

@@ -1,4 +1,5 @@
-//! `neighbour`: two cgroups under one limit, and what protection gives the victim back.
+//! What others beside a load cost it: `neighbour` (two cgroups under one limit, and what protection gives the victim back), and
+//! `faultscale --beside` (faults beside calls that take mmap_lock for writing).
 
 mod common;
 
@@ -13,6 +14,7 @@ fn main() -> ExitCode {
         what_cannot_be_had_is_refused;
         version_one_of_cgroups_is_refused: VERSION_ONE;
         a_neighbour_costs_faults_and_protection_spares_them: KERNELS;
+        faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping: KERNELS;
     })
 }
 
@@ -75,4 +77,30 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     for (victim, neighbour) in column(&export, "victim").iter().zip(column(&export, "other")) {
         assert!(victim + neighbour <= limit, "{victim} and {neighbour}");
     }
+}
+
+/// Linux 6.1 takes mmap_lock for every fault; 6.12 has a lock for each mapping, and takes mmap_lock only for a mapping's first
+/// fault (which gives it its anon_vma): once for each worker, of tens of thousands.
+fn faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping() {
+    let lab = Lab::new();
+    let line =
+        "run faultscale --work refill --beside protect --workers 1 --seconds 0.4 --memory none --report none";
+    let on = |kernel: &std::path::Path| format!("--on kernel:{},accel=tcg,cpus=2", kernel.display());
+    let kernels = pagelab_testing::kernels();
+    let (old, new) = (on(&kernels[0]), on(&kernels[1]));
+    let seen = joined(&lab.ok(&format!("{line} --name b {old} {new}")));
+    assert!(seen.contains("beside another thread's") && seen.contains("waits in a million"), "{seen}");
+    let waits = |run: &str| {
+        let export = lab.json(&format!("export {run} --format json"));
+        let metrics = &export["runs"][0]["repetitions"][0]["observations"]["metrics"];
+        let metrics = metrics.as_array().unwrap();
+        let of = |name: &str| metrics.iter().find(|m| m["name"] == name).unwrap()["value"].as_f64().unwrap();
+        // As many as there were, of those in a million.
+        let faults = of("beside.throughput") * 0.4;
+        (of("beside.waits") * faults / 1e6, of("beside.calls"))
+    };
+    let ((old, old_calls), (new, new_calls)) = (waits("b-1"), waits("b-2"));
+    assert!(old_calls > 0.0 && new_calls > 0.0);
+    assert!(old >= 3.0, "{old} waits in faults on 6.1");
+    assert!(new < 2.0, "{new} waits in faults on 6.12, and {old} on 6.1");
 }

@@ -326,7 +326,7 @@ fn fork_rate(finding: &Finding, copies: u32, exec: bool, top_function: Option<&s
 
 fn scaling(finding: &Finding, work: &str, workers: &str, lock: Option<&str>) -> String {
     let what = match work {
-        "anon" => "anonymous faults",
+        "anon" | "refill" => "anonymous faults",
         "file" => "shared file pages mapped",
         "map" => "mappings",
         "fork" => "forks",
@@ -339,7 +339,21 @@ fn scaling(finding: &Finding, work: &str, workers: &str, lock: Option<&str>) -> 
     };
     let number = finding.figure("workers.best").map_or(f64::NAN, |f| f.value);
     let best = with_spread(finding, "throughput.best");
-    let mut parts = vec![format!("best throughput {best} of {what} with {number} {workers}")];
+    let mut parts = Vec::new();
+    if finding.figure("beside.throughput").is_some() {
+        let number = finding.figure("workers.last").map_or(f64::NAN, |f| f.value);
+        parts.push(format!(
+            "beside another thread's {} calls {} of {what} with {number} {workers} ({} alone), {} waits in a million, p99 {} ({} \
+             alone)",
+            shown(finding, "beside.calls"),
+            with_spread(finding, "beside.throughput"),
+            shown(finding, "throughput.last"),
+            with_spread(finding, "beside.waits"),
+            with_spread(finding, "beside.p99"),
+            shown(finding, "operation.p99"),
+        ));
+    }
+    parts.push(format!("best throughput {best} of {what} with {number} {workers}"));
     parts.extend([at("first"), at("last")].into_iter().flatten());
     if let Some(contention) = finding.figure("contention") {
         let spread = spread(contention).unwrap_or_default();

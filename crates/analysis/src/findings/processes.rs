@@ -71,6 +71,10 @@ pub fn scaling(run: &Run, parameters: &Faultscale) -> Option<Finding> {
         let name = format!("workers.{place}");
         list.push(Figure::derived(&name, Unit::Count, Statistic::Value, f64::from(number), n));
     }
+    list.extend(figures(
+        run,
+        &["beside.throughput", "beside.waits", "beside.p99", "beside.calls", "operation.p99"],
+    ));
     if let Some(fit) = scaling::fit(&workers, &throughput, 1) {
         let n = workers.len();
         let (low, high) = fit.contention.interval;

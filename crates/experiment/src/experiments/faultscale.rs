@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Footprint;
 use crate::declaration::{declared, positive, words};
+use crate::observation::Unit;
 
 /// What the workers do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -11,6 +12,8 @@ use crate::declaration::{declared, positive, words};
 pub enum Work {
     /// First writes to private anonymous pages.
     Anon,
+    /// The same, of a mapping that stays and whose pages are given back.
+    Refill,
     /// First reads of pages of one cached file that all map shared.
     File,
     /// Mapping and unmapping.
@@ -33,6 +36,31 @@ pub enum Workers {
 }
 words!(Workers);
 
+/// What another thread of the same address space does meanwhile, to mappings of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beside {
+    /// There is none.
+    None,
+    /// It maps a page and unmaps it.
+    Map,
+    /// It takes and gives the right to write a populated mapping.
+    Protect,
+}
+words!(Beside);
+
+/// The columns of the table `beside`, after so many workers alone or beside the other thread: throughput, median and 99 % of an
+/// operation's time, how often a worker slept in a million operations, the other's calls a second, and the share of all
+/// threads' time that waited for locks.
+pub const BESIDE: [(&str, Unit); 6] = [
+    ("throughput", Unit::PerSecond),
+    ("p50", Unit::Nanoseconds),
+    ("p99", Unit::Nanoseconds),
+    ("waits", Unit::Count),
+    ("calls", Unit::PerSecond),
+    ("lock.wait", Unit::Share),
+];
+
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
@@ -52,6 +80,13 @@ pub struct Faultscale {
     /// Pages of a worker's mapping
     #[arg(long, value_name = "PAGES", default_value = "1024", value_parser = clap::value_parser!(u64).range(1..))]
     pub pages: u64,
+    /// What another thread of the same address space does meanwhile to mappings of its own; every number of workers is measured
+    /// without and with it (threads; not fork and build)
+    #[arg(long, value_enum, default_value = "none")]
+    pub beside: Beside,
+    /// Pages of the mapping that --beside protect changes
+    #[arg(long, value_name = "PAGES", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    pub beside_pages: u64,
     /// build: copies at once
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub copies: u32,
@@ -65,16 +100,39 @@ pub struct Faultscale {
 declared!(Faultscale);
 
 impl Faultscale {
+    /// A parameter that means nothing beside the others: its name, why, and what to do instead.
+    pub fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        if self.beside == Beside::None {
+            return None;
+        }
+        if self.as_ == Workers::Processes {
+            return Some((
+                "beside",
+                "is a thread of the workers' address space, and each process has its own",
+                "use --as threads",
+            ));
+        }
+        matches!(self.work, Work::Fork | Work::Build).then_some((
+            "beside",
+            "works beside threads, not beside processes that they start",
+            "use --work anon, refill, file or map",
+        ))
+    }
+
     /// The mappings of all workers; for a build, what its compilers take.
     pub fn footprint(&self, page_size: u64) -> Footprint {
         let most = u64::from(self.workers.iter().copied().max().unwrap_or(1));
-        let mappings = most.saturating_mul(self.pages).saturating_mul(page_size);
+        let beside = if self.beside == Beside::Protect { self.beside_pages } else { 0 };
+        let mappings = most.saturating_mul(self.pages).saturating_add(beside).saturating_mul(page_size);
         match self.work {
             Work::Build => {
                 let compilers = most.saturating_mul(u64::from(self.copies));
                 Footprint { anonymous: compilers.saturating_mul(48 << 20), file: 1 << 20 }
             }
-            Work::File => Footprint { anonymous: 0, file: self.pages.saturating_mul(page_size) },
+            Work::File => Footprint {
+                anonymous: beside.saturating_mul(page_size),
+                file: self.pages.saturating_mul(page_size),
+            },
             _ => Footprint { anonymous: mappings, file: 0 },
         }
     }

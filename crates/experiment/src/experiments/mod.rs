@@ -27,7 +27,7 @@ pub use clock::{Clock, Suspicion};
 pub use command::Command;
 pub use content::Content;
 pub use curve::{Curve, WorkingSet};
-pub use faultscale::{Faultscale, Work, Workers};
+pub use faultscale::{Beside, Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
 pub use forkstorm::{Child, Forkstorm};
 pub use latency::Latency;
@@ -65,7 +65,7 @@ pub enum Experiment {
     Forkstorm(Forkstorm),
     /// Faults, mappings, forks or a build against the number of workers (Dillon 2011)
     #[command(
-        before_help = "Examples:\n  pagelab run faultscale --workers 1,2,4,8\n  pagelab run faultscale --as processes --workers 1,7\n"
+        before_help = "Examples:\n  pagelab run faultscale --workers 1,2,4,8\n  pagelab run faultscale --as processes --workers 1,7\n  pagelab run faultscale --work refill --beside protect --workers 1,2\n"
     )]
     Faultscale(Faultscale),
     /// Random reads of files that fit in memory and do not (McDougall 2005)
@@ -174,6 +174,7 @@ impl Experiment {
         match self {
             Self::Mapanon(paging) => paging.contradiction(Backing::Anonymous),
             Self::Mapfile(paging) => paging.contradiction(Backing::File),
+            Self::Faultscale(faultscale) => faultscale.contradiction(),
             _ => None,
         }
     }
@@ -257,6 +258,7 @@ mod tests {
             "vmtest --sizes 1M..4M:3 --pages-of thp --seconds 0.5",
             "forkstorm --child exec --script /tmp/x",
             "faultscale --as processes --workers 1,7",
+            "faultscale --work refill --beside protect --beside-pages 64",
             "fileread --access nowait,pread --rate 2.5",
             "seqread",
             "latency --sizes 16K..1M:1 --loads 5",

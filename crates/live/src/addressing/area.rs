@@ -88,6 +88,13 @@ impl Area {
         Ok(())
     }
 
+    /// Undoes [`Self::protect`].
+    pub fn unprotect(&mut self) -> io::Result<()> {
+        // SAFETY: this area's own mapping.
+        unsafe { mprotect(self.base.cast(), self.bytes, MprotectFlags::READ | MprotectFlags::WRITE)? };
+        Ok(())
+    }
+
     pub fn drop_pages(&mut self) -> io::Result<()> {
         self.advise(Advice::LinuxDontNeed)
     }

@@ -18,7 +18,7 @@ use pagelab_experiment::experiments::addressing::COLUMNS;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
 
-use self::area::{Area, base_pages_only};
+pub(crate) use self::area::{Area, base_pages_only};
 use crate::affinity::{Kept, allowed, keep_to};
 use crate::harness::Harness;
 use crate::observe::failed;

@@ -85,6 +85,8 @@ fn run(
         elapsed: begun.elapsed(),
         used: rusage::children() - used,
         times: None,
+        waits: 0.0,
+        calls: 0.0,
         mappings: None,
     })
 }

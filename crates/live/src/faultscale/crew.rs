@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::experiments::{Faultscale, Work, Workers};
+use pagelab_experiment::experiments::{Beside, Faultscale, Work, Workers};
 use pagelab_experiment::{Failure, FailureKind, Recorder};
 
+use super::beside::Other;
 use super::work::Worker;
 use super::{OPERATION, Point};
 use crate::bare;
@@ -27,6 +28,10 @@ const STOP: usize = 2;
 const REFUSED: usize = 3;
 /// Mappings of pagelab's own in the first process.
 const MAPPINGS: usize = 4;
+/// Calls of the thread beside them.
+const CALLS: usize = 5;
+/// How often the workers slept in their operations.
+const WAITS: usize = 6;
 const COMMON: usize = 8;
 const EACH: usize = 8;
 
@@ -35,10 +40,11 @@ const TIMES: usize = 1 << 14;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Makes a crew, lets it work for `time`, and calls `look` many times a second.
+/// Makes a crew, and the thread beside it where `beside` says so, lets it work for `time`, and calls `look` many times a
+/// second.
 pub(super) fn crew(
     faultscale: &Faultscale,
-    workers: u32,
+    (workers, beside): (u32, bool),
     file: Option<&File>,
     time: Duration,
     place: &Place,
@@ -54,7 +60,7 @@ pub(super) fn crew(
         Workers::Processes => (count, 1),
     };
     for process in 0..processes {
-        let work = || host(faultscale, file, (&barrier, &samples), process, threads, count);
+        let work = || host(faultscale, beside, file, (&barrier, &samples), process, threads, count);
         family.fork(work).map_err(failed(&format!("forking process {} of {processes}", process + 1)))?;
     }
     let refused = || {
@@ -63,6 +69,7 @@ pub(super) fn crew(
             format!("the kernel refused the memory or threads of {workers} workers"),
         )
     };
+    let all = count as u64 + u64::from(beside);
     let wait = |family: &mut Family, look: &mut dyn FnMut(), done: &dyn Fn() -> bool| {
         while !done() {
             std::thread::sleep(LOOK);
@@ -77,7 +84,7 @@ pub(super) fn crew(
         }
         Ok(())
     };
-    wait(&mut family, &mut look, &|| barrier[READY].load(Acquire) == count as u64)?;
+    wait(&mut family, &mut look, &|| barrier[READY].load(Acquire) == all)?;
     let (start, deadline) = (Monotonic.now(), Instant::now() + time);
     barrier[GO].store(1, Release);
     wait(&mut family, &mut look, &|| Instant::now() >= deadline)?;
@@ -98,8 +105,11 @@ pub(super) fn crew(
     }
     let elapsed = Duration::from_nanos(ended.saturating_sub(start).max(1));
     let mappings = Some(barrier[MAPPINGS].load(Relaxed)).filter(|&count| count > 0);
+    let calls = barrier[CALLS].load(Relaxed) as f64 / elapsed.as_secs_f64();
     Ok(Point {
         workers,
+        calls,
+        waits: barrier[WAITS].load(Relaxed) as f64,
         operations,
         elapsed,
         used,
@@ -111,6 +121,7 @@ pub(super) fn crew(
 /// One process with its threads; the exit status.
 fn host(
     faultscale: &Faultscale,
+    beside: bool,
     file: Option<&File>,
     (barrier, samples): (&[AtomicU64], &Samples),
     process: usize,
@@ -124,28 +135,46 @@ fn host(
     if process == 0 {
         barrier[MAPPINGS].store(mappings::own().unwrap_or(0), Relaxed);
     }
+    let ready = || {
+        barrier[READY].fetch_add(1, AcqRel);
+        while barrier[GO].load(Acquire) == 0 {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    };
+    let stop = || barrier[STOP].load(Relaxed) != 0;
     let work = |index: usize| -> bool {
         let Some(worker) = Worker::new(faultscale.work, faultscale.pages.max(1) as usize, file) else {
             return refused();
         };
         let mut times = samples.of(index);
-        barrier[READY].fetch_add(1, AcqRel);
-        while barrier[GO].load(Acquire) == 0 {
-            std::thread::sleep(Duration::from_micros(100));
-        }
-        let stop = || barrier[STOP].load(Relaxed) != 0;
+        ready();
         let mut operations = 0;
+        let mut waits = (faultscale.beside != Beside::None).then_some(0);
         for number in 0.. {
             if stop() {
                 break;
             }
-            match worker.turn(number, &mut times, stop) {
+            match worker.turn(number, &mut times, &mut waits, stop) {
                 Some(made) => operations += made,
                 None => return refused(),
             }
         }
+        barrier[WAITS].fetch_add(waits.unwrap_or(0), Relaxed);
         barrier[COMMON + index * EACH].store(operations, Relaxed);
         barrier[COMMON + index * EACH + 1].store(Monotonic.now(), Relaxed);
+        true
+    };
+    let other = || -> bool {
+        let Ok(Some(mut other)) = Other::new(faultscale) else { return refused() };
+        ready();
+        let mut calls = 0;
+        while !stop() {
+            match other.turn() {
+                Ok(made) => calls += made,
+                Err(_) => return refused(),
+            }
+        }
+        barrier[CALLS].store(calls, Relaxed);
         true
     };
     if faultscale.work == Work::Fork && bare::keep_all_from_children().is_err() {
@@ -154,14 +183,15 @@ fn host(
     }
     // The threads' stacks and the preparation are not counted: their faults are few beside the work's.
     let before = (rusage::process(), rusage::children());
-    let well = if threads == 1 {
+    let well = if threads == 1 && !beside {
         work(process)
     } else {
         std::thread::scope(|scope| {
-            let all: Vec<_> = (0..threads)
+            let (work, other) = (&work, &other);
+            let of = |index: usize| move || if index < threads { work(index) } else { other() };
+            let all: Vec<_> = (0..threads + usize::from(beside))
                 .map(|index| {
-                    let work = &work;
-                    let thread = std::thread::Builder::new().spawn_scoped(scope, move || work(index));
+                    let thread = std::thread::Builder::new().spawn_scoped(scope, of(index));
                     if thread.is_err() {
                         refused();
                     }

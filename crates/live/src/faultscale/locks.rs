@@ -78,11 +78,11 @@ impl Taking {
         self.0.poll();
     }
 
-    /// Ends; `elapsed` is what each of the workers worked.
-    pub(super) fn finish(self, workers: u32, elapsed: Duration) -> Waits {
+    /// Ends; `elapsed` is what each of the workers worked, and each of `others` beside them.
+    pub(super) fn finish(self, workers: u32, others: u32, elapsed: Duration) -> Waits {
         let profile = self.0.finish(&[]);
         let symbols = Symbols::read();
-        let wall = f64::from(workers) * elapsed.as_nanos() as f64;
+        let wall = f64::from(workers + others) * elapsed.as_nanos() as f64;
         let (rows, waited) = rows(&profile, symbols.as_ref(), &Format::read());
         Waits { workers, wall, rows, waited }
     }

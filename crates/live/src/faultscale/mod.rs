@@ -3,8 +3,10 @@
 //! For each number of workers a crew is made: threads of one fresh process, or processes. All begin
 //! at once, work until they are told to stop, and say what they did (`work`). Then the same crew's
 //! like works again for a fifth of a second while the kernel's lock events are taken (`locks`), so
-//! that the taking does not disturb the timing. `build` compiles instead (`build`).
+//! that the taking does not disturb the timing. `build` compiles instead (`build`). With `--beside` each crew works a second
+//! time, beside a thread of the same address space (`beside`), and the lock events are taken there.
 
+mod beside;
 mod build;
 mod crew;
 mod locks;
@@ -15,7 +17,8 @@ use std::time::Duration;
 
 use pagelab_experiment::build::{Figure, Sheet, metrics, note, throughputs};
 use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::{Faultscale, Work};
+use pagelab_experiment::experiments::faultscale::BESIDE;
+use pagelab_experiment::experiments::{Beside, Faultscale, Work};
 use pagelab_experiment::observation::{Histogram, Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
 
@@ -47,6 +50,10 @@ pub(crate) struct Point {
     pub(crate) used: Usage,
     /// The times of one operation in sixteen; `None` of a build.
     pub(crate) times: Option<Histogram>,
+    /// How often the workers slept in their operations; counted where there is `--beside`.
+    pub(crate) waits: f64,
+    /// Calls of the thread beside them a second.
+    pub(crate) calls: f64,
     /// Mappings of pagelab's own in a worker process; `None` of a build.
     pub(crate) mappings: Option<u64>,
 }
@@ -80,7 +87,9 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
     harness.watch_tasks();
     harness.begin();
     let mut points = Vec::new();
+    let mut besides = Vec::new();
     let mut waits = Vec::new();
+    let with = faultscale.beside != Beside::None;
     let mut refused = None;
     for (n, &workers) in faultscale.workers.iter().enumerate() {
         recorder.progress("workers", n as u64, faultscale.workers.len() as u64);
@@ -89,7 +98,15 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
             Work::Build => build::build(faultscale, workers, place, recorder)?,
             _ => {
                 let time = Duration::from_secs_f64(faultscale.seconds.clamp(0.01, 3600.0));
-                crew(faultscale, workers, file.as_ref(), time, place, recorder, || harness.poll())?
+                let mut crew = |beside| {
+                    let who = (workers, beside);
+                    crew(faultscale, who, file.as_ref(), time, place, recorder, || harness.poll())
+                };
+                let alone = crew(false)?;
+                if with {
+                    besides.push(crew(true)?);
+                }
+                alone
             }
         };
         points.push(point);
@@ -97,9 +114,12 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
             Ok(mut taking) => {
                 let again = match faultscale.work {
                     Work::Build => build::sample(faultscale, workers, place, recorder, || taking.poll())?,
-                    _ => crew(faultscale, workers, file.as_ref(), TAKING, place, recorder, || taking.poll())?,
+                    _ => {
+                        let who = (workers, with);
+                        crew(faultscale, who, file.as_ref(), TAKING, place, recorder, || taking.poll())?
+                    }
                 };
-                waits.push(taking.finish(workers, again.elapsed));
+                waits.push(taking.finish(workers, u32::from(with), again.elapsed));
             }
             Err(error) => refused = Some(error),
         }
@@ -119,7 +139,11 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
         true => processor::figures_by(used, share),
         false => processor::figures(used),
     };
-    report(&points, &waits, times, recorder)?;
+    report(&points, if with { &[] } else { &waits }, times, recorder)?;
+    locked(&waits, recorder)?;
+    if with {
+        beside(&points, &besides, &waits, recorder)?;
+    }
     let lock = waits.last().map(Waits::share);
     measured.states(Whose::Descendants, lock, recorder)
 }
@@ -160,6 +184,30 @@ fn report(
         ]);
     }
     sheet.record(recorder)?;
+    let sum = |of: fn(&Point) -> f64| Some(points.iter().map(of).sum::<f64>());
+    let all: Vec<(u32, f64)> = points.iter().map(|p| (p.workers, p.throughput())).collect();
+    let mut used = Usage::default();
+    points.iter().for_each(|point| used += point.used);
+    let [processor, user, system] = times(&used);
+    let figures = [
+        (name::TIME_ELAPSED, sum(|p| p.elapsed.as_nanos() as f64)),
+        processor,
+        user,
+        system,
+        (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
+    ];
+    metrics(recorder, figures.into_iter().chain(throughputs(&all)))?;
+    let last = points.last();
+    let quantile = |q| last.and_then(|point| point.quantile(q));
+    metrics(recorder, [(name::OPERATION_P50, quantile(0.5)), (name::OPERATION_P99, quantile(0.99))])?;
+    if let Some(times) = last.and_then(|point| point.times.clone()).filter(|times| times.count() > 0) {
+        recorder.observe(Observation::Histogram(times))?;
+    }
+    Ok(())
+}
+
+/// The table `locks`.
+fn locked(waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), Failure> {
     if !waits.is_empty() {
         let mut sheet = Sheet::new(
             "locks",
@@ -186,26 +234,42 @@ fn report(
         }
         sheet.record(recorder)?;
     }
-    let sum = |of: fn(&Point) -> f64| Some(points.iter().map(of).sum::<f64>());
-    let all: Vec<(u32, f64)> = points.iter().map(|p| (p.workers, p.throughput())).collect();
-    let mut used = Usage::default();
-    points.iter().for_each(|point| used += point.used);
-    let [processor, user, system] = times(&used);
-    let figures = [
-        (name::TIME_ELAPSED, sum(|p| p.elapsed.as_nanos() as f64)),
-        processor,
-        user,
-        system,
-        (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
-    ];
-    metrics(recorder, figures.into_iter().chain(throughputs(&all)))?;
-    let last = points.last();
-    let quantile = |q| last.and_then(|point| point.quantile(q));
-    metrics(recorder, [(name::OPERATION_P50, quantile(0.5)), (name::OPERATION_P99, quantile(0.99))])?;
-    if let Some(times) = last.and_then(|point| point.times.clone()).filter(|times| times.count() > 0) {
-        recorder.observe(Observation::Histogram(times))?;
-    }
     Ok(())
+}
+
+/// The table `beside`: each number of workers alone and beside the other thread, and the figures of the most.
+fn beside(
+    alone: &[Point],
+    besides: &[Point],
+    waits: &[Waits],
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let slept = |point: &Point| (point.operations > 0.0).then(|| point.waits * 1e6 / point.operations);
+    let mut sheet = Sheet::new("beside", &BESIDE).with_texts("workers");
+    for (alone, beside) in alone.iter().zip(besides) {
+        let wait = waits.iter().find(|w| w.workers == alone.workers).map(Waits::share);
+        let none = (None, None);
+        for (what, point, (calls, wait)) in
+            [("alone", alone, none), ("beside", beside, (Some(beside.calls), wait))]
+        {
+            let name = format!("{} {what}", point.workers);
+            let (p50, p99) = (point.quantile(0.5), point.quantile(0.99));
+            sheet.named([&name], [Some(point.throughput()), p50, p99, slept(point), calls, wait]);
+        }
+    }
+    sheet.record(recorder)?;
+    let last = besides.last();
+    let of = |figure: &dyn Fn(&Point) -> Option<f64>| last.and_then(figure);
+    metrics(
+        recorder,
+        [
+            (name::BESIDE_THROUGHPUT, of(&|point| Some(point.throughput()))),
+            (name::BESIDE_P50, of(&|point| point.quantile(0.5))),
+            (name::BESIDE_P99, of(&|point| point.quantile(0.99))),
+            (name::BESIDE_WAITS, of(&slept)),
+            (name::BESIDE_CALLS, of(&|point| Some(point.calls))),
+        ],
+    )
 }
 
 /// Reads the whole file, so that it is cached on this process's account.

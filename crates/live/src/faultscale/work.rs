@@ -7,6 +7,7 @@ use pagelab_experiment::experiments::Work;
 use crate::bare;
 use crate::clock::{Clock, Monotonic};
 use crate::region::{HugePages, Region, page_size};
+use crate::rusage;
 use crate::samples::Own;
 
 /// Of so many operations one is timed.
@@ -16,6 +17,8 @@ const SAMPLE: usize = 16;
 pub(super) enum Worker<'a> {
     /// Maps so many pages, writes each, unmaps: an operation is a fault.
     Anon(usize),
+    /// Writes each page of a mapping that stays, and gives all back: an operation is a fault.
+    Refill(Region),
     /// Maps the file, reads each page, unmaps: an operation is a page, of which one fault maps
     /// several (16 unless /sys/kernel/debug/fault_around_bytes says otherwise).
     File(&'a File, usize),
@@ -30,6 +33,11 @@ impl<'a> Worker<'a> {
     pub(super) fn new(work: Work, pages: usize, file: Option<&'a File>) -> Option<Self> {
         match work {
             Work::Anon => Some(Self::Anon(pages)),
+            Work::Refill => {
+                let region = Region::anonymous(pages).ok()?;
+                let _ = region.advise(HugePages::Forbidden);
+                Some(Self::Refill(region))
+            }
             Work::File => Some(Self::File(file?, pages)),
             Work::Map => Some(Self::Map),
             Work::Fork => {
@@ -42,28 +50,39 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does it once, the `number`-th time, and leaves the times of one in sixteen; the operations made, `None` when the
-    /// kernel refuses.
-    pub(super) fn turn(&self, number: u64, times: &mut Own<'_>, stop: impl Fn() -> bool) -> Option<u64> {
+    /// Does it once, the `number`-th time, and leaves the times of one in sixteen, and adds to `waits`, where it is to be
+    /// counted, how often this thread slept in its operations; the operations made, `None` when the kernel refuses.
+    pub(super) fn turn(
+        &self,
+        number: u64,
+        times: &mut Own<'_>,
+        waits: &mut Option<u64>,
+        stop: impl Fn() -> bool,
+    ) -> Option<u64> {
         let phase = number as usize % SAMPLE;
         match self {
             Self::Anon(pages) => {
                 let region = Region::anonymous(*pages).ok()?;
                 let _ = region.advise(HugePages::Forbidden);
-                Some(touch(&region, *pages, true, phase, times, stop))
+                Some(counted(waits, || touch(&region, *pages, true, phase, times, stop)))
+            }
+            Self::Refill(region) => {
+                let made = counted(waits, || touch(region, region.pages(), true, phase, times, stop));
+                region.give_back().ok()?;
+                Some(made)
             }
             Self::File(file, pages) => {
                 let region = Region::part(file, 0, *pages).ok()?;
-                Some(touch(&region, *pages, false, phase, times, stop))
+                Some(counted(waits, || touch(&region, *pages, false, phase, times, stop)))
             }
-            Self::Map => {
+            Self::Map => counted(waits, || {
                 for one in 0..SAMPLE {
                     let before = (one == phase).then(|| Monotonic.now());
                     drop(Region::anonymous(1).ok()?);
                     before.into_iter().for_each(|before| times.keep(Monotonic.now() - before));
                 }
                 Some(SAMPLE as u64)
-            }
+            }),
             Self::Fork(region) => {
                 let before = (phase == 0).then(|| Monotonic.now());
                 let child = bare::fork(bare::Child::new(region, 0)).ok()?;
@@ -74,6 +93,15 @@ impl<'a> Worker<'a> {
             }
         }
     }
+}
+
+/// Does `work`, and adds to `waits`, where it is to be counted, how often this thread slept meanwhile.
+fn counted<T>(waits: &mut Option<u64>, work: impl FnOnce() -> T) -> T {
+    let Some(waits) = waits else { return work() };
+    let before = rusage::thread().voluntary;
+    let made = work();
+    *waits += rusage::thread().voluntary - before;
+    made
 }
 
 /// Touches every page until told to stop, and times those that lie `phase` pages behind a sixteenth; how many.

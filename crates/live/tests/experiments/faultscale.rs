@@ -1,6 +1,6 @@
 //! `faultscale`: every kind of work, as threads and as processes.
 
-use pagelab_experiment::experiments::{Faultscale, Work, Workers};
+use pagelab_experiment::experiments::{Beside, Faultscale, Work, Workers};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, Setting};
 use pagelab_testing::{CC, Test, tests};
@@ -14,6 +14,7 @@ pub fn tests() -> Vec<Test> {
         faultscale_builds: CC;
         faultscale_builds_with_a_command;
         faultscale_locks;
+        faultscale_beside_another_thread;
     }
 }
 
@@ -79,4 +80,25 @@ fn faultscale_locks() {
         }
         None => assert!(seen.notes.iter().any(|n| n.text.contains("lock waiting")), "said why not"),
     }
+}
+
+fn faultscale_beside_another_thread() {
+    for (work, beside) in [(Work::Refill, Beside::Protect), (Work::Anon, Beside::Map)] {
+        let faultscale = Faultscale { work, beside, beside_pages: 512, ..small() };
+        let seen = perform(Experiment::Faultscale(faultscale), &Setting::default()).unwrap();
+        let throughput = column(&seen, "beside", "throughput");
+        assert!(throughput.len() == 4 && throughput.iter().all(|&rate| rate > 100.0), "{throughput:?}");
+        assert!(figure(&seen, "beside.calls") > 1.0);
+        assert_eq!(figure(&seen, "beside.throughput"), throughput[3], "the most workers");
+        assert_eq!(figure(&seen, "beside.waits"), column(&seen, "beside", "waits")[3]);
+        has_column(&seen, "beside", "p99", Unit::Nanoseconds);
+    }
+    let alone =
+        perform(Experiment::Faultscale(Faultscale { work: Work::Refill, ..small() }), &Setting::default());
+    let alone = alone.unwrap();
+    assert!(alone.table("beside").is_none() && alone.metric("beside.throughput").is_none());
+    let elapsed = column(&alone, "faultscale", "time.elapsed");
+    let faults = column(&alone, "faultscale", "faults.minor");
+    let operations = column(&alone, "faultscale", "throughput")[0] * elapsed[0] / 1e9;
+    assert!((faults[0] / operations - 1.0).abs() < 0.1, "a fault each: {faults:?} for {operations}");
 }

@@ -2,7 +2,7 @@
 
 use pagelab_experiment::build::{Sheet, metrics, throughputs};
 use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::{Faultscale, Work};
+use pagelab_experiment::experiments::{Beside, Faultscale, Work};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
 
@@ -19,6 +19,9 @@ pub(super) fn refuses(faultscale: &Faultscale) -> Option<super::Refused> {
     let build = faultscale.work == Work::Build;
     if !matches!(faultscale.work, Work::Anon | Work::Build) {
         return Some(("work", "models zero-fill faults and builds", "use --work anon or --work build"));
+    }
+    if faultscale.beside != Beside::None {
+        return Some(("beside", "models no address spaces, only a token for all", "leave --beside out"));
     }
     if build && faultscale.cmd.is_some() {
         return Some(("cmd", "builds a kernel", "leave --cmd out"));
