@@ -27,8 +27,8 @@ use crate::place::Place;
 use crate::region::{HugePages, Region};
 use crate::rusage;
 
-/// The victim is protected for what it had alone and for this part of it more: the kernel charges up to 64 pages ahead on each
-/// processor, and takes from who has more than is protected.
+/// The victim is protected for what it had alone and for this part of it more. Chosen by trial, not derived: of a
+/// victim of 8 MiB there were 1,132 and 1,144 faults with exactly what it had alone, and 713 and 696 with an eighth more.
 const MORE: u64 = 8;
 /// References between two looks at whether to go on.
 const BLOCK: usize = 20_000;
