@@ -26,7 +26,7 @@ run: build ## the standard suite on this machine: a verdict and report.html
 test: test-setup ## every test
 	$(CARGO) build --locked -p pagelab-tracer -p pagelab-preload
 	@scripts/python
-	$(CARGO) test --workspace --locked
+	@CARGO=$(CARGO) scripts/tests
 
 lint: ## formatting, clippy, the links of the documentation, the dependencies' licences and advisories
 	$(CARGO) fmt --all --check

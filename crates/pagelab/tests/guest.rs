@@ -372,7 +372,9 @@ fn same_but_for_the_boot(without: &Map<String, Value>, with: &Map<String, Value>
         match (value(metric), value(&with[name])) {
             (None, None) => {}
             (Some(one), Some(two)) => {
-                assert!((one - two).abs() <= 1e-3 * one.abs(), "{name}: {one} and {two}");
+                // A boot's own threads wake at other moments, and each of them may take the processor once.
+                let woken = if name.starts_with("switches.") { 2.0 } else { 0.0 };
+                assert!((one - two).abs() <= 1e-3 * one.abs() + woken, "{name}: {one} and {two}");
             }
             other => panic!("{name}: {other:?}"),
         }
