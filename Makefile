@@ -2,6 +2,7 @@
 # `make test` sets up and passes the tests. `make help` lists the rest.
 
 CARGO ?= cargo
+PROFILE ?= release
 
 .PHONY: help run build test test-setup setup lint torture fuzz bench goals accuracy dist packages release aarch64 install clean
 
@@ -11,11 +12,12 @@ help: ## this list
 setup: ## install what a build needs (a C compiler; Rust must be there)
 	@scripts/setup build
 
-test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels, Prometheus, readers of exports)
+test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels and an arm64 one, Prometheus, readers of exports)
 	@scripts/setup test
 	@scripts/kernels
 	@scripts/prometheus
 	@scripts/readers
+	@$(MAKE) aarch64 PROFILE=dev || echo "make: the tests of an arm64 kernel will be ignored"
 
 build: setup ## the optimised binary, target/release/pagelab, and the libraries that other programs load beside it
 	$(CARGO) build --release --locked -p pagelab -p pagelab-tracer -p pagelab-preload
@@ -60,10 +62,10 @@ packages: setup ## what is given away, in dist/: tarballs, .deb and .rpm for x86
 release: setup ## the same from the tag of this commit, with its section of CHANGELOG.md
 	@scripts/release
 
-aarch64: ## a static binary for aarch64 (the first process of guests of that kind)
+aarch64: ## an arm64 kernel image, and a static binary for that processor, which its guests begin with (PROFILE=dev)
+	@scripts/kernels arm64
 	RUSTFLAGS="-C target-feature=+crt-static" scripts/cross aarch64-unknown-linux-gnu \
-	$(CARGO) build --release --locked -p pagelab --target aarch64-unknown-linux-gnu
-	@ls -lh target/aarch64-unknown-linux-gnu/release/pagelab
+	$(CARGO) build --profile $(PROFILE) --locked -p pagelab --target aarch64-unknown-linux-gnu
 
 install: build ## the binary into ~/.cargo/bin
 	$(CARGO) install --locked --path crates/pagelab

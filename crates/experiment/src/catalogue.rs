@@ -263,6 +263,10 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
         "guest.begun",
         "whether the guest was booted for this repetition, or restored where it had come to rest",
     ),
+    (
+        "guest.begun.after",
+        "the host's time until the guest had booted and come to rest, or was restored: seconds",
+    ),
     ("guest.accel", "how the guest's processor is made: kvm, tcg or icount"),
     ("guest.cpus", "processors of the guest"),
     ("guest.ram", "memory of the guest, bytes"),

@@ -24,6 +24,9 @@ pub const HANDED: &str = "opt/pagelab/job";
 /// Where the modules are in the guest.
 pub const MODULES: &str = "/pagelab/modules";
 
+/// What it says of itself before the experiment begins.
+pub const BOOTING: [&str; 2] = ["booted", "settle"];
+
 /// What a guest has to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
@@ -76,8 +79,9 @@ fn work() -> Result<(), String> {
     }
     let line = init::serial(Path::new(&job.line)).map_err(|e| format!("{}: {e}", job.line))?;
     let mut sender = Sender(line.try_clone().map_err(|e| text(&e))?);
-    sender.progress("booted", 0, 1);
-    sender.progress("settle", 0, 1);
+    for phase in BOOTING {
+        sender.progress(phase, 0, 1);
+    }
     let quiet = Quiet::wait();
     // Here the machine may be stopped and kept. Whoever is brought back later has another job.
     let job = if port::park() { handed().unwrap_or(job) } else { job };

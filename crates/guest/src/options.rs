@@ -117,7 +117,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("cpu", "QEMU's model of the processor, such as max; with features in double quotes"),
     ("qemu", "more words for QEMU, in double quotes; such a guest boots for each repetition"),
     ("modules", "the folder of the kernel's modules, default: beside the image, else /lib/modules/RELEASE"),
-    ("init", "a static pagelab for the kernel's processor, default: the running one"),
+    (
+        "init",
+        "a static pagelab for the kernel's processor, default: the running one, or pagelab-PROCESSOR beside it",
+    ),
     (
         "root",
         "the folder that programs of the user's see as / (command, faultscale --work build, forkstorm --script)",

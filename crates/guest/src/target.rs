@@ -1,5 +1,6 @@
 //! The target `kernel:PATH`.
 
+use std::env::consts::ARCH;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -24,8 +25,9 @@ use pagelab_live::message::Message;
 use crate::console;
 use crate::counted::counted;
 use crate::disks::Disks;
+use crate::first_program;
 use crate::image::{Image, Machine};
-use crate::init::{JOB, Job, MODULES};
+use crate::init::{BOOTING, JOB, Job, MODULES};
 use crate::initramfs::{Archive, Content, foreign, program};
 use crate::machine::{self, Running, Start, kvm_is_there};
 use crate::modules::{self, FILES, WANTED};
@@ -36,6 +38,8 @@ use crate::shell::{self, Shell};
 use crate::snapshot::{self, Key, Snapshot};
 use crate::tracing::{self, Tracing};
 
+/// The phase in which a guest boots: milliseconds gone, of an unknown number.
+pub const BOOT: &str = "boot";
 /// How often the recorder is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
@@ -73,8 +77,11 @@ impl Guest {
     /// # Errors
     /// A sentence: no image, or impossible options.
     pub fn new(path: &Path, pairs: &[(String, String)]) -> Result<Self, Refusal> {
-        let options = Options::parse(pairs)?;
+        let mut options = Options::parse(pairs)?;
         let image = Image::open(path).map_err(|e| e.to_string())?;
+        if options.init.is_none() && image.machine.name().0 != ARCH {
+            options.init = first_program::beside(image.machine);
+        }
         Ok(Self { image, options, without_kvm: false, begun: 0, root: None })
     }
 
@@ -127,8 +134,6 @@ impl Guest {
             Some(snapshot) => Arc::clone(&snapshot.initramfs),
             None => Arc::new(self.initramfs(&job, modules)?),
         };
-        let begin = if kept.is_some() { "restore" } else { "boot" };
-        recorder.progress(begin, 0, 1);
         let start = Start {
             initramfs: &initramfs,
             job: &handed,
@@ -143,7 +148,7 @@ impl Guest {
             return Ok(Ended::NotRestored);
         }
         let mut running = started.map_err(|e| self.not_started(&e))?;
-        let begun = if kept.is_some() { "restored" } else { "booted" };
+        let (begun, begins) = if kept.is_some() { ("restored", "restore") } else { ("booted", BOOT) };
         recorder.observe(Observation::Environment([("guest.begun".to_owned(), begun.to_owned())].into()))?;
         // A program of the user's may wait for anything.
         let waits = disks.waits() || matches!(experiment, Experiment::Command(_));
@@ -155,8 +160,9 @@ impl Guest {
                     .into(),
             }))?;
         }
-        let ended =
-            self.forward(&mut running, accel, waits, recorder, |running| keep(running, &key, &initramfs));
+        let ended = self.forward(&mut running, (accel, begins), waits, recorder, |running| {
+            keep(running, &key, &initramfs)
+        });
         let shown = running.console();
         let (_, said) = running.end();
         let last = || {
@@ -286,10 +292,13 @@ impl Guest {
     fn bootable(&self, name: &str) -> Result<(), Unsupported> {
         let machine = |why: String, remedy: String| Err(Unsupported::new(name, What::Machine, why, remedy));
         let (arch, _) = self.image.machine.name();
-        if self.options.init.is_none() && arch != std::env::consts::ARCH {
+        if self.options.init.is_none() && arch != ARCH {
             return machine(
-                format!("is a kernel for {arch}, and this pagelab for {}", std::env::consts::ARCH),
-                format!("name a static pagelab for {arch} with init=PATH (make {arch} builds one)"),
+                format!("is a kernel for {arch}, and this pagelab for {ARCH}"),
+                format!(
+                    "put a static pagelab for {arch} beside this one, as pagelab-{arch} (make {arch} builds one), or \
+                     name it with init=PATH"
+                ),
             );
         }
         let qemu = machine::program(self.image.machine);
@@ -308,21 +317,35 @@ impl Guest {
     fn forward(
         &self,
         running: &mut Running,
-        accel: Accel,
+        (accel, begins): (Accel, &str),
         waits: bool,
         recorder: &mut dyn Recorder,
         stopped: impl Fn(&mut Running) -> Result<(), Failure>,
     ) -> Forwarded {
         let mut booted = false;
+        // Until the experiment begins in it.
+        let mut boot = Some(Instant::now());
         let mut heard = Instant::now();
         loop {
             if recorder.interrupted() {
                 return Forwarded::Interrupted;
             }
+            if let Some(since) = boot {
+                recorder.progress(begins, since.elapsed().as_millis() as u64, 0);
+            }
             match running.messages.recv_timeout(POLL) {
                 Ok(Ok(Some(message))) => {
                     heard = Instant::now();
                     booted = true;
+                    let still =
+                        matches!(&message, Message::Progress(phase, ..) if BOOTING.contains(&phase.as_str()));
+                    if let Some(since) = boot.take_if(|_| !still) {
+                        let took = format!("{:.1} s", since.elapsed().as_secs_f64());
+                        let seen = Observation::Environment([("guest.begun.after".to_owned(), took)].into());
+                        if let Err(error) = recorder.observe(seen) {
+                            return Forwarded::Recorder(error.into());
+                        }
+                    }
                     match message {
                         Message::Observation(observation) => {
                             let observation = match accel {

@@ -199,6 +199,14 @@ impl Notebook {
         read::resolve(&self.connection, text).map_err(|p| p.at(&self.path))
     }
 
+    /// The environment's entry `name` of the newest repetition on `target` whose entry `given.0` is `given.1`.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn newest(&self, target: &str, name: &str, given: (&str, &str)) -> Result<Option<String>, Error> {
+        read::newest(&self.connection, target, name, given).map_err(|p| p.at(&self.path))
+    }
+
     /// A run with everything that was seen. A repetition that a live pagelab is writing is left
     /// out: see [`Summary::running`].
     ///

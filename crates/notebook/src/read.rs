@@ -148,6 +148,23 @@ fn summary(c: &Connection, id: RunId, header: RunHeader) -> rusqlite::Result<Sum
     })
 }
 
+pub(crate) fn newest(
+    c: &Connection,
+    target: &str,
+    name: &str,
+    given: (&str, &str),
+) -> Result<Option<String>, Problem> {
+    let found = c.query_row(
+        "SELECT wanted.value FROM run JOIN repetition ON repetition.run = run.id
+         JOIN environment wanted ON wanted.repetition = repetition.id AND wanted.name = ?2
+         JOIN environment given ON given.repetition = repetition.id AND given.name = ?3 AND given.value = ?4
+         WHERE run.target = ?1 ORDER BY repetition.id DESC LIMIT 1",
+        [target, name, given.0, given.1],
+        |row| row.get(0),
+    );
+    Ok(found.optional()?)
+}
+
 pub(crate) fn resolve(c: &Connection, text: &str) -> Result<RunId, Problem> {
     let find = |sql: &str, value: &dyn rusqlite::ToSql| {
         c.query_row(sql, [value], |row| row.get(0).map(RunId)).optional()

@@ -251,3 +251,23 @@ fn a_table_grows_below_and_by_names() {
     ]);
     assert_eq!(notebook.load(run).unwrap().repetitions[0].observations.tables, [whole]);
 }
+
+#[test]
+fn the_newest_entry_of_a_target_is_found_under_its_condition() {
+    let (_folder, path) = place();
+    let mut notebook = Notebook::open(&path).unwrap();
+    let target = header("a").target.to_string();
+    let newest = |notebook: &Notebook, target: &str| {
+        notebook.newest(target, "guest.begun.after", ("guest.begun", "booted")).unwrap()
+    };
+    assert_eq!(newest(&notebook, &target), None);
+    for (name, begun, after) in
+        [("a", "booted", "9.0 s"), ("b", "booted", "8.0 s"), ("c", "restored", "0.4 s")]
+    {
+        let seen = [("guest.begun", begun), ("guest.begun.after", after)];
+        let seen = seen.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        notebook.keep(&header(name), &[Observation::Environment(seen.into())]).unwrap();
+    }
+    assert_eq!(newest(&notebook, &target).as_deref(), Some("8.0 s"));
+    assert_eq!(newest(&notebook, "another"), None);
+}

@@ -2,6 +2,7 @@
 //! comes, shows progress, and ends in order on an interrupt.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_experiment::target::TargetKind;
@@ -56,6 +57,11 @@ impl Planned {
         self.plan.deterministic && matches!(self.plan.experiment, Experiment::Command(_))
     }
 
+    /// Whether it begins with a guest's boot.
+    fn boots(&self) -> bool {
+        matches!(self.target.kind, TargetKind::Kernel(_))
+    }
+
     /// The target.
     pub fn target(&self) -> &TargetSpec {
         &self.target
@@ -99,7 +105,8 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
             pagelab: env!("CARGO_PKG_VERSION").to_owned(),
         })?);
     }
-    let mut progress = Progress::new(u64::from(repeat) * plans.len() as u64, context.quiet);
+    let boots = plans.iter().filter(|plan| plan.boots()).count() as u64;
+    let mut progress = Progress::new(u64::from(repeat) * plans.len() as u64, boots, context.quiet);
     let mut failure = None;
     // A run that cannot be performed is given up; the others go on.
     let mut given_up = vec![false; plans.len()];
@@ -113,7 +120,12 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
                 progress.finish_one();
                 continue;
             }
-            progress.begin(&format!("{} on {}", plans[index].plan.experiment.name(), plans[index].target));
+            let boot = match number == 1 && plans[index].boots() {
+                true => Some(last_boot(&notebook, &plans[index].target)?),
+                false => None,
+            };
+            progress
+                .begin(&format!("{} on {}", plans[index].plan.experiment.name(), plans[index].target), boot);
             bug::under_way(format!(
                 "repetition {number} of the run {} ({} on {}) in {}",
                 ids[index],
@@ -146,6 +158,13 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
         }
     }
     Ok(Performed { runs, failure })
+}
+
+/// How long the last boot of this target took that the notebook knows of.
+fn last_boot(notebook: &Notebook, target: &TargetSpec) -> Result<Option<Duration>> {
+    let took = notebook.newest(&target.to_string(), "guest.begun.after", ("guest.begun", "booted"))?;
+    let seconds = took.and_then(|took| took.strip_suffix(" s")?.parse().ok());
+    Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
 }
 
 fn repetition(
@@ -211,8 +230,8 @@ impl Recorder for NotebookRecorder<'_> {
         self.notebook.record(self.id, &observation).map_err(RecorderError::new)
     }
 
-    fn progress(&mut self, _phase: &str, done: u64, total: u64) {
-        self.progress.advance(done, total);
+    fn progress(&mut self, phase: &str, done: u64, total: u64) {
+        self.progress.advance(phase, done, total);
     }
 
     fn interrupted(&self) -> bool {

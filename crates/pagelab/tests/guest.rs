@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use common::Lab;
-use pagelab_testing::{KERNELS, Need, run, tests};
+use pagelab_testing::{ARM64, KERNELS, Need, run, tests};
 use serde_json::{Map, Value};
 
 fn main() -> ExitCode {
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         every_instruction_of_a_load_is_of_a_function: KERNELS;
         misses_are_of_functions_and_the_same_every_time: KERNELS;
         a_file_is_mapped_from_a_scratch_disk: KERNELS;
+        an_arm64_kernel_pages_under_a_limit: ARM64;
         what_instructions_cannot_say_is_a_dash_or_refused: KERNELS;
         a_kernel_that_panics_or_is_none_is_a_clear_error: KERNELS;
         a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine: KERNELS;
@@ -430,6 +431,26 @@ fn a_file_is_mapped_from_a_scratch_disk() {
     // 4,000 pages were on the disk alone, and the references reach nearly all.
     assert!(metric(run, 0, "io.read") > 3000.0 * 4096.0);
     assert!((1000.0..3073.0).contains(&metric(run, 0, "pages.present")));
+}
+
+/// With the pagelab for its processor that stands beside this one: nothing but the image is named.
+fn an_arm64_kernel_pages_under_a_limit() {
+    let images = pagelab_testing::arm64();
+    let lab = Lab::new();
+    let image = images[0].display();
+    let result = lab.json(&format!("{SMALL} --memory 12M --json --on kernel:{image},accel=icount,swap=zram"));
+    let run = &result["result"]["runs"][0];
+    let environment = &run["repetitions"][0]["environment"];
+    assert_eq!(
+        (&environment["machine.arch"], &environment["guest.begun"]),
+        (&"aarch64".into(), &"booted".into())
+    );
+    assert!(metric(run, 0, "faults.major") > 100.0);
+    assert!((1500.0..3073.0).contains(&metric(run, 0, "pages.present")));
+    // Clearing a page alone takes an instruction for each of its 64 lines.
+    assert!(metric(run, 0, "fault.anonymous") > 64.0);
+    let took = environment["guest.begun.after"].as_str().unwrap();
+    assert!(took.strip_suffix(" s").unwrap().parse::<f64>().unwrap() > 0.0, "{took}");
 }
 
 fn a_kernel_that_panics_or_is_none_is_a_clear_error() {

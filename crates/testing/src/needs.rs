@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 28] = [
+pub(crate) const NAMES: [&str; 29] = [
     "root",
     "limits",
     "tmpfs",
@@ -15,6 +15,7 @@ pub(crate) const NAMES: [&str; 28] = [
     "qemu",
     "qemu-user",
     "kernels",
+    "arm64",
     "chromium",
     "prometheus",
     "readers",
@@ -169,6 +170,20 @@ pub const KERNELS: Need = Need {
     met: || there(kernels().len() >= 2, "fewer than two images in target/kernels (scripts/kernels)"),
 };
 
+/// An image of an arm64 kernel, with the pagelab that its guests begin with.
+pub const ARM64: Need = Need {
+    name: "arm64",
+    on: &[],
+    met: || {
+        let qemu = succeeds(Command::new("qemu-system-aarch64").arg("--version"));
+        let built =
+            |profile: &str| target("aarch64-unknown-linux-gnu").join(profile).join("pagelab").exists();
+        there(qemu, "qemu-system-aarch64 is not installed (scripts/setup test)")?;
+        there(!arm64().is_empty(), "no image in target/kernels-arm64 (scripts/kernels arm64)")?;
+        there(built("debug") || built("release"), "no pagelab for that processor (make aarch64)")
+    },
+};
+
 /// Chromium.
 pub const CHROMIUM: Need = Need {
     name: "chromium",
@@ -206,7 +221,17 @@ pub const CC: Need = Need {
 /// The kernel images that `scripts/kernels` fetched, by name.
 #[must_use]
 pub fn kernels() -> Vec<PathBuf> {
-    let folders = std::fs::read_dir(target("kernels")).into_iter().flatten().flatten();
+    images("kernels")
+}
+
+/// The images that `scripts/kernels arm64` fetched.
+#[must_use]
+pub fn arm64() -> Vec<PathBuf> {
+    images("kernels-arm64")
+}
+
+fn images(folder: &str) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(target(folder)).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = folders
         .filter_map(|entry| std::fs::read_dir(entry.path().join("boot")).ok())
         .flatten()
