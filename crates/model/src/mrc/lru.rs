@@ -28,7 +28,7 @@ const SUPERBLOCK: usize = BLOCK * BLOCKS;
 const CHUNK: usize = 1 << 20;
 
 /// So many references ahead what is known of a page is fetched into the processor's cache.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 /// The place of a page that has not been referenced.
 const NEVER: u32 = u32::MAX;
@@ -285,15 +285,27 @@ impl LruCounting {
         self.references += references.len() as u64;
         let Some(&last) = references.last() else { return };
         let at = |n: usize| references.get(n).copied().unwrap_or(last);
+        // Distances that are not counted yet: their places in the histogram are fetched meanwhile.
+        let mut found = [0; AHEAD];
         for (n, &page) in references.iter().enumerate() {
             self.distances.fetch(at(n + AHEAD), at(n + AHEAD / 2));
             // Distances begin at 1: the entry 0 is free for the first references.
             let distance = self.distances.reference(page).unwrap_or(0);
-            let count = &mut self.histogram[distance as usize];
-            *count = count.wrapping_add(1);
-            if *count == 0 {
-                self.carried.push(distance);
+            prefetch_index(&self.histogram, distance as usize);
+            let before = std::mem::replace(&mut found[n % AHEAD], distance);
+            if n >= AHEAD {
+                self.count(before);
             }
+        }
+        found[..references.len().min(AHEAD)].iter().for_each(|&distance| self.count(distance));
+    }
+
+    #[inline]
+    fn count(&mut self, distance: u32) {
+        let count = &mut self.histogram[distance as usize];
+        *count = count.wrapping_add(1);
+        if *count == 0 {
+            self.carried.push(distance);
         }
     }
 

@@ -1,46 +1,41 @@
 //! Least frequently used.
 //!
 //! The page with the fewest references since it came in goes; among equals the one whose
-//! count was reached first. Constant time by K. Shah, A. Mitra and D. Matani, "An O(1) algorithm for
-//! implementing the LFU cache eviction scheme", 2010: a list of the counts in use, and under each
-//! the list of its pages.
+//! count was reached first. A page's references are counted where it stands, and only the small counts have queues: those that evictions
+//! choose among where pages come and go. A page that grows beyond them enters a heap once, with the count that it had then; what the
+//! heap gives first and has grown since goes back with its count of now, as counts never fall. So a hit on a page that is referenced
+//! often moves nothing, where the list of lists of K. Shah, A. Mitra and D. Matani ("An O(1) algorithm for implementing the LFU
+//! cache eviction scheme", 2010) moves it to the next list.
 
-use super::Policy;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::{AHEAD, Policy};
 use prefetch_index::prefetch_index;
 
-const NONE: u32 = u32::MAX;
+/// Counts that have a queue.
+const QUEUES: u32 = 4;
 
-#[derive(Clone, Copy, Debug)]
+/// What is known of a page; 12 bytes.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C, packed(4))]
 struct Node {
-    older: u32,
-    younger: u32,
-    /// The bucket, [`NONE`] when not resident.
-    bucket: u32,
+    /// References since it came in, 0 when not resident; 2^32 − 1 and more are one.
+    count: u32,
+    /// References to all pages when that was reached.
+    time: u64,
 }
 
-impl Default for Node {
-    fn default() -> Self {
-        Self { older: NONE, younger: NONE, bucket: NONE }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    count: u64,
-    oldest: u32,
-    youngest: u32,
-    /// The buckets with the next smaller and larger counts.
-    below: u32,
-    above: u32,
-}
-
-/// LFU; 12 bytes a page, and a bucket for each count in use.
+/// LFU; 12 bytes a page, and up to 40 a frame.
 #[derive(Debug)]
 pub struct Lfu {
     nodes: Vec<Node>,
-    buckets: Vec<Bucket>,
-    free: Vec<u32>,
-    lowest: u32,
+    /// Pages by the time at which they reached each count, from 1 on. Some have left or grown since: those are passed over. A page
+    /// is evicted when the queues below its count are empty, so that it leaves nothing behind.
+    queues: [VecDeque<u32>; QUEUES as usize],
+    /// Pages that have grown beyond the queues by count and time, no greater than those of now.
+    grown: BinaryHeap<Reverse<(u32, u64, u32)>>,
+    now: u64,
     frames: usize,
     resident: usize,
 }
@@ -50,120 +45,63 @@ impl Lfu {
     pub fn new(pages: u32, frames: u32) -> Self {
         Self {
             nodes: vec![Node::default(); pages as usize],
-            buckets: Vec::new(),
-            free: Vec::new(),
-            lowest: NONE,
+            queues: Default::default(),
+            grown: BinaryHeap::new(),
+            now: 0,
             frames: frames as usize,
             resident: 0,
         }
     }
 
-    /// The bucket of `count`, which comes directly above `below` ([`NONE`]: the lowest).
-    fn bucket_above(&mut self, below: u32, count: u64) -> u32 {
-        let above = if below == NONE { self.lowest } else { self.buckets[below as usize].above };
-        if above != NONE && self.buckets[above as usize].count == count {
-            return above;
-        }
-        let bucket = Bucket { count, oldest: NONE, youngest: NONE, below, above };
-        let new = match self.free.pop() {
-            Some(slot) => {
-                self.buckets[slot as usize] = bucket;
-                slot
-            }
-            None => {
-                self.buckets.push(bucket);
-                self.buckets.len() as u32 - 1
-            }
-        };
-        match below {
-            NONE => self.lowest = new,
-            _ => self.buckets[below as usize].above = new,
-        }
-        if above != NONE {
-            self.buckets[above as usize].below = new;
-        }
-        new
-    }
-
-    fn append(&mut self, page: u32, bucket: u32) {
-        let youngest = std::mem::replace(&mut self.buckets[bucket as usize].youngest, page);
-        match youngest {
-            NONE => self.buckets[bucket as usize].oldest = page,
-            _ => self.nodes[youngest as usize].younger = page,
-        }
-        self.nodes[page as usize] = Node { older: youngest, younger: NONE, bucket };
-    }
-
-    /// Takes a page out of its bucket, and the bucket away when that was its last.
-    fn unlink(&mut self, page: u32) {
-        let Node { older, younger, bucket } = self.nodes[page as usize];
-        self.nodes[page as usize].bucket = NONE;
-        match older {
-            NONE => self.buckets[bucket as usize].oldest = younger,
-            _ => self.nodes[older as usize].younger = younger,
-        }
-        match younger {
-            NONE => self.buckets[bucket as usize].youngest = older,
-            _ => self.nodes[younger as usize].older = older,
-        }
-        let Bucket { oldest, below, above, .. } = self.buckets[bucket as usize];
-        if oldest == NONE {
-            match below {
-                NONE => self.lowest = above,
-                _ => self.buckets[below as usize].above = above,
-            }
-            if above != NONE {
-                self.buckets[above as usize].below = below;
-            }
-            self.free.push(bucket);
-        }
-    }
-
     fn evict(&mut self) {
-        let Bucket { oldest, .. } = self.buckets[self.lowest as usize];
-        self.unlink(oldest);
-        self.resident -= 1;
-    }
-
-    fn enter(&mut self, page: u32) {
-        let bucket = self.bucket_above(NONE, 1);
-        self.append(page, bucket);
-        self.resident += 1;
+        for (count, queue) in (1..).zip(&mut self.queues) {
+            while let Some(page) = queue.pop_front() {
+                if let Some(&later) = queue.get(AHEAD) {
+                    prefetch_index(&self.nodes, later as usize);
+                }
+                let node = &mut self.nodes[page as usize];
+                if node.count == count {
+                    node.count = 0;
+                    self.resident -= 1;
+                    return;
+                }
+            }
+        }
+        while let Some(Reverse((count, time, page))) = self.grown.pop() {
+            let node = &mut self.nodes[page as usize];
+            if (node.count, node.time) == (count, time) {
+                node.count = 0;
+                self.resident -= 1;
+                return;
+            }
+            self.grown.push(Reverse((node.count, node.time, page)));
+        }
     }
 }
 
 impl Policy for Lfu {
     #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
-        let bucket = self.nodes[page as usize].bucket;
-        if bucket == NONE {
+        self.now += 1;
+        let count = self.nodes[page as usize].count;
+        if count == 0 {
             if self.resident == self.frames {
                 self.evict();
             }
-            self.enter(page);
-            return false;
+            self.resident += 1;
         }
-        let Bucket { count, oldest, youngest, above, .. } = self.buckets[bucket as usize];
-        let count = count + 1;
-        // Alone in its bucket, as pages that are referenced often are: the bucket becomes that of the next count.
-        if oldest == youngest && (above == NONE || self.buckets[above as usize].count != count) {
-            self.buckets[bucket as usize].count = count;
-            return true;
+        let node = Node { count: count.saturating_add(1), time: self.now };
+        self.nodes[page as usize] = node;
+        if count < QUEUES {
+            self.queues[count as usize].push_back(page);
+        } else if count == QUEUES {
+            self.grown.push(Reverse((node.count, node.time, page)));
         }
-        let target = self.bucket_above(bucket, count);
-        self.unlink(page);
-        self.append(page, target);
-        true
+        count > 0
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        // A page's neighbours in its bucket are written to when it leaves.
-        super::count_after(self, references, |policy, page, sooner| {
-            prefetch_index(&policy.nodes, page as usize);
-            let Node { older, younger, .. } = policy.nodes[sooner as usize];
-            prefetch_index(&policy.nodes, older as usize);
-            prefetch_index(&policy.nodes, younger as usize);
-        })
+        super::count_fetching(self, references, |policy| &policy.nodes)
     }
 
     fn grow(&mut self, pages: u32) {
@@ -171,7 +109,7 @@ impl Policy for Lfu {
     }
 
     fn contains(&self, page: u32) -> Option<bool> {
-        Some(self.nodes[page as usize].bucket != NONE)
+        Some(self.nodes[page as usize].count > 0)
     }
 
     fn resident(&self) -> usize {

@@ -1,45 +1,32 @@
-//! LRU of several sizes in one list: what a smaller memory holds, a larger one holds too, so that the list of the largest, with
-//! a mark at the oldest page of each smaller one, tells the misses of all.
+//! LRU of several sizes on one time line: what a smaller memory holds, a larger one holds too, so that a mark for each size at
+//! its oldest page tells the misses of all.
 //!
 //! Source: R. L. Mattson, J. Gecsei, D. R. Slutz and I. L. Traiger, "Evaluation techniques for storage hierarchies", IBM Systems
-//! Journal 9(2), 1970. A reference moves a mark for each size that it misses in, where a list for each size would move a page
+//! Journal 9(2), 1970. A reference moves a mark for each size that it misses in, where a line for each size would take a place
 //! in each.
 
+use super::time_line::{NEVER, TimeLine};
 use prefetch_index::prefetch_index;
 
-/// What stands at a place whose page was moved.
-const GONE: u32 = u32::MAX;
+/// References that are fetched ahead.
+const AHEAD: usize = super::AHEAD;
 
-/// References, and places of the list behind a mark, that are fetched ahead.
-const AHEAD: usize = 16;
-
-/// Places of the list for each page, once it is moved together.
-const ROOM: usize = 3;
-
-/// The most sizes: their numbers fit a byte.
+/// The most sizes, each of which a reference may have to go by.
 pub(crate) const MOST: usize = 200;
 
-/// Where a page stands; 8 bytes.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    at: u32,
-    /// The number of the least size that holds it, or of sizes.
-    band: u8,
-}
-
-/// LRU of several sizes; 8 bytes a page, and 12 for each of the largest size.
+/// LRU of several sizes; 4 bytes a page, and half a byte for the line.
 #[derive(Debug)]
 pub(crate) struct LruSizes {
     /// Frames, each number once, the least first.
     sizes: Vec<u32>,
-    table: Vec<Place>,
-    /// Pages from the oldest on, with [`GONE`] between.
-    list: Vec<u32>,
-    /// Of each size a place in the list at its oldest page, or before it and behind all older ones.
-    marks: Vec<usize>,
-    /// Pages in the list.
-    live: usize,
-    /// References by the band of their page.
+    /// The place of each page's last reference.
+    last: Vec<u32>,
+    line: TimeLine,
+    /// Where what each size holds begins: the larger, the earlier.
+    marks: Vec<u32>,
+    /// Different pages referenced so far, up to the largest size.
+    seen: u32,
+    /// References by the number of sizes that they missed in.
     counts: Vec<u64>,
 }
 
@@ -51,10 +38,10 @@ impl LruSizes {
         sizes.dedup();
         assert!(sizes.len() <= MOST, "{} sizes", sizes.len());
         Self {
-            table: Vec::new(),
-            list: Vec::with_capacity(64),
-            marks: vec![0; sizes.len()],
-            live: 0,
+            last: Vec::new(),
+            line: TimeLine::new(),
+            marks: vec![1; sizes.len()],
+            seen: 0,
             counts: vec![0; sizes.len() + 1],
             sizes,
         }
@@ -62,8 +49,7 @@ impl LruSizes {
 
     /// There are `pages` pages from now on.
     pub fn grow(&mut self, pages: u32) {
-        let absent = Place { at: 0, band: self.sizes.len() as u8 };
-        super::grow_with(&mut self.table, pages, absent);
+        super::grow_with(&mut self.last, pages, NEVER);
     }
 
     /// References these pages in turn.
@@ -72,9 +58,10 @@ impl LruSizes {
     /// When one is not below the number of pages.
     pub fn take(&mut self, references: &[u32]) {
         let Some(&last) = references.last() else { return };
+        let at = |n: usize| references.get(n).copied().unwrap_or(last) as usize;
         for (n, &page) in references.iter().enumerate() {
-            let later = references.get(n + AHEAD).copied().unwrap_or(last);
-            prefetch_index(&self.table, later as usize);
+            prefetch_index(&self.last, at(n + AHEAD));
+            self.line.fetch(self.last[at(n + AHEAD / 2)]);
             self.reference(page);
         }
     }
@@ -87,78 +74,24 @@ impl LruSizes {
 
     #[inline]
     fn reference(&mut self, page: u32) {
-        let Place { at, band } = self.table[page as usize];
-        self.counts[usize::from(band)] += 1;
-        let absent = usize::from(band) == self.sizes.len();
-        if !absent {
-            if at as usize + 1 == self.list.len() {
-                return;
-            }
-            self.list[at as usize] = GONE;
+        if self.line.is_full() {
+            self.line.move_together(0, &mut self.last, &mut self.marks);
         }
-        for size in 0..usize::from(band) {
-            // Not full yet; then no larger one is.
-            if self.live < self.sizes[size] as usize {
+        let place = std::mem::replace(&mut self.last[page as usize], self.line.take());
+        self.line.leave(place);
+        let mut missed = 0;
+        for (mark, &size) in self.marks.iter_mut().zip(&self.sizes) {
+            if place >= *mark {
                 break;
             }
-            self.leave(size);
-        }
-        self.live += usize::from(absent);
-        if self.list.len() == self.list.capacity() {
-            self.move_together();
-        }
-        self.table[page as usize] = Place { at: self.list.len() as u32, band: 0 };
-        self.list.push(page);
-    }
-
-    /// The oldest page of a full size is no longer in it.
-    #[inline]
-    fn leave(&mut self, size: usize) {
-        let mut mark = self.marks[size];
-        while self.list[mark] == GONE {
-            mark += 1;
-        }
-        let oldest = self.list[mark];
-        self.table[oldest as usize].band = size as u8 + 1;
-        if size + 1 == self.sizes.len() {
-            self.list[mark] = GONE;
-            self.live -= 1;
-        }
-        self.marks[size] = mark + 1;
-        self.fetch_behind(mark);
-    }
-
-    /// Has the processor fetch what is known of a page some places on.
-    #[inline]
-    fn fetch_behind(&self, place: usize) {
-        if let Some(&page) = self.list.get(place + AHEAD) {
-            prefetch_index(&self.table, if page == GONE { 0 } else { page as usize });
-        }
-    }
-
-    /// Moves the pages together, in a longer list where this one has too little room.
-    #[cold]
-    fn move_together(&mut self) {
-        let first = self.marks.last().copied().unwrap_or(0);
-        let mut to = 0;
-        // The larger a size, the older its mark.
-        let mut left = self.marks.len();
-        for from in first..self.list.len() {
-            while left > 0 && self.marks[left - 1] == from {
-                left -= 1;
-                self.marks[left] = to;
-            }
-            self.fetch_behind(from);
-            let page = self.list[from];
-            if page != GONE {
-                self.list[to] = page;
-                self.table[page as usize].at = to as u32;
-                to += 1;
+            missed += 1;
+            // Not full yet: all that was referenced is in it.
+            if self.seen >= size {
+                *mark = self.line.behind_oldest(*mark);
             }
         }
-        self.marks[..left].fill(to);
-        self.list.truncate(to);
-        self.list.reserve_exact(ROOM * (to + 21) - to);
+        self.counts[missed] += 1;
+        self.seen += u32::from(missed == self.sizes.len() && self.seen < self.sizes[missed - 1]);
     }
 }
 
@@ -194,7 +127,6 @@ mod tests {
             all.grow(references.iter().max().unwrap() + 1);
             all.take(references);
         }
-        assert!(all.list.capacity() < 20_000, "{}", all.list.capacity());
         for frames in sizes {
             assert_eq!(all.misses(frames), lru_misses(&stream, frames), "{frames} frames");
         }

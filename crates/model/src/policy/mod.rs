@@ -1,7 +1,7 @@
 //! Page replacement policies from the literature, each in a file with its source.
 //!
 //! They answer one question: with this many frames, which references of a stream miss? Pages are
-//! dense numbers, so a policy indexes arrays and needs no hash; 16 bytes a page for most, 40 for CLOCK-Pro. Systems
+//! dense numbers, so a policy indexes arrays and needs no hash; 4 to 16 bytes a page for most, 40 for CLOCK-Pro. Systems
 //! with reserves, dirty pages and time are composed elsewhere; nothing here has a clock.
 
 pub mod aging;
@@ -36,6 +36,7 @@ pub mod random;
 pub mod s3_fifo;
 pub mod sieve;
 pub mod slru;
+mod time_line;
 pub mod tiny_lfu;
 pub mod two_q;
 pub mod ws;
@@ -122,7 +123,7 @@ fn count(policy: &mut impl Policy, references: &[u32]) -> u64 {
 }
 
 /// So many references ahead what a policy will look at is fetched into the processor's cache.
-const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 32;
 
 /// As [`count`] for a policy whose first look at a page is at its entry in a table: the entries are fetched some
 /// references ahead, so that their cache misses overlap.

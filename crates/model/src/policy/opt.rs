@@ -76,48 +76,72 @@ impl<'a> Opt<'a> {
     }
 }
 
-impl Policy for Opt<'_> {
-    /// # Panics
-    /// After the end of the stream.
-    #[inline]
-    fn reference(&mut self, page: u32) -> bool {
+/// What a miss evicts.
+enum Victim {
+    /// There is a frame that is free.
+    None,
+    /// A page that is not referenced again.
+    Dead,
+    /// That which is referenced at this time.
+    Due(u32),
+}
+
+impl Opt<'_> {
+    /// The next reference: whether its page was resident, and else what goes for it.
+    #[inline(always)]
+    fn step(&mut self) -> Result<(), Victim> {
         let hit = self.due.take(self.now);
         let next = self.next[self.now];
-        if let Some(names) = &mut self.names {
-            names.due.remove(&(self.now as u32));
-        }
-        if !hit {
-            let gone = if self.resident < self.frames {
-                self.resident += 1;
-                None
-            } else if self.dead > 0 {
-                self.dead -= 1;
-                self.names.as_mut().and_then(|names| names.dead.pop())
-            } else {
-                let time = self.due.take_highest() as u32;
-                self.names.as_mut().and_then(|names| names.due.remove(&time))
-            };
-            if let (Some(names), Some(gone)) = (&mut self.names, gone) {
-                names.resident[gone as usize] = false;
-            }
-        }
-        if let Some(names) = &mut self.names {
-            names.resident[page as usize] = true;
-            match next {
-                NEVER => names.dead.push(page),
-                next => drop(names.due.insert(next, page)),
-            }
-        }
+        self.now += 1;
+        let step = if hit {
+            Ok(())
+        } else if self.resident < self.frames {
+            self.resident += 1;
+            Err(Victim::None)
+        } else if self.dead > 0 {
+            self.dead -= 1;
+            Err(Victim::Dead)
+        } else {
+            Err(Victim::Due(self.due.take_highest() as u32))
+        };
         match next {
             NEVER => self.dead += 1,
             next => self.due.insert(next as usize),
         }
-        self.now += 1;
-        hit
+        step
+    }
+}
+
+impl Policy for Opt<'_> {
+    /// # Panics
+    /// After the end of the stream.
+    fn reference(&mut self, page: u32) -> bool {
+        let time = self.now as u32;
+        let step = self.step();
+        let Some(names) = &mut self.names else { return step.is_ok() };
+        names.due.remove(&time);
+        let gone = match step {
+            Ok(()) | Err(Victim::None) => None,
+            Err(Victim::Dead) => names.dead.pop(),
+            Err(Victim::Due(time)) => names.due.remove(&time),
+        };
+        if let Some(gone) = gone {
+            names.resident[gone as usize] = false;
+        }
+        names.resident[page as usize] = true;
+        match self.next[time as usize] {
+            NEVER => names.dead.push(page),
+            next => drop(names.due.insert(next, page)),
+        }
+        step.is_ok()
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
+        if self.names.is_some() {
+            return super::count(self, references);
+        }
+        let hits = references.iter().map(|_| u64::from(self.step().is_ok())).sum::<u64>();
+        references.len() as u64 - hits
     }
 
     /// The future knows all pages.

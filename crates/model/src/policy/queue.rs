@@ -1,4 +1,5 @@
-//! Queues of pages that share one table: the building block of LRU, 2Q, ARC, SLRU, LIRS and S3-FIFO.
+//! Queues of pages that share one table: the building block of SLRU, LIRS and S3-FIFO.
+//! Where what leaves a queue need not be named, a time line does with less.
 //!
 //! A queue is a ring of page numbers in the order of arrival. A page that is taken out of the middle, or moves to the young
 //! end, stays where it was: its entry of the table says that it is elsewhere, and the place is passed over when its turn

@@ -7,19 +7,16 @@
 //! is made for it.
 
 use super::Policy;
-use super::queue::{Entry, Queue, table};
+use super::time_line::{List, NEVER, SECOND};
+use prefetch_index::prefetch_index;
 
-const IN: u8 = 1;
-const OUT: u8 = 2;
-const MAIN: u8 = 3;
-
-/// 2Q on three `Queue`s.
+/// 2Q on two lines: A1in and A1out, Am. 4 bytes a page, and half a byte for each line.
 #[derive(Debug)]
 pub struct TwoQ {
-    table: Vec<Entry>,
-    a1in: Queue,
-    a1out: Queue,
-    am: Queue,
+    /// The place of each page, with its line.
+    table: Vec<u32>,
+    a1: List,
+    am: List,
     frames: usize,
     kin: usize,
     kout: usize,
@@ -31,10 +28,9 @@ impl TwoQ {
     pub fn new(pages: u32, frames: u32, kin: f64, kout: f64) -> Self {
         let share = |s: f64| ((f64::from(frames) * s) as usize).max(1);
         Self {
-            table: table(pages),
-            a1in: Queue::new(IN),
-            a1out: Queue::new(OUT),
-            am: Queue::new(MAIN),
+            table: vec![NEVER; pages as usize],
+            a1: List::new(),
+            am: List::new(),
             frames: frames as usize,
             kin: share(kin),
             kout: share(kout),
@@ -47,46 +43,67 @@ impl TwoQ {
         if self.resident() < self.frames {
             return;
         }
-        if self.a1in.len() > self.kin || self.am.len() == 0 {
-            if let Some(victim) = self.a1in.pop(&mut self.table) {
-                if self.a1out.len() == self.kout {
-                    self.a1out.pop(&mut self.table);
-                }
-                self.a1out.push(victim, &mut self.table);
+        if self.a1.resident > self.kin || self.am.resident == 0 {
+            self.a1.evict();
+            if self.a1.remembered > self.kout {
+                self.a1.forget();
             }
         } else {
-            self.am.pop(&mut self.table);
+            self.am.evict();
+            self.am.forget();
         }
+    }
+
+    /// Puts a page that is on no line at the young end of Am.
+    #[inline]
+    fn enter_main(&mut self, page: u32) {
+        if self.am.line.is_full() {
+            self.am.line.move_together(SECOND, &mut self.table, &mut self.am.marks);
+        }
+        self.table[page as usize] = self.am.line.take() | SECOND;
+        self.am.resident += 1;
     }
 }
 
 impl Policy for TwoQ {
     #[inline(always)]
     fn reference(&mut self, page: u32) -> bool {
-        match self.table[page as usize].list {
-            IN => true,
-            MAIN => {
-                self.am.touch(page, &mut self.table);
-                true
+        let entry = self.table[page as usize];
+        let place = entry & !SECOND;
+        if entry & SECOND != 0 {
+            if place >= self.am.marks[0] {
+                self.am.line.leave(place);
+                self.am.resident -= 1;
+                self.enter_main(page);
+                return true;
             }
-            OUT => {
-                self.ghost_hits += 1;
-                // Out of the memory of A1out first: making room may need its place.
-                self.a1out.remove(page, &mut self.table);
-                self.make_room();
-                self.am.push(page, &mut self.table);
-                false
-            }
-            _ => {
-                self.make_room();
-                self.a1in.push(page, &mut self.table);
-                false
-            }
+        } else if place >= self.a1.marks[0] {
+            return true;
+        } else if place >= self.a1.marks[1] {
+            self.ghost_hits += 1;
+            // Out of the memory of A1out first: making room may need its place.
+            self.a1.line.leave(place);
+            self.a1.remembered -= 1;
+            self.make_room();
+            self.enter_main(page);
+            return false;
         }
+        self.make_room();
+        if self.a1.line.is_full() {
+            self.a1.line.move_together(0, &mut self.table, &mut self.a1.marks);
+        }
+        self.table[page as usize] = self.a1.line.take();
+        self.a1.resident += 1;
+        false
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count_fetching(self, references, |policy| &policy.table)
+        super::count_after(self, references, |policy, page, sooner| {
+            prefetch_index(&policy.table, page as usize);
+            let entry = policy.table[sooner as usize];
+            let list = if entry & SECOND == 0 { &policy.a1 } else { &policy.am };
+            list.line.fetch(entry & !SECOND);
+        })
     }
 
     fn grow(&mut self, pages: u32) {
@@ -94,11 +111,13 @@ impl Policy for TwoQ {
     }
 
     fn contains(&self, page: u32) -> Option<bool> {
-        Some(matches!(self.table[page as usize].list, IN | MAIN))
+        let entry = self.table[page as usize];
+        let list = if entry & SECOND == 0 { &self.a1 } else { &self.am };
+        Some(entry & !SECOND >= list.marks[0])
     }
 
     fn resident(&self) -> usize {
-        self.a1in.len() + self.am.len()
+        self.a1.resident + self.am.resident
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

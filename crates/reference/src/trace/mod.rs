@@ -309,17 +309,7 @@ impl Reader {
         match self.input.records(size, limit).map(|bytes| bytes.len()) {
             Err(trouble) => Err(self.trouble(trouble)),
             Ok(0) => self.links.problem().map_or(Ok(&[][..]), |problem| Err(self.error(problem))),
-            Ok(length) => {
-                let bytes = self.input.taken(length);
-                match self.format {
-                    Format::OracleGeneral => self.links.note(bytes.as_chunks().0),
-                    Format::Lcs => {
-                        bytes.chunks_exact(size).for_each(|record| self.links.note_next(lcs::next(record)))
-                    }
-                    _ => {}
-                }
-                Ok(bytes)
-            }
+            Ok(length) => Ok(self.input.taken(length)),
         }
     }
 
@@ -335,14 +325,14 @@ impl Reader {
             let limit =
                 if format == Format::ChampSim { (limit / champ_sim::REFERENCES).max(1) } else { limit };
             let before = pages.len();
-            let bytes = self.binary(size, limit)?;
-            let ended = bytes.is_empty();
+            let length = self.binary(size, limit)?.len();
+            let (bytes, ended) = (self.input.taken(length), length == 0);
             let mut addresses = |record: Record| {
                 writes += u64::from(record.write);
                 record.page >> shift
             };
             match format {
-                Format::OracleGeneral => pages.extend(bytes.as_chunks().0.iter().map(oracle::object)),
+                Format::OracleGeneral => self.links.objects(bytes.as_chunks().0, pages),
                 Format::ChampSim => {
                     let references = bytes.as_chunks().0.iter().flat_map(champ_sim::references);
                     pages.extend(references.map(|record| {
@@ -352,6 +342,7 @@ impl Reader {
                 }
                 Format::Lcs => {
                     pages.extend(bytes.chunks_exact(size).map(|record| {
+                        self.links.note(lcs::next(record));
                         let record = lcs::record(record, 0);
                         writes += u64::from(record.write);
                         record.page
@@ -420,14 +411,19 @@ impl Reader {
             return self.of_instruction(size);
         }
         let object_shift = self.object_shift;
-        let bytes = self.binary(size, 1)?;
+        let length = self.binary(size, 1)?.len();
+        let bytes = self.input.taken(length);
         let number = |order: fn([u8; 8]) -> u64| bytes.first_chunk().map(|n| Record::of(order(*n)));
         let narrow = |order: fn([u8; 4]) -> u32| bytes.first_chunk().map(|n| Record::of(order(*n).into()));
         let record = match format {
-            Format::OracleGeneral => bytes
-                .first_chunk()
-                .map(|record| Record::object(oracle::object(record), oracle::bytes(record), object_shift)),
-            Format::Lcs => (!bytes.is_empty()).then(|| lcs::record(bytes, object_shift)),
+            Format::OracleGeneral => bytes.first_chunk().map(|record| {
+                self.links.note(oracle::next(record));
+                Record::object(oracle::object(record), oracle::bytes(record), object_shift)
+            }),
+            Format::Lcs => (!bytes.is_empty()).then(|| {
+                self.links.note(lcs::next(bytes));
+                lcs::record(bytes, object_shift)
+            }),
             Format::Vscsi1 => bytes.first_chunk().map(vscsi::reference_1),
             Format::Vscsi2 => bytes.first_chunk().map(vscsi::reference_2),
             Format::U64Be => number(u64::from_be_bytes),

@@ -24,11 +24,16 @@ pub(super) fn bytes(record: &[u8; SIZE]) -> u64 {
     u32::from_le_bytes(field(record, 12)).into()
 }
 
-/// When the object is requested next; `None` for never.
+/// The index of the next request for the object.
 #[inline]
-fn next(record: &[u8; SIZE]) -> Option<i64> {
-    let next = i64::from_le_bytes(field(record, 16));
-    (next != -1 && next != i64::MAX).then_some(next)
+pub(super) fn next(record: &[u8; SIZE]) -> i64 {
+    i64::from_le_bytes(field(record, 16))
+}
+
+/// Whether it is one, and not never.
+#[inline]
+fn is_index(next: i64) -> bool {
+    next != -1 && next != i64::MAX
 }
 
 /// The greatest index of a next request that was met: beyond the last record in a file that is cut.
@@ -44,19 +49,25 @@ impl Links {
         self.records = before;
     }
 
-    /// Takes note of the records that were read next.
+    /// Appends the objects of the records that were read next, and takes note of these.
     #[inline]
-    pub fn note(&mut self, records: &[[u8; SIZE]]) {
+    pub fn objects(&mut self, records: &[[u8; SIZE]], objects: &mut Vec<u64>) {
         self.records += records.len() as u64;
-        let upcoming = |record: &[u8; SIZE]| next(record).unwrap_or(0);
-        self.greatest = records.iter().map(upcoming).fold(self.greatest, i64::max);
+        let mut greatest = self.greatest;
+        objects.extend(records.iter().map(|record| {
+            // One pass for both: what is at hand was fetched from memory a moment ago.
+            let next = next(record);
+            greatest = greatest.max(if is_index(next) { next } else { 0 });
+            object(record)
+        }));
+        self.greatest = greatest;
     }
 
     /// Takes note of a record with this index of the next request.
     #[inline]
-    pub fn note_next(&mut self, next: i64) {
+    pub fn note(&mut self, next: i64) {
         self.records += 1;
-        if next != i64::MAX {
+        if is_index(next) {
             self.greatest = self.greatest.max(next);
         }
     }
@@ -97,7 +108,10 @@ pub(super) fn plausible(head: &[u8], whole: bool, length: Option<u64>) -> Result
             return Err(format!("time runs backwards at record {index}"));
         }
         before = time;
-        let Some(next) = next(record) else { continue };
+        let next = next(record);
+        if !is_index(next) {
+            continue;
+        }
         let Some(next) = usize::try_from(next).ok().filter(|&next| next > index) else {
             return Err(format!("record {index} points back, at {next}"));
         };
