@@ -157,7 +157,9 @@ impl Ring {
             std::slice::from_raw_parts(self.base.add(RINGS).cast::<AtomicU64>().add(at), count.min(RECORDS))
         };
         // The first of a thread's is empty.
-        runs.extend(words.iter().map(|word| word.load(Relaxed)).filter(|&run| run != 0));
+        let words =
+            words.split_first().filter(|(first, _)| first.load(Relaxed) == 0).map_or(words, |(_, rest)| rest);
+        runs.extend(words.iter().map(|word| word.load(Relaxed)));
     }
 }
 

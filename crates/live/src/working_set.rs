@@ -70,6 +70,11 @@ impl Process {
         Ok(Self { folder })
     }
 
+    /// What the kernel calls it; `None` where it has ended.
+    pub fn name(&self) -> Option<String> {
+        Some(kernel::text(self.folder.join("comm")).ok()?.trim_end().to_owned())
+    }
+
     /// What was referenced since [`Process::clear`], and between what that lies where the TLB has `tlb` entries.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod portrait;
 mod program;
 mod progress;
 mod recording;
+mod recordings;
 mod records;
 mod simulation;
 mod sized;

@@ -1,5 +1,6 @@
 //! `pagelab report FILE.trace`: a stream in space and time, read twice, with its curves.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
@@ -10,7 +11,7 @@ use pagelab_model::mrc::lru::{LruCounting, LruCurve};
 use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
 use pagelab_reference::Stream;
-use pagelab_reference::trace::recorded::{self, Ending, Heading, Mapping};
+use pagelab_reference::trace::recorded::{self, Ending, Heading, Mapping, PROCESS};
 use pagelab_reference::trace::{Densifier, Options, Reader};
 use pagelab_report::portrait::{Misses, section};
 use pagelab_report::{curves, text};
@@ -37,9 +38,6 @@ const LOOK: u32 = 22;
 const WORK: Cost = Cost { page: 200, reference: 0 };
 /// Pages without names are parted where so many between them are not referenced.
 const GAP: u64 = 1 << 14;
-/// Bits of a unit's number in a recording below those that name its process.
-const PROCESS: u32 = 52;
-
 /// A trace that was read once.
 struct Known {
     references: u64,
@@ -51,18 +49,20 @@ struct Known {
     addresses: bool,
 }
 
-/// Draws the trace at `path` into `output`.
+/// Draws the trace at `path` into `output`; of a recording `process` alone, where it is given.
 ///
 /// # Errors
 /// When it cannot be read, takes too much memory, or the user interrupts.
-pub fn draw(path: &Path, output: &Path, context: &Context) -> Result<()> {
-    let options = Options::default();
+pub fn draw(path: &Path, process: Option<NonZeroU32>, output: &Path, context: &Context) -> Result<()> {
+    let options = Options { process, ..Options::default() };
     let known = read(path, &options, context)?;
     let ends = recorded::ends(path).ok().flatten();
     let mappings = ends.as_ref().map_or(&[][..], |(_, ending)| &ending.mappings[..]);
     let finer = ends.as_ref().map_or(1, |(heading, _)| options.page_size / heading.unit.max(1));
     let bits = PROCESS - finer.max(1).trailing_zeros().min(PROCESS);
-    let name = |page: u64| named(page, bits, mappings, options.page_size);
+    // The pages of one process alone have no number of it.
+    let only = process.map_or(0, |number| u64::from(number.get() - 1) << bits);
+    let name = |page: u64| named(page ^ only, bits, mappings, options.page_size);
     let (place, areas) = placed(&known, name);
     let pages = known.names.len() as u32;
     let mut sitting = Sitting::new(known.references, place, areas);
@@ -74,19 +74,20 @@ pub fn draw(path: &Path, output: &Path, context: &Context) -> Result<()> {
         Ok(())
     })?;
     let portrait = sitting.finish();
-    let results = curves_of(path, &known, pages, options.page_size, context)?;
+    let words = process.map_or(path.display().to_string(), |n| format!("{} --process {n}", path.display()));
+    let results = curves_of(&words, &known, pages, options.page_size, context)?;
     let drawn = Computed::drawn(&results);
     let frames = sizes(pages, 4 * LRU_SIZES).into_iter().chain((0..32).map(|n| 1 << n));
     let mut lru: Vec<(u32, u64)> = frames.map(|frames| (frames, known.lru.misses(frames))).collect();
     lru.sort_unstable();
     lru.dedup();
     let misses = Misses { lru };
-    let mut told = paragraphs(&portrait, ends.as_ref(), &known);
+    let mut told = paragraphs(&portrait, ends.as_ref(), process, &known);
     let answer = curves::answer(&drawn);
     if !answer.is_empty() {
         told.push(answer);
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = Path::new(&words).file_name().unwrap_or_default().to_string_lossy();
     let table = drawn.first().map(|_| curves::rows(&drawn));
     let part = section(&name, &portrait, &misses, options.page_size, told, Computed::plots(&results), table);
     if !context.quiet && !crate::file::is_stdout(output) {
@@ -202,14 +203,14 @@ fn named(page: u64, bits: u32, mappings: &[Mapping], page_size: u64) -> String {
 
 /// The curves: LRU's at many sizes, the others' at some.
 fn curves_of(
-    path: &Path,
+    words: &str,
     known: &Known,
     pages: u32,
     page_size: u64,
     context: &Context,
 ) -> Result<Vec<Computed>> {
     let experiment = || {
-        let stream = path.display().to_string();
+        let stream = words.to_owned();
         let curve =
             Curve { stream, page_size, references: known.references, pages: pages.into(), sample: None };
         Experiment::Mrc(curve)
@@ -243,7 +244,12 @@ fn curves_of(
 }
 
 /// What the stream is.
-fn paragraphs(portrait: &Portrait, ends: Option<&(Heading, Ending)>, known: &Known) -> Vec<String> {
+fn paragraphs(
+    portrait: &Portrait,
+    ends: Option<&(Heading, Ending)>,
+    process: Option<NonZeroU32>,
+    known: &Known,
+) -> Vec<String> {
     let count = |n: u64| text::count(n as f64);
     let mut list = Vec::new();
     if let Some((heading, ending)) = ends {
@@ -258,8 +264,19 @@ fn paragraphs(portrait: &Portrait, ends: Option<&(Heading, Ending)>, known: &Kno
             ending.processes,
             ending.threads
         ));
+        let one = process.and_then(|number| ending.streams.get(number.get() as usize - 1));
+        if let (Some(number), Some(one)) = (process, one) {
+            list.push(format!(
+                "Of it the process {number} alone: {} (process {} of the machine): {} loads, {} stores, {} fetches.",
+                one.program.join(" "),
+                one.process,
+                count(one.loads),
+                count(one.stores),
+                count(one.fetches)
+            ));
+        }
         let programs = by_program(&ending.streams);
-        if programs.len() > 1 {
+        if programs.len() > 1 && process.is_none() {
             let named = programs.iter().take(12).map(|one| {
                 let processes = if one.processes == 1 { "process" } else { "processes" };
                 format!("{} ({} {processes}) {}", one.name, one.processes, count(one.references))

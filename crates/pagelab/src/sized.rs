@@ -183,7 +183,7 @@ impl Found {
             };
             let points: Vec<computed::Point> = rows.map(point).collect();
             let curve = Curve {
-                stream: format!("{} --sizes bytes", arguments.stream),
+                stream: format!("{} --sizes bytes", arguments.words()),
                 page_size,
                 references: self.rows.first().map_or(0, |row| row.2.requests),
                 pages: u64::from(self.objects),

@@ -1,5 +1,6 @@
 //! The STREAM argument of `replay`, `mrc` and `wss`: a recorded trace or a generated pattern.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
@@ -75,6 +76,9 @@ pub struct StreamArguments {
     /// A pattern's seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Of a recording one process alone: its number in what pagelab show FILE lists
+    #[arg(long, value_name = "N")]
+    process: Option<NonZeroU32>,
     #[arg(skip)]
     reduced: bool,
 }
@@ -98,11 +102,19 @@ impl StreamArguments {
     /// A short name for tables: a file's own, or the pattern.
     pub fn label(&self) -> String {
         let name = self.trace().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_else(|| self.stream.clone());
+        let mut name = name.unwrap_or_else(|| self.stream.clone());
+        if let Some(number) = self.process {
+            name += &format!(" #{number}");
+        }
         if name.chars().count() <= LABEL {
             return name;
         }
         name.chars().take(LABEL - 1).chain(['…']).collect()
+    }
+
+    /// What runs and files that are made of it name: the trace or pattern, and the process where one is chosen.
+    pub fn words(&self) -> String {
+        self.process.map_or(self.stream.clone(), |number| format!("{} --process {number}", self.stream))
     }
 
     /// The recorded trace, `-` for standard input; a file of that name comes before a pattern.
@@ -118,6 +130,7 @@ impl StreamArguments {
             page_size: self.page_size,
             columns: self.columns,
             reduced: self.reduced,
+            process: self.process,
         }
     }
 
@@ -191,6 +204,10 @@ impl StreamArguments {
             return Ok(Source::Trace(path));
         }
         match self.stream.parse::<Pattern>() {
+            Ok(_) if self.process.is_some() => Err(usage(format!(
+                "--process: the pattern {} has no processes; take a recording",
+                self.stream
+            ))),
             Ok(pattern) => Ok(Source::Pattern(pattern)),
             Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!("there is no trace {}", self.stream)),
             Err(error) => Err(usage(format!("'{}' is no file, and {error}", self.stream))),

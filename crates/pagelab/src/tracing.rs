@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use pagelab_live::tracer::{self, Selection, Source, Space, Streams, Traced};
+use pagelab_live::tracer::{self, Selection, Source, Space, Streams, Traced, parts};
 use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Origin, Writer};
 
 use crate::failure::usage;
@@ -263,34 +263,43 @@ impl Recording {
     }
 
     fn write(&mut self, source: Source, runs: &[u64]) -> std::io::Result<()> {
-        let parts = runs.iter().map(|&run| pagelab_live::tracer::parts(run));
-        for (page, ..) in parts.clone() {
-            self.pages.note(source.image, page);
-        }
-        self.writer.block(source.image, source.thread, parts)
+        // Noted as they are packed: what is passed twice is read twice.
+        let runs = runs.iter().map(|&run| {
+            let run = parts(run);
+            self.pages.note(source.image, run.0);
+            run
+        });
+        self.writer.block(source.image, source.thread, runs)
     }
 }
+
+/// Pages that are looked at before all.
+const RECENT: usize = 1 << 12;
 
 /// The different pages.
 struct Pages {
     all: HashSet<(u32, u64)>,
-    /// Those noted last, by their lowest bits: most references are to one of them.
-    recent: Box<[(u32, u64)]>,
+    /// Those noted last, by their lowest bits, with the process above [`Self::PROCESS`]: most references are to one of them.
+    recent: Box<[u64; RECENT]>,
 }
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { all: HashSet::new(), recent: vec![(0, u64::MAX); 1 << 12].into() }
+        Self { all: HashSet::new(), recent: Box::new([u64::MAX; RECENT]) }
     }
 }
 
 impl Pages {
+    /// Bits of a unit's number, and the first of a process's.
+    const PROCESS: u32 = 48;
+
     #[inline]
     fn note(&mut self, process: u32, page: u64) {
-        let recent = &mut self.recent[page as usize & ((1 << 12) - 1)];
-        if *recent != (process, page) {
-            *recent = (process, page);
-            self.all.insert(*recent);
+        let key = u64::from(process) << Self::PROCESS | page;
+        let recent = &mut self.recent[page as usize % RECENT];
+        if *recent != key {
+            *recent = key;
+            self.all.insert((process, page));
         }
     }
 }

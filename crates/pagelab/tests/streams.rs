@@ -514,6 +514,13 @@ fn a_running_process_has_a_map_of_its_mappings() {
     let row = drawn.lines().find(|line| line.contains("[stack]")).unwrap();
     assert_eq!(row.chars().filter(|letter| "·░▒▓█".contains(*letter)).count(), 3, "{drawn}");
     assert!(drawn.lines().all(|line| line.chars().count() <= 80), "{drawn}");
+    lab.ok(&format!("wss {process} --interval 0.1 --count 3 --html map.html"));
+    let page = std::fs::read_to_string(lab.path("map.html")).unwrap();
+    for part in ["Mappings in space and time", "[stack]", "upper bound", &format!("({process})")] {
+        assert!(page.contains(part), "{part}");
+    }
     std::fs::write(lab.path("loop.txt"), LOOP).unwrap();
-    assert!(lab.fails("wss loop.txt --map", 2).contains("pagelab report FILE"));
+    for option in ["--map", "--html loop.html"] {
+        assert!(lab.fails(&format!("wss loop.txt {option}"), 2).contains("pagelab report FILE"));
+    }
 }

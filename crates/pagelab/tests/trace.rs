@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         threads_and_forked_processes_have_their_own_order: QEMU_USER, CC;
         programs_that_it_executes_are_recorded: QEMU_USER, CC;
         pages_are_those_that_the_kernel_has_but_for_known_reasons: QEMU_USER, CC;
+        one_process_is_read_by_itself_everywhere: QEMU_USER, CC;
         a_killed_program_and_an_interrupted_recording_keep_what_was_recorded: QEMU_USER, CC;
         the_programs_descriptors_and_status_are_its_own: QEMU_USER;
         what_cannot_be_traced_is_said: QEMU_USER;
@@ -316,6 +317,70 @@ fn programs_that_it_executes_are_recorded() {
     }
 }
 
+/// A shell, and two programs that it executes one after the other.
+fn one_process_is_read_by_itself_everywhere() {
+    let lab = Lab::new();
+    let program = compiled(&lab, "passes", PASSES);
+    let mut command = lab.command("trace --force --only data -o all.trace --");
+    let output = command.args(["sh", "-c", &format!("{program}; cat /dev/null")]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let shown: serde_json::Value = serde_json::from_str(&lab.ok("show all.trace --json")).unwrap();
+    let streams = shown["ending"]["streams"].as_array().unwrap();
+    let named = |name: &str| {
+        let is =
+            |s: &serde_json::Value| s["program"][0].as_str().is_some_and(|program| program.ends_with(name));
+        streams.iter().position(is).unwrap_or_else(|| panic!("no {name} in {shown}"))
+    };
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let pages: u64 = streams.iter().map(|stream| number(&stream["pages"])).sum();
+    assert_eq!(pages, number(&shown["pages"]));
+    let passes = named("passes");
+    assert!((1000..1200).contains(&number(&streams[passes]["pages"])), "{shown}");
+    let text = lab.ok("show all.trace");
+    // A pipe is as wide as a terminal of 100 columns.
+    assert!(text.contains("--process N") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    // Every command has the same references of it, and of all of them together those of the whole.
+    let misses = |arguments: &str| {
+        let row = lab.ok(&format!("replay all.trace {arguments} --memory 1M --on model:lru --json"));
+        let row: serde_json::Value = serde_json::from_str(row.trim()).unwrap();
+        (number(&row["references"]), number(&row["misses"]), row["stream"].clone())
+    };
+    let of = |stream: &serde_json::Value| number(&stream["loads"]) + number(&stream["stores"]);
+    let (mut all, option) = (0, format!("--process {}", passes + 1));
+    for (n, stream) in streams.iter().enumerate() {
+        let (references, ..) = misses(&format!("--process {}", n + 1));
+        assert_eq!(references, of(stream), "{stream}");
+        all += references;
+    }
+    assert_eq!(all, misses("").0);
+    let alone = misses(&option);
+    assert!((398_000..403_000).contains(&alone.1), "400 passes over 1,000 pages in 256 frames: {alone:?}");
+    assert!(misses("").1 > alone.1);
+    lab.ok(&format!("convert all.trace {option} --to pagelab -o alone.trace"));
+    let row = lab.ok("replay alone.trace --memory 1M --on model:lru --json");
+    let row: serde_json::Value = serde_json::from_str(row.trim()).unwrap();
+    assert_eq!((number(&row["references"]), number(&row["misses"])), (alone.0, alone.1));
+    lab.ok(&format!("mrc all.trace {option}"));
+    assert!(lab.ok("show @1").contains(&option), "the run says which process it is of");
+    lab.ok(&format!("wss all.trace {option}"));
+    lab.ok(&format!("reduce all.trace {option} --memory 600p -o small.trace"));
+    lab.ok(&format!("report all.trace {option} -o passes.html"));
+    let page = fs::read_to_string(lab.path("passes.html")).unwrap();
+    assert!(
+        page.contains("alone") && page.contains("passes") && page.contains("heap"),
+        "its mappings have names"
+    );
+    // What is not there is said.
+    let many = joined(&lab.fails("mrc all.trace --process 99", 3));
+    assert!(many.contains(&format!("{} processes, and no process 99", streams.len())), "{many}");
+    assert!(joined(&lab.fails("mrc zipf:1 --process 2", 2)).contains("no processes"));
+    fs::write(lab.path("pages.txt"), "1\n2\n1\n").unwrap();
+    assert!(joined(&lab.fails("mrc pages.txt --process 1", 3)).contains("does not tell processes apart"));
+    assert!(joined(&lab.fails("show pages.txt", 3)).contains("no recording"));
+    fs::write(lab.path("torn.trace"), &fs::read(lab.path("all.trace")).unwrap()[..5000]).unwrap();
+    assert!(joined(&lab.fails("show torn.trace", 3)).contains("torn"));
+}
+
 fn a_killed_program_and_an_interrupted_recording_keep_what_was_recorded() {
     let lab = Lab::new();
     let killed =
@@ -367,6 +432,17 @@ fn what_cannot_be_traced_is_said() {
     assert!(fails("-- there-is-no-such-program").contains("there is no program 'there-is-no-such-program'"));
     fs::write(lab.path("text"), "no program").unwrap();
     assert!(fails("-- ./text").contains("is no program of 64 bits"));
+    // Of another architecture: MIPS of 64 bits, x86 of 32.
+    let elf = |class: u8, machine: u8| {
+        let mut head = vec![0; 64];
+        head[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1]);
+        (head[18], head[6]) = (machine, 1);
+        head
+    };
+    fs::write(lab.path("mips"), elf(2, 8)).unwrap();
+    assert!(fails("-- ./mips").contains("ELF number 8) cannot be traced"));
+    fs::write(lab.path("x86"), elf(1, 3)).unwrap();
+    assert!(fails("-- ./x86").contains("is no program of 64 bits"));
     fs::write(lab.path("kept.trace"), "kept").unwrap();
     let error = joined(&lab.fails("trace -o kept.trace -- true", 2));
     assert!(error.contains("--force"), "{error}");

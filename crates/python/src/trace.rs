@@ -304,7 +304,7 @@ pub fn read_trace(
                 .ok_or_else(|| error::value(format!("columns '{names}': name address or page among them")))?,
         ),
     };
-    read(py, Source::of(path)?, &Options { format, page_size, columns, reduced: false })
+    read(py, Source::of(path)?, &Options { format, page_size, columns, ..Options::default() })
 }
 
 fn read(py: Python<'_>, source: Source, options: &Options) -> PyResult<Trace> {

@@ -8,6 +8,7 @@ pub mod curves;
 pub mod exchange;
 pub mod findings;
 pub mod ladder;
+pub mod live;
 pub mod page;
 pub mod portrait;
 mod programs;

@@ -112,7 +112,7 @@ fn numbers(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Re
 /// pagelab's own format, as it is read: of a trace that knows writes with these.
 fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result<Converted> {
     let heading = |writes: bool| Heading {
-        program: vec![arguments.stream.stream.clone()],
+        program: vec![arguments.stream.words()],
         recorder: "pagelab convert".to_owned(),
         unit: arguments.stream.page_size(),
         kinds: if writes { vec!["load".into(), "store".into()] } else { vec!["load".into()] },

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use pagelab_live::working_set::Area;
+use pagelab_report::live::Mapping;
 use pagelab_report::text::{self, Style};
 
 /// Mappings that are shown by themselves: those with the most referenced bytes.
@@ -62,6 +63,21 @@ impl Map {
             self.rows[place].looks.push((self.intervals, referenced, resident));
         }
         self.intervals += 1;
+    }
+
+    /// What the page draws, of so many intervals: the mappings in the order of their addresses.
+    pub fn mappings(&self) -> Vec<Mapping> {
+        let mut order: Vec<&Row> = self.rows.iter().collect();
+        order.sort_by_key(|row| row.start);
+        let mapping = |row: &&Row| {
+            let none = vec![0; self.intervals];
+            let mut mapping = Mapping { name: named(row), referenced: none.clone(), resident: none };
+            for &(interval, referenced, resident) in &row.looks {
+                (mapping.referenced[interval], mapping.resident[interval]) = (referenced, resident);
+            }
+            mapping
+        };
+        order.iter().map(mapping).collect()
     }
 
     /// The map as text: the highest addresses first, each row's means over the intervals in which it was resident.
@@ -139,6 +155,14 @@ mod tests {
         assert!(row("c.so").contains("░█") && row("c.so").contains("10 KiB"), "{drawn}");
         assert!(row("anon a000").contains("█ ") && row("anon f000").contains(" ·"), "{drawn}");
         assert!(drawn.find("anon f000") < drawn.find("c.so"), "{drawn}");
+        let mappings = map.mappings();
+        let names: Vec<&str> = mappings.iter().map(|mapping| &mapping.name[..]).collect();
+        assert_eq!(names, ["c.so", "anon a000", "anon f000"]);
+        assert_eq!(
+            (&mappings[0].referenced[..], &mappings[0].resident[..]),
+            (&[4096, 16384][..], &[16384, 16384][..])
+        );
+        assert_eq!(mappings[2].resident, [0, 4096]);
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn computed(stream: &StreamArguments, found: &Curves) -> Result<Vec<Computed>> {
                 read_ahead: None,
             })
             .collect();
-        let stream = stream.stream.clone();
+        let stream = stream.words();
         let curve =
             Curve { stream, page_size, references: *references, pages: *page_count, sample: *sampled };
         let target = computed::model(policy)?;
@@ -374,7 +374,7 @@ fn section(Done { stream, found, results }: &Done) -> Section {
         plots.push(check);
     }
     Section {
-        heading: stream.stream.clone(),
+        heading: stream.words(),
         answer: curves::answer(&drawn),
         paragraphs,
         plots,

@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let path = &arguments.output;
     let file = crate::tracing::created(path, arguments.force)?;
     let heading = Heading {
-        program: vec![arguments.stream.stream.clone()],
+        program: vec![arguments.stream.words()],
         recorder: format!("pagelab reduce --method {}", method.name()),
         unit: arguments.stream.page_size(),
         kinds: vec!["load".into()],

@@ -142,7 +142,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let section = |Done { stream, replay, results }: &Done| {
         let drawn = Computed::drawn(results);
         Section {
-            heading: stream.stream.clone(),
+            heading: stream.words(),
             answer: curves::answer(&drawn),
             paragraphs: vec![format!("{}.", replay.sentence())],
             plots: Computed::plots(results),
@@ -220,7 +220,7 @@ fn objects(arguments: &Arguments, streams: &[StreamArguments], context: &Context
         }
         aside(&found.described, arguments.json);
         sections.push(Section {
-            heading: stream.stream.clone(),
+            heading: stream.words(),
             paragraphs: vec![found.sentence()],
             plots: Computed::plots(&of_it),
             tables: vec![found.table()],
@@ -281,7 +281,7 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
                 read_ahead: row.read_ahead.map(|ahead| (ahead.waits, ahead.pages_read)),
             })
             .collect();
-        let stream = stream.stream.clone();
+        let stream = stream.words();
         let curve =
             Curve { stream, page_size, references: *references, pages: u64::from(*pages), sample: None };
         Ok(Computed::curve(Experiment::Replay(curve), computed::model(model)?, page_size, &points))

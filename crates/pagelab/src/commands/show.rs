@@ -1,5 +1,6 @@
-//! `pagelab show RUN`: one run's figures, what was counted, conditions and remarks.
+//! `pagelab show RUN`: one run's figures, what was counted, conditions and remarks; of a recording's file what it holds.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,16 +10,18 @@ use pagelab_report::runs;
 
 use crate::context::Context;
 use crate::output::text;
-use crate::summary;
+use crate::{recordings, summary};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
-#[command(before_help = "Examples:\n  pagelab show @1\n  pagelab show mapanon-3 --all\n")]
+#[command(
+    before_help = "Examples:\n  pagelab show @1\n  pagelab show mapanon-3 --all\n  pagelab show make.trace                      a recording: its processes\n"
+)]
 pub struct Arguments {
-    /// The run: a name, an id, @1 for the newest, @2 for the one before
+    /// The run: a name, an id, @1 for the newest, @2 for the one before; or the file of a recording
     #[arg(value_name = "RUN", default_value = "@1")]
     run: String,
-    /// The kernel's counters and the whole environment as well
+    /// The kernel's counters and the whole environment as well; of a recording every process
     #[arg(short, long)]
     all: bool,
     /// Print JSON
@@ -28,6 +31,11 @@ pub struct Arguments {
 
 /// Prints the run.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let file = Path::new(&arguments.run);
+    if file.is_file() {
+        recordings::show(file, arguments.all, arguments.json, context)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let notebook = Notebook::open_existing(&context.notebook)?;
     let run = notebook.load(notebook.resolve(&arguments.run)?)?;
     let assessment = assess(&[&run]);

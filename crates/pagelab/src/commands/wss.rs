@@ -10,6 +10,7 @@ use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_live::working_set::Process;
 use pagelab_model::mrc::wss::working_set;
+use pagelab_report::live::Watched;
 use pagelab_report::text;
 use pagelab_simulation::Cost;
 use serde_json::json;
@@ -20,6 +21,7 @@ use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, say};
+use crate::page::Drawing;
 use crate::stream::StreamArguments;
 
 /// The arguments.
@@ -28,6 +30,7 @@ use crate::stream::StreamArguments;
     before_help = "Examples:
   pagelab wss 1234 --interval 1 --count 10         a running process, ten seconds
   pagelab wss 1234 --count 30 --map                which mappings, interval by interval
+  pagelab wss 1234 --count 30 --html map.html      the same as a page
   pagelab wss trace.zst --window 100000            a recorded trace
   pagelab wss drift --pages 100000
 ",
@@ -57,6 +60,8 @@ pub struct Arguments {
     /// A process: which mappings it references, interval by interval
     #[arg(long)]
     map: bool,
+    #[command(flatten)]
+    drawing: Drawing,
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
@@ -87,9 +92,9 @@ const POINTS: usize = 50;
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match arguments.stream.stream.parse::<u32>() {
         Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments, context),
-        _ if arguments.map => {
-            Err(usage("--map is of a running process; a trace is drawn by pagelab report FILE"))
-        }
+        _ if arguments.map || arguments.drawing.wanted() => Err(usage(
+            "--map, --html and --plot are of a running process; a trace is drawn by pagelab report FILE",
+        )),
         _ => stream(arguments, context),
     }
 }
@@ -122,7 +127,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     }
     let tlb = pagelab_live::geometry::tlb_entries();
     let page = pagelab_live::region::page_size() as f64;
-    let (mut sizes, mut map) = (Vec::new(), Map::default());
+    let (mut sizes, mut map, mut bounded) = (Vec::new(), Map::default(), Vec::new());
     for number in 1..=arguments.count {
         let ended = || format!("the process {pid} ended");
         let clearing = process.clear().with_context(ended)?;
@@ -138,6 +143,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
         let share = cost.as_secs_f64() / interval.as_secs_f64();
         let time = interval.saturating_mul(number).as_secs_f64();
         sizes.push((time * 1e9, seen.referenced as f64 / page));
+        bounded.push([seen.referenced, bounds.lower, bounds.upper]);
         if arguments.json {
             let mappings = areas.iter().filter(|area| arguments.map && area.resident > 0);
             let mappings: Vec<_> = mappings
@@ -157,6 +163,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
                     "resident_bytes": seen.resident, "cost_nanoseconds": cost.as_nanos() as u64,
                 })
             );
+            map.add(areas);
             continue;
         }
         map.add(areas);
@@ -171,6 +178,16 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     }
     if arguments.map && !arguments.json {
         say!("{}", map.drawn(&context.style));
+    }
+    if arguments.drawing.wanted() {
+        let watched = Watched {
+            name: process.name().map_or_else(|| format!("process {pid}"), |name| format!("{name} ({pid})")),
+            page_size: page as u64,
+            interval: interval.as_nanos() as f64,
+            sizes: bounded,
+            mappings: map.mappings(),
+        };
+        arguments.drawing.draw(&watched.name.clone(), &[watched.section()], arguments.json)?;
     }
     let of =
         WorkingSet { of: pid.to_string(), window: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX) };
@@ -219,7 +236,7 @@ fn stream(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 
 /// Keeps the working set of a stream.
 fn keep(arguments: &Arguments, window: usize, sizes: &[(u64, u32)], context: &Context) -> Result<ExitCode> {
-    let of = WorkingSet { of: arguments.stream.stream.clone(), window: window as u64 };
+    let of = WorkingSet { of: arguments.stream.words(), window: window as u64 };
     let sizes: Vec<(f64, f64)> = sizes.iter().map(|&(at, pages)| (at as f64, f64::from(pages))).collect();
     let target = computed::model(&format!("ws:{window}"))?;
     let run =

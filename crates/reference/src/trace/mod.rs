@@ -22,6 +22,7 @@ mod tests;
 pub mod vscsi;
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use crate::Stream;
@@ -82,11 +83,13 @@ pub struct Options {
     pub columns: Option<csv::Columns>,
     /// Whether a trace will do that was made shorter and faults alike only at some sizes.
     pub reduced: bool,
+    /// Of a recorded program the references of one process alone: which in the order of their first references, from 1.
+    pub process: Option<NonZeroU32>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { format: None, page_size: DEFAULT_PAGE_SIZE, columns: None, reduced: false }
+        Self { format: None, page_size: DEFAULT_PAGE_SIZE, columns: None, reduced: false, process: None }
     }
 }
 
@@ -219,8 +222,12 @@ impl Reader {
             done: false,
         };
         if format == Format::Recorded {
-            let opened = recorded::References::open(&mut reader.input, options.page_size, options.reduced);
+            let opened = recorded::References::open(&mut reader.input, options);
             reader.recorded = Some(opened.map_err(|trouble| reader.trouble(trouble))?);
+        } else if options.process.is_some() {
+            return Err(content(&format!(
+                "{format} does not tell processes apart; one of them can be chosen in what pagelab trace recorded"
+            )));
         }
         Ok(reader)
     }

@@ -20,6 +20,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::Options;
 use super::input::{Input, Trouble};
 
 /// What a file begins with.
@@ -201,13 +202,17 @@ fn unzigzag(coded: u64) -> i64 {
     (coded >> 1).cast_signed() ^ -(coded & 1).cast_signed()
 }
 
+/// Writes a varint to the beginning of `out`; how many bytes it has.
 #[inline]
-fn put(mut number: u64, out: &mut Vec<u8>) {
+fn put(mut number: u64, out: &mut [u8]) -> usize {
+    let mut at = 0;
     while number >= 0x80 {
-        out.push(number as u8 | 0x80);
+        out[at] = number as u8 | 0x80;
         number >>= 7;
+        at += 1;
     }
-    out.push(number as u8);
+    out[at] = number as u8;
+    at + 1
 }
 
 #[inline]
@@ -229,7 +234,8 @@ pub struct Writer<W: Write> {
     out: W,
     offset: u64,
     compressor: zstd::bulk::Compressor<'static>,
-    plain: Vec<u8>,
+    /// The frame, before it is compressed; longer than any.
+    plain: Box<[u8]>,
     packed: Vec<u8>,
     crc: crc32fast::Hasher,
     ending: Ending,
@@ -254,7 +260,7 @@ impl<W: Write> Writer<W> {
             out,
             offset: (MAGIC.len() + 4 + text.len()) as u64,
             compressor: zstd::bulk::Compressor::new(LEVEL)?,
-            plain: Vec::with_capacity(LONGEST),
+            plain: vec![0; LONGEST].into(),
             packed: Vec::with_capacity(LONGEST + 1024),
             crc: crc32fast::Hasher::new(),
             ending: Ending::default(),
@@ -275,21 +281,23 @@ impl<W: Write> Writer<W> {
         runs: impl ExactSizeIterator<Item = Run>,
     ) -> io::Result<()> {
         let count = runs.len() as u32;
-        self.plain.clear();
         let (mut last, mut sums) = ([0u64; 4], [0u64; 4]);
+        let mut at = 0;
         for (page, kind, count) in runs {
-            let delta = page.wrapping_sub(last[kind as usize & 3]).cast_signed();
-            last[kind as usize & 3] = page;
-            put(zigzag(delta) << 3 | kind << 1 | u64::from(count > 1), &mut self.plain);
+            let kind = kind & 3;
+            let delta = page.wrapping_sub(last[kind as usize]).cast_signed();
+            last[kind as usize] = page;
+            sums[kind as usize] += count;
+            at += put(zigzag(delta) << 3 | kind << 1 | u64::from(count > 1), &mut self.plain[at..]);
             if count > 1 {
-                put(count - 2, &mut self.plain);
+                at += put(count - 2, &mut self.plain[at..]);
             }
-            sums[kind as usize & 3] += count;
         }
-        self.add(process, sums);
+        let plain = &self.plain[..at];
         self.packed.clear();
-        self.packed.reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
-        self.compressor.compress_to_buffer(&self.plain, &mut self.packed)?;
+        self.packed.reserve(zstd::zstd_safe::compress_bound(plain.len()));
+        self.compressor.compress_to_buffer(plain, &mut self.packed)?;
+        self.add(process, sums);
         let crc = crc32fast::hash(&self.packed);
         for number in [count, self.packed.len() as u32, process, thread, crc] {
             self.out.write_all(&number.to_le_bytes())?;
@@ -387,10 +395,14 @@ impl BlockHeader {
 
 /// Processes that a reader tells apart.
 const PROCESSES: usize = 1 << 12;
+/// Bits of a unit's number below those that name its process.
+pub const PROCESS: u32 = 52;
 
 /// Decodes blocks.
 pub(super) struct Decoder {
     decompressor: zstd::bulk::Decompressor<'static>,
+    /// The one process whose runs are given, in the order of their first blocks, from 0.
+    only: Option<usize>,
     /// The processes that were met: pages of another one are others.
     processes: Vec<u32>,
     crc: crc32fast::Hasher,
@@ -399,16 +411,18 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub fn new() -> io::Result<Self> {
+    pub fn new(only: Option<usize>) -> io::Result<Self> {
         Ok(Self {
             decompressor: zstd::bulk::Decompressor::new()?,
+            only,
             processes: Vec::new(),
             crc: crc32fast::Hasher::new(),
             seen: Ending::default(),
         })
     }
 
-    /// Appends the runs of a block to `runs`; its pages are numbered apart from those of other processes.
+    /// Appends the runs of a block to `runs`, of one process those of its blocks alone; else its pages are numbered apart
+    /// from those of other processes.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -426,7 +440,8 @@ impl Decoder {
         if number >= PROCESSES {
             return Err(format!("it has more than {PROCESSES} processes: they cannot be told apart"));
         }
-        let apart = (number as u64) << 52;
+        let apart = if self.only.is_some() { 0 } else { (number as u64) << PROCESS };
+        let wanted = self.only.is_none_or(|only| only == number);
         let (mut rest, mut last) = (&plain[..], [0u64; 4]);
         let damaged = || "the block's content is no runs: it is damaged".to_owned();
         for _ in 0..header.runs {
@@ -435,7 +450,7 @@ impl Decoder {
             let count = if more { get(&mut rest).ok_or_else(damaged)?.saturating_add(2) } else { 1 };
             let last = &mut last[kind as usize];
             *last = last.wrapping_add_signed(unzigzag(word >> 3));
-            if kind > 2 || count > 1 << 32 || *last >= 1 << 52 {
+            if kind > 2 || count > 1 << 32 || *last >= 1 << PROCESS {
                 return Err(damaged());
             }
             match kind {
@@ -443,7 +458,9 @@ impl Decoder {
                 1 => self.seen.stores += count,
                 _ => self.seen.fetches += count,
             }
-            runs.push((*last ^ apart, kind, count));
+            if wanted {
+                runs.push((*last ^ apart, kind, count));
+            }
         }
         if !rest.is_empty() {
             return Err(damaged());
@@ -471,6 +488,13 @@ impl Decoder {
                 self.seen.blocks
             ));
         }
+        if let Some(only) = self.only.filter(|&only| only >= self.processes.len()) {
+            let processes = match self.processes.len() {
+                1 => "one process".to_owned(),
+                many => format!("{many} processes"),
+            };
+            return Err(format!("it has {processes}, and no process {} (pagelab show lists them)", only + 1));
+        }
         Ok(ending)
     }
 }
@@ -490,11 +514,12 @@ pub(super) struct References {
 }
 
 impl References {
-    /// Reads the heading; pages are to have `page_size` bytes.
+    /// Reads the heading; pages are to have the bytes, and references to be of the process, that `options` say.
     ///
     /// # Errors
-    /// When there is none, or its unit is larger than a page.
-    pub fn open(input: &mut Input, page_size: u64, reduced: bool) -> Result<Self, Trouble> {
+    /// When there is none, its unit is larger than a page, or it is not accepted as it was made shorter.
+    pub fn open(input: &mut Input, options: &Options) -> Result<Self, Trouble> {
+        let Options { page_size, reduced, process, .. } = *options;
         let mut text = Vec::new();
         input.bytes(MAGIC.len(), &mut text)?;
         if text != MAGIC {
@@ -526,7 +551,8 @@ impl References {
             )));
         }
         let shift = page_size.trailing_zeros() - heading.unit.trailing_zeros();
-        let decoder = Decoder::new().map_err(Trouble::Read)?;
+        let only = process.map(|number| number.get() as usize - 1);
+        let decoder = Decoder::new(only).map_err(Trouble::Read)?;
         Ok(Self {
             heading,
             decoder,
@@ -555,8 +581,18 @@ impl References {
         Ok(Some((page >> self.shift, kind, count)))
     }
 
-    /// Reads a block; `false` at the end.
+    /// Reads blocks until there are runs; `false` at the end.
     fn fill(&mut self, input: &mut Input) -> Result<bool, Trouble> {
+        while self.block(input)? {
+            if !self.runs.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads a block; `false` at the end.
+    fn block(&mut self, input: &mut Input) -> Result<bool, Trouble> {
         const TORN: &str = "the trace has no ending: it was torn, or is being written still";
         if self.ended {
             return Ok(false);
@@ -598,6 +634,8 @@ fn sized(input: &mut Input, text: &mut Vec<u8>) -> Result<(), Trouble> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -611,12 +649,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn one_process_is_read_by_itself() {
+        use crate::trace::{Options, Reader};
+        let mut file = Vec::new();
+        let mut writer = Writer::new(&mut file, &heading()).unwrap();
+        for (process, page) in [(7, 1), (9, 2), (7, 3), (9, 4)] {
+            writer.block(process, 0, [(page, LOAD, 1), (page, STORE, 2)].into_iter()).unwrap();
+        }
+        writer.finish(Ending::default()).unwrap();
+        let of = |number: u32| {
+            let options = Options { process: NonZeroU32::new(number), ..Options::default() };
+            let file: Box<dyn crate::trace::Seekable> = Box::new(io::Cursor::new(file.clone()));
+            let mut reader = Reader::of(Path::new("two"), file, 0, &options).unwrap();
+            let mut found = Vec::new();
+            while let Some(run) = reader.run(u64::MAX).map_err(|error| error.to_string())? {
+                found.push(run);
+            }
+            Ok::<_, String>(found)
+        };
+        assert_eq!(of(1).unwrap(), [(1, LOAD, 1), (1, STORE, 2), (3, LOAD, 1), (3, STORE, 2)]);
+        assert_eq!(of(2).unwrap(), [(2, LOAD, 1), (2, STORE, 2), (4, LOAD, 1), (4, STORE, 2)]);
+        assert!(of(3).unwrap_err().contains("2 processes, and no process 3"), "{:?}", of(3));
+    }
+
     proptest! {
         #[test]
         fn numbers_come_back(numbers: Vec<u64>) {
-            let mut bytes = Vec::new();
-            numbers.iter().for_each(|&n| put(n, &mut bytes));
-            let mut rest = &bytes[..];
+            let mut bytes = vec![0; 10 * numbers.len()];
+            let length = numbers.iter().fold(0, |at, &n| at + put(n, &mut bytes[at..]));
+            let mut rest = &bytes[..length];
             for n in numbers {
                 prop_assert_eq!(get(&mut rest), Some(n));
                 prop_assert_eq!(zigzag(unzigzag(n)), n);
@@ -635,7 +697,7 @@ mod tests {
             prop_assert_eq!(ending.references(), 2 * runs.iter().map(|r| r.2).sum::<u64>());
             prop_assert_eq!((ending.processes, ending.threads, ending.blocks), (2, 2, 2));
             let at = 20 + u32::from_le_bytes(file[16..20].try_into().unwrap()) as usize;
-            let (mut decoder, mut found, mut rest) = (Decoder::new().unwrap(), Vec::new(), &file[at..]);
+            let (mut decoder, mut found, mut rest) = (Decoder::new(None).unwrap(), Vec::new(), &file[at..]);
             for _ in 0..2 {
                 let header = BlockHeader::read(rest.first_chunk().unwrap()).unwrap();
                 decoder.block(&header, &rest[HEADER..HEADER + header.length], &mut found).unwrap();
@@ -650,7 +712,7 @@ mod tests {
             let packed = zstd::bulk::compress(&bytes, 1).unwrap();
             for packed in [&packed, &bytes] {
                 let header = BlockHeader { runs, length: packed.len(), process: 1, crc: crc32fast::hash(packed) };
-                let _ = Decoder::new().unwrap().block(&header, packed, &mut Vec::new());
+                let _ = Decoder::new(None).unwrap().block(&header, packed, &mut Vec::new());
             }
         }
     }
