@@ -1,5 +1,5 @@
 //! The references of a guest's load, read from the tracer's ring on a thread of its own and written in pagelab's own format
-//! while the machine runs. A file that is not whole in the end is removed.
+//! while the machine runs. A file that is not whole in the end is removed; what the file cannot take does not stop the machine.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -67,10 +67,18 @@ impl Recording {
         let mut written = Written { writer, pages: HashSet::new() };
         let stop = Arc::clone(&new.stop);
         new.thread = Some(std::thread::spawn(move || {
+            let mut failed = None;
             loop {
                 let over = stop.load(Acquire);
-                if written.read(&mut reader)? == 0 && over {
-                    return Ok(written);
+                // Where it cannot be written, it is read all the same: the machine waits for room in the ring.
+                let seen = match failed {
+                    None => written.read(&mut reader),
+                    Some(_) => reader.read(&mut |_, _| Ok(())),
+                };
+                match seen {
+                    Ok(0) if over => return failed.map_or(Ok(written), Err),
+                    Ok(_) => {}
+                    Err(error) => failed = Some(error),
                 }
             }
         }));

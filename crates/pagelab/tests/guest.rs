@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use common::Lab;
-use pagelab_testing::{ARM64, KERNELS, Need, run, tests};
+use pagelab_testing::{ARM64, KERNELS, Need, TMPFS, run, tests};
 use serde_json::{Map, Value};
 
 fn main() -> ExitCode {
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         a_guest_that_is_brought_back_counts_what_one_that_boots_does: KERNELS;
         every_instruction_of_a_load_is_of_a_function: KERNELS;
         misses_are_of_functions_and_the_same_every_time: KERNELS;
+        a_full_disk_ends_a_recording_and_not_the_guest: KERNELS, TMPFS;
         a_file_is_mapped_from_a_scratch_disk: KERNELS;
         an_arm64_kernel_pages_under_a_limit: ARM64;
         what_instructions_cannot_say_is_a_dash_or_refused: KERNELS;
@@ -361,6 +362,28 @@ fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, co
     }
     let error = lab.fails(&format!("{},trace=on", run.replace("icount", "tcg")), 2);
     assert!(error.contains("accel=icount"), "{error}");
+}
+
+/// The load has some ten rings of runs: a machine that waited for room in the ring would be silent until it is ended.
+fn a_full_disk_ends_a_recording_and_not_the_guest() {
+    let (_, kernel) = kernels();
+    let lab = Lab::new();
+    let disk = lab.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "size=64k", "none", disk.to_str().unwrap()];
+    assert!(Command::new("mount").args(mount).status().unwrap().success());
+    let run = format!(
+        "run mapanon --pages 3000 --references 3000 --pattern linear --memory none --report none -q \
+         --on kernel:{},accel=icount,trace=on,to=disk/full.trace",
+        kernel.display()
+    );
+    let output = lab.output(&run);
+    let left = std::fs::read_dir(&disk).unwrap().count();
+    assert!(Command::new("umount").arg(&disk).status().unwrap().success());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("writing the trace") && error.contains("No space left"), "{error}");
+    assert_eq!(left, 0, "what is not whole is removed");
 }
 
 /// The guest's own figures are the same with and without the tracer, but for what boots of one kernel are seen apart by.
