@@ -6,7 +6,8 @@
 //! seen. Programs that the recorded one executes are recorded with it (`programs`).
 //!
 //! In a machine (`machine`) it writes what is referenced between two marks, with `machine=on`; or it counts instructions,
-//! with the argument `count=PATH`, and with `caches=on` what they miss.
+//! with the argument `count=PATH`, and with `caches=on` what they miss. With `empty=accesses` or `empty=blocks` its calls do
+//! nothing (`empty`).
 //!
 //! Argument: `ring=PATH`, a file that pagelab has made; the mapping is all that stays of it, so the program's
 //! descriptors are its own.
@@ -14,6 +15,7 @@
 mod api;
 mod caches;
 mod counts;
+mod empty;
 mod machine;
 mod programs;
 mod ring;
@@ -74,6 +76,10 @@ pub unsafe extern "C" fn qemu_plugin_install(
                 1
             }
         };
+    }
+    if let Some(what) = value(b"empty=") {
+        empty::begin(id, what);
+        return 0;
     }
     let Some(path) = value(b"ring=") else {
         eprintln!("pagelab's recorder: it is begun by pagelab trace and not by hand");
