@@ -48,7 +48,6 @@ pub struct Records<'a> {
     reader: Reader,
     reading: Reading,
     path: &'a Path,
-    page_size: u64,
     work: Work,
     interrupt: Interrupt,
     count: u64,
@@ -79,7 +78,7 @@ impl<'a> Records<'a> {
         let page_size = format.has_addresses().then_some(options.page_size);
         let reading =
             Reading { format, why: reader.why().to_owned(), page_size, writes: 0, first: Vec::new() };
-        Ok(Self { reader, reading, path, page_size: options.page_size, work, interrupt, count: 0 })
+        Ok(Self { reader, reading, path, work, interrupt, count: 0 })
     }
 
     /// The next record; `look` is asked now and then whether there is room for more.
@@ -119,11 +118,6 @@ impl<'a> Records<'a> {
     /// How the trace was read.
     pub fn reading(self) -> Reading {
         self.reading
-    }
-
-    /// Bytes of a page.
-    pub fn page_size(&self) -> u64 {
-        self.page_size
     }
 }
 

@@ -1,4 +1,4 @@
-//! Replays objects of different sizes: a trace with sizes through the policies that count them.
+//! Replays objects of different sizes: a trace with sizes through the policies that count them, as it is read where sizes are in bytes.
 
 use std::io::Write;
 
@@ -11,6 +11,7 @@ use pagelab_reference::trace::Densifier;
 use pagelab_report::{TextTable, text};
 use pagelab_simulation::cost::{Cost, NUMBERING};
 use pagelab_simulation::feed::too_many_pages;
+use pagelab_simulation::spread::cores;
 use serde_json::json;
 
 use crate::computed::{self, Computed};
@@ -23,10 +24,16 @@ use crate::stream::{Memory, StreamArguments, described};
 use crate::watching::listen;
 
 /// What a request takes in memory: its object and its bytes.
-const REQUEST: Cost = Cost { page: 64, reference: 12 };
+const REQUEST: u64 = 12;
 
-/// Requests between two looks at Ctrl-C.
+/// What a replay takes an object.
+const REPLAY: u64 = 64;
+
+/// Requests that are replayed at a time, between two looks at Ctrl-C.
 const STEP: usize = 1 << 18;
+
+/// Replays beside each other at most, as the trace is read: each has its own tables.
+const SIDE_BY_SIDE: usize = 16;
 
 /// What the policies made of the trace.
 pub struct Found {
@@ -48,50 +55,106 @@ pub fn replay(
     memory: &[Memory],
     context: &Context,
 ) -> Result<Found> {
-    let cost = REQUEST.and(&NUMBERING);
     let path = arguments.recorded("--sizes bytes")?;
     let mut records = Records::open(path, &arguments.options(), false, true, context.quiet)?;
+    let runs_in = |bytes: u64| -> Vec<(SizedKind, u64)> {
+        let page_size = arguments.page_size();
+        let in_bytes = |memory: &Memory| match *memory {
+            Memory::Size(size) => size.bytes(page_size),
+            Memory::Percent(percent) => (bytes as f64 * percent / 100.0).round() as u64,
+        };
+        policies
+            .iter()
+            .flat_map(|&policy| memory.iter().map(move |memory| (policy, in_bytes(memory))))
+            .collect()
+    };
+    // A percentage is one of all bytes, which shows in the end.
+    let at_once = policies.len() * memory.len();
+    let as_read =
+        at_once <= SIDE_BY_SIDE && !memory.iter().any(|memory| matches!(memory, Memory::Percent(_)));
+    let mut replays = if as_read { empty(&runs_in(0)) } else { Vec::new() };
+    let at_once = if as_read { at_once } else { cores() };
+    let cost = NUMBERING.and(&Cost { page: REPLAY * at_once as u64, reference: REQUEST });
     let mut densifier = Densifier::default();
-    let (mut objects, mut sizes): (Vec<u32>, Vec<u64>) = (Vec::new(), Vec::new());
+    let mut piece = Piece::default();
     let mut bytes = 0;
     loop {
-        let (distinct, requests) = (u64::from(densifier.pages()), objects.len() as u64);
-        let Some(record) = records.next(|more| cost.allow(distinct + more, requests + more, 0))? else {
+        let (distinct, kept) = (u64::from(densifier.pages()), piece.objects.len() as u64);
+        let Some(record) = records.next(|more| cost.allow(distinct + more, kept + more, 0))? else {
             break;
         };
         let size = record.bytes.ok_or_else(|| usage("--sizes: the csv has no column named size"))?;
         let before = densifier.pages();
-        objects.push(densifier.number(record.page).map_err(|_| too_many_pages(path))?);
+        piece.objects.push(densifier.number(record.page).map_err(|_| too_many_pages(path))?);
         if densifier.pages() > before {
             bytes += size;
         }
-        sizes.push(size);
+        piece.sizes.push(size);
+        if as_read && piece.objects.len() == STEP {
+            piece.replay(0, &mut replays, densifier.pages());
+            piece = Piece::default();
+        }
     }
-    let in_bytes = |memory: &Memory| match *memory {
-        Memory::Size(size) => Ok(size.bytes(records.page_size())),
-        Memory::Percent(percent) => Ok((bytes as f64 * percent / 100.0).round() as u64),
-    };
-    let memory = memory.iter().map(in_bytes).collect::<Result<Vec<u64>>>()?;
-    let (work, interrupt) = (Work::new("replaying", context.quiet), listen()?);
-    let all = (policies.len() * memory.len() * objects.len()) as f64;
-    let mut rows = Vec::new();
-    for &policy in policies {
-        for &memory in &memory {
-            let mut replay = SizedReplay::new(policy, densifier.pages(), memory);
-            for (requests, sizes) in objects.chunks(STEP).zip(sizes.chunks(STEP)) {
-                for (&object, &size) in requests.iter().zip(sizes) {
-                    replay.request(object, size);
-                }
+    if as_read {
+        piece.replay(0, &mut replays, densifier.pages());
+    } else {
+        let (work, interrupt) = (Work::new("replaying", context.quiet), listen()?);
+        let runs = runs_in(bytes);
+        let steps = piece.objects.len().div_ceil(STEP);
+        // As many tables at once as there are cores.
+        for (n, runs) in runs.chunks(at_once).enumerate() {
+            let mut group = empty(runs);
+            for step in 0..steps {
+                piece.replay(step, &mut group, densifier.pages());
                 if interrupt.requested() {
                     return Err(CommandError::Stopped.into());
                 }
-                let done = rows.len() as f64 * objects.len() as f64 + replay.counts().requests as f64;
-                work.at(done / all);
+                work.at((n * at_once * steps + step * runs.len()) as f64
+                    / (policies.len() * memory.len() * steps) as f64);
             }
-            rows.push((policy, memory, replay.counts()));
+            replays.append(&mut group);
         }
     }
+    let rows =
+        replays.into_iter().map(|(policy, memory, replay)| (policy, memory, replay.counts())).collect();
     Ok(Found { described: described(&records.reading()), objects: densifier.pages(), bytes, rows })
+}
+
+/// A policy, its memory, and what it holds.
+type Run = (SizedKind, u64, SizedReplay);
+
+/// Empty memories.
+fn empty(runs: &[(SizedKind, u64)]) -> Vec<Run> {
+    runs.iter().map(|&(policy, memory)| (policy, memory, SizedReplay::new(policy, 0, memory))).collect()
+}
+
+/// Requests that are in memory.
+#[derive(Default)]
+struct Piece {
+    objects: Vec<u32>,
+    sizes: Vec<u64>,
+}
+
+impl Piece {
+    /// Replays the requests of a step, to objects below `objects`, on every core.
+    fn replay(&self, step: usize, runs: &mut [Run], objects: u32) {
+        let end = |list: usize| ((step + 1) * STEP).min(list);
+        let requests = &self.objects[step * STEP..end(self.objects.len())];
+        let sizes = &self.sizes[step * STEP..end(self.sizes.len())];
+        let each_core = runs.len().div_ceil(cores()).max(1);
+        std::thread::scope(|scope| {
+            for runs in runs.chunks_mut(each_core) {
+                scope.spawn(move || {
+                    for (_, _, replay) in runs {
+                        replay.grow(objects);
+                        for (&object, &size) in requests.iter().zip(sizes) {
+                            replay.request(object, size);
+                        }
+                    }
+                });
+            }
+        });
+    }
 }
 
 fn share(part: u64, whole: u64) -> f64 {

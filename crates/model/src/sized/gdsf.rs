@@ -36,6 +36,11 @@ impl Gdsf {
 }
 
 impl Sized for Gdsf {
+    fn grow(&mut self, objects: u32) {
+        self.heap.grow(objects);
+        self.requests.resize(objects as usize, 0);
+    }
+
     fn hit(&mut self, object: u32, bytes: u64) {
         self.requests[object as usize] = self.requests[object as usize].saturating_add(1);
         self.rank(object, bytes);

@@ -117,6 +117,10 @@ impl Lhd {
 }
 
 impl Sized for Lhd {
+    fn grow(&mut self, objects: u32) {
+        self.at.resize(objects as usize, NOWHERE);
+    }
+
     fn hit(&mut self, object: u32, _: u64) {
         self.tick();
         let at = self.at[object as usize] as usize;

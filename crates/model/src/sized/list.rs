@@ -16,6 +16,11 @@ impl List {
         Self { links: vec![(NONE, NONE); objects as usize], oldest: NONE, youngest: NONE }
     }
 
+    /// There are `objects` objects from now on.
+    pub fn grow(&mut self, objects: u32) {
+        self.links.resize(objects as usize, (NONE, NONE));
+    }
+
     /// Puts an object that is not inside at the young end.
     pub fn push(&mut self, object: u32) {
         self.links[object as usize] = (self.youngest, NONE);

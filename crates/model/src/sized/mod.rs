@@ -94,7 +94,9 @@ impl FromStr for SizedKind {
 }
 
 /// Who goes.
-trait Sized {
+trait Sized: Send {
+    /// There are `objects` objects from now on, of which the new ones are not resident.
+    fn grow(&mut self, objects: u32);
     /// A resident object is requested.
     fn hit(&mut self, object: u32, bytes: u64);
     /// An object comes in.
@@ -150,6 +152,14 @@ impl SizedReplay {
             used: 0,
             resident: vec![0; objects as usize],
             counts: Counts::default(),
+        }
+    }
+
+    /// There are `objects` objects from now on. Fewer change nothing.
+    pub fn grow(&mut self, objects: u32) {
+        if objects as usize > self.resident.len() {
+            self.resident.resize(objects as usize, 0);
+            self.policy.grow(objects);
         }
     }
 

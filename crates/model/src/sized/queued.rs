@@ -20,6 +20,11 @@ impl Queued {
 }
 
 impl Sized for Queued {
+    fn grow(&mut self, objects: u32) {
+        self.list.grow(objects);
+        self.referenced.resize(objects as usize, false);
+    }
+
     fn hit(&mut self, object: u32, _: u64) {
         if self.kind == SizedKind::Lru {
             self.list.remove(object);

@@ -65,6 +65,24 @@ fn they_have_the_misses_of_an_independent_simulator() {
     }
 }
 
+#[test]
+fn objects_may_come_as_the_trace_is_read() {
+    let stream = Pattern::Zipf(0.8).stream(500, 20_000, 3).unwrap();
+    for kind in SizedKind::all() {
+        let mut whole = SizedReplay::new(kind, 500, 100_000);
+        let mut grown = SizedReplay::new(kind, 0, 100_000);
+        for requests in stream.references().chunks(77) {
+            grown.grow(requests.iter().max().unwrap() + 1);
+            for &object in requests {
+                let bytes = 1 + u64::from(object) * 7919 % 5000;
+                assert_eq!(grown.request(object, bytes), whole.request(object, bytes), "{kind}");
+            }
+        }
+        assert_eq!(grown.counts(), whole.counts());
+        assert!(grown.counts().misses > 500, "{kind}: objects went and came again");
+    }
+}
+
 /// LHD keeps what is asked for often: fewer misses than FIFO, in bytes of different sizes.
 #[test]
 fn lhd_learns() {
