@@ -82,6 +82,9 @@ pub struct Replays<'a> {
     future: Option<Arc<NextUse>>,
 }
 
+/// Batches for each worker, where there are runs for them: reading a stream in memory once more costs little beside replaying it.
+const BATCHES: usize = 4;
+
 impl<'a> Replays<'a> {
     /// Reads the future, where a policy needs it: 4 bytes a reference.
     ///
@@ -134,8 +137,8 @@ impl<'a> Replays<'a> {
     pub fn batches(&self, workers: usize) -> Vec<Range<usize>> {
         let (runs, workers) = (self.runs.len(), workers.clamp(1, self.runs.len().max(1)));
         let alive = usize::try_from(BUDGET / (40 * u64::from(self.pages) + 1)).unwrap_or(usize::MAX);
-        // As few passes as the budget allows, and no worker with less to do than another by more than a run.
-        let size = (alive / workers).clamp(1, runs.div_ceil(workers).max(1));
+        // Some batches for each worker: policies take up to ten times as long as others, and who is done takes the next.
+        let size = (alive / workers).clamp(1, runs.div_ceil(BATCHES * workers).max(1));
         (0..runs).step_by(size).map(|first| first..runs.min(first + size)).collect()
     }
 
