@@ -234,6 +234,16 @@ fn sizes_count_as_one_page_as_pages_or_as_bytes() {
         lines(&lab.ok("replay t.bin --format oracle-general --on lru --memory 12K --sizes bytes --json"));
     assert_eq!((rows[0]["misses"].as_u64(), rows[0]["not_admitted"].as_u64()), (Some(3), Some(1)));
     assert_eq!(rows[0]["byte_misses"].as_u64(), Some(8192 + 4096 + 50_000));
+    // As the trace is read, and from memory: of a percentage it must be known whole.
+    let counts = |memory: &str| {
+        let models = "--on lru --on gdsf --on lhd";
+        let rows = lab.ok(&format!(
+            "replay t.bin --format oracle-general {models} --memory {memory} --sizes bytes --json"
+        ));
+        let counts = ["memory_bytes", "requests", "misses", "byte_misses"];
+        lines(&rows).iter().map(|row| counts.map(|name| row[name].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(counts("50%"), counts(&((8192 + 4096 + 50_000) / 2).to_string()));
     let table =
         lab.ok("replay t.bin --format oracle-general --on lru --on gdsf --memory 12K,50% --sizes bytes");
     assert!(table.contains("byte miss ratio") && table.contains("not admitted"), "{table}");
