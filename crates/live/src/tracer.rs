@@ -213,10 +213,11 @@ impl Reader {
         if state == FREE || process == 0 {
             return Ok(0);
         }
-        // Looked at before what it has left: a process that is gone writes no more.
-        let over = state == CLOSED || is_gone(process);
-        let source = Source { image: slot.image.load(Relaxed), thread: slot.thread.load(Relaxed) };
         let (mut read, mut seen) = (slot.read.load(Relaxed), 0);
+        // Looked at before what it has left: a process that is gone writes no more. That is a file of /proc's to read, for which
+        // there is time where no buffer is full.
+        let over = state == CLOSED || (read == slot.filled.load(Acquire) && is_gone(process));
+        let source = Source { image: slot.image.load(Relaxed), thread: slot.thread.load(Relaxed) };
         while read < slot.filled.load(Acquire) {
             self.runs.clear();
             self.ring.copy(number, read, RECORDS, &mut self.runs);
