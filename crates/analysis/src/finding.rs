@@ -226,6 +226,12 @@ pub enum What {
     Latencies,
     /// What a load pays for another one under the same limit.
     Neighbour,
+    /// How many bytes a second memory gives.
+    Bandwidth,
+    /// What merging equal pages takes and gives.
+    Merging,
+    /// Where a hot set lies on a machine with tiers, and what it costs.
+    Tiers,
     /// What operations on a mapping cost for each page.
     Operations,
     /// Whether the machine's clocks agree.

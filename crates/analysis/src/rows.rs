@@ -6,7 +6,7 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the columns by which they are compared.
-pub const TABLES: [(&str, &[&str]); 9] = [
+pub const TABLES: [(&str, &[&str]); 12] = [
     ("operations", &["count"]),
     ("instructions", &["instructions"]),
     ("cache-misses", &["l2", "l1d", "l1i", "walks"]),
@@ -16,6 +16,9 @@ pub const TABLES: [(&str, &[&str]); 9] = [
     ("operations.cost", &["page.median"]),
     ("situations", &["major"]),
     ("beside", &["throughput", "waits"]),
+    ("bandwidth", &["triad", "copy"]),
+    ("unmerging", &["page.mean"]),
+    ("tiers", &["cost", "mean"]),
 ];
 /// Those whose rows are exact counts of what happened: a function that is absent from one has none.
 const EXACT: [&str; 2] = ["instructions", "cache-misses"];

@@ -10,6 +10,14 @@ use pagelab_experiment::observation::{Unit, Values};
 /// Figures of time that are sampled at ticks.
 const SAMPLED: [&str; 2] = [name::TIME_USER, name::TIME_SYSTEM];
 
+/// Figures of time in which others sleep, whatever disks there are; and the columns of such times.
+const SLEPT: [&str; 1] = [name::KSM_TIME];
+const SLEPT_COLUMNS: [(&str, &str); 1] = [("merging", "elapsed")];
+
+/// Figures of time that a model makes of the machine's tables: they stay nanoseconds. And the columns of such times.
+const MODELLED: &str = "tier.latency.";
+const MODELLED_COLUMNS: [(&str, &str); 1] = [("tiers", "latency")];
+
 /// Figures of time in which nothing waits for a disk: of the processor, of what finds its page in memory, and of what
 /// is measured before a limit is in force.
 const WITHOUT_WAITS: [&str; 11] = [
@@ -35,9 +43,10 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
         }
     };
     match &mut observation {
+        Observation::Metric(metric) if metric.name.starts_with(MODELLED) => {}
         Observation::Metric(metric) => {
             let known = |list: &[&str]| list.contains(&metric.name.as_str());
-            if known(&SAMPLED) || waits && time(metric.unit) && !known(&WITHOUT_WAITS) {
+            if known(&SAMPLED) || known(&SLEPT) || waits && time(metric.unit) && !known(&WITHOUT_WAITS) {
                 metric.value = None;
             }
             change(&mut metric.unit);
@@ -48,10 +57,12 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
             for column in &mut table.columns {
                 let Some(unit) = &mut column.unit else { continue };
                 // A profile's time is that of its samples, which are taken of what runs.
+                if MODELLED_COLUMNS.contains(&(&table.name, &column.name)) {
+                    continue;
+                }
+                let slept = SLEPT_COLUMNS.contains(&(&table.name, &column.name));
                 if let Values::Number(numbers) = &mut column.values
-                    && waits
-                    && time(*unit)
-                    && table.name != "profile"
+                    && (slept || waits && time(*unit) && table.name != "profile")
                 {
                     numbers.fill(None);
                 }
@@ -82,6 +93,13 @@ mod tests {
         assert_eq!(figure(name::TIME_PROCESSOR, false), (Some(7.0), Unit::Instructions));
         assert_eq!(figure(name::TIME_SYSTEM, false), (None, Unit::Instructions));
         assert_eq!(figure(name::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
+    }
+
+    #[test]
+    fn what_a_model_makes_stays_nanoseconds_and_what_sleeps_is_none() {
+        assert_eq!(figure(name::TIER_LATENCY_ON, true), (Some(7.0), Unit::Nanoseconds));
+        assert_eq!(figure(name::TIER_COST_ON, false), (Some(7.0), Unit::Instructions));
+        assert_eq!(figure(name::KSM_TIME, false), (None, Unit::Instructions));
     }
 
     #[test]

@@ -107,6 +107,10 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(),
         init::mount_below(&root.folder)
             .map_err(|e| Failure::system("mounting the kernel's file systems for programs", &e))?;
     }
+    if matches!(job.experiment, Experiment::Tier(_)) {
+        // There the kernel is told how often to look for pages in use; a kernel without it says so.
+        let _ = init::mount_debug();
+    }
     let host = Host::in_guest(
         job.swap_device.as_deref().map(Path::new),
         job.repetition,

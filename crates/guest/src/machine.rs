@@ -15,6 +15,7 @@ use pagelab_live::tracer;
 use crate::image::{Image, Machine};
 use crate::init::HANDED;
 use crate::monitor::Monitor;
+use crate::numa::Nodes;
 use crate::options::{Accel, Options};
 
 /// A running guest. It is ended when dropped.
@@ -84,6 +85,7 @@ fn command(image: &Image, initramfs: &File, options: &Options, accel: Accel) -> 
         Machine::Aarch64 => ("virt", if accel == Accel::Kvm { "host" } else { "cortex-a57" }),
     };
     let name = options.machine.as_deref().unwrap_or(defaults.0);
+    let tables = if options.numa.as_ref().is_some_and(Nodes::any_slow) { ",hmat=on" } else { "" };
     // Addresses are the same each time. A string instruction would count as one however much it clears or
     // copies: without REP_GOOD (bit 112) and ERMS (bit 297) an x86 kernel uses loops instead.
     let same = match (accel, image.machine) {
@@ -98,7 +100,7 @@ fn command(image: &Image, initramfs: &File, options: &Options, accel: Accel) -> 
     );
     command
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
-        .args(["-machine", name, "-cpu", options.cpu.as_deref().unwrap_or(defaults.1)])
+        .args(["-machine", &format!("{name}{tables}"), "-cpu", options.cpu.as_deref().unwrap_or(defaults.1)])
         .args(["-smp", &options.cpus.to_string(), "-m", &format!("{}k", options.ram >> 10)])
         .arg("-kernel")
         .arg(&image.path)

@@ -111,7 +111,8 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("machine", "QEMU's machine"),
     (
         "numa",
-        "memory in nodes, 2x512M or 768M+256M, in place of ram; processors are dealt to them in turn, a node without one has memory alone",
+        "memory in nodes, 2x512M or 768M+256M, in place of ram; processors are dealt to them in turn, a node without one has memory alone; \
+         256M+512M@slow: a node that the machine's tables call slow, with memory alone",
     ),
     ("distance", "how far two nodes are apart, 11 to 254, default 20 (a node from itself: 10)"),
     ("cpu", "QEMU's model of the processor, such as max; with features in double quotes"),

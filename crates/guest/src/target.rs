@@ -32,6 +32,7 @@ use crate::initramfs::{Archive, Content, foreign, program};
 use crate::machine::{self, Running, Start, kvm_is_there};
 use crate::modules::{self, FILES, WANTED};
 use crate::monitor::Monitor;
+use crate::numa::Nodes;
 use crate::options::{Accel, Options, Trace};
 use crate::root::Root;
 use crate::shell::{self, Shell};
@@ -487,6 +488,7 @@ impl Target for Guest {
     fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
         let name = format!("kernel:{}", self.image.path.display());
         honours(&name, &request.experiment)?;
+        memory_of(&self.options, &self.image, &request.experiment, &name)?;
         if self.options.accel == Accel::Icount && self.options.cpus > 1 && works_at_once(&request.experiment)
         {
             return Err(Unsupported::new(
@@ -541,6 +543,33 @@ impl Target for Guest {
         plan.changes.extend(recording.map(|path| format!("writes {}", path.display())));
         Ok(plan)
     }
+}
+
+/// Refuses machines whose memory is not what the experiment is about.
+///
+/// # Errors
+/// What is not honoured.
+fn memory_of(
+    options: &Options,
+    image: &Image,
+    experiment: &Experiment,
+    name: &str,
+) -> Result<(), Unsupported> {
+    let no = |what: &str, why: &str, remedy: &str| {
+        Err(Unsupported::new(name, What::Condition(what.to_owned()), why, remedy))
+    };
+    if options.numa.as_ref().is_some_and(Nodes::any_slow) && image.machine != Machine::X86_64 {
+        return no("numa", "tells how fast a node is on x86 alone", "leave @slow out");
+    }
+    if options.accel == Accel::Icount && matches!(experiment, Experiment::Bandwidth(_)) {
+        let why = "counts instructions, and no time of memory: bytes a second there would be bytes for each instruction";
+        return no("accel", why, "perform it on host, or with accel=kvm");
+    }
+    if options.numa.is_none() && matches!(experiment, Experiment::Tier(_)) {
+        let why = "has all its memory in one node, and the experiment compares two";
+        return no("numa", why, "give nodes, one of them in a slow tier: numa=256M+512M@slow");
+    }
+    Ok(())
 }
 
 /// Whether the experiment's figures are about work that several processors do at once.

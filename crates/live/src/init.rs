@@ -31,6 +31,14 @@ pub fn mount_all() {
     }
 }
 
+/// Mounts the kernel's file system for debugging.
+///
+/// # Errors
+/// When this kernel has none.
+pub fn mount_debug() -> io::Result<()> {
+    Ok(mount("debugfs", "/sys/kernel/debug", "debugfs", MountFlags::empty(), None::<&CStr>)?)
+}
+
 /// Mounts the file system of the disk `device` where scratch files go.
 ///
 /// # Errors

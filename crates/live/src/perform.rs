@@ -5,7 +5,8 @@ use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 
 use crate::place::Place;
 use crate::{
-    addressing, clocktest, command, faultscale, fileread, forkstorm, latency, neighbour, paging, vmtest,
+    addressing, bandwidth, clocktest, command, faultscale, fileread, forkstorm, ksm, latency, neighbour,
+    paging, tier, vmtest,
 };
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.
@@ -34,6 +35,9 @@ pub fn perform(
             addressing::perform(parameters, addressing::POPULATE, place, recorder)
         }
         Experiment::Neighbour(parameters) => neighbour::perform(parameters, place, recorder),
+        Experiment::Bandwidth(parameters) => bandwidth::perform(parameters, place, recorder),
+        Experiment::Ksm(parameters) => ksm::perform(parameters, place, recorder),
+        Experiment::Tier(parameters) => tier::perform(parameters, place, recorder),
         Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
         Experiment::Command(parameters) => command::perform(parameters, place, recorder),
         Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, place, recorder),

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use pagelab_experiment::experiments::{Footprint, Latency, Mapping, PagesOf};
+use pagelab_experiment::experiments;
+use pagelab_experiment::experiments::{Bandwidth, Footprint, Latency, Mapping, PagesOf};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::setting::{Swap, Thp};
 use pagelab_experiment::{
@@ -18,6 +19,7 @@ use crate::content::Filler;
 use crate::host::Host;
 use crate::perf;
 use crate::region::page_size;
+use crate::{ksm, tier};
 
 /// The target's name.
 const HOST: &str = "host";
@@ -42,7 +44,9 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     })?;
     combined(&settled.setting)?;
     shared(&settled)?;
+    merges(&settled.experiment)?;
     beyond_the_caches(request, &mut settled.experiment);
+    beyond_the_fast_node(&mut settled.experiment)?;
     let need = settled.experiment.footprint(page);
     if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
         match swap::permitted() {
@@ -72,6 +76,11 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     plan.needs.seconds = seconds(&plan.experiment, limit, page);
     plan.needs.privileges = privileges(&plan.setting);
     plan.changes = changes(&plan.setting, swap_bytes, need, host.swap_device.as_deref());
+    for path in settings::changed_by(&plan.experiment) {
+        plan.needs.privileges.extend(["root: the kernel's settings".to_owned()]);
+        plan.changes.push(format!("{} (now {})", path.display(), sysctl::read(path).unwrap_or_default()));
+    }
+    plan.needs.privileges.dedup();
     guard::memory(plan.needs.memory, limit.is_some(), crate::environment::memory_available())
         .map_err(machine)?;
     if plan.needs.disk > 0 {
@@ -101,17 +110,61 @@ fn shared(settled: &Settled) -> Result<(), Unsupported> {
     ))
 }
 
-/// Working sets that nobody asked for reach four times this machine's last-level cache.
+/// Refuses an experiment that writes settings which this user may not write, or which this kernel lacks.
+fn merges(experiment: &Experiment) -> Result<(), Unsupported> {
+    let no = |why: String, remedy: &str| Err(Unsupported::new(HOST, What::Machine, why, remedy));
+    if matches!(experiment, Experiment::Ksm(_)) && !Path::new(ksm::FOLDER).exists() {
+        let why = format!("has a kernel without KSM: there is no {}", ksm::FOLDER);
+        return no(why, "take a kernel that is built with CONFIG_KSM");
+    }
+    if matches!(experiment, Experiment::Tier(_)) && tier::nodes::with_memory().len() < 2 {
+        return no("has all its memory in one node".to_owned(), tier::REMEDY);
+    }
+    for path in settings::changed_by(experiment) {
+        writable(&path.display().to_string()).or_else(|(why, remedy)| {
+            no(format!("{} is set by this experiment: {why}", path.display()), &remedy)
+        })?;
+    }
+    Ok(())
+}
+
+/// A mapping whose size nobody asked for is larger than the fast node's free memory.
+fn beyond_the_fast_node(settled: &mut Experiment) -> Result<(), Unsupported> {
+    let Experiment::Tier(tier) = settled else { return Ok(()) };
+    if tier.pages.is_none() {
+        tier.pages = tier::beyond_the_fast_node();
+    }
+    match tier.pages {
+        Some(pages) if pages >= tier.hot.saturating_mul(2) => Ok(()),
+        Some(pages) => Err(Unsupported::new(
+            HOST,
+            What::Parameter("hot".to_owned()),
+            format!("has no room for two hot sets in a mapping of {pages} pages"),
+            "give at most half of --pages",
+        )),
+        None => Err(Unsupported::new(
+            HOST,
+            What::Machine,
+            "does not say how much its nodes have free",
+            tier::REMEDY,
+        )),
+    }
+}
+
+/// Working sets that nobody asked for reach beyond this machine's last-level cache.
 fn beyond_the_caches(request: &Request, settled: &mut Experiment) {
-    let (Experiment::Latency(asked), Experiment::Latency(latency)) = (&request.experiment, settled) else {
-        return;
-    };
-    let last = crate::geometry::machine().get("cache.l3").and_then(|bytes| bytes.parse().ok());
-    if asked.sizes.is_none() {
-        let limit = request.asked.memory.or(request.usual.memory);
-        let limit = Setting { memory: limit, ..Setting::default() }.limit();
-        let limit = limit.map(|size| size.bytes(page_size() as u64));
-        latency.sizes = Some(Latency::sizes_for(limit, last));
+    let last = || crate::geometry::machine().get("cache.l3").and_then(|bytes| bytes.parse().ok());
+    let limit = request.asked.memory.or(request.usual.memory);
+    let limit = Setting { memory: limit, ..Setting::default() }.limit();
+    let limit = limit.map(|size| size.bytes(page_size() as u64));
+    match (&request.experiment, settled) {
+        (Experiment::Latency(asked), Experiment::Latency(latency)) if asked.sizes.is_none() => {
+            latency.sizes = Some(Latency::sizes_for(limit, last()));
+        }
+        (Experiment::Bandwidth(asked), Experiment::Bandwidth(bandwidth)) if asked.sizes.is_none() => {
+            bandwidth.sizes = Some(Bandwidth::sizes_for(limit, last()));
+        }
+        _ => {}
     }
 }
 
@@ -376,6 +429,21 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
             neighbour.references as f64 * (4.0 * HIT + 3.0 * FAULT)
                 + 4.0 * neighbour.neighbour as f64 * TOUCH,
         ),
+        Experiment::Bandwidth(bandwidth) => {
+            // Rounds of 32 MiB and of the working set, of four loops, and as many threads at once.
+            let bytes = |size: u64| (size.max(32 << 20) * 4 * u64::from(bandwidth.rounds)) as f64;
+            let all: f64 = bandwidth.sweep().bytes(page).into_iter().map(bytes).sum();
+            Some(all * bandwidth.threads.len() as f64 / 8e9)
+        }
+        Experiment::Ksm(ksm) => {
+            let scans = 3.0 * ksm.pages as f64;
+            Some(scans / f64::from(ksm.scan) * f64::from(ksm.sleep) / 1e3 + scans * TOUCH)
+        }
+        Experiment::Tier(tier) => {
+            let situations = experiments::tier::SITUATIONS.len() as f64;
+            let pages = 2 * tier.pages.unwrap_or(0);
+            Some(situations * f64::from(tier.positions) * tier.seconds + pages as f64 * TOUCH)
+        }
         Experiment::Clock(clock) => Some(f64::from(clock.steps) * clock.step as f64 / 1e3),
         Experiment::Faultscale(scale) => match scale.work {
             pagelab_experiment::experiments::Work::Build => None,

@@ -195,13 +195,21 @@ impl Region {
     /// # Panics
     /// When there is none of this number.
     pub fn populate_page(&self, page: usize, filler: &Filler) {
+        self.populate_page_as(page, page as u64, filler);
+    }
+
+    /// The same with what `filler` fills page number `content` with.
+    ///
+    /// # Panics
+    /// When there is no page of this number.
+    pub fn populate_page_as(&self, page: usize, content: u64, filler: &Filler) {
         assert!(page < self.pages, "page {page} outside the region");
         let words = self.page_size / mem::size_of::<u64>();
         // SAFETY: the page lies within this mapping, which is writable, aligned to a page, and
         // referenced by nothing else while this slice lives.
-        let content =
+        let memory =
             unsafe { slice::from_raw_parts_mut(self.base.as_ptr().add(page * self.page_size).cast(), words) };
-        filler.fill(page as u64, content);
+        filler.fill(content, memory);
     }
 }
 

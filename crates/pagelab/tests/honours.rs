@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 /// Each experiment in a form that takes a moment.
-const SHORT: [(&str, &str); 14] = [
+const SHORT: [(&str, &str); 17] = [
     ("mapanon", "mapanon --pages 10000 --references 2000"),
     ("mapfile", "mapfile --pages 500 --references 500"),
     ("vmtest", "vmtest --sizes 64K,1M --seconds 0.02 --mapping shared"),
@@ -35,6 +35,9 @@ const SHORT: [(&str, &str); 14] = [
     ("mremap", "mremap --pages 64 --rounds 2"),
     ("populate", "populate --pages 64 --rounds 2"),
     ("neighbour", "neighbour --pages 300 --references 300 --neighbour 600"),
+    ("bandwidth", "bandwidth --sizes 256K,1M --threads 1 --rounds 1"),
+    ("ksm", "ksm --pages 256 --sleep 1"),
+    ("tier", "tier --pages 200 --hot 100 --seconds 0.01"),
     ("clock", "clock --steps 2 --step 1000"),
     ("command", "command"),
 ];
@@ -234,10 +237,12 @@ fn a_pager_keeps_its_word() {
 
 fn the_host_keeps_its_word() {
     let lab = Lab::new();
-    // The table says what a kernel can; protection takes cgroups of version 2.
+    // The table says what a kernel can; protection takes cgroups of version 2, and tiers two nodes.
+    let one_node = !std::path::Path::new("/sys/devices/system/node/node1").exists();
     let version_one = std::path::Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists();
     for (n, cell) in table(&lab).iter().filter(|cell| cell.target == "host").enumerate() {
-        if !cell.honoured || version_one && cell.experiment == "neighbour" {
+        let lacks = version_one && cell.experiment == "neighbour" || one_node && cell.experiment == "tier";
+        if !cell.honoured || lacks {
             refused(&lab, cell, "host");
             continue;
         }
@@ -263,7 +268,8 @@ fn a_guest_keeps_its_word() {
         let asked: Vec<&str> =
             honoured.iter().map(|name| of(&ASKED, name).rsplit("--").next().unwrap().trim()).collect();
         let asked: Vec<String> = asked.iter().map(|words| format!("--{words}")).collect();
-        let arguments = line(experiment, &kernel, &asked.join(" "), experiment);
+        let nodes = if experiment == "tier" { ",numa=256M+256M@slow" } else { "" };
+        let arguments = line(experiment, &format!("{kernel}{nodes}"), &asked.join(" "), experiment);
         lab.ok(&arguments);
         for condition in honoured {
             in_force(&lab, experiment, condition, &arguments);

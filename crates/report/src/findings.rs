@@ -27,6 +27,9 @@ pub fn text(finding: &Finding) -> String {
         What::Latencies => latencies(finding),
         What::Operations => operations(finding),
         What::Neighbour => neighbour(finding),
+        What::Bandwidth => bandwidth(finding),
+        What::Merging => merging(finding),
+        What::Tiers => tiers(finding),
         What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
         What::Program { program, limit } => program_time(finding, program, *limit),
         What::ProgramOnModels { program, limit, sides } => {
@@ -85,6 +88,9 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::Latencies => "mean load from DRAM",
         What::Operations => "median processor time a page",
         What::Neighbour => "major faults beside a neighbour",
+        What::Bandwidth => "copy from memory",
+        What::Merging => "frames saved by merging",
+        What::Tiers => "hot set's reference, tiered",
         What::ClockAgreement { .. } => "max difference of two clocks",
         What::Program { .. } => "elapsed time",
         What::LeastMemory { .. } => "memory for full speed",
@@ -455,6 +461,59 @@ fn neighbour(finding: &Finding) -> String {
         situation("low"),
         situation("min"),
     )
+}
+
+fn bandwidth(finding: &Finding) -> String {
+    let measured = |list: &[(&str, &str)]| {
+        let measured = list.iter().filter(|(name, _)| finding.figure(name).is_some());
+        let parts: Vec<String> =
+            measured.map(|(name, what)| format!("{what} {}", with_spread(finding, name))).collect();
+        parts.join("; ")
+    };
+    let from_memory = measured(&[
+        ("bandwidth.copy", "copy"),
+        ("bandwidth.scale", "scale"),
+        ("bandwidth.add", "add"),
+        ("bandwidth.triad", "triad"),
+        ("bandwidth.triad.threads", "triad with the most threads"),
+        ("bandwidth.triad.cache", "triad of the smallest working set"),
+    ]);
+    format!("median bandwidth, greatest working set: {from_memory}")
+}
+
+fn merging(finding: &Finding) -> String {
+    format!(
+        "merging saved {} pages ({} serve the others) for {} of ksmd's processor time; a write to a merged page costs {}, to another {}; unmerging {} a page",
+        with_spread(finding, "ksm.sharing"),
+        shown(finding, "ksm.shared"),
+        with_spread(finding, "ksm.processor"),
+        with_spread(finding, "ksm.copy"),
+        shown(finding, "ksm.write"),
+        with_spread(finding, "ksm.unmerge"),
+    )
+}
+
+fn tiers(finding: &Finding) -> String {
+    let situation = |name: &str| {
+        format!(
+            "{} a reference with {} of the hot set on the fast node",
+            with_spread(finding, &format!("tier.cost.{name}")),
+            with_spread(finding, &format!("tier.hot.{name}"))
+        )
+    };
+    let mut text = format!("left to the kernel {}", situation("off"));
+    if finding.figure("tier.cost.on").is_some() {
+        text += &format!("; with demotion and balancing {}", situation("on"));
+    }
+    if finding.figure("tier.promoted").is_some() {
+        let (promoted, demoted) = (shown(finding, "tier.promoted"), shown(finding, "tier.demoted"));
+        text += &format!(" ({promoted} promoted, {demoted} demoted)");
+    }
+    if finding.figure("tier.latency.on").is_some() {
+        let (off, on) = (shown(finding, "tier.latency.off"), shown(finding, "tier.latency.on"));
+        text += &format!("; modelled wait {off} → {on}");
+    }
+    text
 }
 
 fn clock_agreement(finding: &Finding, trusted: bool) -> String {

@@ -3,6 +3,7 @@
 
 mod clock;
 pub(crate) mod mapping;
+mod memory;
 mod processes;
 mod programs;
 mod reads;
@@ -70,6 +71,9 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Latency(_) => reads::latencies(run),
         Experiment::Unmap(_) | Experiment::Mremap(_) | Experiment::Populate(_) => reads::operations(run),
         Experiment::Neighbour(_) => reads::neighbour(run),
+        Experiment::Bandwidth(_) => memory::bandwidth(run),
+        Experiment::Ksm(_) => memory::merging(run),
+        Experiment::Tier(_) => memory::tiers(run),
         Experiment::Clock(_) => clock::agreement(run),
         Experiment::Command(parameters) => processes::program(run, parameters),
         Experiment::Record(_) => processes::recording(run),

@@ -1,6 +1,7 @@
 //! The experiments, one file each. An experiment is its parameters; targets know how to perform it.
 
 pub mod addressing;
+pub mod bandwidth;
 pub mod clock;
 pub mod command;
 pub mod content;
@@ -8,10 +9,12 @@ pub mod curve;
 pub mod faultscale;
 pub mod fileread;
 pub mod forkstorm;
+pub mod ksm;
 pub mod latency;
 pub mod neighbour;
 pub mod paging;
 pub mod recording;
+pub mod tier;
 pub mod tracing;
 pub mod vmtest;
 pub mod writes;
@@ -23,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::declaration::{self, Declared};
 
 pub use addressing::Addressing;
+pub use bandwidth::Bandwidth;
 pub use clock::{Clock, Suspicion};
 pub use command::Command;
 pub use content::Content;
@@ -30,10 +34,12 @@ pub use curve::{Curve, WorkingSet};
 pub use faultscale::{Beside, Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
 pub use forkstorm::{Child, Forkstorm};
+pub use ksm::Ksm;
 pub use latency::Latency;
 pub use neighbour::Neighbour;
 pub use paging::{Backing, Paging, Touch};
 pub use recording::Recording;
+pub use tier::Tier;
 pub use tracing::Tracing;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
 pub use writes::{WriteShare, Writes};
@@ -101,6 +107,21 @@ pub enum Experiment {
         before_help = "Examples:\n  pagelab run neighbour --on kernel:vmlinuz\n  pagelab run neighbour --pages 4096 --neighbour 65536 --memory 64M --on kernel:vmlinuz,accel=icount\n"
     )]
     Neighbour(Neighbour),
+    /// How many bytes a second memory gives: copy, scale, add and triad by working set and threads (McCalpin 1995)
+    #[command(
+        before_help = "Examples:\n  pagelab run bandwidth --repeat 3\n  pagelab run bandwidth --sizes 64M --threads 1,2,4\n"
+    )]
+    Bandwidth(Bandwidth),
+    /// What merging equal pages takes and gives: frames, ksmd's time, the copy at a write
+    #[command(
+        before_help = "Examples:\n  pagelab run ksm --repeat 3\n  pagelab run ksm --equal 90% --contents 8 --on kernel:vmlinuz,accel=icount\n"
+    )]
+    Ksm(Ksm),
+    /// Memory tiers and nodes: where a hot set's pages lie, what is promoted and demoted, and what it costs
+    #[command(
+        before_help = "Examples:\n  pagelab run tier --on kernel:vmlinuz,numa=256M+512M@slow\n  pagelab run tier --hot 2048 --positions 4 --on kernel:vmlinuz,numa=256M+512M@slow,accel=icount\n"
+    )]
+    Tier(Tier),
     /// Whether time is true on this machine (McDougall 2007)
     #[command(
         before_help = "Examples:\n  pagelab run clock --steps 30\n  pagelab run clock --reference otherhost:7071\n"
@@ -160,6 +181,9 @@ impl Experiment {
                 addressing.footprint(page_size)
             }
             Self::Neighbour(neighbour) => neighbour.footprint(page_size),
+            Self::Bandwidth(bandwidth) => bandwidth.footprint(page_size),
+            Self::Ksm(ksm) => ksm.footprint(page_size),
+            Self::Tier(tier) => tier.footprint(page_size),
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
             Self::Record(_) | Self::Trace(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => {
@@ -175,6 +199,7 @@ impl Experiment {
             Self::Mapanon(paging) => paging.contradiction(Backing::Anonymous),
             Self::Mapfile(paging) => paging.contradiction(Backing::File),
             Self::Faultscale(faultscale) => faultscale.contradiction(),
+            Self::Ksm(ksm) => ksm.contradiction(),
             _ => None,
         }
     }
@@ -196,6 +221,9 @@ impl Experiment {
             }
             Self::Latency(latency) => {
                 latency.sizes.get_or_insert_with(|| Latency::sizes_for(limit, None));
+            }
+            Self::Bandwidth(bandwidth) => {
+                bandwidth.sizes.get_or_insert_with(|| Bandwidth::sizes_for(limit, None));
             }
             _ => {}
         }
@@ -230,6 +258,9 @@ impl fmt::Display for Experiment {
             Self::Replay(parameters) | Self::Mrc(parameters) => parameters.fmt(f),
             Self::Wss(parameters) => parameters.fmt(f),
             Self::Neighbour(parameters) => parameters.fmt(f),
+            Self::Bandwidth(parameters) => parameters.fmt(f),
+            Self::Ksm(parameters) => parameters.fmt(f),
+            Self::Tier(parameters) => parameters.fmt(f),
         }
     }
 }

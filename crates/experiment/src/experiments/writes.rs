@@ -35,6 +35,11 @@ impl WriteShare {
         !self.is_none() && self != Self::ALL
     }
 
+    /// So much of `count`, rounded down.
+    pub fn of(self, count: u64) -> u64 {
+        (u128::from(count) * u128::from(self.0) / u128::from(WHOLE)) as u64
+    }
+
     /// Which references write, in their order; the same for the same seed, on every target.
     pub fn drawn(self, seed: u64) -> Writes {
         Writes { share: self, rng: Rng::new(seed ^ APART) }

@@ -345,6 +345,102 @@ pub const READING: &[(&str, &str)] = &[
     ("victim.faults.min", "See memory protection. From below memory.min nothing is reclaimed at all."),
     ("victim.refaults.min", "Of its cgroup; see refault."),
     ("victim.protected", "Page tables and the kernel's own for it included."),
+    (
+        "bandwidth.copy",
+        "16 bytes for each element, as STREAM counts: what a cache reads in order to write is not in it. One thread's by its processor time, several threads' by wall time.",
+    ),
+    (
+        "bandwidth.scale",
+        "16 bytes for each element, as STREAM counts: what a cache reads in order to write is not in it. One thread's by its processor time, several threads' by wall time.",
+    ),
+    (
+        "bandwidth.add",
+        "24 bytes for each element, as STREAM counts: what a cache reads in order to write is not in it. One thread's by its processor time, several threads' by wall time.",
+    ),
+    (
+        "bandwidth.triad",
+        "24 bytes for each element, as STREAM counts: what a cache reads in order to write is not in it. One thread's by its processor time, several threads' by wall time.",
+    ),
+    (
+        "bandwidth.triad.threads",
+        "By wall time: other programs lengthen it. A dash where there are fewer processors.",
+    ),
+    ("bandwidth.triad.cache", "Of 256K, the default, within the second-level cache of most processors."),
+    (
+        "ksm.sharing",
+        "By the frames in /proc/self/pagemap, so other programs' pages are not in it. A dash where the kernel shows no frames.",
+    ),
+    ("ksm.shared", "By the frames in /proc/self/pagemap. A frame serves at most max_page_sharing pages."),
+    (
+        "ksm.profit",
+        "ksm_process_profit of /proc/self/ksm_stat (Linux 6.4): merged pages less 64 bytes for each page that is known to ksmd. Below 0 where little is equal.",
+    ),
+    (
+        "ksm.time",
+        "Seen at looks 2 ms apart; ksmd's sleeps are in it, and it takes a scan to remember each page and another to merge it. A dash where instructions are counted: sleeping is none.",
+    ),
+    ("ksm.scans", "The growth of full_scans."),
+    (
+        "ksm.processor",
+        "The first number of the thread's schedstat. A dash where /proc does not show the thread.",
+    ),
+    ("ksm.copy", "A fault, a frame and a copy; beside ksm.write."),
+    ("ksm.write", "What a write of the same loop costs without a fault."),
+    ("ksm.unmerge", "The kernel goes through the whole mapping, and copies every merged page."),
+    (
+        "tier.cost.fast",
+        "Hint faults and promotions are in it, and what kswapd does is not. Where instructions are counted, slow memory takes no more of them.",
+    ),
+    ("tier.hot.fast", "At looks twenty times at each position (move_pages(2))."),
+    (
+        "tier.latency.fast",
+        "tier.hot, and the latencies of both nodes as the machine's tables (HMAT) tell them: a model, in which no cache holds the hot set. A dash where they do not tell.",
+    ),
+    (
+        "tier.cost.slow",
+        "Hint faults and promotions are in it, and what kswapd does is not. Where instructions are counted, slow memory takes no more of them.",
+    ),
+    ("tier.hot.slow", "At looks twenty times at each position (move_pages(2))."),
+    (
+        "tier.latency.slow",
+        "tier.hot, and the latencies of both nodes as the machine's tables (HMAT) tell them: a model, in which no cache holds the hot set. A dash where they do not tell.",
+    ),
+    (
+        "tier.cost.interleaved",
+        "Hint faults and promotions are in it, and what kswapd does is not. Where instructions are counted, slow memory takes no more of them.",
+    ),
+    ("tier.hot.interleaved", "At looks twenty times at each position (move_pages(2))."),
+    (
+        "tier.latency.interleaved",
+        "tier.hot, and the latencies of both nodes as the machine's tables (HMAT) tell them: a model, in which no cache holds the hot set. A dash where they do not tell.",
+    ),
+    (
+        "tier.cost.off",
+        "Hint faults and promotions are in it, and what kswapd does is not. Where instructions are counted, slow memory takes no more of them.",
+    ),
+    ("tier.hot.off", "At looks twenty times at each position (move_pages(2))."),
+    (
+        "tier.latency.off",
+        "tier.hot, and the latencies of both nodes as the machine's tables (HMAT) tell them: a model, in which no cache holds the hot set. A dash where they do not tell.",
+    ),
+    (
+        "tier.cost.on",
+        "Hint faults and promotions are in it, and what kswapd does is not. Where instructions are counted, slow memory takes no more of them.",
+    ),
+    ("tier.hot.on", "At looks twenty times at each position (move_pages(2))."),
+    (
+        "tier.latency.on",
+        "tier.hot, and the latencies of both nodes as the machine's tables (HMAT) tell them: a model, in which no cache holds the hot set. A dash where they do not tell.",
+    ),
+    ("tier.promoted", "The growth of pgpromote_success, of the whole machine."),
+    (
+        "tier.demoted",
+        "The growth of pgdemote_kswapd, _direct, _khugepaged and _proactive, of the whole machine, while the mapping is filled too.",
+    ),
+    (
+        "tier.hints",
+        "The growth of numa_hint_faults: pages that the kernel unmapped to see whether they are in use, and that were.",
+    ),
     ("misses", "The first reference to a page is one; a dash where only a share of the pages was looked at."),
     (
         "miss.ratio.mean",

@@ -78,6 +78,11 @@ pub const TERMS: &[(&str, &str)] = &[
          is bracketed: between the greatest limit that is too small and the least that is enough.",
     ),
     (
+        "KSM",
+        "Kernel samepage merging: ksmd compares pages of mappings that ask for it (MADV_MERGEABLE) and has equal ones use one frame, \
+         write-protected; the next write to one of them is a fault that copies it.",
+    ),
+    (
         "LRU",
         "Least recently used: the page referenced longest ago is replaced. Kernels approximate it, for they see \
          accessed bits and not every reference.",
@@ -97,6 +102,12 @@ pub const TERMS: &[(&str, &str)] = &[
         "memory protection",
         "memory.low and memory.min of a cgroup (version 2): from what it holds below them the kernel reclaims only when nothing else is \
          left, or never. What is above them, and what others hold, goes first.",
+    ),
+    (
+        "memory tier",
+        "Nodes of memory that are about as fast as each other (/sys/devices/virtual/memory_tiering). With demotion, reclaim moves pages \
+         of a fast tier that are not used to a slower one; with promotion (kernel.numa_balancing 2) pages that hint faults find in use \
+         are moved back. The machine's tables (ACPI HMAT) tell the kernel how fast a node is.",
     ),
     (
         "microstate",

@@ -129,6 +129,7 @@ impl Confinement {
         )?;
         let own_swappiness = new.cgroup.as_ref().is_some_and(|c| c.has_swappiness);
         new.notes.extend(settings::apply(setting, own_swappiness, &mut new.journal)?);
+        settings::save(experiment, &mut new.journal)?;
         new.add_swap(swap, swap_bytes, swap_device)?;
         if new.journal.swap().is_some() {
             new.notes.extend(others::warning());

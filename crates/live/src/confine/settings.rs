@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::setting::Thp;
-use pagelab_experiment::{Failure, Setting};
+use pagelab_experiment::{Experiment, Failure, Setting};
 use rustix::fs::{FlockOperation, flock};
 
 use super::failed;
@@ -17,6 +17,7 @@ use super::journal::Journal;
 use super::sizes;
 use super::sysctl::{counterpart, read, write};
 use super::undo::Undo;
+use crate::{ksm, tier};
 
 /// The mode of transparent huge pages.
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -116,6 +117,45 @@ pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> 
     Ok(notes)
 }
 
+/// The files that `experiment` itself writes while it is performed, those that this kernel has.
+pub fn changed_by(experiment: &Experiment) -> Vec<&'static Path> {
+    let files: &[&str] = match experiment {
+        Experiment::Ksm(_) => &ksm::FILES,
+        Experiment::Tier(_) => &tier::FILES,
+        _ => &[],
+    };
+    files.iter().map(Path::new).filter(|path| path.exists()).collect()
+}
+
+/// Saves what the files hold that `experiment` itself will write, so that it is put back with everything else.
+///
+/// # Errors
+/// When one cannot be put back.
+pub fn save(experiment: &Experiment, journal: &mut Journal) -> Result<(), Failure> {
+    for path in changed_by(experiment) {
+        let held = read(path)?;
+        lock(journal)?;
+        back(path, &held)?;
+        journal
+            .enter(Undo::Restore { path: path.to_owned(), value: held })
+            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+    }
+    Ok(())
+}
+
+/// Writes to `path` what it holds, to see that the kernel takes that back.
+fn back(path: &Path, held: &str) -> Result<(), Failure> {
+    write(path, held).map_err(|e| {
+        Failure::unsupported(
+            format!(
+                "{} could not be put back: the kernel does not take the '{held}' that it holds ({e})",
+                path.display()
+            ),
+            "run as root, or leave it out",
+        )
+    })
+}
+
 /// Writes `value` to `path`, which holds `before`; what brings all back that this changes is noted before.
 fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<(), Failure> {
     let mut saved = vec![(path.to_owned(), before.to_owned())];
@@ -130,15 +170,7 @@ fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<
     let beside = beside(path).into_iter().filter_map(|other| read(&other).ok().map(|held| (other, held)));
     let beside: Vec<_> = beside.collect();
     for (path, held) in &saved {
-        write(path, held).map_err(|e| {
-            Failure::unsupported(
-                format!(
-                    "{} could not be put back: the kernel does not take the '{held}' that it holds ({e})",
-                    path.display()
-                ),
-                "run as root, or leave it out",
-            )
-        })?;
+        back(path, held)?;
     }
     // Undone in the reverse order: what is only moved along comes last, and only where it is not back by itself.
     let (noted, count) = (beside.into_iter().chain(saved), journal.len());

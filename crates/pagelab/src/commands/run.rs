@@ -260,9 +260,13 @@ fn shell(arguments: &Arguments, targets: &[TargetSpec]) -> Result<ExitCode> {
 /// The conditions of an experiment where nothing else is asked for: the suite's limit, unless it pages nothing.
 fn usual(experiment: &Experiment) -> Setting {
     let memory = match experiment {
-        Experiment::Latency(_) | Experiment::Unmap(_) | Experiment::Mremap(_) | Experiment::Populate(_) => {
-            Limit::None
-        }
+        Experiment::Latency(_)
+        | Experiment::Unmap(_)
+        | Experiment::Mremap(_)
+        | Experiment::Populate(_)
+        | Experiment::Bandwidth(_)
+        | Experiment::Ksm(_)
+        | Experiment::Tier(_) => Limit::None,
         _ => Limit::Of(suite::MEMORY),
     };
     Setting { memory: Some(memory), ..Setting::default() }

@@ -1,0 +1,81 @@
+//! `bandwidth`: how many bytes a second memory gives, by working set and threads (John McCalpin, STREAM, 1995).
+//!
+//! Three arrays of 64-bit floating point numbers, each a third of the working set, and STREAM's four loops: copy `c = a`, scale
+//! `b = s c`, add `c = a + b`, triad `a = b + s c`. Bytes are counted as STREAM counts them: those that the loop reads and writes,
+//! 16 or 24 for each element, without what a cache reads in order to write.
+
+use serde::{Deserialize, Serialize};
+
+use super::Footprint;
+use crate::declaration::declared;
+use crate::observation::Unit;
+use crate::size::Size;
+use crate::sizes::Sizes;
+
+/// The columns of the table `bandwidth`, after the row's name: a row for each working set and number of threads.
+pub const COLUMNS: [(&str, Unit); 6] = [
+    ("size", Unit::Bytes),
+    ("threads", Unit::Count),
+    ("copy", Unit::BytesPerSecond),
+    ("scale", Unit::BytesPerSecond),
+    ("add", Unit::BytesPerSecond),
+    ("triad", Unit::BytesPerSecond),
+];
+
+/// STREAM's rule: each of the three arrays at least four times the last-level cache.
+pub const TIMES: u64 = 12;
+/// The smallest working set where none is asked for: beyond most first-level caches, within most of the second level.
+const FROM: u64 = 256 << 10;
+/// Bounds of the greatest one, of which the lower also stands for a cache that is not known.
+const BOUNDS: (u64, u64) = (128 << 20, 1 << 30);
+
+/// The parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub struct Bandwidth {
+    /// The working sets, the three arrays together: 256K..384M:1 (points a doubling), or 64M, or 16384p (pages) [default: from 256K to
+    /// twelve times the last-level cache]
+    #[arg(long, value_name = "SIZES")]
+    pub sizes: Option<Sizes>,
+    /// How many threads at once, one number after the other, each thread on a processor of its own with its share of the working set
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+    /// Timed rounds of each loop; figures are the median
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+}
+declared!(Bandwidth);
+
+impl Bandwidth {
+    /// The default working sets under this memory limit (at most half of it) and beyond this last-level cache.
+    pub fn sizes_for(limit: Option<u64>, last_cache: Option<u64>) -> Sizes {
+        let to = last_cache.unwrap_or(0).saturating_mul(TIMES).clamp(BOUNDS.0, BOUNDS.1);
+        let to = limit.map_or(to, |limit| to.min(limit / 2)).max(FROM);
+        Sizes::Range { from: Size::Bytes(FROM), to: Size::Bytes(to), each: 1 }
+    }
+
+    /// The working sets that are swept: those asked for, else those of a machine without a limit.
+    pub fn sweep(&self) -> Sizes {
+        self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None, None))
+    }
+
+    /// The greatest working set.
+    pub fn footprint(&self, page_size: u64) -> Footprint {
+        Footprint { anonymous: self.sweep().greatest(page_size), file: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_set_follows_streams_rule_within_the_limit() {
+        let greatest = |limit, cache| Bandwidth::sizes_for(limit, cache).greatest(4096);
+        assert_eq!(greatest(None, None), 128 << 20);
+        assert_eq!(greatest(None, Some(32 << 20)), 384 << 20);
+        assert_eq!(greatest(None, Some(1 << 30)), 1 << 30);
+        assert_eq!(greatest(Some(64 << 20), Some(32 << 20)), 32 << 20);
+        assert_eq!(greatest(Some(4096), None), 256 << 10);
+    }
+}

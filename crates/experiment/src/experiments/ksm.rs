@@ -1,0 +1,72 @@
+//! `ksm`: what merging equal pages takes and gives (Linux, Documentation/admin-guide/mm/ksm.rst; Arcangeli, Eidus and Wright,
+//! "Increasing memory density by using KSM", Ottawa Linux Symposium, 2009).
+//!
+//! A mapping of which some pages are equal is offered to ksmd (`MADV_MERGEABLE`) until a whole scan merges no more. Then
+//! every other page of each content is written, which copies it, and the rest is parted with `MADV_UNMERGEABLE`.
+
+use serde::{Deserialize, Serialize};
+
+use super::Footprint;
+use super::writes::WriteShare;
+use crate::declaration::{declared, positive};
+use crate::observation::Unit;
+
+/// The columns of the table `merging`, a row for each of ksmd's scans: when it ended, the pages that the kernel counts as merged of this
+/// process, the growth of the whole machine's `pages_sharing` and `pages_shared`, and ksmd's processor time so far.
+pub const SCANS: [(&str, Unit); 6] = [
+    ("scan", Unit::Count),
+    ("elapsed", Unit::Nanoseconds),
+    ("process", Unit::Pages),
+    ("sharing", Unit::Pages),
+    ("shared", Unit::Pages),
+    ("ksmd", Unit::Nanoseconds),
+];
+
+/// The columns of the table `unmerging`, after the operation's name: pages that it concerned, processor time and faults of a page.
+pub const COSTS: [(&str, Unit); 3] =
+    [("pages", Unit::Pages), ("page.mean", Unit::Nanoseconds), ("faults", Unit::Count)];
+
+/// The parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub struct Ksm {
+    /// Pages of the mapping, anonymous memory
+    #[arg(long, value_name = "PAGES", default_value = "16384", value_parser = clap::value_parser!(u64).range(8..=1 << 24))]
+    pub pages: u64,
+    /// Share of the pages that are equal to others; the rest are all different
+    #[arg(long, value_name = "SHARE", default_value = "50%")]
+    pub equal: WriteShare,
+    /// Different contents among the equal pages
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub contents: u64,
+    /// Pages that ksmd scans between two sleeps (pages_to_scan)
+    #[arg(long, value_name = "PAGES", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub scan: u32,
+    /// Milliseconds that ksmd sleeps in between (sleep_millisecs)
+    #[arg(long, value_name = "MS", default_value = "20", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub sleep: u32,
+    /// Seconds after which merging is given up
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = positive)]
+    pub patience: f64,
+    /// The seed of what the pages hold
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(0..=1 << 20))]
+    pub seed: u64,
+}
+declared!(Ksm);
+
+impl Ksm {
+    /// Fewer than two pages of a content.
+    pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let equal = self.equal.of(self.pages);
+        (equal > 0 && equal < self.contents.saturating_mul(2)).then_some((
+            "contents",
+            "has fewer than two equal pages for each content",
+            "give at most half as many as there are equal pages",
+        ))
+    }
+
+    /// The mapping.
+    pub fn footprint(&self, page_size: u64) -> Footprint {
+        Footprint { anonymous: self.pages.saturating_mul(page_size), file: 0 }
+    }
+}

@@ -1,0 +1,315 @@
+//! `ksm` on the running kernel.
+//!
+//! ksmd is one thread of the kernel's with one set of counters for the whole machine; what the experiment tells it is put back with
+//! everything else that a run changes ([`FILES`]). The machine's counters have other programs' pages in them (QEMU offers the memory of
+//! every guest), so figures are of this mapping: which of its pages lie in one frame, by /proc/self/pagemap, and what the kernel counts for
+//! the process.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Duration;
+
+use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::experiments::Ksm;
+use pagelab_experiment::experiments::ksm::{COSTS, SCANS};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Failure, Recorder};
+
+use crate::affinity::Kept;
+use crate::clock::{Clock, Monotonic};
+use crate::content::Filler;
+use crate::harness::Harness;
+use crate::kernel::value;
+use crate::kthread::KernelThreads;
+use crate::observe::failed;
+use crate::paging::timing::bare;
+use crate::paging::touch::Write;
+use crate::place::Place;
+use crate::processor;
+use crate::region::{HugePages, Region};
+use crate::rusage;
+
+/// Where ksmd is told what to do, and tells what it did.
+pub const FOLDER: &str = "/sys/kernel/mm/ksm";
+/// What is changed and put back, the last first: the number of pages can be written only while no advisor chooses it.
+pub const FILES: [&str; 4] = [
+    "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/mm/ksm/advisor_mode",
+    "/sys/kernel/mm/ksm/sleep_millisecs",
+    "/sys/kernel/mm/ksm/pages_to_scan",
+];
+/// Between two looks at the counters.
+const LOOK: Duration = Duration::from_millis(2);
+/// A page is remembered in one scan, and merged in another one; the first one is not whole.
+const SCANS_AT_LEAST: u64 = 3;
+
+/// The kernel's counters.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    sharing: u64,
+    shared: u64,
+    scans: u64,
+}
+
+impl Counts {
+    fn read() -> Self {
+        let text = |file: &str| fs::read_to_string(Path::new(FOLDER).join(file)).ok();
+        let number = |file: &str| text(file).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        Self { sharing: number("pages_sharing"), shared: number("pages_shared"), scans: number("full_scans") }
+    }
+}
+
+/// When the last merge was seen, and what there was then.
+struct Merged {
+    time: u64,
+    ksmd: Option<u64>,
+    scans: u64,
+    /// Whether a whole scan merged no more.
+    settled: bool,
+}
+
+/// Performs `parameters`; see the module's comment.
+///
+/// # Errors
+/// When the kernel refuses memory or its settings.
+pub fn perform(parameters: &Ksm, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let mut harness = Harness::open(place, recorder)?;
+    place.join()?;
+    let _processor = Kept::to(1)?;
+    let (region, equal, others) = filled(parameters, recorder)?;
+    set("run", "0")?;
+    // A kernel before 6.7 has no advisor.
+    if Path::new(FILES[1]).exists() {
+        set("advisor_mode", "none")?;
+    }
+    set("sleep_millisecs", &parameters.sleep.to_string())?;
+    set("pages_to_scan", &parameters.scan.to_string())?;
+    let threads = KernelThreads::find("ksmd");
+    harness.begin();
+    let (start, used) = (Counts::read(), rusage::thread_up_to_date());
+    advise(&region, libc::MADV_MERGEABLE).map_err(failed("madvise(MADV_MERGEABLE)"))?;
+    let mut sheet = Sheet::new("merging", &SCANS);
+    let merged = merge(parameters, &threads, &start, &mut sheet, recorder)?;
+    set("run", "0")?;
+    let frames = frames(&region).map_err(failed("reading /proc/self/pagemap"))?;
+    let (profit, scanned_too) = (profit(), other_programs());
+
+    let mut costs = Sheet::new("unmerging", &COSTS).with_texts("operation");
+    // Of each content every other page.
+    let part = |of: u64| move |(n, _): &(usize, &u32)| *n as u64 / parameters.contents % 2 == of;
+    let chosen =
+        |of: u64| equal.iter().enumerate().filter(part(of)).map(|(_, &page)| page).collect::<Vec<u32>>();
+    let (written, left) = (chosen(0), chosen(1));
+    let plain: Vec<u32> = others.into_iter().take(written.len()).collect();
+    let copy = cost("write to a merged page", &mut costs, written.len(), || {
+        bare::<Write>(&region, &written);
+        Ok(())
+    })?;
+    let write = cost("write to another page", &mut costs, plain.len(), || {
+        bare::<Write>(&region, &plain);
+        Ok(())
+    })?;
+    let unmerge = cost("madvise(MADV_UNMERGEABLE)", &mut costs, left.len(), || {
+        advise(&region, libc::MADV_UNMERGEABLE).map_err(failed("madvise(MADV_UNMERGEABLE)"))
+    })?;
+    let used = rusage::thread_up_to_date() - used;
+    let measured = harness.finish();
+    measured.record(recorder)?;
+    sheet.record(recorder)?;
+    costs.record(recorder)?;
+    for (name, value) in [
+        (name::KSM_SHARING, frames.map(|(saved, _)| saved as f64)),
+        (name::KSM_SHARED, frames.map(|(_, shared)| shared as f64)),
+        (name::KSM_PROFIT, profit.map(|bytes| bytes as f64)),
+        (name::KSM_TIME, Some(merged.time as f64)),
+        (name::KSM_SCANS, Some(merged.scans as f64)),
+        (name::KSM_PROCESSOR, merged.ksmd.map(|time| time as f64)),
+        (name::KSM_COPY, copy),
+        (name::KSM_WRITE, write),
+        (name::KSM_UNMERGE, unmerge),
+        (name::FAULTS_MINOR, Some(used.minor as f64)),
+        (name::FAULTS_MAJOR, Some(used.major as f64)),
+    ] {
+        metric(recorder, name, value)?;
+    }
+    let [time, ..] = processor::figures(&used);
+    metric(recorder, time.0, time.1)?;
+    if !merged.settled {
+        let text = format!(
+            "after {} s ksmd still merged: give --patience, or --scan more pages",
+            parameters.patience
+        );
+        note(recorder, Level::Warning, text)?;
+    }
+    if scanned_too > 0 {
+        let text = format!(
+            "{scanned_too} other programs have pages that may be merged: ksmd's time and its scans are for theirs too"
+        );
+        note(recorder, Level::Info, text)?;
+    }
+    if frames.is_none() {
+        note(
+            recorder,
+            Level::Info,
+            "the kernel does not show frames to this user, so what shares one is not known",
+        )?;
+    }
+    Ok(())
+}
+
+/// The mapping, its equal pages and the others, in the order of addresses.
+fn filled(parameters: &Ksm, recorder: &mut dyn Recorder) -> Result<(Region, Vec<u32>, Vec<u32>), Failure> {
+    let pages = parameters.pages;
+    let region = Region::anonymous(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
+    let _ = region.advise(HugePages::Forbidden);
+    let filler = Filler::default();
+    // Apart from what other loads of pagelab's hold, which a guest's may be beside this one.
+    let base = (parameters.seed + 1) << 40;
+    let (mut equal, mut others) = (Vec::new(), Vec::new());
+    for page in 0..pages {
+        // Spread evenly over the mapping.
+        let so_far = parameters.equal.of(page);
+        let content = match parameters.equal.of(page + 1) > so_far {
+            true => {
+                equal.push(page as u32);
+                base + so_far % parameters.contents
+            }
+            false => {
+                others.push(page as u32);
+                base + parameters.contents + page
+            }
+        };
+        region.populate_page_as(page as usize, content, &filler);
+        if page % 1024 == 0 {
+            recorder.progress("populate", page, pages);
+        }
+    }
+    Ok((region, equal, others))
+}
+
+/// Has ksmd merge until a whole scan merges no more, or patience ends.
+fn merge(
+    parameters: &Ksm,
+    threads: &KernelThreads,
+    start: &Counts,
+    sheet: &mut Sheet,
+    recorder: &mut dyn Recorder,
+) -> Result<Merged, Failure> {
+    let (begun, before) = (Monotonic.now(), threads.time());
+    let patience = (parameters.patience * 1e9) as u64;
+    let spent = || threads.time().zip(before).map(|(now, before)| now - before);
+    let mut merged = Merged { time: 0, ksmd: Some(0), scans: 0, settled: false };
+    // The most that was merged, and the scan in which that was seen.
+    let (mut most, mut last) = (0, 0);
+    set("run", "1")?;
+    loop {
+        std::thread::sleep(LOOK);
+        let (now, own, time) = (Counts::read(), own(), Monotonic.now() - begun);
+        let scans = now.scans.saturating_sub(start.scans);
+        let so_far = own.unwrap_or(now.sharing.saturating_sub(start.sharing));
+        if so_far > most {
+            (merged.time, merged.ksmd, most, last) = (time, spent(), so_far, scans);
+        }
+        if scans > merged.scans {
+            sheet.row([
+                Some(scans as f64),
+                Some(time as f64),
+                own.map(|pages| pages as f64),
+                Some(now.sharing as f64 - start.sharing as f64),
+                Some(now.shared as f64 - start.shared as f64),
+                spent().map(|time| time as f64),
+            ]);
+        }
+        merged.scans = scans;
+        merged.settled = scans >= SCANS_AT_LEAST.max(last + 2);
+        if merged.settled || time > patience {
+            return Ok(merged);
+        }
+        recorder.progress("merge", so_far, parameters.equal.of(parameters.pages));
+        if recorder.interrupted() {
+            return Err(Failure::interrupted());
+        }
+    }
+}
+
+/// Frames that the mapping's pages need less than their number, and frames that several of them lie in; `None` where the kernel shows no
+/// frames.
+fn frames(region: &Region) -> io::Result<Option<(u64, u64)>> {
+    /// Of an entry of pagemap: present, and the frame's number.
+    const PRESENT: u64 = 1 << 63;
+    const FRAME: u64 = (1 << 55) - 1;
+    let mut entries = vec![0; region.pages() * size_of::<u64>()];
+    let first = region.range().start / region.page_size() * size_of::<u64>();
+    File::open("/proc/self/pagemap")?.read_exact_at(&mut entries, first as u64)?;
+    let (entries, _) = entries.as_chunks();
+    let present = entries.iter().map(|entry| u64::from_ne_bytes(*entry)).filter(|entry| entry & PRESENT != 0);
+    let mut frames: Vec<u64> = present.map(|entry| entry & FRAME).collect();
+    frames.sort_unstable();
+    if frames.first() == Some(&0) {
+        return Ok(None);
+    }
+    let groups = || frames.chunk_by(|a, b| a == b);
+    let shared = groups().filter(|group| group.len() > 1).count();
+    Ok(Some(((frames.len() - groups().count()) as u64, shared as u64)))
+}
+
+/// What the kernel says merging has saved this process, its own bookkeeping deducted: bytes (Linux 6.4).
+fn profit() -> Option<i64> {
+    let text = fs::read_to_string("/proc/self/ksm_stat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("ksm_process_profit")?.trim().parse().ok())
+}
+
+/// Other programs with pages that ksmd knows.
+fn other_programs() -> usize {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let known = |folder: &Path| {
+        let text = fs::read_to_string(folder.join("ksm_stat")).unwrap_or_default();
+        value(&text, "ksm_rmap_items").is_some_and(|items| items > 0)
+    };
+    let own = std::process::id().to_string();
+    // Folders of processes have numbers; this one's is not another's.
+    folders
+        .filter(|folder| {
+            !folder.ends_with(&own) && !folder.ends_with("self") && !folder.ends_with("thread-self")
+        })
+        .filter(|folder| known(folder))
+        .count()
+}
+
+/// Pages of this process that are merged, as the kernel counts them for each process (Linux 5.19).
+fn own() -> Option<u64> {
+    fs::read_to_string("/proc/self/ksm_merging_pages").ok()?.trim().parse().ok()
+}
+
+/// Does `work`, which concerns `pages` pages, and adds its row; processor time of a page.
+fn cost(
+    what: &str,
+    sheet: &mut Sheet,
+    pages: usize,
+    work: impl FnOnce() -> Result<(), Failure>,
+) -> Result<Option<f64>, Failure> {
+    let faults = rusage::thread().minor;
+    let begun = rusage::thread_time();
+    work()?;
+    let time = rusage::thread_time() - begun;
+    let faults = rusage::thread().minor - faults;
+    let each = |whole: u64| (pages > 0).then(|| whole as f64 / pages as f64);
+    sheet.named([what], [Some(pages as f64), each(time), each(faults)]);
+    Ok(each(time))
+}
+
+fn set(file: &str, value: &str) -> Result<(), Failure> {
+    let path = Path::new(FOLDER).join(file);
+    fs::write(&path, value).map_err(failed(&format!("writing {value} to {}", path.display())))
+}
+
+fn advise(region: &Region, advice: i32) -> std::io::Result<()> {
+    // SAFETY: the range is this mapping; neither advice changes what it holds.
+    match unsafe { libc::madvise(region.base().cast(), region.bytes(), advice) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,240 @@
+//! Memory itself: its bandwidth, equal pages merged, tiers.
+
+mod common;
+
+use std::fs;
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Lab, joined};
+use pagelab_testing::{KERNELS, Need, ROOT, run_in_turn, tests};
+use serde_json::Value;
+
+fn main() -> ExitCode {
+    run_in_turn(tests! {
+        what_cannot_be_had_is_refused;
+        a_machine_without_what_is_compared_is_refused_before_it_boots: KERNELS;
+        four_loops_move_bytes;
+        ksmd_is_told_and_put_back: ROOT, KSM;
+        after_kill_9_ksmd_is_put_back_by_the_next_start: ROOT, KSM;
+        equal_pages_share_and_a_write_parts_them: KERNELS;
+        a_hot_set_moves_between_tiers: KERNELS;
+        nodes_of_one_tier_are_balanced_and_nothing_is_promoted: KERNELS;
+    })
+}
+
+/// Equal pages can be merged.
+const KSM: Need = Need {
+    name: "ksm",
+    on: &[],
+    met: || match fs::exists("/sys/kernel/mm/ksm/run") {
+        Ok(true) => Ok(()),
+        _ => Err("the kernel has no KSM (CONFIG_KSM)".into()),
+    },
+};
+
+fn kernel(which: usize) -> String {
+    format!("kernel:{}", pagelab_testing::kernels()[which].display())
+}
+
+/// A figure of the first run; `None` where it is a dash.
+fn figure(export: &Value, name: &str) -> Option<f64> {
+    let metrics = export["runs"][0]["repetitions"][0]["observations"]["metrics"].as_array().unwrap();
+    let metric = metrics.iter().find(|metric| metric["name"] == name);
+    metric.unwrap_or_else(|| panic!("no {name}: {metrics:?}"))["value"].as_f64()
+}
+
+/// A column of a table of the first run.
+fn column(export: &Value, table: &str, name: &str) -> Vec<Option<f64>> {
+    let tables = export["runs"][0]["repetitions"][0]["observations"]["tables"].as_array().unwrap();
+    let table = tables.iter().find(|known| known["name"] == table).unwrap_or_else(|| panic!("no {table}"));
+    let column = table["columns"].as_array().unwrap().iter().find(|column| column["name"] == name).unwrap();
+    column["values"]["number"].as_array().unwrap().iter().map(Value::as_f64).collect()
+}
+
+fn notes(export: &Value) -> String {
+    export["runs"][0]["repetitions"][0]["observations"]["notes"].to_string()
+}
+
+fn what_cannot_be_had_is_refused() {
+    let lab = Lab::new();
+    for experiment in ["bandwidth", "ksm", "tier"] {
+        let error = lab.fails(&format!("run {experiment} --on model:linux-lru"), 2);
+        assert!(error.contains("models references to one mapping"), "{experiment}: {error}");
+    }
+    if !fs::exists("/sys/devices/system/node/node1").unwrap() {
+        let error = joined(&lab.fails("run tier", 3));
+        assert!(error.contains("in one node") && error.contains("numa=256M+512M@slow"), "{error}");
+    }
+    assert!(!lab.path("pagelab.db").exists());
+}
+
+fn a_machine_without_what_is_compared_is_refused_before_it_boots() {
+    let lab = Lab::new();
+    for (experiment, option, said) in [
+        ("tier", "", "numa=256M+512M@slow"),
+        ("bandwidth", ",accel=icount", "counts instructions, and no time of memory"),
+        ("ksm --pages 100", "", "fewer than two equal pages for each content"),
+        ("ksm", ",numa=256M@slow+256M@slow", "of which some but not all may be slow"),
+    ] {
+        let error = joined(&lab.fails(&format!("run {experiment} --on {}{option}", kernel(1)), 2));
+        assert!(error.contains(said), "{experiment}: {error}");
+    }
+    assert!(!lab.path("pagelab.db").exists());
+}
+
+/// The arrays are checked by the experiment itself, element by element; how fast it is only has to be possible.
+fn four_loops_move_bytes() {
+    let lab = Lab::new();
+    let seen = lab.ok("run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --report none --name b");
+    assert!(joined(&seen).contains("median bandwidth, greatest working set: copy"), "{seen}");
+    let export = lab.json("export b --format json");
+    for name in
+        ["bandwidth.copy", "bandwidth.scale", "bandwidth.add", "bandwidth.triad", "bandwidth.triad.cache"]
+    {
+        let rate = figure(&export, name).unwrap();
+        assert!((1e7..1e13).contains(&rate), "{name}: {rate} bytes a second");
+    }
+    assert_eq!(figure(&export, "bandwidth.triad.threads"), None, "there are not a thousand processors");
+    assert!(notes(&export).contains("each needs a processor of its own"), "{}", notes(&export));
+    let triad = column(&export, "bandwidth", "triad");
+    assert_eq!(triad.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true, false]);
+    assert_eq!(column(&export, "bandwidth", "size")[3], Some(2.0 * 1024.0 * 1024.0));
+    if std::thread::available_parallelism().unwrap().get() > 1 {
+        lab.ok("run bandwidth --sizes 1M --threads 2 --rounds 2 --report none --name two");
+        let export = lab.json("export two --format json");
+        assert!(figure(&export, "bandwidth.triad").unwrap() > 1e7);
+    }
+}
+
+/// What ksmd is told, in every file that the experiment writes.
+fn ksmd() -> Vec<String> {
+    ["run", "advisor_mode", "sleep_millisecs", "pages_to_scan"]
+        .iter()
+        .map(|file| fs::read_to_string(format!("/sys/kernel/mm/ksm/{file}")).unwrap_or_default())
+        .collect()
+}
+
+fn ksmd_is_told_and_put_back() {
+    let (lab, before) = (Lab::new(), ksmd());
+    lab.ok("run ksm --pages 1024 --contents 4 --scan 777 --sleep 3 --report none --name k");
+    assert_eq!(ksmd(), before);
+    let export = lab.json("export k --format json");
+    // 512 equal pages of four contents, 128 each.
+    assert_eq!((figure(&export, "ksm.sharing"), figure(&export, "ksm.shared")), (Some(508.0), Some(4.0)));
+    assert!(figure(&export, "ksm.time").unwrap() > 0.0);
+    let plan = lab.ok("run ksm --dry-run");
+    assert!(plan.contains("/sys/kernel/mm/ksm/pages_to_scan (now"), "{plan}");
+}
+
+fn after_kill_9_ksmd_is_put_back_by_the_next_start() {
+    let (lab, before) = (Lab::new(), ksmd());
+    // Scanning one page a second, it is never done.
+    let line = "run ksm --pages 4096 --scan 1 --sleep 1000 --report none -q";
+    let mut child = lab.begin(line, Stdio::null());
+    let started = Instant::now();
+    while ksmd()[0].trim() != "1" || ksmd()[2].trim() != "1000" {
+        assert!(started.elapsed() < Duration::from_secs(60), "it never began: {:?}", ksmd());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(ksmd(), before);
+    lab.ok("patterns");
+    assert_eq!(ksmd(), before);
+}
+
+/// Of 2,048 pages half are equal, 128 of each of eight contents: eight frames serve 1,024 pages. The kernel counts the same for the
+/// process. Half of them are written, a fault each; the others are parted by the advice.
+fn equal_pages_share_and_a_write_parts_them() {
+    let lab = Lab::new();
+    let line = "run ksm --pages 2048 --equal 50% --contents 8 --sleep 1 --report none --name k";
+    let seen = lab.ok(&format!("{line} --on {},accel=icount", kernel(1)));
+    assert!(joined(&seen).contains("merging saved"), "{seen}");
+    let export = lab.json("export k --format json");
+    assert_eq!((figure(&export, "ksm.sharing"), figure(&export, "ksm.shared")), (Some(1016.0), Some(8.0)));
+    let process = column(&export, "merging", "process");
+    assert_eq!(process.last().unwrap().unwrap(), 1024.0, "{process:?}");
+    // And for the machine, where nothing else is merged.
+    let machine = ["sharing", "shared"].map(|name| column(&export, "merging", name).pop().unwrap());
+    assert_eq!(machine, [Some(1016.0), Some(8.0)]);
+    // Each known page costs 64 bytes of bookkeeping at least (struct ksm_rmap_item, mm/ksm.c), of some 2,048 pages.
+    let profit = figure(&export, "ksm.profit").unwrap();
+    let saved = 1024.0 * 4096.0;
+    assert!(profit < saved && profit > saved - 2.0 * 64.0 * 2100.0, "{profit} of {saved}");
+    assert_eq!(figure(&export, "ksm.time"), None, "sleeping takes no instructions");
+    assert_eq!(column(&export, "merging", "elapsed").last(), Some(&None));
+    assert!(figure(&export, "ksm.processor").unwrap() > 1e6, "2,048 pages are read at least once");
+    assert_eq!(column(&export, "unmerging", "pages"), [Some(512.0), Some(512.0), Some(512.0)]);
+    let faults = column(&export, "unmerging", "faults");
+    // The thread's count may have a page or two of its own code or stack in it.
+    let counted = |of: Option<f64>| (512.0 * of.unwrap()).round() as u64;
+    assert!((512..=514).contains(&counted(faults[0])), "a fault for each merged page: {faults:?}");
+    assert!(counted(faults[1]) <= 2, "none for another: {faults:?}");
+    let [copy, write] = ["ksm.copy", "ksm.write"].map(|name| figure(&export, name).unwrap());
+    // A copy reads and writes 512 words.
+    assert!(copy > 500.0 && write < 100.0, "{copy} and {write} instructions");
+}
+
+/// The slow node is in a tier of its own by what the machine's tables say. The mapping does not fit into the fast one, and the hot set is
+/// at its end.
+fn a_hot_set_moves_between_tiers() {
+    let lab = Lab::new();
+    let line = "run tier --hot 1024 --positions 1 --seconds 1 --report none --name t";
+    let seen = lab.ok(&format!("{line} --on {},numa=192M+512M@slow,accel=icount", kernel(1)));
+    assert!(joined(&seen).contains("with demotion and balancing"), "{seen}");
+    let export = lab.json("export t --format json");
+    let hot = |situation: &str| figure(&export, &format!("tier.hot.{situation}")).unwrap();
+    assert_eq!(["fast", "slow", "interleaved", "off"].map(hot), [1.0, 0.0, 0.5, 0.0]);
+    // The latencies of QEMU's table, which the option says are 100 and 300 ns.
+    let latency = |situation: &str| figure(&export, &format!("tier.latency.{situation}")).unwrap();
+    assert_eq!(["fast", "slow", "interleaved", "off"].map(latency), [100.0, 300.0, 200.0, 300.0]);
+    assert!((latency("on") - (300.0 - 200.0 * hot("on"))).abs() < 1e-6);
+    // Without demotion and promotion nothing moves; with them promotion brings the hot set to the fast node.
+    let [end, promoted, demoted] = ["end", "promoted", "demoted"].map(|name| column(&export, "tiers", name));
+    for situation in 0..4 {
+        assert_eq!((promoted[situation], demoted[situation]), (Some(0.0), Some(0.0)), "{situation}");
+    }
+    assert!(end[4].unwrap() > 0.5, "{end:?}");
+    assert_eq!(
+        [figure(&export, "tier.promoted"), figure(&export, "tier.demoted")],
+        [promoted[4], demoted[4]]
+    );
+    assert!(
+        promoted[4].unwrap() >= 1024.0 * end[4].unwrap(),
+        "who is on the fast node was promoted: {promoted:?}"
+    );
+    assert!(demoted[4].unwrap() > 0.0, "{demoted:?}");
+    // Every page is somewhere, by two counts of the kernel's, but for those on their way: a batch of 512 and what reclaim takes at once.
+    let of = |name: &str| -> Vec<f64> {
+        column(&export, "tier.pages", name).into_iter().map(Option::unwrap).collect()
+    };
+    let [hot_fast, hot_slow, fast, slow] = ["hot.fast", "hot.slow", "fast", "slow"].map(of);
+    let (promoted, demoted) = (of("promoted"), of("demoted"));
+    let begin = fast.len() / 5 * 4;
+    let whole = (0..fast.len()).map(|row| fast[row] + slow[row]).skip(begin).fold(0.0, f64::max);
+    for row in begin..fast.len() {
+        let (hot, all) = (hot_fast[row] + hot_slow[row], fast[row] + slow[row]);
+        assert!(hot <= 1024.0 && hot >= 1024.0 - 544.0, "{hot}");
+        assert!(all >= whole - 544.0, "{all} of {whole}");
+        // The mapping gains on the fast node no more than was promoted, and loses no more than was demoted.
+        let gained = fast[row] - fast[begin];
+        let (most, least) = (promoted[row] - promoted[begin], demoted[row] - demoted[begin]);
+        assert!(
+            gained <= most + 544.0 && gained >= -least - 544.0,
+            "{gained}: {most} promoted, {least} demoted"
+        );
+    }
+}
+
+/// Two nodes alike: the hot set begins on the other one, and balancing brings it over.
+fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
+    let lab = Lab::new();
+    let line = "run tier --pages 4096 --hot 512 --positions 1 --seconds 1 --report none --name t";
+    lab.ok(&format!("{line} --on {},numa=2x192M,accel=icount", kernel(1)));
+    let export = lab.json("export t --format json");
+    assert_eq!((figure(&export, "tier.promoted"), figure(&export, "tier.latency.on")), (None, None));
+    assert!(notes(&export).contains("in one tier"), "{}", notes(&export));
+    assert_eq!(figure(&export, "tier.hot.off"), Some(0.0), "without balancing it stays on the other node");
+    assert!(figure(&export, "tier.hot.on").unwrap() > 0.0, "with balancing it comes over");
+}
