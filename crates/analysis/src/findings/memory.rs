@@ -43,10 +43,12 @@ pub fn merging(run: &Run) -> Option<Finding> {
 
 /// Where a hot set lies on a machine with tiers, and what it costs.
 pub fn tiers(run: &Run) -> Option<Finding> {
-    let mut names: Vec<String> = ["tier.promoted", "tier.demoted", "tier.hints"].map(str::to_owned).into();
-    for situation in SITUATIONS {
+    // What the experiment is about comes first: the reference with demotion and balancing.
+    let mut names = Vec::new();
+    for situation in SITUATIONS.into_iter().rev() {
         names.extend(["cost", "hot", "latency"].map(|figure| format!("tier.{figure}.{situation}")));
     }
+    names.extend(["tier.promoted", "tier.demoted", "tier.hints"].map(str::to_owned));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let list = figures(run, &names);
     let evidence =
