@@ -11,7 +11,8 @@
 
 use std::collections::HashMap;
 
-use super::Policy;
+use super::{AHEAD, Policy};
+use prefetch_index::prefetch_index;
 
 /// For each reference of a stream, when its page is referenced next.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ impl NextUse {
         let mut upcoming = vec![NEVER; pages as usize];
         let mut next = vec![NEVER; references.len()];
         for (time, &page) in references.iter().enumerate().rev() {
+            prefetch_index(&upcoming, references[time.saturating_sub(AHEAD)] as usize);
             next[time] = std::mem::replace(&mut upcoming[page as usize], time as u32);
         }
         Self { next }
@@ -140,8 +142,13 @@ impl Policy for Opt<'_> {
         if self.names.is_some() {
             return super::count(self, references);
         }
-        let hits = references.iter().map(|_| u64::from(self.step().is_ok())).sum::<u64>();
-        references.len() as u64 - hits
+        let miss = |_| {
+            // Where the bit of a later reference's page will be set.
+            let later = self.next.get(self.now + AHEAD).copied().unwrap_or(0);
+            prefetch_index(&self.due.levels[0], later as usize / 64);
+            u64::from(self.step().is_err())
+        };
+        references.iter().map(miss).sum()
     }
 
     /// The future knows all pages.
