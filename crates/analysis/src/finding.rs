@@ -232,6 +232,17 @@ pub enum What {
     Merging,
     /// Where a hot set lies on a machine with tiers, and what it costs.
     Tiers,
+    /// Who was killed at a limit, and how long all waited.
+    Kills {
+        /// Who, where all have the same oom_score_adj.
+        equal: Option<String>,
+        /// Who, where the first has more.
+        adjusted: Option<String>,
+    },
+    /// What asking for memory in advance freed.
+    Reclaimed,
+    /// How many huge pages could be had.
+    HugePagesHad,
     /// What operations on a mapping cost for each page.
     Operations,
     /// Whether the machine's clocks agree.

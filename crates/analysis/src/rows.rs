@@ -6,7 +6,7 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
 
 /// The tables with named rows, and the columns by which they are compared.
-pub const TABLES: [(&str, &[&str]); 12] = [
+pub const TABLES: [(&str, &[&str]); 15] = [
     ("operations", &["count"]),
     ("instructions", &["instructions"]),
     ("cache-misses", &["l2", "l1d", "l1i", "walks"]),
@@ -15,6 +15,9 @@ pub const TABLES: [(&str, &[&str]); 12] = [
     ("folios", &["pages.first"]),
     ("operations.cost", &["page.median"]),
     ("situations", &["major"]),
+    ("kills", &["stall"]),
+    ("steps", &["reclaimed"]),
+    ("ways", &["had"]),
     ("beside", &["throughput", "waits"]),
     ("bandwidth", &["triad", "copy"]),
     ("unmerging", &["page.mean"]),

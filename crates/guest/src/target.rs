@@ -506,6 +506,7 @@ impl Target for Guest {
             pagelab_live::plan::honours(&request.experiment, key)
         })?;
         self.bootable(&name)?;
+        pagelab_live::plan::choose_swap(&mut settled);
         let need = settled.experiment.footprint(page_size);
         if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
             // Waiting for a disk is no instruction.

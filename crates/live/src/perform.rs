@@ -5,8 +5,8 @@ use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 
 use crate::place::Place;
 use crate::{
-    addressing, bandwidth, clocktest, command, faultscale, fileread, forkstorm, ksm, latency, neighbour,
-    paging, tier, vmtest,
+    addressing, bandwidth, clocktest, command, faultscale, fileread, forkstorm, fragment, ksm, latency,
+    neighbour, oom, paging, reclaim, tier, vmtest,
 };
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.
@@ -38,6 +38,9 @@ pub fn perform(
         Experiment::Bandwidth(parameters) => bandwidth::perform(parameters, place, recorder),
         Experiment::Ksm(parameters) => ksm::perform(parameters, place, recorder),
         Experiment::Tier(parameters) => tier::perform(parameters, place, recorder),
+        Experiment::Oom(parameters) => oom::perform(parameters, place, recorder),
+        Experiment::Reclaim(parameters) => reclaim::perform(parameters, place, recorder),
+        Experiment::Fragment(parameters) => fragment::perform(parameters, place, recorder),
         Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
         Experiment::Command(parameters) => command::perform(parameters, place, recorder),
         Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, place, recorder),

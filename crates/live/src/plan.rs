@@ -45,6 +45,10 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     combined(&settled.setting)?;
     shared(&settled)?;
     merges(&settled.experiment)?;
+    if host.repetition.is_none() {
+        here_only(HOST, &settled.experiment)?;
+    }
+    choose_swap(&mut settled);
     beyond_the_caches(request, &mut settled.experiment);
     beyond_the_fast_node(&mut settled.experiment)?;
     let need = settled.experiment.footprint(page);
@@ -89,23 +93,54 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     Ok(plan)
 }
 
-/// Refuses two cgroups under one limit where there is no limit, or where cgroups protect nothing.
-fn shared(settled: &Settled) -> Result<(), Unsupported> {
-    if !matches!(settled.experiment, Experiment::Neighbour(_)) {
-        return Ok(());
+/// Refuses what may be done to a machine that is thrown away, and to no other.
+///
+/// # Errors
+/// What it would do.
+pub fn here_only(target: &str, experiment: &Experiment) -> Result<(), Unsupported> {
+    match experiment {
+        Experiment::Fragment(_) => Err(Unsupported::new(
+            target,
+            What::Experiment,
+            "does not fill the memory of a machine that is in use",
+            "perform it in a guest (--on kernel:IMAGE)",
+        )),
+        _ => Ok(()),
     }
+}
+
+/// The swap of what is to run out of memory: none unless it is asked for, and then as much as the limit unless the size is.
+pub fn choose_swap(settled: &mut Settled) {
+    let Some(limit) = settled.setting.memory.filter(|_| settled.setting.limit().is_some()) else { return };
+    if !matches!(settled.experiment, Experiment::Oom(_)) {
+        return;
+    }
+    if settled.setting.swap.is_none() {
+        settled.choose("swap", &Swap::None.to_string());
+    } else if own_swap(&settled.setting) && settled.setting.swap_size.is_none() {
+        settled.choose("swap-size", &limit.to_string());
+    }
+}
+
+/// Refuses what is done to cgroups where there is no limit, or where they cannot have it done to them.
+fn shared(settled: &Settled) -> Result<(), Unsupported> {
+    let (two, why) = match &settled.experiment {
+        Experiment::Neighbour(_) => (true, "has nothing for two to share without a memory limit"),
+        Experiment::Reclaim(_) => (true, "has no cgroup of the load's own without a memory limit"),
+        Experiment::Oom(_) => (false, "kills nobody without a memory limit"),
+        _ => return Ok(()),
+    };
     if settled.setting.limit().is_none() {
         let what = What::Condition("memory=none".to_owned());
-        let why = "has nothing for two to share without a memory limit";
         return Err(Unsupported::new(HOST, what, why, "give --memory SIZE"));
     }
-    if cgroup::version_two() {
+    if !two || cgroup::version_two() {
         return Ok(());
     }
     Err(Unsupported::new(
         HOST,
         What::Experiment,
-        "has its memory controller in cgroup version 1: memory.low and memory.min are of cgroup version 2",
+        "has its memory controller in cgroup version 1: memory.low, memory.min and memory.reclaim are of cgroup version 2",
         "perform it in a guest (--on kernel:IMAGE), or boot with systemd.unified_cgroup_hierarchy=1",
     ))
 }
@@ -263,6 +298,11 @@ pub fn honours(experiment: &Experiment, key: &str) -> Result<(), Dishonoured> {
     let looked_into =
         matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_) | Experiment::Forkstorm(_));
     match key {
+        "memory" | "swap" | "swap-size" | "thp" if matches!(experiment, Experiment::Fragment(_)) => Err((
+            "performs fragment on all of the machine's memory, and sets what huge pages it has itself"
+                .to_owned(),
+            "leave it out".to_owned(),
+        )),
         "functions" | "profile" if !looked_into => Err((
             format!("performs {} without looking into the kernel", experiment.name()),
             "leave it out, or use mapanon, mapfile or forkstorm".to_owned(),
@@ -450,6 +490,9 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
             _ => Some(scale.workers.len() as f64 * scale.seconds),
         },
         Experiment::Forkstorm(_)
+        | Experiment::Oom(_)
+        | Experiment::Reclaim(_)
+        | Experiment::Fragment(_)
         | Experiment::Command(_)
         | Experiment::Record(_)
         | Experiment::Trace(_)

@@ -144,8 +144,21 @@ impl Region {
     /// # Errors
     /// When the kernel refuses the advice.
     pub fn give_back(&self) -> io::Result<()> {
-        // SAFETY: the range is this mapping, whose content nobody needs.
-        unsafe { madvise(self.base.as_ptr().cast(), self.bytes(), Advice::LinuxDontNeed)? };
+        self.give_back_part(0, self.pages)
+    }
+
+    /// The same of `pages` pages from `first` on.
+    ///
+    /// # Errors
+    /// When the kernel refuses the advice.
+    ///
+    /// # Panics
+    /// Where they are not all in the mapping.
+    pub fn give_back_part(&self, first: usize, pages: usize) -> io::Result<()> {
+        assert!(first <= self.pages && pages <= self.pages - first, "{pages} pages from {first} on");
+        let (at, length) = (first * self.page_size, pages * self.page_size);
+        // SAFETY: the range is within this mapping, whose content nobody needs.
+        unsafe { madvise(self.base.as_ptr().add(at).cast(), length, Advice::LinuxDontNeed)? };
         Ok(())
     }
 

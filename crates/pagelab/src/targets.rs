@@ -88,7 +88,10 @@ pub fn honours(kind: &str, experiment: &Experiment, setting: &Setting) -> Result
             pagelab_guest::honours(kind, experiment).map_err(Box::new)?;
             by_kernel(kind)
         }
-        None => by_kernel(kind),
+        None => {
+            pagelab_live::plan::here_only(kind, experiment).map_err(Box::new)?;
+            by_kernel(kind)
+        }
         Some(name) => {
             let model = Model::new(name, &[]).expect("the catalogue names models");
             model.plan(&request).map(drop).map_err(Box::new)

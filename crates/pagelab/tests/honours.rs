@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 /// Each experiment in a form that takes a moment.
-const SHORT: [(&str, &str); 17] = [
+const SHORT: [(&str, &str); 20] = [
     ("mapanon", "mapanon --pages 10000 --references 2000"),
     ("mapfile", "mapfile --pages 500 --references 500"),
     ("vmtest", "vmtest --sizes 64K,1M --seconds 0.02 --mapping shared"),
@@ -38,6 +38,9 @@ const SHORT: [(&str, &str); 17] = [
     ("bandwidth", "bandwidth --sizes 256K,1M --threads 1 --rounds 1"),
     ("ksm", "ksm --pages 256 --sleep 1"),
     ("tier", "tier --pages 200 --hot 100 --seconds 0.01"),
+    ("oom", "oom --held 256,1024 --grow 40000"),
+    ("reclaim", "reclaim --hot 256 --cold 768 --ask 256 --steps 2"),
+    ("fragment", "fragment --huge 4"),
     ("clock", "clock --steps 2 --step 1000"),
     ("command", "command"),
 ];
@@ -241,7 +244,9 @@ fn the_host_keeps_its_word() {
     let one_node = !std::path::Path::new("/sys/devices/system/node/node1").exists();
     let version_one = std::path::Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists();
     for (n, cell) in table(&lab).iter().filter(|cell| cell.target == "host").enumerate() {
-        let lacks = version_one && cell.experiment == "neighbour" || one_node && cell.experiment == "tier";
+        let experiment = cell.experiment.as_str();
+        let lacks =
+            version_one && ["neighbour", "reclaim"].contains(&experiment) || one_node && experiment == "tier";
         if !cell.honoured || lacks {
             refused(&lab, cell, "host");
             continue;

@@ -30,6 +30,9 @@ pub fn text(finding: &Finding) -> String {
         What::Bandwidth => bandwidth(finding),
         What::Merging => merging(finding),
         What::Tiers => tiers(finding),
+        What::Kills { equal, adjusted } => kills(finding, equal.as_deref(), adjusted.as_deref()),
+        What::Reclaimed => reclaimed(finding),
+        What::HugePagesHad => huge_pages_had(finding),
         What::ClockAgreement { trusted } => clock_agreement(finding, *trusted),
         What::Program { program, limit } => program_time(finding, program, *limit),
         What::ProgramOnModels { program, limit, sides } => {
@@ -91,6 +94,9 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::Bandwidth => "median bandwidth of copy",
         What::Merging => "frames saved by merging",
         What::Tiers => "processor time a hot reference",
+        What::Kills { .. } => "from the limit to the first kill",
+        What::Reclaimed => "reclaimed as the cgroup counts it",
+        What::HugePagesHad => "huge pages had in fragmented memory",
         What::ClockAgreement { .. } => "max difference of two clocks",
         What::Program { .. } => "elapsed time",
         What::LeastMemory { .. } => "memory for full speed",
@@ -514,6 +520,63 @@ fn tiers(finding: &Finding) -> String {
         text += &format!("; modelled wait {off} → {on}");
     }
     text
+}
+
+fn kills(finding: &Finding, equal: Option<&str>, adjusted: Option<&str>) -> String {
+    let situation = |who: Option<&str>, name: &str| match who {
+        None | Some("nobody") => "nobody was killed".to_owned(),
+        Some(who) => {
+            let held = shown(finding, &format!("oom.killed.{name}"));
+            let mut text = format!("the process that {who} was killed ({held} held)");
+            let stall = format!("oom.stall.{name}");
+            if finding.figure(&stall).is_some() {
+                text += &format!(", {} after the first time at the limit", with_spread(finding, &stall));
+            }
+            text
+        }
+    };
+    let mut parts = vec![
+        format!("at the limit {}", situation(equal, "equal")),
+        format!("with more oom_score_adj for the first {}", situation(adjusted, "adjusted")),
+    ];
+    if finding.figure("oom.killed.group").is_some() {
+        let (count, stall) = (shown(finding, "oom.killed.group"), with_spread(finding, "oom.stall.group"));
+        parts.push(format!("with memory.oom.group {count} processes were killed, the first after {stall}"));
+    }
+    parts.push(format!("the highest score predicted {} of the kills", shown(finding, "oom.predicted")));
+    parts.join("; ")
+}
+
+fn reclaimed(finding: &Finding) -> String {
+    format!(
+        "of {} asked for {} were reclaimed, {} of the mapping's {} were cold; {} major faults on the hot part; {} of \
+         processor time a page; referencing the cold part again took {} major faults of {}",
+        shown(finding, "reclaim.asked"),
+        with_spread(finding, "reclaim.had"),
+        with_spread(finding, "reclaim.cold"),
+        shown(finding, "reclaim.pages"),
+        with_spread(finding, "reclaim.mistakes"),
+        with_spread(finding, "reclaim.cost"),
+        shown(finding, "reclaim.back.faults"),
+        shown(finding, "reclaim.back.cost"),
+    )
+}
+
+fn huge_pages_had(finding: &Finding) -> String {
+    format!(
+        "huge pages had in fragmented memory: {} without compaction ({} free blocks), {} with direct compaction ({} each), {} by \
+         MADV_COLLAPSE ({} each), {} after compact_memory ({}); before memory was filled {} ({} each)",
+        with_spread(finding, "fragment.pieces"),
+        shown(finding, "fragment.blocks"),
+        with_spread(finding, "fragment.direct"),
+        shown(finding, "fragment.cost.direct"),
+        with_spread(finding, "fragment.collapse"),
+        shown(finding, "fragment.cost.collapse"),
+        with_spread(finding, "fragment.compacted"),
+        shown(finding, "fragment.compacting"),
+        shown(finding, "fragment.whole"),
+        shown(finding, "fragment.cost.whole"),
+    )
 }
 
 fn clock_agreement(finding: &Finding, trusted: bool) -> String {

@@ -7,6 +7,7 @@ mod memory;
 mod processes;
 mod programs;
 mod reads;
+mod shortage;
 mod streams;
 
 use pagelab_experiment::observation::{Level as NoteLevel, Table};
@@ -74,6 +75,9 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Bandwidth(_) => memory::bandwidth(run),
         Experiment::Ksm(_) => memory::merging(run),
         Experiment::Tier(_) => memory::tiers(run),
+        Experiment::Oom(_) => shortage::kills(run),
+        Experiment::Reclaim(_) => shortage::reclaimed(run),
+        Experiment::Fragment(_) => shortage::huge_pages(run),
         Experiment::Clock(_) => clock::agreement(run),
         Experiment::Command(parameters) => processes::program(run, parameters),
         Experiment::Record(_) => processes::recording(run),

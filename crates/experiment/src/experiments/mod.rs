@@ -9,10 +9,13 @@ pub mod curve;
 pub mod faultscale;
 pub mod fileread;
 pub mod forkstorm;
+pub mod fragment;
 pub mod ksm;
 pub mod latency;
 pub mod neighbour;
+pub mod oom;
 pub mod paging;
+pub mod reclaim;
 pub mod recording;
 pub mod tier;
 pub mod tracing;
@@ -34,10 +37,13 @@ pub use curve::{Curve, WorkingSet};
 pub use faultscale::{Beside, Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
 pub use forkstorm::{Child, Forkstorm};
+pub use fragment::Fragment;
 pub use ksm::Ksm;
 pub use latency::Latency;
 pub use neighbour::Neighbour;
+pub use oom::Oom;
 pub use paging::{Backing, Paging, Touch};
+pub use reclaim::Reclaim;
 pub use recording::Recording;
 pub use tier::Tier;
 pub use tracing::Tracing;
@@ -122,6 +128,21 @@ pub enum Experiment {
         before_help = "Examples:\n  pagelab run tier --on kernel:vmlinuz,numa=256M+512M@slow\n  pagelab run tier --hot 2048 --positions 4 --on kernel:vmlinuz,numa=256M+512M@slow,accel=icount\n"
     )]
     Tier(Tier),
+    /// Who is killed where a memory limit is reached and nothing is left to reclaim, and how long all wait for it
+    #[command(
+        before_help = "Examples:\n  pagelab run oom\n  pagelab run oom --held 256,2048 --memory 16M --on kernel:vmlinuz\n"
+    )]
+    Oom(Oom),
+    /// What asking the kernel for memory in advance frees, how much of it was cold, and what it costs
+    #[command(
+        before_help = "Examples:\n  pagelab run reclaim --on kernel:vmlinuz\n  pagelab run reclaim --hot 512 --cold 8192 --steps 16 --on kernel:vmlinuz,accel=icount\n"
+    )]
+    Reclaim(Reclaim),
+    /// How many huge pages can still be had when free memory is in small pieces
+    #[command(
+        before_help = "Examples:\n  pagelab run fragment --on kernel:vmlinuz\n  pagelab run fragment --huge 16 --group 2 --on kernel:vmlinuz,accel=icount\n"
+    )]
+    Fragment(Fragment),
     /// Whether time is true on this machine (McDougall 2007)
     #[command(
         before_help = "Examples:\n  pagelab run clock --steps 30\n  pagelab run clock --reference otherhost:7071\n"
@@ -184,6 +205,9 @@ impl Experiment {
             Self::Bandwidth(bandwidth) => bandwidth.footprint(page_size),
             Self::Ksm(ksm) => ksm.footprint(page_size),
             Self::Tier(tier) => tier.footprint(page_size),
+            Self::Oom(oom) => oom.footprint(page_size),
+            Self::Reclaim(reclaim) => reclaim.footprint(page_size),
+            Self::Fragment(fragment) => fragment.footprint(page_size),
             Self::Clock(_) => Footprint::default(),
             Self::Command(command) => command.footprint(page_size),
             Self::Record(_) | Self::Trace(_) | Self::Replay(_) | Self::Mrc(_) | Self::Wss(_) => {
@@ -261,6 +285,9 @@ impl fmt::Display for Experiment {
             Self::Bandwidth(parameters) => parameters.fmt(f),
             Self::Ksm(parameters) => parameters.fmt(f),
             Self::Tier(parameters) => parameters.fmt(f),
+            Self::Oom(parameters) => parameters.fmt(f),
+            Self::Reclaim(parameters) => parameters.fmt(f),
+            Self::Fragment(parameters) => parameters.fmt(f),
         }
     }
 }

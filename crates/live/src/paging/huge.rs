@@ -147,7 +147,7 @@ fn of_size(counter: &str) -> &'static str {
 }
 
 /// Bytes of `region` in transparent huge pages; `None` where that is not known of it alone.
-fn covered(region: &Region) -> Option<u64> {
+pub(crate) fn covered(region: &Region) -> Option<u64> {
     let begin = region.base() as u64;
     anon_huge(&kernel::text("/proc/self/smaps").ok()?, begin..begin + region.bytes() as u64)
 }

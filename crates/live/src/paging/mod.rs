@@ -30,7 +30,7 @@ pub mod calibrate;
 pub mod doubt;
 mod feed;
 mod folios;
-mod huge;
+pub(crate) mod huge;
 mod output;
 mod plan;
 mod seen;

@@ -267,6 +267,8 @@ fn usual(experiment: &Experiment) -> Setting {
         | Experiment::Bandwidth(_)
         | Experiment::Ksm(_)
         | Experiment::Tier(_) => Limit::None,
+        // It takes all of the machine's, and has no limit to have none of.
+        Experiment::Fragment(_) => return Setting::default(),
         _ => Limit::Of(suite::MEMORY),
     };
     Setting { memory: Some(memory), ..Setting::default() }

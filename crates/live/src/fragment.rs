@@ -1,0 +1,255 @@
+//! `fragment` on the running kernel: in a guest, for it fills the machine's memory.
+//!
+//! Each way of asking begins with memory in the same state: filled anew until little is free, then all but one page of each group
+//! given back. Pages that lie side by side in a mapping that is filled at once mostly do so in memory, too; how far free memory is
+//! in pieces is read from `/proc/buddyinfo` before asking. What was had is `AnonHugePages` of the mapping.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pagelab_experiment::build::{Sheet, metrics};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::experiments::Fragment;
+use pagelab_experiment::experiments::fragment::{COLUMNS, WAYS};
+use pagelab_experiment::{Failure, Recorder};
+
+use crate::harness::Harness;
+use crate::kernel::{self, value};
+use crate::observe::failed;
+use crate::paging::huge::covered;
+use crate::place::Place;
+use crate::region::{HugePages, Region, page_size};
+use crate::rusage;
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
+const PROACTIVE: &str = "/proc/sys/vm/compaction_proactiveness";
+const COMPACT: &str = "/proc/sys/vm/compact_memory";
+/// Pages between two looks at what is free.
+const LOOK: usize = 128;
+/// `MADV_COLLAPSE`, Linux 6.1 and later.
+const COLLAPSE: libc::c_int = 25;
+
+/// A setting of the kernel, put back when dropped.
+struct Held {
+    path: PathBuf,
+    before: String,
+}
+
+impl Held {
+    fn set(path: PathBuf, value: &str) -> Result<Self, Failure> {
+        let doing = || format!("setting {} to {value}", path.display());
+        let text = fs::read_to_string(&path).map_err(failed(&doing()))?;
+        // One of several words, the one in force in brackets.
+        let word = text.split(['[', ']']).nth(1).unwrap_or(text.trim()).to_owned();
+        fs::write(&path, value).map_err(failed(&doing()))?;
+        Ok(Self { path, before: word })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.path, &self.before);
+    }
+}
+
+/// What a way showed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    had: Option<u64>,
+    free: Option<u64>,
+    blocks: Option<u64>,
+    /// Direct compactions, and of them with and without success.
+    compactions: [Option<u64>; 3],
+    /// Processor time of asking, ns.
+    time: u64,
+    /// Processor time of compacting all of memory, ns.
+    compacting: Option<u64>,
+}
+
+/// Performs `parameters`; see the module's comment.
+///
+/// # Errors
+/// Where the kernel has no transparent huge pages, and when it refuses.
+pub fn perform(parameters: &Fragment, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let size = fs::read_to_string(format!("{THP}/hpage_pmd_size")).ok().and_then(|t| t.trim().parse().ok());
+    let Some(huge) = size else {
+        let what = "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)";
+        return Err(Failure::unsupported(what, "use another kernel image"));
+    };
+    let _enabled = Held::set(Path::new(THP).join("enabled"), "madvise")?;
+    // Huge pages raise it to a twentieth of a small machine's memory, below which filling could not go.
+    let _reserve = Held::set(RESERVE.into(), "8192")?;
+    // From Linux 5.9 on the kernel compacts by itself twice a second where free memory is in pieces.
+    let proactive = Path::new(PROACTIVE);
+    let _proactive = proactive.exists().then(|| Held::set(proactive.to_owned(), "0")).transpose()?;
+    let mut harness = Harness::open(place, recorder)?;
+    harness.begin();
+    let mut sheet = Sheet::new("ways", &COLUMNS).with_texts("way");
+    let mut all = Vec::new();
+    for (number, way) in WAYS.into_iter().enumerate() {
+        recorder.progress(way, number as u64, WAYS.len() as u64);
+        let seen = ask(parameters, way, huge, recorder)?;
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        let [stall, success, fail] = seen.compactions.map(number);
+        sheet.named(
+            [way],
+            [
+                Some(f64::from(parameters.huge)),
+                number(seen.had),
+                number(seen.free),
+                number(seen.blocks),
+                stall,
+                success,
+                fail,
+                Some(seen.time as f64),
+            ],
+        );
+        all.push(seen);
+    }
+    let measured = harness.finish();
+    measured.record(recorder)?;
+    sheet.record(recorder)?;
+    let had = |way: usize| all[way].had.map(|had| had as f64);
+    let each = |way: usize| {
+        let (had, time) = (all[way].had?, all[way].time);
+        (had > 0).then(|| time as f64 / had as f64)
+    };
+    metrics(
+        recorder,
+        [
+            (name::FRAGMENT_WHOLE, had(0)),
+            (name::FRAGMENT_PIECES, had(1)),
+            (name::FRAGMENT_DIRECT, had(2)),
+            (name::FRAGMENT_COLLAPSE, had(3)),
+            (name::FRAGMENT_COMPACTED, had(4)),
+            (name::FRAGMENT_BLOCKS, all[1].blocks.map(|blocks| blocks as f64)),
+            (name::FRAGMENT_COST_WHOLE, each(0)),
+            (name::FRAGMENT_COST_DIRECT, each(2)),
+            (name::FRAGMENT_COST_COLLAPSE, each(3)),
+            (name::FRAGMENT_COMPACTING, all[4].compacting.map(|time| time as f64)),
+        ],
+    )?;
+    measured.note_scope(recorder)
+}
+
+/// Asks for huge pages in one way.
+fn ask(parameters: &Fragment, way: &str, huge: usize, recorder: &mut dyn Recorder) -> Result<Seen, Failure> {
+    let defrag = if way == "direct" { "always" } else { "never" };
+    let _defrag = Held::set(Path::new(THP).join("defrag"), defrag)?;
+    let _filled = match way {
+        "whole" => None,
+        _ => Some(fill(parameters, recorder)?),
+    };
+    let compacting = match way {
+        "compacted" => {
+            let begun = rusage::thread_time();
+            fs::write(COMPACT, "1").map_err(failed(&format!("writing 1 to {COMPACT}")))?;
+            Some(rusage::thread_time() - begun)
+        }
+        _ => None,
+    };
+    let pages = huge / page_size();
+    // One more, for the mapping need not begin where a huge page does.
+    let count = parameters.huge as usize;
+    let region = Region::anonymous((count + 1) * pages).map_err(failed("mapping the huge pages"))?;
+    let first = region.base().align_offset(huge) / page_size();
+    let (free, blocks) = (free(), blocks(pages));
+    let touch = |page: usize| {
+        // SAFETY: within the mapping, which nobody else uses.
+        unsafe { region.base().add(page * page_size()).write_volatile(1) };
+    };
+    if way == "collapse" {
+        (first..first + count * pages).for_each(touch);
+    } else {
+        region.advise(HugePages::Wanted).map_err(failed("madvise(MADV_HUGEPAGE)"))?;
+    }
+    let before = compactions();
+    let begun = rusage::thread_time();
+    for place in 0..count {
+        let page = first + place * pages;
+        if way == "collapse" {
+            // SAFETY: a huge page's part of the mapping; the advice keeps its content. What is refused is not had.
+            unsafe { libc::madvise(region.base().add(page * page_size()).cast(), huge, COLLAPSE) };
+        } else {
+            touch(page);
+        }
+    }
+    let time = rusage::thread_time() - begun;
+    let after = compactions();
+    let had = covered(&region).map(|bytes| bytes / huge as u64);
+    let grown = |n: usize| before[n].zip(after[n]).map(|(before, after)| after - before);
+    Ok(Seen { had, free, blocks, compactions: [grown(0), grown(1), grown(2)], time, compacting })
+}
+
+/// Fills memory until little is free, and gives all but one page of each group back.
+fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region, Failure> {
+    let page = page_size() as u64;
+    let leave = parameters.leave * page;
+    let free =
+        || free().ok_or_else(|| Failure::unsupported("the kernel does not say what is free", "mount /proc"));
+    let pages = (free()? / page) as usize;
+    let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
+    region.advise(HugePages::Forbidden).map_err(failed("madvise(MADV_NOHUGEPAGE)"))?;
+    let mut filled = 0;
+    while filled < pages && free()? > leave {
+        for page in filled..(filled + LOOK).min(pages) {
+            // SAFETY: within the mapping, which nobody else uses.
+            unsafe { region.base().add(page * page_size()).write_volatile(1) };
+        }
+        filled = (filled + LOOK).min(pages);
+        if recorder.interrupted() {
+            return Err(Failure::interrupted());
+        }
+    }
+    let group = parameters.group as usize;
+    for first in (0..filled).step_by(group) {
+        let rest = group.min(filled - first) - 1;
+        if rest > 0 {
+            region.give_back_part(first + 1, rest).map_err(failed("madvise(MADV_DONTNEED)"))?;
+        }
+    }
+    Ok(region)
+}
+
+/// Free memory, bytes.
+fn free() -> Option<u64> {
+    let text = kernel::text("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemFree:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// Free blocks of so many pages, each larger one as many as it has: `/proc/buddyinfo`, all zones.
+fn blocks(pages: usize) -> Option<u64> {
+    of_size(&kernel::text("/proc/buddyinfo").ok()?, pages)
+}
+
+fn of_size(text: &str, pages: usize) -> Option<u64> {
+    let order = pages.ilog2() as usize;
+    let of_zone = |line: &str| -> Option<u64> {
+        let counts = line.split_once("zone")?.1.split_whitespace().skip(1);
+        let counts: Option<Vec<u64>> = counts.map(|count| count.parse().ok()).collect();
+        Some(counts?.iter().enumerate().skip(order).map(|(n, count)| count << (n - order)).sum())
+    };
+    text.lines().map(of_zone).sum()
+}
+
+/// Direct compactions since boot, and of them with and without success.
+fn compactions() -> [Option<u64>; 3] {
+    let text = kernel::text("/proc/vmstat").unwrap_or_default();
+    ["compact_stall", "compact_success", "compact_fail"].map(|name| value(&text, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_blocks_count_as_many() {
+        let text = "Node 0, zone      DMA      1      0      1      0      2      1      1      0      1      1      3\n\
+            Node 0, zone    DMA32      3    148      0      0      0      0      0      0      0      4      5\n";
+        assert_eq!(of_size(text, 512), Some(1 + 3 * 2 + 4 + 5 * 2));
+        assert_eq!(of_size(text, 1024), Some(3 + 5));
+        assert_eq!(of_size("no zones", 512), None);
+    }
+}

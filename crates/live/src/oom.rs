@@ -1,0 +1,355 @@
+//! `oom` on the running kernel.
+//!
+//! The worker stays outside the limit and looks; its children join the cgroup, hold what they are to hold, and the last one grows.
+//! A look, every fifth of a millisecond, reads the cgroup's count of times at the limit, what each child holds
+//! (`/proc/PID/status`), and which children are gone. The scores are the kernel's formula (`oom_badness`) on the last look
+//! before the kill; who was killed and what the cgroup counts are the kernel's own word.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::Duration;
+
+use pagelab_experiment::build::{Sheet, metrics, note};
+use pagelab_experiment::catalogue::name;
+use pagelab_experiment::experiments::Oom;
+use pagelab_experiment::experiments::oom::{COLUMNS, SITUATIONS};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Failure, FailureKind, Recorder};
+
+use crate::cgroup::Group;
+use crate::clock::{Clock, Monotonic};
+use crate::family::{Barrier, Family};
+use crate::harness::Harness;
+use crate::kernel::value;
+use crate::observe::failed;
+use crate::place::Place;
+use crate::region::{HugePages, Region, page_size};
+
+/// `oom_score_adj` of all that are not adjusted: should the machine itself run out of memory, they go first.
+const BASE: u32 = 500;
+/// Between two looks.
+const LOOK: Duration = Duration::from_micros(200);
+/// How long the others of a group may take to go after the first.
+const REST: u64 = 2_000_000_000;
+
+/// Cells: children ready, whether to go, whether the kernel refused one, when the growing one last wrote a page, and whether
+/// it has all it was to have.
+const READY: usize = 0;
+const GO: usize = 1;
+const REFUSED: usize = 2;
+const LAST: usize = 3;
+const DONE: usize = 4;
+
+/// A child as it was last seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Child {
+    pid: libc::pid_t,
+    adjust: u32,
+    /// Pages resident, in swap and of page tables.
+    pages: u64,
+    resident: u64,
+    swapped: u64,
+}
+
+impl Child {
+    /// Looks at it, while it is there.
+    fn look(&mut self) {
+        let Ok(text) = fs::read_to_string(format!("/proc/{}/status", self.pid)) else { return };
+        let bytes = |name: &str| kib(&text, name).map(|kib| kib << 10);
+        // One that is ending has given its memory back, and says nothing of it.
+        let Some(resident) = bytes("VmRSS") else { return };
+        let tables = bytes("VmPTE").unwrap_or(0);
+        (self.resident, self.swapped) = (resident, bytes("VmSwap").unwrap_or(0));
+        self.pages = (self.resident + self.swapped + tables) / page_size() as u64;
+    }
+
+    /// `oom_badness` where `total` pages may be used.
+    fn score(&self, total: u64) -> f64 {
+        self.pages as f64 + f64::from(self.adjust) * (total / 1000) as f64
+    }
+}
+
+/// A line of `/proc/PID/status` with KiB.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+/// What the cgroup counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// How often a charge met the limit.
+    limit: Option<u64>,
+    kills: u64,
+    /// Time in which somebody waited for memory, ns.
+    stalled: Option<u64>,
+}
+
+impl Counts {
+    fn read(group: Group<'_>) -> Self {
+        let text = |file: &str| fs::read_to_string(group.path().join(file)).ok();
+        let events = || value(&text("memory.events")?, "max");
+        // Of version 1 memory and swap together have a limit of their own, which is met first where there is no swap; Linux 6.18
+        // does not count that.
+        let of = |file: &str| text(file)?.trim().parse::<u64>().ok();
+        let failures = || Some(of("memory.failcnt")? + of("memory.memsw.failcnt").unwrap_or(0));
+        let stalled = || {
+            let text = text("memory.pressure")?;
+            let total = text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1;
+            total.trim().parse::<u64>().ok().map(|micros| micros * 1000)
+        };
+        Self { limit: events().or_else(failures), kills: group.kills(), stalled: stalled() }
+    }
+}
+
+/// What a situation showed.
+struct Seen {
+    /// Who was killed, by their places.
+    killed: Vec<usize>,
+    children: Vec<Child>,
+    total: u64,
+    stall: Option<u64>,
+    pause: u64,
+    kills: u64,
+    stalled: Option<u64>,
+}
+
+impl Seen {
+    fn highest(&self) -> Option<usize> {
+        let scores = self.children.iter().map(|child| child.score(self.total));
+        scores.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
+    }
+}
+
+/// Performs `parameters`; see the module's comment.
+///
+/// # Errors
+/// Without a limit, and when the kernel refuses.
+pub fn perform(parameters: &Oom, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let Some(group) = place.group() else {
+        return Err(Failure::unsupported("oom needs a memory limit", "give --memory SIZE"));
+    };
+    let mut harness = Harness::open(place, recorder)?;
+    harness.begin();
+    let total = total(group);
+    let together = group.path().join("memory.oom.group");
+    let mut sheet = Sheet::new("kills", &COLUMNS).with_texts("situation").with_texts("who");
+    let mut all = Vec::new();
+    for situation in SITUATIONS {
+        let grouped = situation == "group";
+        if grouped && !together.exists() {
+            let text = "memory.oom.group is of cgroup version 2: nothing was killed together here";
+            note(recorder, Level::Info, text.to_owned())?;
+            all.push(None);
+            continue;
+        }
+        if grouped {
+            fs::write(&together, "1").map_err(failed(&format!("writing 1 to {}", together.display())))?;
+        }
+        let seen = kill(parameters, situation, total, place, recorder);
+        if grouped {
+            fs::write(&together, "0").map_err(failed(&format!("writing 0 to {}", together.display())))?;
+        }
+        let seen = seen?;
+        let highest = seen.highest();
+        let killed = || seen.killed.iter().map(|&place| seen.children[place]);
+        let one = killed().next().filter(|_| seen.killed.len() == 1);
+        let held: u64 = killed().map(|child| child.resident + child.swapped).sum();
+        let who = |&place: &usize| match parameters.held.get(place) {
+            Some(pages) => format!("holds {pages}"),
+            None => "grows".to_owned(),
+        };
+        let who = match seen.killed.len() {
+            0 => "nobody".to_owned(),
+            all if all > 1 && all == seen.children.len() => format!("all {all}"),
+            _ => seen.killed.iter().map(who).collect::<Vec<_>>().join(", "),
+        };
+        sheet.named(
+            [situation, &who],
+            [
+                (!seen.killed.is_empty()).then_some(held as f64),
+                one.map(|child| child.score(total)),
+                highest.map(|place| seen.children[place].score(total)),
+                seen.stall.map(|stall| stall as f64),
+                (!seen.killed.is_empty()).then_some(seen.pause as f64),
+                Some(seen.kills as f64),
+                seen.stalled.map(|stalled| stalled as f64),
+            ],
+        );
+        if seen.killed.is_empty() {
+            let text =
+                format!("{situation}: nobody was killed, for the limit has room for all: raise --grow");
+            note(recorder, Level::Warning, text)?;
+        }
+        all.push(Some(seen));
+    }
+    let measured = harness.finish();
+    measured.record(recorder)?;
+    sheet.record(recorder)?;
+    record(&all, recorder)?;
+    measured.note_scope(recorder)
+}
+
+/// The figures of the situations.
+fn record(all: &[Option<Seen>], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let of = |place: usize| all.get(place).and_then(Option::as_ref).filter(|seen| !seen.killed.is_empty());
+    let stall = |place: usize| of(place)?.stall.map(|stall| stall as f64);
+    let held = |place: usize| {
+        let seen = of(place)?;
+        let child = seen.children[*seen.killed.first()?];
+        Some((child.resident + child.swapped) as f64)
+    };
+    // Where all go together it is nobody's score.
+    let judged: Vec<&Seen> = [0, 1].into_iter().filter_map(of).collect();
+    let right = judged.iter().filter(|seen| seen.killed.first().copied() == seen.highest()).count();
+    metrics(
+        recorder,
+        [
+            (name::OOM_STALL_EQUAL, stall(0)),
+            (name::OOM_STALL_ADJUSTED, stall(1)),
+            (name::OOM_STALL_GROUP, stall(2)),
+            (name::OOM_KILLED_EQUAL, held(0)),
+            (name::OOM_KILLED_ADJUSTED, held(1)),
+            (name::OOM_KILLED_GROUP, of(2).map(|seen| seen.killed.len() as f64)),
+            (name::OOM_PREDICTED, (!judged.is_empty()).then(|| right as f64 / judged.len() as f64)),
+        ],
+    )
+}
+
+/// The pages that the cgroup may use, swap included: what `oom_badness` takes thousandths of.
+fn total(group: Group<'_>) -> u64 {
+    let number =
+        |file: &str| -> Option<u64> { fs::read_to_string(group.path().join(file)).ok()?.trim().parse().ok() };
+    let memory = number("memory.max").or_else(|| number("memory.limit_in_bytes")).unwrap_or(0);
+    let swap = number("memory.swap.max")
+        .or_else(|| number("memory.memsw.limit_in_bytes").map(|both| both.saturating_sub(memory)));
+    // What is not bounded is what the machine has; the kernel counts no more than that.
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| kib(&text, "SwapTotal"));
+    let swap = swap.unwrap_or(u64::MAX).min(machine.unwrap_or(0) << 10);
+    (memory + swap) / page_size() as u64
+}
+
+/// Has processes hold and grow until one is gone, and sees how.
+fn kill(
+    parameters: &Oom,
+    situation: &str,
+    total: u64,
+    place: &Place,
+    recorder: &mut dyn Recorder,
+) -> Result<Seen, Failure> {
+    let group =
+        place.group().ok_or_else(|| Failure::unsupported("oom needs a memory limit", "give --memory"))?;
+    let barrier = Barrier::new(8).map_err(failed("making shared memory"))?;
+    let mut family = Family::default();
+    let mut children = Vec::new();
+    let sizes = parameters.held.iter().copied().chain([parameters.grow]);
+    for (index, pages) in sizes.enumerate() {
+        let adjust = BASE + if situation == "adjusted" && index == 0 { parameters.adjust } else { 0 };
+        let grows = index == parameters.held.len();
+        let work = || child(group, &barrier, adjust, pages as usize, grows);
+        family.fork(work).map_err(failed("starting a process"))?;
+        let pid = family.pids().last().copied().unwrap_or(0);
+        children.push(Child { pid, adjust, ..Child::default() });
+    }
+    let look = |family: &mut Family, recorder: &mut dyn Recorder| -> Result<bool, Failure> {
+        std::thread::sleep(LOOK);
+        if barrier[REFUSED].load(Relaxed) > 0 {
+            let what = "the kernel refused a process its place, its oom_score_adj or its memory";
+            return Err(Failure::new(FailureKind::System { errno: None }, what.to_owned()));
+        }
+        if recorder.interrupted() {
+            return Err(Failure::interrupted());
+        }
+        Ok(family.poll().is_err())
+    };
+    let all = children.len() as u64;
+    while barrier[READY].load(Acquire) < all {
+        recorder.progress(&format!("{situation}: hold"), barrier[READY].load(Relaxed), all);
+        if look(&mut family, recorder)? {
+            let remedy = "give less --held, or more --memory";
+            return Err(Failure::refused("the limit has no room for what is held", remedy));
+        }
+    }
+    let before = Counts::read(group);
+    barrier[LAST].store(Monotonic.now(), Relaxed);
+    barrier[GO].store(1, Release);
+    let (mut limited, mut looked) = (None, Monotonic.now());
+    let mut gone = false;
+    // Looking ends a moment after the last page was written, should nobody be killed.
+    while !gone && barrier[DONE].load(Acquire) == 0 {
+        if limited.is_none() {
+            looked = Monotonic.now();
+        }
+        children.iter_mut().for_each(Child::look);
+        if limited.is_none() && Counts::read(group).limit > before.limit {
+            limited = Some(Monotonic.now());
+        }
+        gone = look(&mut family, recorder)?;
+    }
+    let (end, last) = (Monotonic.now(), barrier[LAST].load(Relaxed));
+    // A group goes together, but not in one moment.
+    while gone && situation == "group" && !family.pids().is_empty() && Monotonic.now() - end < REST {
+        look(&mut family, recorder)?;
+    }
+    let after = Counts::read(group);
+    // Met and killed between two looks: no longer ago than the one before.
+    let limited = limited.or_else(|| (after.limit > before.limit).then_some(looked));
+    let killed = children.iter().enumerate().filter(|(_, child)| !family.pids().contains(&child.pid));
+    let killed = if gone { killed.map(|(place, _)| place).collect() } else { Vec::new() };
+    drop(family);
+    Ok(Seen {
+        killed,
+        total,
+        stall: limited.filter(|_| gone).map(|limited| end - limited),
+        pause: end.saturating_sub(last),
+        kills: after.kills - before.kills,
+        stalled: before.stalled.zip(after.stalled).map(|(before, after)| after - before),
+        children,
+    })
+}
+
+/// One of the processes; it ends only when it is killed.
+fn child(group: Group<'_>, barrier: &Barrier, adjust: u32, pages: usize, grows: bool) -> i32 {
+    let prepared = || -> std::io::Result<Region> {
+        fs::write(Path::new("/proc/self/oom_score_adj"), adjust.to_string())?;
+        group.join()?;
+        let region = Region::anonymous(pages)?;
+        let _ = region.advise(HugePages::Forbidden);
+        Ok(region)
+    };
+    let Ok(region) = prepared() else {
+        barrier[REFUSED].fetch_add(1, AcqRel);
+        return 2;
+    };
+    if !grows {
+        region.populate(|_, _| {});
+    }
+    barrier[READY].fetch_add(1, AcqRel);
+    if grows {
+        while barrier[GO].load(Acquire) == 0 {
+            std::thread::sleep(LOOK);
+        }
+        for page in 0..region.pages() {
+            region.populate_page(page, &Default::default());
+            barrier[LAST].store(Monotonic.now(), Relaxed);
+        }
+        barrier[DONE].store(1, Release);
+    }
+    loop {
+        std::thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_score_is_the_kernels_formula() {
+        let child = Child { adjust: 500, pages: 100, ..Child::default() };
+        assert_eq!(child.score(16_384), 100.0 + 500.0 * 16.0);
+        assert_eq!(kib("Name:\tx\nVmRSS:\t     520 kB\nVmSwap:\t 4 kB\n", "VmRSS"), Some(520));
+        assert_eq!(kib("Name:\tx\n", "VmRSS"), None);
+    }
+}
