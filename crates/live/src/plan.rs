@@ -153,7 +153,8 @@ fn merges(experiment: &Experiment) -> Result<(), Unsupported> {
         return no(why, "take a kernel that is built with CONFIG_KSM");
     }
     if matches!(experiment, Experiment::Tier(_)) && tier::nodes::with_memory().len() < 2 {
-        return no("has all its memory in one node".to_owned(), tier::REMEDY);
+        let why = "has all its memory in one node";
+        return Err(Unsupported::new(HOST, What::Experiment, why, tier::REMEDY));
     }
     for path in settings::changed_by(experiment) {
         writable(&path.display().to_string()).or_else(|(why, remedy)| {

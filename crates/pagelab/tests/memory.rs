@@ -63,7 +63,7 @@ fn what_cannot_be_had_is_refused() {
         assert!(error.contains("models references to one mapping"), "{experiment}: {error}");
     }
     if !fs::exists("/sys/devices/system/node/node1").unwrap() {
-        let error = joined(&lab.fails("run tier", 3));
+        let error = joined(&lab.fails("run tier", 2));
         assert!(error.contains("in one node") && error.contains("numa=256M+512M@slow"), "{error}");
     }
     assert!(!lab.path("pagelab.db").exists());
