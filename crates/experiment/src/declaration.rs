@@ -299,13 +299,14 @@ pub(crate) use words;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::{Access, Child, Mapping, PagesOf, Paging, Touch, Work, Workers};
+    use crate::experiments::{Access, Beside, Child, Mapping, PagesOf, Paging, Touch, Work, Workers};
     use crate::setting::{Mode, Swap};
 
     #[test]
     fn what_is_typed_is_what_is_stored() {
         let all = [
             Access::stored_and_typed(),
+            Beside::stored_and_typed(),
             Child::stored_and_typed(),
             Mapping::stored_and_typed(),
             PagesOf::stored_and_typed(),
