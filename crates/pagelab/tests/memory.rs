@@ -215,7 +215,7 @@ fn a_hot_set_moves_between_tiers() {
     let whole = (0..fast.len()).map(|row| fast[row] + slow[row]).skip(begin).fold(0.0, f64::max);
     for row in begin..fast.len() {
         let (hot, all) = (hot_fast[row] + hot_slow[row], fast[row] + slow[row]);
-        assert!(hot <= 1024.0 && hot >= 1024.0 - 544.0, "{hot}");
+        assert!((1024.0 - 544.0..=1024.0).contains(&hot), "{hot}");
         assert!(all >= whole - 544.0, "{all} of {whole}");
         // The mapping gains on the fast node no more than was promoted, and loses no more than was demoted.
         let gained = fast[row] - fast[begin];
