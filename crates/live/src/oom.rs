@@ -30,6 +30,9 @@ use crate::region::{HugePages, Region, page_size};
 const BASE: u32 = 500;
 /// Between two looks.
 const LOOK: Duration = Duration::from_micros(200);
+/// Pages between two looks of the growing process at the count of kills: fewer than a killed one gives back, so that nobody
+/// is killed after the first.
+const STRIDE: usize = 16;
 /// How long the others of a group may take to go after the first.
 const REST: u64 = 2_000_000_000;
 
@@ -59,8 +62,12 @@ impl Child {
         let bytes = |name: &str| kib(&text, name).map(|kib| kib << 10);
         // One that is ending has given its memory back, and says nothing of it.
         let Some(resident) = bytes("VmRSS") else { return };
-        let tables = bytes("VmPTE").unwrap_or(0);
-        (self.resident, self.swapped) = (resident, bytes("VmSwap").unwrap_or(0));
+        let (tables, swapped) = (bytes("VmPTE").unwrap_or(0), bytes("VmSwap").unwrap_or(0));
+        // They hold more and more, in memory or in swap: one that holds less has been killed, and is giving it back.
+        if resident + swapped < self.resident + self.swapped {
+            return;
+        }
+        (self.resident, self.swapped) = (resident, swapped);
         self.pages = (self.resident + self.swapped + tables) / page_size() as u64;
     }
 
@@ -330,11 +337,17 @@ fn child(group: Group<'_>, barrier: &Barrier, adjust: u32, pages: usize, grows: 
         while barrier[GO].load(Acquire) == 0 {
             std::thread::sleep(LOOK);
         }
+        let before = group.kills();
+        let mut whole = true;
         for page in 0..region.pages() {
+            if page.is_multiple_of(STRIDE) && group.kills() != before {
+                whole = false;
+                break;
+            }
             region.populate_page(page, &Default::default());
             barrier[LAST].store(Monotonic.now(), Relaxed);
         }
-        barrier[DONE].store(1, Release);
+        barrier[DONE].store(whole.into(), Release);
     }
     loop {
         std::thread::sleep(Duration::from_secs(3600));
