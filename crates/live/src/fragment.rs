@@ -227,7 +227,7 @@ fn blocks(pages: usize) -> Option<u64> {
 fn of_size(text: &str, pages: usize) -> Option<u64> {
     let order = pages.ilog2() as usize;
     let of_zone = |line: &str| -> Option<u64> {
-        let counts = line.split_once("zone")?.1.split_whitespace().skip(1);
+        let counts = line.split_once(", zone")?.1.split_whitespace().skip(1);
         let counts: Option<Vec<u64>> = counts.map(|count| count.parse().ok()).collect();
         Some(counts?.iter().enumerate().skip(order).map(|(n, count)| count << (n - order)).sum())
     };
