@@ -139,7 +139,7 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
     let out = metric(&seen, "reclaim.pages").unwrap() * 4096.0;
     assert_eq!(metric(&seen, "reclaim.asked"), Some(16.0 * MIB));
     // The kernel reclaims in batches, up to two megabytes at once in each of eight steps.
-    assert!(had >= 16.0 * MIB && had <= 32.0 * MIB, "{had} bytes");
+    assert!((16.0 * MIB..=32.0 * MIB).contains(&had), "{had} bytes");
     // Two counts of one thing, but for pages of the program itself.
     assert!((had - out).abs() < MIB, "{had} reclaimed, {out} gone");
     let cold = metric(&seen, "reclaim.cold").unwrap();
