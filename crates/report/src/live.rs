@@ -223,7 +223,7 @@ mod tests {
         let rows = |program: &str, heap: &str| [program.repeat(10), heap.repeat(20), "0".repeat(10)].concat();
         assert_eq!(heat.layers[0].columns, [rows("0", "5"), rows("0", "9")]);
         assert_eq!(heat.layers[0].shares, [4.0 / 18.0, 0.5]);
-        assert!(section.answer.contains("80 KiB at its peak, after 2 s"), "{}", section.answer);
+        assert!(section.answer.contains("80 KiB at its peak, after 2.00 s"), "{}", section.answer);
         assert!(section.answer.contains("heap has 100 %"), "{}", section.answer);
         assert_eq!(section.tables[0].rows[2], ["late", "0 B", "40 KiB", "1"]);
     }
