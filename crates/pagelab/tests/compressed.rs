@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::ExitCode;
 
-use common::Lab;
+use common::{Lab, metric};
 use pagelab_testing::{KERNELS, LIMITS, Need, run, tests};
 use serde_json::Value;
 
@@ -43,10 +43,6 @@ const LINE: &str = "run mapanon --pages 4096 --references 8000 --pattern uniform
 const PAGE: f64 = 4096.0;
 /// Pages in the swap that are not the mapping's: the header, and the program's own, of which six were seen.
 const OWN: f64 = 64.0;
-
-fn metric(result: &Value, name: &str) -> Option<f64> {
-    result["result"]["runs"][0]["repetitions"][0]["metrics"][name]["value"].as_f64()
-}
 
 fn a_wrong_content_is_refused() {
     let lab = Lab::new();

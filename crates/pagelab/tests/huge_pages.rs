@@ -5,7 +5,7 @@ mod common;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
-use common::{Lab, joined};
+use common::{Lab, joined, metric};
 use pagelab_testing::{KERNELS, Need, ROOT, THP, run, tests};
 use serde_json::Value;
 
@@ -35,10 +35,6 @@ const FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
 const PAGES: f64 = 16_384.0;
 /// Base pages of a huge one.
 const HUGE: f64 = 512.0;
-
-fn metric(result: &Value, name: &str) -> Option<f64> {
-    result["result"]["runs"][0]["repetitions"][0]["metrics"][name]["value"].as_f64()
-}
 
 /// The sentences about huge pages, and every figure that closes with every other.
 fn covered(result: &Value) {

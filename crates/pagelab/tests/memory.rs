@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use common::{Lab, joined};
 use pagelab_testing::{KERNELS, Need, ROOT, run_in_turn, tests};
-use serde_json::Value;
 
 fn main() -> ExitCode {
     run_in_turn(tests! {
@@ -35,25 +34,6 @@ const KSM: Need = Need {
 
 fn kernel(which: usize) -> String {
     format!("kernel:{}", pagelab_testing::kernels()[which].display())
-}
-
-/// A figure of the first run; `None` where it is a dash.
-fn figure(export: &Value, name: &str) -> Option<f64> {
-    let metrics = export["runs"][0]["repetitions"][0]["observations"]["metrics"].as_array().unwrap();
-    let metric = metrics.iter().find(|metric| metric["name"] == name);
-    metric.unwrap_or_else(|| panic!("no {name}: {metrics:?}"))["value"].as_f64()
-}
-
-/// A column of a table of the first run.
-fn column(export: &Value, table: &str, name: &str) -> Vec<Option<f64>> {
-    let tables = export["runs"][0]["repetitions"][0]["observations"]["tables"].as_array().unwrap();
-    let table = tables.iter().find(|known| known["name"] == table).unwrap_or_else(|| panic!("no {table}"));
-    let column = table["columns"].as_array().unwrap().iter().find(|column| column["name"] == name).unwrap();
-    column["values"]["number"].as_array().unwrap().iter().map(Value::as_f64).collect()
-}
-
-fn notes(export: &Value) -> String {
-    export["runs"][0]["repetitions"][0]["observations"]["notes"].to_string()
 }
 
 fn what_cannot_be_had_is_refused() {
@@ -88,22 +68,22 @@ fn four_loops_move_bytes() {
     let lab = Lab::new();
     let seen = lab.ok("run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --report none --name b");
     assert!(joined(&seen).contains("median bandwidth, greatest working set: copy"), "{seen}");
-    let export = lab.json("export b --format json");
+    let kept = lab.kept("b");
     for name in
         ["bandwidth.copy", "bandwidth.scale", "bandwidth.add", "bandwidth.triad", "bandwidth.triad.cache"]
     {
-        let rate = figure(&export, name).unwrap();
+        let rate = kept.metric(name).unwrap();
         assert!((1e7..1e13).contains(&rate), "{name}: {rate} bytes a second");
     }
-    assert_eq!(figure(&export, "bandwidth.triad.threads"), None, "there are not a thousand processors");
-    assert!(notes(&export).contains("each needs a processor of its own"), "{}", notes(&export));
-    let triad = column(&export, "bandwidth", "triad");
+    assert_eq!(kept.metric("bandwidth.triad.threads"), None, "there are not a thousand processors");
+    assert!(kept.notes().contains("each needs a processor of its own"), "{}", kept.notes());
+    let triad = kept.column("bandwidth", "triad");
     assert_eq!(triad.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true, false]);
-    assert_eq!(column(&export, "bandwidth", "size")[3], Some(2.0 * 1024.0 * 1024.0));
+    assert_eq!(kept.column("bandwidth", "size")[3], Some(2.0 * 1024.0 * 1024.0));
     if std::thread::available_parallelism().unwrap().get() > 1 {
         lab.ok("run bandwidth --sizes 1M --threads 2 --rounds 2 --report none --name two");
-        let export = lab.json("export two --format json");
-        assert!(figure(&export, "bandwidth.triad").unwrap() > 1e7);
+        let kept = lab.kept("two");
+        assert!(kept.metric("bandwidth.triad").unwrap() > 1e7);
     }
 }
 
@@ -119,10 +99,10 @@ fn ksmd_is_told_and_put_back() {
     let (lab, before) = (Lab::new(), ksmd());
     lab.ok("run ksm --pages 1024 --contents 4 --scan 777 --sleep 3 --report none --name k");
     assert_eq!(ksmd(), before);
-    let export = lab.json("export k --format json");
+    let kept = lab.kept("k");
     // 512 equal pages of four contents, 128 each.
-    assert_eq!((figure(&export, "ksm.sharing"), figure(&export, "ksm.shared")), (Some(508.0), Some(4.0)));
-    assert!(figure(&export, "ksm.time").unwrap() > 0.0);
+    assert_eq!((kept.metric("ksm.sharing"), kept.metric("ksm.shared")), (Some(508.0), Some(4.0)));
+    assert!(kept.metric("ksm.time").unwrap() > 0.0);
     let plan = lab.ok("run ksm --dry-run");
     assert!(plan.contains("/sys/kernel/mm/ksm/pages_to_scan (now"), "{plan}");
 }
@@ -151,27 +131,27 @@ fn equal_pages_share_and_a_write_parts_them() {
     let line = "run ksm --pages 2048 --equal 50% --contents 8 --sleep 1 --report none --name k";
     let seen = lab.ok(&format!("{line} --on {},accel=icount", kernel(1)));
     assert!(joined(&seen).contains("merging saved"), "{seen}");
-    let export = lab.json("export k --format json");
-    assert_eq!((figure(&export, "ksm.sharing"), figure(&export, "ksm.shared")), (Some(1016.0), Some(8.0)));
-    let process = column(&export, "merging", "process");
+    let kept = lab.kept("k");
+    assert_eq!((kept.metric("ksm.sharing"), kept.metric("ksm.shared")), (Some(1016.0), Some(8.0)));
+    let process = kept.column("merging", "process");
     assert_eq!(process.last().unwrap().unwrap(), 1024.0, "{process:?}");
     // And for the machine, where nothing else is merged.
-    let machine = ["sharing", "shared"].map(|name| column(&export, "merging", name).pop().unwrap());
+    let machine = ["sharing", "shared"].map(|name| kept.column("merging", name).pop().unwrap());
     assert_eq!(machine, [Some(1016.0), Some(8.0)]);
     // Each known page costs 64 bytes of bookkeeping at least (struct ksm_rmap_item, mm/ksm.c), of some 2,048 pages.
-    let profit = figure(&export, "ksm.profit").unwrap();
+    let profit = kept.metric("ksm.profit").unwrap();
     let saved = 1024.0 * 4096.0;
     assert!(profit < saved && profit > saved - 2.0 * 64.0 * 2100.0, "{profit} of {saved}");
-    assert_eq!(figure(&export, "ksm.time"), None, "sleeping takes no instructions");
-    assert_eq!(column(&export, "merging", "elapsed").last(), Some(&None));
-    assert!(figure(&export, "ksm.processor").unwrap() > 1e6, "2,048 pages are read at least once");
-    assert_eq!(column(&export, "unmerging", "pages"), [Some(512.0), Some(512.0), Some(512.0)]);
-    let faults = column(&export, "unmerging", "faults");
+    assert_eq!(kept.metric("ksm.time"), None, "sleeping takes no instructions");
+    assert_eq!(kept.column("merging", "elapsed").last(), Some(&None));
+    assert!(kept.metric("ksm.processor").unwrap() > 1e6, "2,048 pages are read at least once");
+    assert_eq!(kept.column("unmerging", "pages"), [Some(512.0), Some(512.0), Some(512.0)]);
+    let faults = kept.column("unmerging", "faults");
     // The thread's count may have a page or two of its own code or stack in it.
     let counted = |of: Option<f64>| (512.0 * of.unwrap()).round() as u64;
     assert!((512..=514).contains(&counted(faults[0])), "a fault for each merged page: {faults:?}");
     assert!(counted(faults[1]) <= 2, "none for another: {faults:?}");
-    let [copy, write] = ["ksm.copy", "ksm.write"].map(|name| figure(&export, name).unwrap());
+    let [copy, write] = ["ksm.copy", "ksm.write"].map(|name| kept.metric(name).unwrap());
     // A copy reads and writes 512 words.
     assert!(copy > 500.0 && write < 100.0, "{copy} and {write} instructions");
 }
@@ -183,23 +163,20 @@ fn a_hot_set_moves_between_tiers() {
     let line = "run tier --hot 1024 --positions 1 --seconds 1 --report none --name t";
     let seen = lab.ok(&format!("{line} --on {},numa=192M+512M@slow,accel=icount", kernel(1)));
     assert!(joined(&seen).contains("with demotion and balancing"), "{seen}");
-    let export = lab.json("export t --format json");
-    let hot = |situation: &str| figure(&export, &format!("tier.hot.{situation}")).unwrap();
+    let kept = lab.kept("t");
+    let hot = |situation: &str| kept.metric(&format!("tier.hot.{situation}")).unwrap();
     assert_eq!(["fast", "slow", "interleaved", "off"].map(hot), [1.0, 0.0, 0.5, 0.0]);
     // The latencies of QEMU's table, which the option says are 100 and 300 ns.
-    let latency = |situation: &str| figure(&export, &format!("tier.latency.{situation}")).unwrap();
+    let latency = |situation: &str| kept.metric(&format!("tier.latency.{situation}")).unwrap();
     assert_eq!(["fast", "slow", "interleaved", "off"].map(latency), [100.0, 300.0, 200.0, 300.0]);
     assert!((latency("on") - (300.0 - 200.0 * hot("on"))).abs() < 1e-6);
     // Without demotion and promotion nothing moves; with them promotion brings the hot set to the fast node.
-    let [end, promoted, demoted] = ["end", "promoted", "demoted"].map(|name| column(&export, "tiers", name));
+    let [end, promoted, demoted] = ["end", "promoted", "demoted"].map(|name| kept.column("tiers", name));
     for situation in 0..4 {
         assert_eq!((promoted[situation], demoted[situation]), (Some(0.0), Some(0.0)), "{situation}");
     }
     assert!(end[4].unwrap() > 0.5, "{end:?}");
-    assert_eq!(
-        [figure(&export, "tier.promoted"), figure(&export, "tier.demoted")],
-        [promoted[4], demoted[4]]
-    );
+    assert_eq!([kept.metric("tier.promoted"), kept.metric("tier.demoted")], [promoted[4], demoted[4]]);
     assert!(
         promoted[4].unwrap() >= 1024.0 * end[4].unwrap(),
         "who is on the fast node was promoted: {promoted:?}"
@@ -207,7 +184,7 @@ fn a_hot_set_moves_between_tiers() {
     assert!(demoted[4].unwrap() > 0.0, "{demoted:?}");
     // Every page is somewhere, by two counts of the kernel's, but for those on their way: a batch of 512 and what reclaim takes at once.
     let of = |name: &str| -> Vec<f64> {
-        column(&export, "tier.pages", name).into_iter().map(Option::unwrap).collect()
+        kept.column("tier.pages", name).into_iter().map(Option::unwrap).collect()
     };
     let [hot_fast, hot_slow, fast, slow] = ["hot.fast", "hot.slow", "fast", "slow"].map(of);
     let (promoted, demoted) = (of("promoted"), of("demoted"));
@@ -232,9 +209,9 @@ fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
     let lab = Lab::new();
     let line = "run tier --pages 4096 --hot 512 --positions 1 --seconds 1 --report none --name t";
     lab.ok(&format!("{line} --on {},numa=2x192M,accel=icount", kernel(1)));
-    let export = lab.json("export t --format json");
-    assert_eq!((figure(&export, "tier.promoted"), figure(&export, "tier.latency.on")), (None, None));
-    assert!(notes(&export).contains("in one tier"), "{}", notes(&export));
-    assert_eq!(figure(&export, "tier.hot.off"), Some(0.0), "without balancing it stays on the other node");
-    assert!(figure(&export, "tier.hot.on").unwrap() > 0.0, "with balancing it comes over");
+    let kept = lab.kept("t");
+    assert_eq!((kept.metric("tier.promoted"), kept.metric("tier.latency.on")), (None, None));
+    assert!(kept.notes().contains("in one tier"), "{}", kept.notes());
+    assert_eq!(kept.metric("tier.hot.off"), Some(0.0), "without balancing it stays on the other node");
+    assert!(kept.metric("tier.hot.on").unwrap() > 0.0, "with balancing it comes over");
 }

@@ -6,27 +6,16 @@ mod common;
 use std::process::ExitCode;
 
 use common::{Lab, joined};
-use pagelab_testing::{KERNELS, Need, run, tests};
-use serde_json::Value;
+use pagelab_testing::{CGROUP_1, KERNELS, run, tests};
 
 fn main() -> ExitCode {
     run(tests! {
         what_cannot_be_had_is_refused;
-        version_one_of_cgroups_is_refused: VERSION_ONE;
+        version_one_of_cgroups_is_refused: CGROUP_1;
         a_neighbour_costs_faults_and_protection_spares_them: KERNELS;
         faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping: KERNELS;
     })
 }
-
-/// The memory controller is one of version 1.
-const VERSION_ONE: Need = Need {
-    name: "cgroup-1",
-    on: &[],
-    met: || match std::path::Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
-        true => Ok(()),
-        false => Err("the memory controller is not one of version 1".into()),
-    },
-};
 
 fn what_cannot_be_had_is_refused() {
     let lab = Lab::new();
@@ -43,15 +32,6 @@ fn version_one_of_cgroups_is_refused() {
     assert!(!lab.path("pagelab.db").exists());
 }
 
-/// A column of the table of situations.
-fn column(export: &Value, name: &str) -> Vec<f64> {
-    let tables = export["runs"][0]["repetitions"][0]["observations"]["tables"].as_array().unwrap();
-    let table = tables.iter().find(|table| table["name"] == "situations").expect("a table");
-    let columns = table["columns"].as_array().unwrap();
-    let column = columns.iter().find(|column| column["name"] == name).unwrap();
-    column["values"]["number"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
-}
-
 /// The victim's 8 MiB fit into 16 MiB, and its neighbour's 16 MiB do not fit beside them.
 fn a_neighbour_costs_faults_and_protection_spares_them() {
     let lab = Lab::new();
@@ -59,22 +39,23 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --report none";
     let seen = lab.ok(&format!("{line} --name n --on kernel:{kernel},accel=icount"));
     assert!(joined(&seen).contains("beside a neighbour"), "{seen}");
-    let export = lab.json("export n --format json");
-    let major = column(&export, "major");
+    let kept = lab.kept("n");
+    let column = |name: &str| kept.numbers("situations", name);
+    let major = column("major");
     let [alone, beside, low, min] = major[..] else { panic!("{major:?}") };
     assert_eq!(alone, 0.0, "it fits");
     assert!(beside > 100.0, "{beside} major faults beside a neighbour");
     assert!(low < beside / 2.0 && min < beside / 2.0, "{low} and {min} of {beside}");
     // The thread's faults and its cgroup's are two counts of one thing, but for the readings themselves, whose buffers may be in
     // swap.
-    for (ours, cgroups) in major.iter().zip(column(&export, "pgmajfault")) {
+    for (ours, cgroups) in major.iter().zip(column("pgmajfault")) {
         assert!((ours - cgroups).abs() <= 16.0, "{major:?}: {cgroups}");
     }
-    let (refaults, written) = (column(&export, "refaults"), column(&export, "written"));
+    let (refaults, written) = (column("refaults"), column("written"));
     assert!(refaults[0] == 0.0 && refaults[1] > 0.0, "{refaults:?}");
     assert!(written[0] == 0.0 && written[1..].iter().all(|&pages| pages > 0.0), "{written:?}");
     let limit = 16.0 * 1024.0 * 1024.0;
-    for (victim, neighbour) in column(&export, "victim").iter().zip(column(&export, "other")) {
+    for (victim, neighbour) in column("victim").iter().zip(column("other")) {
         assert!(victim + neighbour <= limit, "{victim} and {neighbour}");
     }
 }
@@ -91,10 +72,8 @@ fn faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping() {
     let seen = joined(&lab.ok(&format!("{line} --name b {old} {new}")));
     assert!(seen.contains("beside another thread's") && seen.contains("waits in a million"), "{seen}");
     let waits = |run: &str| {
-        let export = lab.json(&format!("export {run} --format json"));
-        let metrics = &export["runs"][0]["repetitions"][0]["observations"]["metrics"];
-        let metrics = metrics.as_array().unwrap();
-        let of = |name: &str| metrics.iter().find(|m| m["name"] == name).unwrap()["value"].as_f64().unwrap();
+        let kept = lab.kept(run);
+        let of = |name: &str| kept.metric(name).unwrap();
         // As many as there were, of those in a million.
         let faults = of("beside.throughput") * 0.4;
         (of("beside.waits") * faults / 1e6, of("beside.calls"))

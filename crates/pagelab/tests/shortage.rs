@@ -4,30 +4,20 @@ mod common;
 
 use std::process::ExitCode;
 
+use common::kept::Kept;
 use common::{Lab, joined};
-use pagelab_testing::{KERNELS, LIMITS, Need, run, tests};
-use serde_json::Value;
+use pagelab_testing::{CGROUP_1, KERNELS, LIMITS, run, tests};
 
 fn main() -> ExitCode {
     run(tests! {
         what_cannot_be_had_is_refused;
-        version_one_of_cgroups_has_no_reclaim: VERSION_ONE;
+        version_one_of_cgroups_has_no_reclaim: CGROUP_1;
         the_largest_process_is_killed: LIMITS;
         a_guest_kills_one_or_all: KERNELS;
         cold_pages_are_reclaimed_before_hot_ones: KERNELS;
         huge_pages_are_few_in_pieces_and_many_after_compaction: KERNELS;
     })
 }
-
-/// The memory controller is one of version 1.
-const VERSION_ONE: Need = Need {
-    name: "cgroup-1",
-    on: &[],
-    met: || match std::path::Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
-        true => Ok(()),
-        false => Err("the memory controller is not one of version 1".into()),
-    },
-};
 
 fn what_cannot_be_had_is_refused() {
     let lab = Lab::new();
@@ -54,59 +44,32 @@ fn version_one_of_cgroups_has_no_reclaim() {
 }
 
 /// The observations of a run's first repetition.
-fn seen(lab: &Lab, run: &str) -> Value {
-    let export = lab.json(&format!("export {run} --format json"));
-    export["runs"][0]["repetitions"][0]["observations"].clone()
-}
-
-fn metric(seen: &Value, name: &str) -> Option<f64> {
-    let metrics = seen["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no {name}"))["value"]
-        .as_f64()
-}
-
-fn column(seen: &Value, table: &str, name: &str) -> Value {
-    let table = seen["tables"].as_array().unwrap().iter().find(|t| t["name"] == table).expect("a table");
-    let columns = table["columns"].as_array().unwrap();
-    columns.iter().find(|c| c["name"] == name).expect("a column")["values"].clone()
-}
-
-fn numbers(seen: &Value, table: &str, name: &str) -> Vec<f64> {
-    let values = column(seen, table, name);
-    values["number"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect()
-}
-
-fn texts(seen: &Value, table: &str, name: &str) -> Vec<String> {
-    let values = column(seen, table, name);
-    values["text"].as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_owned()).collect()
-}
-
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// In 16 MiB one holds 1, one 8 MiB, and the growing one cannot have more than 7: the second is the largest. With half of the
 /// limit in addition the first counts as 9 MiB.
-fn killed_as_reckoned(seen: &Value) {
-    let who = texts(seen, "kills", "who");
+fn killed_as_reckoned(seen: &Kept) {
+    let who = seen.texts("kills", "who");
     assert_eq!(who[..2], ["holds 2048", "holds 256"]);
-    assert_eq!(metric(seen, "oom.predicted"), Some(1.0));
-    let held = [metric(seen, "oom.killed.equal").unwrap(), metric(seen, "oom.killed.adjusted").unwrap()];
+    assert_eq!(seen.metric("oom.predicted"), Some(1.0));
+    let held = [seen.metric("oom.killed.equal").unwrap(), seen.metric("oom.killed.adjusted").unwrap()];
     // Besides what it was to hold, a forked process has the pages of the program that it wrote.
     assert!(held[0] >= 8.0 * MIB && held[0] < 16.0 * MIB, "{held:?}");
     assert!(held[1] >= MIB && held[1] < 8.0 * MIB, "{held:?}");
-    let kills = numbers(seen, "kills", "oom_kill");
+    let kills = seen.numbers("kills", "oom_kill");
     assert_eq!(kills[..2], [1.0, 1.0], "the cgroup's own count");
-    assert!(numbers(seen, "kills", "pause")[..2].iter().all(|&pause| pause >= 0.0));
+    assert!(seen.numbers("kills", "pause")[..2].iter().all(|&pause| pause >= 0.0));
 }
 
 fn the_largest_process_is_killed() {
     let lab = Lab::new();
     let text = joined(&lab.ok("run oom --held 256,2048 --grow 8192 --memory 16M --report none --name o"));
     assert!(text.contains("the process that holds 2048 was killed"), "{text}");
-    killed_as_reckoned(&seen(&lab, "o"));
+    killed_as_reckoned(&lab.kept("o"));
     // Where there is room for all nobody is.
     let text = joined(&lab.ok("run oom --held 256 --grow 512 --memory 64M --report none --name r"));
     assert!(text.contains("nobody was killed") && text.contains("raise --grow"), "{text}");
-    assert_eq!(metric(&seen(&lab, "r"), "oom.killed.equal"), None);
+    assert_eq!(lab.kept("r").metric("oom.killed.equal"), None);
 }
 
 fn a_guest_kills_one_or_all() {
@@ -115,15 +78,13 @@ fn a_guest_kills_one_or_all() {
     let line = "run oom --held 256,2048 --grow 8192 --memory 16M --report none --name o";
     let text = joined(&lab.ok(&format!("{line} --on kernel:{kernel},accel=tcg")));
     assert!(text.contains("with memory.oom.group 3 processes were killed"), "{text}");
-    let seen = seen(&lab, "o");
+    let seen = lab.kept("o");
     killed_as_reckoned(&seen);
-    assert_eq!(texts(&seen, "kills", "who")[2], "all 3");
-    let stalls = numbers(&seen, "kills", "stall");
-    assert!(
-        stalls.iter().all(|&stall| stall >= 0.0) && stalls[0] == metric(&seen, "oom.stall.equal").unwrap()
-    );
+    assert_eq!(seen.texts("kills", "who")[2], "all 3");
+    let stalls = seen.numbers("kills", "stall");
+    assert!(stalls.iter().all(|&stall| stall >= 0.0) && stalls[0] == seen.metric("oom.stall.equal").unwrap());
     // The kernel kills the first and then all of the group, and counts the first again where it still has its memory then.
-    let counted = numbers(&seen, "kills", "oom_kill")[2];
+    let counted = seen.numbers("kills", "oom_kill")[2];
     assert!(counted == 3.0 || counted == 4.0, "the cgroup's own count: {counted}");
 }
 
@@ -134,21 +95,21 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
     let text =
         joined(&lab.ok(&format!("run reclaim --report none --name r --on kernel:{kernel},accel=icount")));
     assert!(text.contains("of 16 MiB asked for"), "{text}");
-    let seen = seen(&lab, "r");
-    let had = metric(&seen, "reclaim.had").unwrap();
-    let out = metric(&seen, "reclaim.pages").unwrap() * 4096.0;
-    assert_eq!(metric(&seen, "reclaim.asked"), Some(16.0 * MIB));
+    let seen = lab.kept("r");
+    let had = seen.metric("reclaim.had").unwrap();
+    let out = seen.metric("reclaim.pages").unwrap() * 4096.0;
+    assert_eq!(seen.metric("reclaim.asked"), Some(16.0 * MIB));
     // The kernel reclaims in batches, up to two megabytes at once in each of eight steps.
     assert!((16.0 * MIB..=32.0 * MIB).contains(&had), "{had} bytes");
     // Two counts of one thing, but for pages of the program itself.
     assert!((had - out).abs() < MIB, "{had} reclaimed, {out} gone");
-    let cold = metric(&seen, "reclaim.cold").unwrap();
+    let cold = seen.metric("reclaim.cold").unwrap();
     assert!(cold > 0.75 && cold <= 1.0, "{cold} of them cold");
-    assert!(metric(&seen, "reclaim.cost").unwrap() > 0.0);
-    let away = |name: &str| numbers(&seen, "steps", name).iter().sum::<f64>();
+    assert!(seen.metric("reclaim.cost").unwrap() > 0.0);
+    let away = |name: &str| seen.numbers("steps", name).iter().sum::<f64>();
     assert_eq!((away("out.cold") + away("out.hot")) * 4096.0, out);
     let (back, mistakes) =
-        (metric(&seen, "reclaim.back.faults").unwrap(), metric(&seen, "reclaim.mistakes").unwrap());
+        (seen.metric("reclaim.back.faults").unwrap(), seen.metric("reclaim.mistakes").unwrap());
     assert!(back > 0.0 && back <= away("out.cold"), "{back} faults");
     assert!(mistakes <= away("out.hot"), "{mistakes} faults");
 }
@@ -159,17 +120,17 @@ fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
     let line = "run fragment --report none --name f";
     let text = joined(&lab.ok(&format!("{line} --on kernel:{kernel},accel=tcg")));
     assert!(text.contains("huge pages had in fragmented memory"), "{text}");
-    let seen = seen(&lab, "f");
-    let had = numbers(&seen, "ways", "had");
+    let seen = lab.kept("f");
+    let had = seen.numbers("ways", "had");
     let [whole, pieces, direct, collapse, compacted] = had[..] else { panic!("{had:?}") };
     assert_eq!(whole, 192.0, "a gigabyte is free");
-    let blocks = numbers(&seen, "ways", "blocks");
+    let blocks = seen.numbers("ways", "blocks");
     // Filling leaves 32 MiB, sixteen huge pages; some are in lists of the processor, and in no block.
     assert!(pieces < 48.0 && blocks[1] < 48.0, "{pieces} huge pages of {} blocks", blocks[1]);
     // Fifteen of sixteen pages are free, and the one is movable.
     assert!(direct > 96.0 && collapse > 96.0 && compacted > 96.0, "{had:?}");
     // The kernel's own counts, which share nothing with the mapping's entry in smaps.
-    let counters = seen["counters"].as_array().unwrap();
+    let counters = seen.0["counters"].as_array().unwrap();
     let grown = |name: &str| {
         let found = counters.iter().find(|counter| counter["name"] == name);
         let counter = found.unwrap_or_else(|| panic!("no {name}"));
@@ -177,7 +138,7 @@ fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
     };
     assert_eq!(grown("thp_fault_alloc"), whole + pieces + direct + compacted, "{had:?}");
     assert!(grown("thp_collapse_alloc") >= collapse, "{had:?}");
-    let (stall, success) = (numbers(&seen, "ways", "stall"), numbers(&seen, "ways", "success"));
+    let (stall, success) = (seen.numbers("ways", "stall"), seen.numbers("ways", "success"));
     assert_eq!(stall[..2], [0.0, 0.0], "no compaction where there is to be none");
     assert!(stall[2] > 0.0 && success[2] > 0.0, "{stall:?} {success:?}");
 }

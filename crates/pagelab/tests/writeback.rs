@@ -4,9 +4,8 @@ mod common;
 
 use std::process::ExitCode;
 
-use common::Lab;
+use common::{Lab, metric};
 use pagelab_testing::{KERNELS, LIMITS, run, tests};
-use serde_json::Value;
 
 fn main() -> ExitCode {
     run(tests! {
@@ -20,10 +19,6 @@ fn main() -> ExitCode {
 }
 
 const PAGE: f64 = 4096.0;
-
-fn metric(result: &Value, name: &str) -> Option<f64> {
-    result["result"]["runs"][0]["repetitions"][0]["metrics"][name]["value"].as_f64()
-}
 
 fn what_means_nothing_is_refused() {
     let lab = Lab::new();

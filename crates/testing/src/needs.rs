@@ -99,6 +99,16 @@ pub const LIMITS: Need = Need {
     },
 };
 
+/// The memory controller is one of version 1.
+pub const CGROUP_1: Need = Need {
+    name: "cgroup-1",
+    on: &[],
+    met: || {
+        let found = Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists();
+        there(found, "the memory controller is not one of version 1")
+    },
+};
+
 /// A file system in memory can be mounted.
 pub const TMPFS: Need = Need {
     name: "tmpfs",

@@ -10,6 +10,8 @@ use std::sync::{Mutex, Once};
 
 use tempfile::TempDir;
 
+pub mod kept;
+
 /// Where labs are: on a real file system, for a swap file cannot live on tmpfs.
 const LABS: &str = "/var/tmp";
 
@@ -108,6 +110,11 @@ impl Drop for Lab {
         // The next test run tries again.
         self.folder.disable_cleanup(true);
     }
+}
+
+/// A metric of the first run of what `run --json` printed; `None` where it is a dash or not there.
+pub fn metric(result: &serde_json::Value, name: &str) -> Option<f64> {
+    result["result"]["runs"][0]["repetitions"][0]["metrics"][name]["value"].as_f64()
 }
 
 /// A text on one line: what the terminal's width broke is whole again.

@@ -1,0 +1,54 @@
+//! What a lab's notebook has of a run: the figures of its first repetition.
+
+use serde_json::Value;
+
+use super::Lab;
+
+/// The observations of a run's first repetition.
+pub struct Kept(pub Value);
+
+impl Lab {
+    /// What was kept of the run.
+    pub fn kept(&self, run: &str) -> Kept {
+        let export = self.json(&format!("export {run} --format json"));
+        Kept(export["runs"][0]["repetitions"][0]["observations"].clone())
+    }
+}
+
+impl Kept {
+    /// A metric; `None` where it is a dash.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let metric = self.0["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == name);
+        metric.unwrap_or_else(|| panic!("no {name}: {}", self.0["metrics"]))["value"].as_f64()
+    }
+
+    /// A column of numbers; `None` where there is a dash.
+    pub fn column(&self, table: &str, name: &str) -> Vec<Option<f64>> {
+        let values = self.values(table, name);
+        values["number"].as_array().unwrap().iter().map(Value::as_f64).collect()
+    }
+
+    /// A column of numbers; a dash is none.
+    pub fn numbers(&self, table: &str, name: &str) -> Vec<f64> {
+        self.column(table, name).into_iter().map(|number| number.unwrap_or(f64::NAN)).collect()
+    }
+
+    /// A column of texts.
+    pub fn texts(&self, table: &str, name: &str) -> Vec<String> {
+        let values = self.values(table, name);
+        values["text"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The remarks.
+    pub fn notes(&self) -> String {
+        self.0["notes"].to_string()
+    }
+
+    fn values(&self, table: &str, name: &str) -> &Value {
+        let tables = self.0["tables"].as_array().unwrap();
+        let found = tables.iter().find(|known| known["name"] == table);
+        let found = found.unwrap_or_else(|| panic!("no {table}: {tables:?}"));
+        let column = found["columns"].as_array().unwrap().iter().find(|column| column["name"] == name);
+        &column.unwrap_or_else(|| panic!("no {name} in {found}"))["values"]
+    }
+}
