@@ -58,6 +58,15 @@ impl Sizes {
         all
     }
 
+    /// Working sets from the first-level caches to beyond the last one, which is `last_cache`: from `from` bytes, doubled, to so many
+    /// times it; at least to 128 MiB, which also stands for a cache that is not known, and at most to 1 GiB, and to half of a
+    /// memory limit.
+    pub fn beyond_caches(from: u64, times: u64, limit: Option<u64>, last_cache: Option<u64>) -> Self {
+        let to = last_cache.unwrap_or(0).saturating_mul(times).clamp(128 << 20, 1 << 30);
+        let to = limit.map_or(to, |limit| to.min(limit / 2)).max(from);
+        Self::Range { from: Size::Bytes(from), to: Size::Bytes(to), each: 1 }
+    }
+
     /// The greatest in bytes.
     pub fn greatest(&self, page_size: u64) -> u64 {
         self.bytes(page_size).last().copied().unwrap_or(0)

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::Footprint;
 use crate::declaration::declared;
 use crate::observation::Unit;
-use crate::size::Size;
 use crate::sizes::Sizes;
 
 /// The columns of the table `bandwidth`, after the row's name: a row for each working set and number of threads.
@@ -26,8 +25,6 @@ pub const COLUMNS: [(&str, Unit); 6] = [
 pub const TIMES: u64 = 12;
 /// The smallest working set where none is asked for: beyond most first-level caches, within most of the second level.
 const FROM: u64 = 256 << 10;
-/// Bounds of the greatest one, of which the lower also stands for a cache that is not known.
-const BOUNDS: (u64, u64) = (128 << 20, 1 << 30);
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -49,9 +46,7 @@ declared!(Bandwidth);
 impl Bandwidth {
     /// The default working sets under this memory limit (at most half of it) and beyond this last-level cache.
     pub fn sizes_for(limit: Option<u64>, last_cache: Option<u64>) -> Sizes {
-        let to = last_cache.unwrap_or(0).saturating_mul(TIMES).clamp(BOUNDS.0, BOUNDS.1);
-        let to = limit.map_or(to, |limit| to.min(limit / 2)).max(FROM);
-        Sizes::Range { from: Size::Bytes(FROM), to: Size::Bytes(to), each: 1 }
+        Sizes::beyond_caches(FROM, TIMES, limit, last_cache)
     }
 
     /// The working sets that are swept: those asked for, else those of a machine without a limit.

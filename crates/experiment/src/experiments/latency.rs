@@ -12,17 +12,14 @@ use serde::{Deserialize, Serialize};
 use super::Footprint;
 use crate::declaration::declared;
 use crate::observation::Unit;
-use crate::size::Size;
 use crate::sizes::Sizes;
 
 /// The columns of the table `latency`, a row for each working set.
 pub const COLUMNS: [(&str, Unit); 3] =
     [("size", Unit::Bytes), ("line.load", Unit::Nanoseconds), ("page.load", Unit::Nanoseconds)];
 
-/// The greatest working set where none is asked for: so many times the last-level cache, within these bounds, of
-/// which the lower one also stands for a cache that is not known.
+/// The greatest working set where none is asked for: so many times the last-level cache.
 const TIMES: u64 = 4;
-const BOUNDS: (u64, u64) = (128 << 20, 1 << 30);
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -46,9 +43,7 @@ declared!(Latency);
 impl Latency {
     /// The default working sets under this memory limit (at most half of it) and beyond this last-level cache.
     pub fn sizes_for(limit: Option<u64>, last_cache: Option<u64>) -> Sizes {
-        let to = last_cache.unwrap_or(0).saturating_mul(TIMES).clamp(BOUNDS.0, BOUNDS.1);
-        let to = limit.map_or(to, |limit| to.min(limit / 2)).max(16 << 10);
-        Sizes::Range { from: Size::Bytes(16 << 10), to: Size::Bytes(to), each: 1 }
+        Sizes::beyond_caches(16 << 10, TIMES, limit, last_cache)
     }
 
     /// The working sets that are swept: those asked for, else those of a machine without a limit.
