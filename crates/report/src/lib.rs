@@ -11,7 +11,6 @@ pub mod ladder;
 pub mod live;
 pub mod page;
 pub mod portrait;
-mod programs;
 pub mod runs;
 pub mod text;
 

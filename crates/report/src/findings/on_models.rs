@@ -4,8 +4,8 @@ use pagelab_analysis::finding::{Finding, ProgramFaults, What};
 use pagelab_experiment::Size;
 use pagelab_experiment::observation::Unit;
 
+use super::spread;
 use crate::TextTable;
-use crate::findings::spread;
 use crate::text::{DASH, count, ratio, value};
 
 /// What the two counts do not share.

@@ -1,0 +1,93 @@
+//! Of reads of memory and of files.
+
+use pagelab_analysis::finding::Finding;
+use pagelab_analysis::vmtest::{Cause, Knee};
+
+use super::{shown, with_spread};
+use crate::text::bytes;
+
+/// What is at a knee, in words.
+pub(crate) fn cause(cause: &Cause) -> String {
+    match cause {
+        Cause::FirstTlb => "first-level TLB reach".into(),
+        Cause::SecondTlb => "second-level TLB reach".into(),
+        Cause::Pmegs => "reach of the pmegs".into(),
+        Cause::Cache(level) => format!("L{level} cache"),
+        Cause::Processes => "several processes".into(),
+        Cause::Limit => "memory limit".into(),
+    }
+}
+
+fn knee(knee: &Knee) -> String {
+    let explained = match &knee.cause {
+        Some((what, at)) => format!("{} of {}", cause(what), bytes(*at)),
+        None => "unexplained".to_owned(),
+    };
+    let (low, high) = knee.interval;
+    format!("{} ({} … {}; {explained})", bytes(knee.at), bytes(low), bytes(high))
+}
+
+pub(super) fn read_time(finding: &Finding, knees: &[Knee]) -> String {
+    let n = finding.figures.first().map_or(0, |f| f.n);
+    let fastest = if n > 1 { format!(", fastest of {n} repetitions") } else { String::new() };
+    let mut text = format!(
+        "mean read time {} at {} of active virtual memory, {} at {}{fastest}",
+        shown(finding, "access.mean.first"),
+        shown(finding, "size.first"),
+        shown(finding, "access.mean.last"),
+        shown(finding, "size.last"),
+    );
+    let knees: Vec<String> = knees.iter().map(knee).collect();
+    text += &match knees.as_slice() {
+        [] => "; no knee".to_owned(),
+        [one] => format!("; knee at {one}"),
+        several => format!("; knees at {}", several.join(", ")),
+    };
+    text
+}
+
+pub(super) fn file_reads(finding: &Finding) -> String {
+    let mut text = format!(
+        "mean processor time of a random read {} (file small in memory), {} (large in memory), {} (larger than memory",
+        shown(finding, "read.cpu.small"),
+        shown(finding, "read.cpu.large"),
+        shown(finding, "read.cpu.beyond"),
+    );
+    if let Some(hits) = finding.figure("hits") {
+        text += &format!(", cache hit ratio {:.0} %", hits.value * 100.0);
+    }
+    text + ")"
+}
+
+pub(super) fn sequential_reads(finding: &Finding) -> String {
+    let of = |mode: &str| {
+        let figure = |name: &str| finding.figure(&format!("{name}.{mode}")).map(|f| f.value);
+        let mut text =
+            format!("{}/s {mode} with {} transfers", bytes(figure("bandwidth")?), bytes(figure("transfer")?));
+        if let Some(seen) = figure("device.transfer") {
+            text += &format!(" (device transfer {})", bytes(seen));
+        }
+        Some(text)
+    };
+    let parts: Vec<String> = ["buffered", "direct"].into_iter().filter_map(of).collect();
+    format!("best sequential bandwidth {}", parts.join(", "))
+}
+
+pub(super) fn latencies(finding: &Finding) -> String {
+    let of = |(name, what): &(&str, &str)| {
+        finding.figure(name).map(|_| format!("{what} {}", with_spread(finding, name)))
+    };
+    let parts: Vec<String> = [
+        ("latency.dram", "DRAM"),
+        ("latency.l1", "L1"),
+        ("latency.l2", "L2"),
+        ("latency.l3", "L3"),
+        ("latency.tlb-miss", "TLB miss"),
+        ("latency.minor-fault", "minor fault"),
+        ("latency.huge-fault", "THP fault"),
+    ]
+    .iter()
+    .filter_map(of)
+    .collect();
+    format!("mean load: {}", parts.join("; "))
+}
