@@ -1,0 +1,147 @@
+//! Writes recordings.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+use super::numbers::{put, zigzag};
+use super::{END, Ending, HEADER, Heading, LEVEL, LONGEST, MAGIC, Mapping, Origin, Run};
+
+/// Writes a trace block by block.
+pub struct Writer<W: Write> {
+    out: W,
+    offset: u64,
+    compressor: zstd::bulk::Compressor<'static>,
+    /// The frame, before it is compressed; longer than any.
+    plain: Box<[u8]>,
+    packed: Vec<u8>,
+    crc: crc32fast::Hasher,
+    ending: Ending,
+    sources: HashSet<(u32, u32)>,
+    /// The processes in the order of their first blocks, and where each is.
+    processes: Vec<(u32, Origin)>,
+    places: HashMap<u32, usize>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When the heading cannot be written.
+    pub fn new(mut out: W, heading: &Heading) -> io::Result<Self> {
+        let text = serde_json::to_vec(heading)?;
+        out.write_all(MAGIC)?;
+        out.write_all(&(text.len() as u32).to_le_bytes())?;
+        out.write_all(&text)?;
+        out.flush()?;
+        Ok(Self {
+            out,
+            offset: (MAGIC.len() + 4 + text.len()) as u64,
+            compressor: zstd::bulk::Compressor::new(LEVEL)?,
+            plain: vec![0; LONGEST].into(),
+            packed: Vec::with_capacity(LONGEST + 1024),
+            crc: crc32fast::Hasher::new(),
+            ending: Ending::default(),
+            sources: HashSet::new(),
+            processes: Vec::new(),
+            places: HashMap::new(),
+        })
+    }
+
+    /// Writes runs of one thread, 1 to [`RUNS`]; pages below 2^60, counts above 0.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn block(
+        &mut self,
+        process: u32,
+        thread: u32,
+        runs: impl ExactSizeIterator<Item = Run>,
+    ) -> io::Result<()> {
+        let count = runs.len() as u32;
+        let (mut last, mut sums) = ([0u64; 4], [0u64; 4]);
+        let mut at = 0;
+        for (page, kind, count) in runs {
+            let kind = kind & 3;
+            let delta = page.wrapping_sub(last[kind as usize]).cast_signed();
+            last[kind as usize] = page;
+            sums[kind as usize] += count;
+            at += put(zigzag(delta) << 3 | kind << 1 | u64::from(count > 1), &mut self.plain[at..]);
+            if count > 1 {
+                at += put(count - 2, &mut self.plain[at..]);
+            }
+        }
+        let plain = &self.plain[..at];
+        self.packed.clear();
+        self.packed.reserve(zstd::zstd_safe::compress_bound(plain.len()));
+        self.compressor.compress_to_buffer(plain, &mut self.packed)?;
+        self.add(process, sums);
+        let crc = crc32fast::hash(&self.packed);
+        for number in [count, self.packed.len() as u32, process, thread, crc] {
+            self.out.write_all(&number.to_le_bytes())?;
+        }
+        self.out.write_all(&self.packed)?;
+        // Whatever becomes of this process, the block is there.
+        self.out.flush()?;
+        self.offset += (HEADER + self.packed.len()) as u64;
+        self.crc.update(&crc.to_le_bytes());
+        self.ending.runs += u64::from(count);
+        self.ending.blocks += 1;
+        self.sources.insert((process, thread));
+        Ok(())
+    }
+
+    /// Counts references of a process.
+    fn add(&mut self, process: u32, [loads, stores, fetches, _]: [u64; 4]) {
+        let place = *self.places.entry(process).or_insert_with(|| {
+            self.processes.push((process, Origin::default()));
+            self.processes.len() - 1
+        });
+        let origin = &mut self.processes[place].1;
+        (origin.loads, origin.stores, origin.fetches) =
+            (origin.loads + loads, origin.stores + stores, origin.fetches + fetches);
+        let all = &mut self.ending;
+        (all.loads, all.stores, all.fetches) =
+            (all.loads + loads, all.stores + stores, all.fetches + fetches);
+    }
+
+    /// References so far, and bytes.
+    pub fn written(&self) -> (u64, u64) {
+        (self.ending.references(), self.offset)
+    }
+
+    /// Ends the file; `ending` has how the program ended and what was not recorded, and in `streams` what is known of the
+    /// process of each number in blocks, from 0. The sums, and the bytes written.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self, ending: Ending) -> io::Result<(Ending, u64)> {
+        let place = |process: u32| Some(*self.places.get(&process)? as u32);
+        let known = |(process, sums): &(u32, Origin)| {
+            let about = ending.streams.get(*process as usize)?;
+            Some(Origin { process: about.process, program: about.program.clone(), ..sums.clone() })
+        };
+        let streams = self.processes.iter().filter_map(known).collect();
+        let mappings = ending.mappings.into_iter();
+        let mappings =
+            mappings.filter_map(|mapping| Some(Mapping { process: place(mapping.process)?, ..mapping }));
+        let ending = Ending {
+            status: ending.status,
+            unrecorded_threads: ending.unrecorded_threads,
+            unrecorded_programs: ending.unrecorded_programs,
+            mappings: mappings.collect(),
+            streams,
+            processes: self.processes.len() as u64,
+            threads: self.sources.len() as u64,
+            fingerprint: self.crc.finalize(),
+            ..self.ending
+        };
+        let text = serde_json::to_vec(&ending)?;
+        self.out.write_all(&[0; HEADER])?;
+        self.out.write_all(&(text.len() as u32).to_le_bytes())?;
+        self.out.write_all(&text)?;
+        self.out.write_all(&self.offset.to_le_bytes())?;
+        self.out.write_all(END)?;
+        self.out.flush()?;
+        Ok((ending, self.offset + (HEADER + 4 + text.len() + 8 + END.len()) as u64))
+    }
+}
