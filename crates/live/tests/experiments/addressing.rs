@@ -38,7 +38,15 @@ fn what_takes_no_page_takes_no_fault() {
     // The kernel counts what it populates itself as faults too (mm/memory.c, mm_account_fault), and takes no exception.
     let populated = row(&populate, "mmap(MAP_POPULATE)", 0.0, "faults").unwrap();
     assert!((1.0..1.05).contains(&populated), "{populated} faults a page");
-    assert!(figure(&populate, "populate.map") < figure(&populate, "populate.touch"), "no exception a page");
+    // An exception is about a twelfth of a first write: other load is told from it by the least of many rounds.
+    let (mut mapped, mut touched) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..4 {
+        let again = perform(Experiment::Populate(small()), &Setting::default()).unwrap();
+        let least = |operation| row(&again, operation, 0.0, "page.least").unwrap();
+        mapped = least("mmap(MAP_POPULATE)").min(mapped);
+        touched = least("first writes").min(touched);
+    }
+    assert!(mapped < touched, "no exception a page: {mapped} ns against {touched}");
     // Other load can make any one of them longer.
     let whole = (0..5).any(|_| {
         let mremap = perform(Experiment::Mremap(small()), &Setting::default()).unwrap();
@@ -46,9 +54,13 @@ fn what_takes_no_page_takes_no_fault() {
     });
     assert!(whole, "tables are moved whole where they lie alike");
     let unmap = perform(Experiment::Unmap(small()), &Setting::default()).unwrap();
-    assert!(figure(&unmap, "unmap.munmap") > figure(&unmap, "unmap.mprotect"), "pages are given back");
+    let [given, kept] =
+        ["munmap", "mprotect(PROT_READ)"].map(|operation| row(&unmap, operation, 0.0, "page.least").unwrap());
+    assert!(given > kept, "pages are given back: {given} ns against {kept}");
     for operation in ["munmap", "mprotect(PROT_READ)", "madvise(MADV_DONTNEED)"] {
-        assert_eq!(row(&unmap, operation, 0.0, "faults"), Some(0.0), "{operation} references nothing");
+        // A page of the program itself that the kernel took away is one fault in some thousands of pages.
+        let faults = row(&unmap, operation, 0.0, "faults").unwrap();
+        assert!(faults < 0.01, "{operation} references nothing: {faults} faults a page");
     }
     // Where a processor is left for it, a thread of the same address space has to be told.
     if let Some(told) = row(&unmap, "munmap", 1.0, "shootdowns") {
