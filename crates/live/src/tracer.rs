@@ -308,25 +308,28 @@ impl Traced {
         self.reader.ring.slots().iter().any(|slot| slot.state.load(Acquire) == OPEN)
     }
 
-    /// The address spaces that are recorded now, but for those whose process is about to execute another program.
-    pub fn open(&self) -> Vec<Space> {
-        let open = self
-            .reader
-            .ring
-            .slots()
-            .iter()
-            .filter(|slot| slot.state.load(Acquire) == OPEN && slot.process.load(Acquire) != 0);
-        let mut list: Vec<u32> = open.map(|slot| slot.image.load(Relaxed)).collect();
+    /// The address spaces that are recorded now, but for those whose process is about to execute another program; with
+    /// `waiting`, only those whose process waits until what it has mapped was looked at.
+    pub fn open(&self, waiting: bool) -> Vec<Space> {
+        let ring = &self.reader.ring;
+        let wanted = |number: &u32| {
+            ring.images().get(*number as usize).is_some_and(|image| {
+                image.leaving.load(Acquire) == 0 && (!waiting || image.waiting.load(Acquire) != 0)
+            })
+        };
+        let open = |slot: &&Slot| slot.state.load(Acquire) == OPEN && slot.process.load(Acquire) != 0;
+        let numbers = ring.slots().iter().filter(open).map(|slot| slot.image.load(Relaxed));
+        let mut list: Vec<u32> = numbers.filter(wanted).collect();
         list.sort_unstable();
         list.dedup();
-        let stays = |number: &u32| {
-            self.reader
-                .ring
-                .images()
-                .get(*number as usize)
-                .is_some_and(|image| image.leaving.load(Acquire) == 0)
-        };
-        list.into_iter().filter(stays).map(|number| self.reader.ring.space(number)).collect()
+        list.into_iter().map(|number| ring.space(number)).collect()
+    }
+
+    /// What the process of this address space has mapped was looked at: it need not wait.
+    pub fn looked_at(&self, space: &Space) {
+        if let Some(image) = self.reader.ring.images().get(space.image as usize) {
+            image.waiting.store(0, Release);
+        }
     }
 
     /// All address spaces so far.

@@ -173,7 +173,8 @@ struct Recording {
     mappings: Mappings,
 }
 
-/// What the processes have mapped, looked at now and then: what is mapped and unmapped between two looks has no name.
+/// What the processes have mapped, looked at now and then, and when one is about to end or to execute another program: what is
+/// mapped and unmapped between two looks has no name.
 struct Mappings {
     list: Vec<Mapping>,
     seen: HashSet<Mapping>,
@@ -193,12 +194,21 @@ impl Mappings {
         Self { list, seen, next: Instant::now(), pause: Self::PAUSES[0] }
     }
 
-    /// Looks, where it is time.
+    /// Looks at all of them where it is time, and at those that wait for it.
     fn look(&mut self, traced: &Traced) {
-        if Instant::now() < self.next || self.list.len() >= Self::MOST {
-            return;
+        let due = Instant::now() >= self.next;
+        for space in traced.open(!due) {
+            self.look_at(&space);
+            traced.looked_at(&space);
         }
-        for space in traced.open() {
+        if due {
+            self.next = Instant::now() + self.pause;
+            self.pause = (self.pause * 3 / 2).min(Self::PAUSES[1]);
+        }
+    }
+
+    fn look_at(&mut self, space: &Space) {
+        if self.list.len() < Self::MOST {
             let program = Path::new(space.words.first().map_or("", String::as_str));
             for found in pagelab_live::mappings::of(space.process, program) {
                 let mapping =
@@ -208,8 +218,6 @@ impl Mappings {
                 }
             }
         }
-        self.next = Instant::now() + self.pause;
-        self.pause = (self.pause * 3 / 2).min(Self::PAUSES[1]);
     }
 }
 

@@ -336,6 +336,15 @@ fn one_process_is_read_by_itself_everywhere() {
     assert_eq!(pages, number(&shown["pages"]));
     let passes = named("passes");
     assert!((1000..1200).contains(&number(&streams[passes]["pages"])), "{shown}");
+    // However soon a process ends, it is looked at before: each has what it mapped first and last.
+    let mapped = shown["ending"]["mappings"].as_array().unwrap();
+    for (process, stream) in streams.iter().enumerate().filter(|(_, stream)| number(&stream["pages"]) > 50) {
+        let of = |name: &str| mapped.iter().any(|m| m["process"] == process && m["name"] == name);
+        assert!(["stack", "heap", "libc.so.6"].into_iter().all(of), "{stream}: {mapped:?}");
+    }
+    let malloced = mapped.iter().filter(|m| m["process"] == passes && m["name"] == "anonymous");
+    let malloced: u64 = malloced.map(|m| number(&m["end"]) - number(&m["start"])).sum();
+    assert!(malloced >= 1001 * 4096, "{mapped:?}");
     let text = lab.ok("show all.trace");
     // A pipe is as wide as a terminal of 100 columns.
     assert!(text.contains("--process N") && text.lines().all(|line| line.chars().count() <= 100), "{text}");

@@ -10,14 +10,14 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The first word of a mapping: its layout.
-pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 3");
+pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 4");
 /// Threads that can be recorded at a time.
 pub const SLOTS: usize = 256;
 /// Address spaces in all: processes that are forked and programs that are executed. Those beyond are not recorded; a
 /// trace's reader takes no more.
 pub const IMAGES: usize = 4096;
 /// Bytes that are kept of a program and its arguments.
-pub const WORDS: usize = 240;
+pub const WORDS: usize = 236;
 /// Buffers in a ring.
 pub const BUFFERS: usize = 8;
 /// Runs in a buffer.
@@ -114,6 +114,8 @@ pub struct Image {
     pub parent: AtomicU32,
     /// Whether its process is about to execute another program: what it has mapped may be that one's.
     pub leaving: AtomicU32,
+    /// Whether its process ends or executes another program as soon as what it has mapped is looked at.
+    pub waiting: AtomicU32,
     /// Bytes of `words`; of a forked one 0.
     pub length: AtomicU32,
     /// The program and its arguments with zeros between them, cut.

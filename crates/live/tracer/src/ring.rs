@@ -25,6 +25,8 @@ const THREADS: usize = 4096;
 const LOOK: Duration = Duration::from_micros(50);
 /// Looks between two whether it is still there.
 const ALIVE: u32 = 2000;
+/// The most looks whether pagelab has seen what the process has mapped.
+const SEEN: u32 = 2000;
 
 /// What a thread holds.
 struct Held {
@@ -112,6 +114,19 @@ pub fn leave(leaving: bool) {
     if let Some(image) = images().get(IMAGE.load(Relaxed) as usize) {
         image.leaving.store(leaving.into(), Release);
     }
+}
+
+/// Waits until pagelab has looked at what this process has mapped, which is about to be gone: a tenth of a second at most.
+pub fn be_looked_at() {
+    let Some(image) = images().get(IMAGE.load(Relaxed) as usize) else { return };
+    image.waiting.store(1, Release);
+    for _ in 0..SEEN {
+        if image.waiting.load(Acquire) == 0 {
+            return;
+        }
+        std::thread::sleep(LOOK);
+    }
+    image.waiting.store(0, Relaxed);
 }
 
 /// The beginning of the mapping.
