@@ -1,12 +1,14 @@
 //! A program's references, recorded into a file: what `trace` and `run command` on models do.
 
+mod qemu;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufWriter, Read};
+use std::io::BufWriter;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -57,8 +59,8 @@ pub struct Recorded {
 /// When the program, QEMU or the tracer is not there or cannot be started, or the file cannot be written.
 pub fn record(order: &Order) -> Result<Recorded> {
     let kinds = order.selection.kinds;
-    let program = resolved(order.program)?;
-    let (qemu, version) = qemu_for(Path::new(&program[0]))?;
+    let program = qemu::resolved(order.program)?;
+    let (qemu, version) = qemu::runs(Path::new(&program[0]))?;
     let tracer = tracer::find_tracer().ok_or_else(|| {
         anyhow!(
             "the tracer, libpagelab_tracer.so, is not beside pagelab: build it (cargo build --release -p pagelab-tracer) \
@@ -87,11 +89,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
     if !traced.has_begun() {
         drop(recording);
         let _ = std::fs::remove_file(path);
-        bail!(
-            "{} did not load the tracer (its own words stand above): it must be built with plugins, as Debian's qemu-user \
-             is",
-            qemu.display()
-        );
+        bail!("{} did not load the tracer; its own words stand above", qemu.display());
     }
     let unseen = traced.unseen();
     let elapsed = begun.elapsed();
@@ -319,71 +317,4 @@ fn words(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "it is not known how it ended".to_owned(),
     }
-}
-
-/// The program's file with its arguments: looked for in PATH, and a script's interpreter before it.
-fn resolved(program: &[OsString]) -> Result<Vec<OsString>> {
-    let mut words = program.to_vec();
-    for _ in 0..4 {
-        let file = in_path(Path::new(&words[0]))
-            .ok_or_else(|| anyhow!("there is no program '{}'", words[0].to_string_lossy()))?;
-        words[0] = file.clone().into();
-        let mut head = [0; 256];
-        let length = File::open(&file)
-            .and_then(|mut opened| opened.read(&mut head))
-            .with_context(|| format!("{} cannot be read", file.display()))?;
-        let Some(line) = head[..length].strip_prefix(b"#!") else { return Ok(words) };
-        let line = line.split(|&b| b == b'\n').next().unwrap_or_default();
-        let line = String::from_utf8_lossy(line).trim().to_owned();
-        let (interpreter, argument) =
-            line.split_once(' ').map_or((&line[..], None), |(a, b)| (a, Some(b.trim())));
-        let before = std::iter::once(interpreter).chain(argument).map(OsString::from);
-        words.splice(0..0, before);
-        // env executes what it is given, and would be a program of its own in the trace.
-        if interpreter.ends_with("/env") {
-            words.remove(0);
-        }
-    }
-    bail!("{}: a script whose interpreter is a script, and so on", program[0].to_string_lossy())
-}
-
-fn in_path(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
-}
-
-/// QEMU's version.
-struct Version {
-    words: String,
-    major: u32,
-}
-
-/// The QEMU that runs the program.
-fn qemu_for(program: &Path) -> Result<(PathBuf, Version)> {
-    let mut head = [0; 20];
-    let mut file = File::open(program).with_context(|| format!("{}", program.display()))?;
-    let read = file.read(&mut head).with_context(|| format!("{}", program.display()))?;
-    let machine = match (read, &head) {
-        (20, [0x7f, b'E', b'L', b'F', 2, 1, ..]) => u16::from_le_bytes([head[18], head[19]]),
-        _ => bail!("{} is no program of 64 bits (ELF, little-endian)", program.display()),
-    };
-    let name = match machine {
-        62 => "qemu-x86_64",
-        183 => "qemu-aarch64",
-        243 => "qemu-riscv64",
-        other => {
-            bail!("{}: programs of its machine (ELF number {other}) cannot be traced", program.display())
-        }
-    };
-    let remedy = format!("{name} is not here: install QEMU's user mode (apt-get install qemu-user)");
-    let qemu = in_path(Path::new(name)).ok_or_else(|| anyhow!(remedy))?;
-    let output =
-        Command::new(&qemu).arg("--version").output().with_context(|| format!("{}", qemu.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let words = text.lines().next().unwrap_or_default().trim().to_owned();
-    let number = words.split_whitespace().find_map(|word| word.split('.').next()?.parse().ok());
-    Ok((qemu, Version { major: number.unwrap_or(0), words }))
 }

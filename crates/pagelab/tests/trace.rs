@@ -456,18 +456,37 @@ fn what_cannot_be_traced_is_said() {
     let error = joined(&lab.fails("trace -o kept.trace -- true", 2));
     assert!(error.contains("--force"), "{error}");
     assert_eq!(fs::read_to_string(lab.path("kept.trace")).unwrap(), "kept");
-    // A QEMU that does not load the plugin.
+    // A file that is no tracer.
     let output =
         lab.command("trace -o none.trace -- true").env("PAGELAB_TRACER", lab.path("text")).output().unwrap();
     assert!(said(&output).contains("it is no tracer of pagelab's"), "{output:?}");
+    // A QEMU without plugins is passed over where there is another, and said where there is none.
     let folder = lab.path("bin");
     fs::create_dir(&folder).unwrap();
-    fs::copy("/bin/false", folder.join("qemu-x86_64")).unwrap();
+    let qemu = folder.join("qemu-x86_64");
+    fs::write(&qemu, "#!/bin/sh\necho usage\n").unwrap();
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let output = lab.command("trace -o none.trace --force -- true").env("PATH", path).output().unwrap();
+    let with = |path: &str| {
+        lab.command("trace -o none.trace --force -- /bin/true").env("PATH", path).output().unwrap()
+    };
+    assert!(with(&path).status.success());
+    // One that says it has them and does not load ours.
+    fs::write(&qemu, "#!/bin/sh\necho ' -plugin'\n").unwrap();
+    let output = with(&path);
     assert!(said(&output).contains("did not load the tracer"), "{output:?}");
-    let empty = lab.command("trace --force -- /bin/true").env("PATH", "").output().unwrap();
-    assert!(said(&empty).contains("apt-get install qemu-user"), "{empty:?}");
+    fs::write(&qemu, "#!/bin/sh\necho usage\n").unwrap();
+    let (none, empty) = (with(folder.to_str().unwrap()), with(""));
+    // But for one that the script has built in this tree.
+    if Path::new(env!("CARGO_BIN_EXE_pagelab")).with_file_name("../qemu-user/qemu-x86_64").exists() {
+        assert!(none.status.success() && empty.status.success(), "{none:?}, {empty:?}");
+    } else {
+        assert!(
+            said(&none).contains("has no plugins") && said(&none).contains("scripts/qemu-user"),
+            "{none:?}"
+        );
+        assert!(said(&empty).contains("apt-get install qemu-user"), "{empty:?}");
+    }
 }
 
 fn a_torn_or_damaged_trace_is_refused() {
