@@ -29,7 +29,7 @@ pub fn print(plans: &[Planned], repeat: u32, as_json: bool, context: &Context) -
             .map(|c| vec![c.name.clone(), c.value.clone(), c.origin.to_string()])
             .collect();
         say!("{}", text::table(&["condition", "value", "origin"], &rows, &context.style));
-        for (name, value) in facts(plan, repeat) {
+        for (name, value) in facts(plan, planned.repetitions(repeat)) {
             sentences(&value, &format!("{name}: "), "  ", &context.style);
         }
         for note in &plan.notes {
@@ -72,7 +72,7 @@ fn of(planned: &Planned, repeat: u32) -> Value {
         "page_size": plan.page_size,
         "frames": plan.frames,
         "deterministic": plan.deterministic,
-        "repetitions": repeat,
+        "repetitions": planned.repetitions(repeat),
         "needs": plan.needs,
         "changes": plan.changes,
         "notes": plan.notes,

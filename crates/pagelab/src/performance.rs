@@ -27,12 +27,27 @@ pub struct Planned {
     target: TargetSpec,
     plan: Plan,
     clock: Option<String>,
+    more: u32,
 }
 
 impl Planned {
     /// Notes with every repetition what the machine's clock was found to be (`clock.verdict`).
     pub fn mark(&mut self, clock: &str) {
         self.clock = Some(clock.to_owned());
+    }
+
+    /// Has it performed so many times more than the others.
+    pub fn perform_more(&mut self, more: u32) {
+        self.more = more;
+    }
+
+    /// How often it is performed where `repeat` is asked for of all: a model plays a whole program every time alike, so once.
+    pub fn repetitions(&self, repeat: u32) -> u32 {
+        if self.plan.deterministic && matches!(self.plan.experiment, Experiment::Command(_)) {
+            1
+        } else {
+            repeat + self.more
+        }
     }
 
     /// A run of what `request` asks for on `target`, whose own options come before what is asked for of all.
@@ -49,12 +64,7 @@ impl Planned {
             // The host and its guests look at the machine's memory themselves.
             confine::refuse_beyond_half(plan.needs.memory).map_err(|failure| anyhow!(failure))?;
         }
-        Ok(Self { name, target: target.clone(), plan, clock: None })
-    }
-
-    /// Whether one repetition is enough: a model plays a whole program, and every time alike.
-    fn is_once(&self) -> bool {
-        self.plan.deterministic && matches!(self.plan.experiment, Experiment::Command(_))
+        Ok(Self { name, target: target.clone(), plan, clock: None, more: 0 })
     }
 
     /// Whether it begins with a guest's boot.
@@ -81,7 +91,7 @@ pub struct Performed {
     pub failure: Option<anyhow::Error>,
 }
 
-/// Performs every plan `repeat` times, forwards and backwards in turn (A B B A …), so that a drift
+/// Performs every plan `repeat` times, or as often as it says itself, forwards and backwards in turn (A B B A …), so that a drift
 /// of the machine touches all alike.
 ///
 /// # Errors
@@ -106,17 +116,18 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
         })?);
     }
     let boots = plans.iter().filter(|plan| plan.boots()).count() as u64;
-    let mut progress = Progress::new(u64::from(repeat) * plans.len() as u64, boots, context.quiet);
+    let repetitions: Vec<u32> = plans.iter().map(|plan| plan.repetitions(repeat)).collect();
+    let mut progress = Progress::new(repetitions.iter().copied().map(u64::from).sum(), boots, context.quiet);
     let mut failure = None;
     // A run that cannot be performed is given up; the others go on.
     let mut given_up = vec![false; plans.len()];
-    'all: for number in 1..=repeat {
-        let mut order: Vec<usize> = (0..plans.len()).collect();
+    'all: for number in 1..=repetitions.iter().copied().max().unwrap_or(0) {
+        let mut order: Vec<usize> = (0..plans.len()).filter(|&index| number <= repetitions[index]).collect();
         if number % 2 == 0 {
             order.reverse();
         }
         for index in order {
-            if given_up[index] || number > 1 && plans[index].is_once() {
+            if given_up[index] {
                 progress.finish_one();
                 continue;
             }

@@ -46,7 +46,7 @@ pub fn parts() -> Vec<Part> {
         ..Setting::default()
     };
     let small = Addressing { pages: 2048, rounds: 9, ..Addressing::default() };
-    let part = |name, experiment, asked| Part { name, experiment, asked };
+    let part = |name, experiment, asked| Part { name, experiment, asked, more: 0 };
     let fresh = || Experiment::Mapanon(paging(16_384, 20_000, Pattern::Uniform));
     let dirty = Paging {
         writes: "5%".parse().expect("a percentage as it is typed"),

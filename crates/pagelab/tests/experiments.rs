@@ -11,6 +11,7 @@ use pagelab_testing::{LIMITS, tests};
 fn main() -> ExitCode {
     pagelab_testing::run(tests! {
         each_is_performed_kept_and_judged_in_a_sentence;
+        parts_of_the_suite_that_are_compared_are_performed_often_enough: LIMITS;
         two_runs_of_one_experiment_compare;
         the_study_of_today_explains_each_figure;
         the_study_of_today_is_planned_to_take_half_a_minute: LIMITS;
@@ -98,6 +99,18 @@ fn the_study_of_today_is_planned_to_take_half_a_minute() {
     }
     let seconds: f64 = plans.iter().filter_map(|plan| plan["needs"]["seconds"].as_f64()).sum();
     assert!(seconds < 30.0, "about {seconds} s");
+}
+
+fn parts_of_the_suite_that_are_compared_are_performed_often_enough() {
+    let lab = Lab::new();
+    let often = |more: &str| -> Vec<u64> {
+        let json = lab.json(&format!("run --dry-run --json{more}"));
+        json["plans"].as_array().unwrap().iter().map(|p| p["repetitions"].as_u64().unwrap()).collect()
+    };
+    let usual = often("");
+    assert_eq!(usual.iter().filter(|&&often| often == 4).count(), 2, "random and zram: {usual:?}");
+    assert!(usual.iter().all(|often| [3, 4].contains(often)), "{usual:?}");
+    assert!(often(" --repeat 2").iter().all(|&often| often == 2));
 }
 
 fn two_runs_of_one_experiment_compare() {

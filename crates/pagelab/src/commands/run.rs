@@ -323,7 +323,12 @@ impl Plans<'_> {
                 let applied = request.asked.apply(&key, &value);
                 debug_assert_eq!(applied, Ok(true), "a setting takes its own text");
             }
+            let before = self.list.len();
             self.add_part(&name, &request)?;
+            // Whoever says how often has said it of all.
+            if conditions.repeat.is_none() {
+                self.list[before..].iter_mut().for_each(|planned| planned.perform_more(part.more));
+            }
         }
         Ok(())
     }
