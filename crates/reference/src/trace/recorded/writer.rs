@@ -47,7 +47,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes runs of one thread, 1 to [`RUNS`]; pages below 2^60, counts above 0.
+    /// Writes runs of one thread, 1 to [`super::RUNS`]; pages below 2^60, counts above 0.
     ///
     /// # Errors
     /// When they cannot be written.
