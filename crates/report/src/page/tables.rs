@@ -8,7 +8,8 @@ use pagelab_analysis::finding::{Finding, Severity};
 use pagelab_analysis::stats::median;
 use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit, Values};
-use pagelab_experiment::{Outcome, Run};
+use pagelab_experiment::target::TargetKind;
+use pagelab_experiment::{Outcome, Run, TargetSpec};
 
 use super::contents::Contents;
 use super::{Shown, TextTable, bars, forest, glossary};
@@ -192,11 +193,22 @@ pub fn metrics(runs: &[&Run]) -> Markup {
         (scrolling(&html! { table {
             thead { tr {
                 th { "median, and min … max" }
-                @for run in runs { th colspan="2" { (run.header.name) br; span.soft { (run.header.target) } " (n = " (run.done().count()) ")" } }
+                @for run in runs { th colspan="2" { (run.header.name) br; span.soft title=(run.header.target) { (without_folder(&run.header.target)) } " (n = " (run.done().count()) ")" } }
             } }
             tbody { @for (name, unit) in &names { tr { th { (glossary::metric(name)) } @for list in &figures { (cell(list, name, *unit)) } } } }
         } }))
     }
+}
+
+/// A target as the head of a column can hold it: an image is its file's name. The conditions have all of it.
+fn without_folder(target: &TargetSpec) -> TargetSpec {
+    let mut target = target.clone();
+    if let TargetKind::Kernel(path) = &mut target.kind
+        && let Some((_, file)) = path.rsplit_once('/')
+    {
+        *path = file.to_owned();
+    }
+    target
 }
 
 /// Rows of a table that are shown.
@@ -358,5 +370,18 @@ pub fn conditions(runs: &[&Run], contents: &mut Contents) -> Markup {
             (contents.heading("Conditions"))
             @if runs.len() < MANY { (all) } @else { details { summary { "Machine, settings and remarks of each run" } (all) } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_its_files_name() {
+        let of = |text: &str| without_folder(&text.parse().unwrap()).to_string();
+        assert_eq!(of("kernel:/boot/a/vmlinuz-6.12,accel=icount"), "kernel:vmlinuz-6.12,accel=icount");
+        assert_eq!(of("kernel:vmlinuz"), "kernel:vmlinuz");
+        assert_eq!(of("model:lru"), "model:lru");
     }
 }
