@@ -15,17 +15,21 @@ pub const VARIABLE: &str = "PAGELAB_RUN";
 /// How long to go on killing what is forked meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
+/// So many looks in a row that find none: a process that is just executing a program has no environment for a moment.
+const LOOKS: u32 = 3;
+
 /// Kills every process of the run `name` that this user may look at; whether there was one.
 pub fn end(name: &str) -> bool {
     let deadline = Instant::now() + TIMEOUT;
-    let mut any = false;
+    let (mut any, mut none) = (false, 0);
     loop {
         let found = find(name);
         any |= !found.is_empty();
+        none = if found.is_empty() { none + 1 } else { 0 };
         for &pid in &found {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if found.is_empty() || Instant::now() > deadline {
+        if none == LOOKS || Instant::now() > deadline {
             return any;
         }
         thread::sleep(Duration::from_millis(1));
