@@ -193,6 +193,8 @@ pub enum What {
     HugePages,
     /// What became of the pages of a file that references wrote.
     Writeback,
+    /// What went through zswap, and what of it was written back to the swap behind it.
+    Zswap,
     /// The major faults beside LRU's and OPT's on the same stream.
     Regret,
     /// The time of a read against active virtual memory.

@@ -79,6 +79,10 @@ definitions! {
     ZSWAP_STORED = "zswap.stored", Bytes, Neither, "mapanon: bytes of pages in zswap after the last reference";
     ZSWAP_MEMORY = "zswap.memory", Bytes, Lower, "mapanon: memory that zswap took for them";
     ZSWAP_RATIO = "zswap.ratio", Ratio, Higher, "mapanon: zswap.stored for each byte of zswap.memory";
+    ZSWAP_OUT = "zswap.out", Pages, Neither, "mapanon: pages that zswap took, from before the mapping was populated";
+    ZSWAP_IN = "zswap.in", Pages, Neither, "mapanon: pages read back from zswap, likewise";
+    ZSWAP_WRITEBACK = "zswap.writeback", Pages, Lower, "mapanon: pages written back from zswap to the swap behind it, likewise";
+    ZSWAP_REJECTED = "zswap.rejected", Pages, Lower, "mapanon: pages written to swap that zswap did not take, likewise";
     SWAP_IN = "swap.in", Pages, Lower, "pages read from swap";
     SWAP_OUT = "swap.out", Pages, Lower, "pages written to swap";
     IO_READ = "io.read", Bytes, Lower, "bytes read from block devices for the references: files and swap, read-ahead included";
@@ -304,6 +308,12 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     ("zswap.enabled", "whether pages go to zswap before they go to swap: Y or N"),
     ("zswap.compressor", "its compressor"),
+    ("zswap.max-pool-percent", "the most memory that its pool may take, percent of memory.total"),
+    (
+        "zswap.accept-threshold-percent",
+        "how full the pool may be, percent of its limit, before zswap takes pages again once it was full",
+    ),
+    ("zswap.shrinker-enabled", "whether reclaim also has zswap write pages back: Y or N; Linux 6.8"),
     ("mglru.enabled", "lru_gen/enabled; absent where the kernel has none"),
     ("vm.swappiness", "0 to 200"),
     ("swap.kind", "file, zram, none, or the host's"),

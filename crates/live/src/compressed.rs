@@ -1,16 +1,21 @@
-//! How far the pages of a load that are in zram or in zswap were compressed, while they are there.
+//! How far the pages of a load that are in zram or in zswap were compressed, while they are there, and what went through zswap
+//! during the load.
 //!
 //! Of the run's own zram device: `mm_stat` (Documentation/admin-guide/blockdev/zram.rst). Of zswap: `zswapped` and `zswap`
 //! of the cgroup's `memory.stat` (version 2, Linux 5.19), else `Zswapped` and `Zswap` of /proc/meminfo, which are the whole
-//! machine's. A page that was read back stays stored until it is written or its slot is wanted.
+//! machine's. A page that was read back stays stored until it is written or its slot is wanted. What went into zswap, came back from it
+//! and was written from it to the swap behind is the growth of `zswpout`, `zswpin` (Linux 5.19) and `zswpwb` (Linux 6.8), beside it that
+//! of `pswpout`, of the cgroup's `memory.stat` (version 2, Linux 6.13), else of /proc/vmstat: from before the mapping was populated, for
+//! most of it goes to swap then.
 
 use std::fs;
 use std::path::Path;
 
 use pagelab_experiment::Failure;
 use pagelab_experiment::Recorder;
-use pagelab_experiment::build::metrics;
+use pagelab_experiment::build::{metrics, note};
 use pagelab_experiment::catalogue::name;
+use pagelab_experiment::observation::Level;
 
 use crate::kernel;
 use crate::place::Place;
@@ -40,20 +45,22 @@ struct Zram {
     incompressible: Option<u64>,
 }
 
-/// Both, as they are.
+/// Both, as they are, and what went through zswap.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compressed {
     zram: Option<Zram>,
     zswap: Option<Store>,
+    flow: Option<Flow>,
 }
 
 impl Compressed {
-    /// Reads.
-    pub fn read(place: &Place) -> Self {
+    /// Reads, and compares with what had gone through zswap `before`.
+    pub fn read(place: &Place, before: Option<Flow>) -> Self {
         let zram = place
             .zram
             .and_then(|number| zram(&fs::read_to_string(format!("/sys/block/zram{number}/mm_stat")).ok()?));
-        Self { zram, zswap: if zswap_is_on() { zswap(place.memory_stat.as_deref()) } else { None } }
+        let flow = Flow::read(place).zip(before).map(|(now, before)| now.since(before));
+        Self { zram, zswap: if zswap_is_on() { zswap(place.memory_stat.as_deref()) } else { None }, flow }
     }
 
     /// Records what there is.
@@ -75,17 +82,81 @@ impl Compressed {
                 ],
             )?;
         }
-        if let Some(zswap) = self.zswap {
-            metrics(
+        let Some(zswap) = self.zswap else { return Ok(()) };
+        let flow = self.flow.unwrap_or_default();
+        let pages = |count: Option<u64>| count.map(|count| count as f64);
+        metrics(
+            recorder,
+            [
+                (name::ZSWAP_STORED, bytes(zswap.stored)),
+                (name::ZSWAP_MEMORY, bytes(zswap.memory)),
+                (name::ZSWAP_RATIO, zswap.ratio()),
+                (name::ZSWAP_OUT, pages(flow.taken)),
+                (name::ZSWAP_IN, pages(flow.given)),
+                (name::ZSWAP_WRITEBACK, pages(flow.written_back)),
+                (name::ZSWAP_REJECTED, pages(flow.rejected())),
+            ],
+        )?;
+        if flow.whole_machine && flow.taken.max(flow.given).max(flow.written_back) > Some(0) {
+            note(
                 recorder,
-                [
-                    (name::ZSWAP_STORED, bytes(zswap.stored)),
-                    (name::ZSWAP_MEMORY, bytes(zswap.memory)),
-                    (name::ZSWAP_RATIO, zswap.ratio()),
-                ],
+                Level::Info,
+                "what went through zswap is the whole machine's (/proc/vmstat): this kernel does not count it for each cgroup; keep other programs \
+                 quiet",
             )?;
         }
         Ok(())
+    }
+}
+
+/// Pages that went through zswap and past it: since boot, or between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    taken: Option<u64>,
+    given: Option<u64>,
+    written_back: Option<u64>,
+    /// Written to the device, by zswap or past it.
+    device: Option<u64>,
+    /// Whether other programs' are counted too.
+    whole_machine: bool,
+}
+
+impl Flow {
+    /// Of the cgroup where its `memory.stat` counts all of it, else of the machine; `None` where zswap is off.
+    pub fn read(place: &Place) -> Option<Self> {
+        if zswap_is_on() { Self::counted(place) } else { None }
+    }
+
+    fn counted(place: &Place) -> Option<Self> {
+        let own =
+            place.memory_stat.as_deref().and_then(|path| Self::of(&fs::read_to_string(path).ok()?, false));
+        let own = own.filter(|own| own.written_back.is_some() && own.device.is_some());
+        own.or_else(|| Self::of(&fs::read_to_string("/proc/vmstat").ok()?, true))
+    }
+
+    fn of(text: &str, whole_machine: bool) -> Option<Self> {
+        let of = |name| kernel::value(text, name);
+        let taken = Some(of("zswpout")?);
+        let (given, written_back, device) = (of("zswpin"), of("zswpwb"), of("pswpout"));
+        Some(Self { taken, given, written_back, device, whole_machine })
+    }
+
+    fn since(self, before: Self) -> Self {
+        let grown = |after: Option<u64>, before| {
+            after.zip(before).map(|(after, before): (u64, u64)| after.saturating_sub(before))
+        };
+        Self {
+            taken: grown(self.taken, before.taken),
+            given: grown(self.given, before.given),
+            written_back: grown(self.written_back, before.written_back),
+            device: grown(self.device, before.device),
+            whole_machine: self.whole_machine,
+        }
+    }
+
+    /// Pages that went to the device without having been in zswap.
+    fn rejected(self) -> Option<u64> {
+        self.device.zip(self.written_back).map(|(device, written_back)| device.saturating_sub(written_back))
     }
 }
 
@@ -145,6 +216,23 @@ fn zram(mm_stat: &str) -> Option<Zram> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_went_through_zswap_is_the_growth_of_the_kernels_counters() {
+        let folder = tempfile::tempdir().unwrap();
+        let stat = folder.path().join("memory.stat");
+        let place = Place { memory_stat: Some(stat.clone()), ..Place::default() };
+        std::fs::write(&stat, "zswpin 1\nzswpout 10\nzswpwb 4\npswpout 100\n").unwrap();
+        let before = Flow::counted(&place).unwrap();
+        assert!(!before.whole_machine);
+        std::fs::write(&stat, "zswpin 3\nzswpout 50\nzswpwb 14\npswpout 117\n").unwrap();
+        let grown = Flow::counted(&place).unwrap().since(before);
+        assert_eq!((grown.taken, grown.given, grown.written_back), (Some(40), Some(2), Some(10)));
+        assert_eq!(grown.rejected(), Some(7), "17 were written to the device");
+        let old = Flow::of("zswpin 3\nzswpout 50\npswpout 117\n", true).unwrap();
+        assert_eq!((old.taken, old.written_back, old.rejected()), (Some(50), None, None), "before Linux 6.8");
+        assert_eq!(Flow::of("pswpout 117\n", true), None, "a kernel without zswap");
+    }
 
     #[test]
     fn forms_of_the_kernel() {

@@ -24,6 +24,7 @@ pub fn machine() -> Entries {
     let load = text("/proc/loadavg").and_then(|t| t.split(' ').next().map(str::to_owned));
     let thp = text("/sys/kernel/mm/transparent_hugepage/enabled").map(|t| chosen(&t));
     let swap = text("/proc/swaps").and_then(|t| swap_bytes(&t));
+    let zswap = |parameter: &str| text(&format!("/sys/module/zswap/parameters/{parameter}"));
     let swap_kind = swap.map(|bytes| if bytes > 0 { "host" } else { "none" }.to_owned());
     entries([
         ("kernel.release", Some(uname.release().to_string_lossy().into_owned())),
@@ -39,7 +40,10 @@ pub fn machine() -> Entries {
         ("thp.enabled", thp),
         ("thp.sizes", crate::confine::sizes::in_force()),
         ("zswap.enabled", text(crate::confine::ZSWAP)),
-        ("zswap.compressor", text("/sys/module/zswap/parameters/compressor")),
+        ("zswap.compressor", zswap("compressor")),
+        ("zswap.max-pool-percent", zswap("max_pool_percent")),
+        ("zswap.accept-threshold-percent", zswap("accept_threshold_percent")),
+        ("zswap.shrinker-enabled", zswap("shrinker_enabled")),
         ("mglru.enabled", text("/sys/kernel/mm/lru_gen/enabled")),
         ("vm.swappiness", text("/proc/sys/vm/swappiness")),
         ("swap.kind", swap_kind),

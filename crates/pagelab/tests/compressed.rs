@@ -3,17 +3,21 @@
 mod common;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
-use common::{Lab, metric};
-use pagelab_testing::{KERNELS, LIMITS, Need, run, tests};
+use common::{Lab, joined, metric};
+use pagelab_testing::{CGROUP_1, KERNELS, LIMITS, Need, run_in_turn, tests};
 use serde_json::Value;
 
 fn main() -> ExitCode {
-    run(tests! {
+    run_in_turn(tests! {
         a_wrong_content_is_refused;
         what_pages_hold_decides_how_far_they_compress: LIMITS, ZRAM;
         zswap_says_what_it_keeps: LIMITS, ZSWAP;
+        a_full_pool_is_written_back: LIMITS, CGROUP_1, ZSWAP_POOL;
+        after_kill_9_zswap_is_put_back_by_the_next_start: LIMITS, ZSWAP;
+        a_kernel_without_zswap_claims_nothing_of_it: KERNELS;
         a_guests_pages_compress_as_the_hosts: KERNELS;
     })
 }
@@ -37,6 +41,52 @@ const ZSWAP: Need = Need {
         false => Err("this kernel has no zswap, or is older than 5.19".into()),
     },
 };
+
+/// The kernel counts what zswap writes back, and the smallest limit of its pool, a percent of the memory, is not too much to fill.
+const ZSWAP_POOL: Need = Need {
+    name: "zswap",
+    on: &[&ZSWAP],
+    met: || {
+        if counted("zswpwb").is_none() {
+            return Err("this kernel does not count what zswap writes back, which is since 6.8".into());
+        }
+        match percent_of_memory() {
+            0..=MOST_FILLED => Ok(()),
+            bytes => {
+                Err(format!("a percent of the memory, {bytes} bytes, is more than a test fills zswap with"))
+            }
+        }
+    },
+};
+
+/// Bytes that a test may fill zswap's pool with.
+const MOST_FILLED: u64 = 512 << 20;
+const PARAMETERS: [&str; 4] = ["enabled", "max_pool_percent", "accept_threshold_percent", "shrinker_enabled"];
+
+/// What zswap is told.
+fn parameters() -> Vec<String> {
+    let read = |name: &&str| std::fs::read_to_string(format!("/sys/module/zswap/parameters/{name}"));
+    PARAMETERS.iter().map(|name| read(name).unwrap_or_default()).collect()
+}
+
+/// A counter of the whole machine's.
+fn counted(name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/vmstat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+}
+
+fn percent_of_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
+    total.map_or(u64::MAX, |kib: u64| kib * 1024 / 100)
+}
+
+/// The option that sets a parameter of zswap's.
+fn told(name: &str, value: &str) -> String {
+    format!(" --set /sys/module/zswap/parameters/{name}={value}")
+}
 
 const LINE: &str = "run mapanon --pages 4096 --references 8000 --pattern uniform --touch word --memory 8M \
                     --report none --json";
@@ -76,7 +126,10 @@ fn bounds(half: f64, quarter: f64, run: impl Fn(&str) -> Value) {
     // Before Linux 6.12 zram has a note of each page of zeros; from then on they do not come to the device.
     let zero = run("zero");
     assert!(metric(&zero, "pages.present").unwrap() < 2500.0, "the others are in swap");
-    assert!(metric(&zero, "zram.memory").unwrap() < 64.0 * PAGE, "{zero}");
+    let (stored, same) = (metric(&zero, "zram.stored").unwrap(), metric(&zero, "zram.same").unwrap());
+    assert!(stored - same * PAGE <= OWN * PAGE, "{zero}");
+    // Each of the others may be the only one of its size, in a group of up to eight pages of the allocator's (zsmalloc).
+    assert!(metric(&zero, "zram.memory").unwrap() <= 8.0 * (stored - same * PAGE), "{zero}");
 }
 
 fn what_pages_hold_decides_how_far_they_compress() {
@@ -104,6 +157,96 @@ fn zswap_says_what_it_keeps() {
     let off = lab.json(&format!("{line}=N"));
     assert_eq!(metric(&off, "zswap.stored"), None, "{off}");
     assert_eq!(std::fs::read_to_string(enabled).unwrap(), before, "as it was");
+}
+
+/// Pages that do not compress fill the pool twice. Beyond its limit each page that goes to swap has a worker of the kernel's look through
+/// some of those that are in it, which are written back when they are met a second time: how many are depends on when the worker runs, and
+/// may be none in one run.
+fn a_full_pool_is_written_back() {
+    const TRIES: usize = 5;
+    let (lab, before) = (Lab::new(), parameters());
+    let pages = (2 * percent_of_memory() + (64 << 20)) / PAGE as u64;
+    let line = format!(
+        "run mapanon --pages {pages} --references 2000 --pattern uniform --touch write --memory 32M --swap file \
+         --content random --report none --json{}{}{}",
+        told("enabled", "Y"),
+        told("max_pool_percent", "1"),
+        told("accept_threshold_percent", "85")
+    );
+    let counters = ["zswpwb", "zswpout", "pswpout"];
+    let mut runs = (0..TRIES).map(|_| {
+        let begun = counters.map(|name| counted(name).unwrap());
+        let seen = lab.json(&line);
+        let grown: [u64; 3] = std::array::from_fn(|n| counted(counters[n]).unwrap() - begun[n]);
+        assert_eq!(parameters(), before, "as they were");
+        let of = |name: &str| metric(&seen, name).unwrap();
+        let [written_back, out, back, rejected] =
+            ["zswap.writeback", "zswap.out", "zswap.in", "zswap.rejected"].map(of);
+        // The kernel's own counts around the whole run have the mapping's in them; what was written back went to the device.
+        assert!(
+            written_back <= grown[0] as f64 && out <= grown[1] as f64,
+            "{written_back}, {out}: {grown:?}"
+        );
+        assert!(written_back + rejected <= grown[2] as f64, "{written_back} and {rejected}: {grown:?}");
+        assert!(of("swap.out") <= written_back + rejected, "the references' are of it: {seen}");
+        // What is there by another count is what went in and did not come out: a page that is read back is there no more. Who swaps
+        // beside it may let go of some.
+        let (held, left) = (of("zswap.stored") / PAGE, out - back - written_back);
+        assert!((held - left).abs() <= 0.02 * out, "{held} held, {left} left of {out}");
+        (written_back, seen)
+    });
+    let found = runs.find(|(written_back, _)| *written_back > 0.0);
+    let (_, seen) = found.expect("what does not fit into the pool has some of it written back");
+    drop(runs);
+    let of = |name: &str| metric(&seen, name).unwrap();
+    // Writing back makes room between looks, so that a little more than the limit may be there for a while.
+    assert!(of("zswap.memory") <= percent_of_memory() as f64 * 1.02, "{seen}");
+    assert!(lab.kept("@1").notes().contains("what went through zswap is the whole machine's"), "{seen}");
+    let sentences = joined(&lab.ok("show @1"));
+    assert!(sentences.contains("pages back to swap"), "{sentences}");
+    let kept = &lab.kept("@1").0["environment"];
+    for (name, value) in [
+        ("enabled", "Y"),
+        ("max-pool-percent", "1"),
+        ("accept-threshold-percent", "85"),
+        ("shrinker-enabled", before[3].trim()),
+    ] {
+        assert_eq!(kept[&format!("zswap.{name}")], value, "{kept}");
+    }
+    lab.nothing_is_left("after a full pool");
+}
+
+fn after_kill_9_zswap_is_put_back_by_the_next_start() {
+    let (lab, before) = (Lab::new(), parameters());
+    let percent = if before[1].trim() == "7" { "8" } else { "7" };
+    let line = format!(
+        "run mapanon --pages 64 --references 4000000000 --touch word --memory none --report none -q{}{}",
+        told("max_pool_percent", percent),
+        told("accept_threshold_percent", "77")
+    );
+    let mut child = lab.begin(&line, Stdio::null());
+    let started = Instant::now();
+    while parameters()[1].trim() != percent || parameters()[2].trim() != "77" {
+        assert!(started.elapsed() < Duration::from_secs(60), "it never began: {:?}", parameters());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.ok("patterns");
+    assert_eq!(parameters(), before);
+}
+
+/// Debian's kernels have none.
+fn a_kernel_without_zswap_claims_nothing_of_it() {
+    let lab = Lab::new();
+    let kernel = pagelab_testing::kernels()[1].display().to_string();
+    let seen = lab.json(&format!("{LINE} --on kernel:{kernel},accel=icount"));
+    assert!(metric(&seen, "swap.out").unwrap() > 0.0, "{seen}");
+    for name in ["stored", "memory", "ratio", "in", "out", "writeback", "rejected"] {
+        assert_eq!(metric(&seen, &format!("zswap.{name}")), None, "{name}");
+    }
+    let error = lab.fails(&format!("{LINE} --on kernel:{kernel}{}", told("enabled", "Y")), 3);
+    assert!(error.contains("/sys/module/zswap/parameters/enabled"), "{error}");
 }
 
 fn a_guests_pages_compress_as_the_hosts() {

@@ -27,6 +27,7 @@ pub fn text(finding: &Finding) -> String {
         What::PastLimit { limit, within } => mapping::past_limit(finding, *limit, within),
         What::HugePages => mapping::huge_pages(finding),
         What::Writeback => mapping::writeback(finding),
+        What::Zswap => mapping::zswap(finding),
         What::Regret => mapping::regret(finding),
         What::ReadTime { knees } => reads::read_time(finding, knees),
         What::ForkRate { copies, exec, top_function } => {

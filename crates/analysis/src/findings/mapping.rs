@@ -103,6 +103,25 @@ pub fn writeback(run: &Run) -> Option<Finding> {
     Some(Finding::new(run, What::Writeback, list, evidence))
 }
 
+/// What went through zswap; nothing where it was off, or took and gave nothing.
+pub fn zswap(run: &Run) -> Option<Finding> {
+    let list = figures(
+        run,
+        &[
+            "zswap.out",
+            "zswap.in",
+            "zswap.writeback",
+            "zswap.stored",
+            "zswap.memory",
+            "zswap.ratio",
+            "zswap.rejected",
+        ],
+    );
+    let flows = ["zswap.out", "zswap.in", "zswap.writeback"];
+    let moved = list.iter().any(|figure| flows.contains(&figure.name.as_str()) && figure.value > 0.0);
+    moved.then(|| Finding::new(run, What::Zswap, list, vec![Evidence::Metrics]))
+}
+
 /// The growth of a counter over all columns of numbers; a row that is not there did not grow.
 fn counted(table: &Table, name: &str) -> f64 {
     let Some(Values::Text(names)) = table.columns.first().map(|column| &column.values) else { return 0.0 };

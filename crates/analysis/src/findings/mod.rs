@@ -38,6 +38,7 @@ pub fn assess<'a>(runs: &[&'a Run]) -> Assessment<'a> {
     findings.extend(mapping::past_the_limit(runs));
     findings.extend(runs.iter().filter_map(|run| mapping::huge_pages(run)));
     findings.extend(runs.iter().filter_map(|run| mapping::writeback(run)));
+    findings.extend(runs.iter().filter_map(|run| mapping::zswap(run)));
     findings.extend(runs.iter().filter_map(|run| mapping::regret(run)));
     findings.extend(groups(runs).iter().filter_map(|group| programs::on_models(group)));
     findings.extend(spoiling(runs));

@@ -551,6 +551,26 @@ pub const READING: &[(&str, &str)] = &[
     ("zswap.memory", "zswap of the same, Zswap of /proc/meminfo."),
     ("zswap.ratio", "As zram.ratio. Same-filled pages take no memory."),
     (
+        "zswap.out",
+        "Growth of zswpout from before the mapping was populated to the last reference: the cgroup's memory.stat (version 2, Linux \
+         6.13), else /proc/vmstat, which is the machine's. Such a page comes to the device only by being written back. Where nothing \
+         else is swapped, less zswap.in and zswap.writeback it is what zswap holds. Only where zswap is on; Linux 5.19.",
+    ),
+    (
+        "zswap.in",
+        "Growth of zswpin, as zswap.out. They were not read from the device, and are not in swap.in.",
+    ),
+    (
+        "zswap.writeback",
+        "Growth of zswpwb, as zswap.out: decompressed and written, because the pool was at its limit (zswap.max-pool-percent), the \
+         cgroup at memory.zswap.max, or reclaim asked (zswap.shrinker-enabled). A dash before Linux 6.8.",
+    ),
+    (
+        "zswap.rejected",
+        "Growth of pswpout less zswap.writeback: zswap takes no page while its pool is full, nor again until it is down to \
+         zswap.accept-threshold-percent of its limit, and on some kernels none that does not compress. A dash before Linux 6.8.",
+    ),
+    (
         "pages.present",
         "The models of the verdict get as many frames; page tables and the rest of the charge are not among them.",
     ),

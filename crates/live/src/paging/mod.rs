@@ -54,7 +54,7 @@ use self::plan::Plan;
 use self::timing::{Tally, Timed};
 use self::touch::{Mixed, Page, Touch, Word, Write};
 use crate::clock::{Clock, Monotonic};
-use crate::compressed::Compressed;
+use crate::compressed::{Compressed, Flow};
 use crate::content::Filler;
 use crate::harness::Harness;
 use crate::kernel::ResidentSet;
@@ -182,6 +182,7 @@ impl Task<'_> {
         self.place.join()?;
         measuring.others = measuring.resident.as_mut().and_then(ResidentSet::read);
         let before = huge::Before::read();
+        let through_zswap = Flow::read(self.place);
         let region = self.map(pages, file.as_ref(), recorder)?;
         let populated = before.populated(&region);
         self.warm::<T>(&region);
@@ -192,7 +193,7 @@ impl Task<'_> {
         if let Some((output, _)) = &mut output {
             output.end();
         }
-        let compressed = Compressed::read(self.place);
+        let compressed = Compressed::read(self.place, through_zswap);
         let huge = populated.referenced(&region);
         drop(region);
         // Before anything is told: whoever takes it works on the same processor.

@@ -122,6 +122,36 @@ pub(super) fn writeback(finding: &Finding) -> String {
     parts.join("; ")
 }
 
+/// Of what went through zswap: what came to the device after all first, where the kernel says.
+pub(super) fn zswap(finding: &Finding) -> String {
+    let figure = |name: &str| finding.figure(name).filter(|figure| figure.value.is_finite());
+    let mut parts = Vec::new();
+    match figure("zswap.writeback").map(|pages| pages.value) {
+        Some(0.0) => parts.push("zswap wrote nothing back to swap".to_owned()),
+        Some(_) => {
+            parts.push(format!("zswap wrote {} pages back to swap", with_spread(finding, "zswap.writeback")));
+        }
+        None => parts.push("what zswap wrote back to swap is not counted".to_owned()),
+    }
+    parts.push(format!(
+        "it took {} pages from before populating on, and gave {} back",
+        shown(finding, "zswap.out"),
+        shown(finding, "zswap.in")
+    ));
+    if figure("zswap.rejected").is_some() {
+        parts.push(format!("{} pages went to swap past it", with_spread(finding, "zswap.rejected")));
+    }
+    if figure("zswap.ratio").is_some() {
+        parts.push(format!(
+            "after the references it held {} in {} of memory (ratio {})",
+            shown(finding, "zswap.stored"),
+            shown(finding, "zswap.memory"),
+            shown(finding, "zswap.ratio")
+        ));
+    }
+    parts.join("; ")
+}
+
 pub(super) fn regret(finding: &Finding) -> String {
     let figure = |name: &str| finding.figure(name).map_or(f64::NAN, |f| f.value);
     let mut text =
