@@ -4,8 +4,10 @@ use std::process::{Command, ExitCode};
 
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Plot, Series, Tone};
 use pagelab_analysis::findings::assess;
+use pagelab_experiment::build::Sheet;
 use pagelab_experiment::catalogue::metric;
-use pagelab_experiment::experiments::{Latency, Paging, Vmtest};
+use pagelab_experiment::experiments::bandwidth::COLUMNS;
+use pagelab_experiment::experiments::{Bandwidth, Latency, Paging, Vmtest};
 use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
 };
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         keys_and_buttons_work: CHROMIUM;
         what_is_missing_is_said;
         instructions_and_time_share_no_axis;
+        bandwidth_is_drawn_by_loop_and_threads_before_all_else;
         broken_observations_are_drawn_as_far_as_they_go;
         the_median_repetition_is_one_that_was_timed;
         the_words_of_a_small_page;
@@ -313,14 +316,64 @@ fn swept() -> Run {
     run
 }
 
+/// A run of `bandwidth` at these working sets, with one and two threads: the rates of copy, scale, add and triad are 1 to 4 GB a second
+/// for each thread. What went on beside it is drawn too.
+fn streamed(sizes: &[f64]) -> Run {
+    let mut sheet = Sheet::new("bandwidth", &COLUMNS).with_texts("working-set");
+    for &size in sizes {
+        for threads in [1.0, 2.0] {
+            let rate = |which: f64| Some(which * threads * 1e9);
+            sheet.named(["row"], [Some(size), Some(threads), rate(1.0), rate(2.0), rate(3.0), rate(4.0)]);
+        }
+    }
+    let mut run = small();
+    run.header.experiment = Experiment::Bandwidth(Bandwidth::default());
+    let seen = &mut run.repetitions[0].observations;
+    let beside = std::mem::take(&mut seen.tables);
+    seen.tables = beside.into_iter().chain([sheet.table()]).collect();
+    seen.environment.insert("cache.l2".into(), "1048576".into());
+    run
+}
+
+fn bandwidth_is_drawn_by_loop_and_threads_before_all_else() {
+    let titles = |page: &str| -> Vec<String> {
+        let titles = page.split("<h3>").skip(1).map(|rest| rest.split('<').next().unwrap().to_owned());
+        titles.filter(|title| title != "Where the time went").collect()
+    };
+    let drawn = ["Memory bandwidth against the working set", "Memory bandwidth against the threads"];
+    let (sweep, other) = (streamed(&[262_144.0, 1e6, 6.4e7]), streamed(&[262_144.0, 6.4e7]));
+    let page = html(&[&sweep]);
+    assert_eq!(titles(&page)[..2], drawn);
+    assert!(titles(&page).len() > 2, "what went on beside it: {:?}", titles(&page));
+    for line in ["copy, 1 thread", "scale, 1 thread", "add, 2 threads", "triad, 2 threads", "L2 1 MiB"] {
+        assert!(page.contains(line), "{line}");
+    }
+    // Against the threads at the greatest working set alone.
+    let data =
+        page.split("<script type=\"application/json\">").nth(2).unwrap().split("</script>").next().unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let triad = data["curves"].as_array().unwrap_or_else(|| panic!("{data}")).last().unwrap();
+    let (ends, rates) =
+        (serde_json::json!([[1, 2]]), serde_json::json!([4_000_000_000_u64, 8_000_000_000_u64]));
+    assert_eq!((&data["xs"], &triad["name"], &triad["y"]), (&ends, &"triad".into(), &rates));
+    // Of one working set there is no line over working sets; of several runs triad alone.
+    assert_eq!(titles(&html(&[&streamed(&[6.4e7])]))[0], drawn[1]);
+    let both = html(&[&sweep, &other]);
+    assert_eq!(titles(&both)[..2], drawn);
+    let figure = both.split("<figure class=\"plot").nth(1).unwrap();
+    assert!(figure.contains("triad, 2 threads") && !figure.contains("copy, 2 threads"), "{figure}");
+}
+
 fn the_script_runs_in_a_browser_on_every_kind_of_page() {
     let (small, profiled, swept) = (small(), profiled(), swept());
+    let streamed = streamed(&[262_144.0, 1e6, 6.4e7]);
     let mut failed = small.clone();
     failed.repetitions[0].outcome = Outcome::Failed(Failure::interrupted());
     for (kind, html) in [
         ("a run", html(&[&small])),
         ("a flame graph", html(&[&profiled])),
         ("a sweep", html(&[&swept])),
+        ("bandwidth", html(&[&streamed])),
         ("a comparison", html(&[&small, &profiled])),
         ("a failed run", html(&[&failed])),
         ("many experiments", html(&many().iter().collect::<Vec<_>>())),

@@ -49,20 +49,21 @@ pub fn plot(shown: &[Shown]) -> Option<Plot> {
 
 /// The caches' sizes and the TLBs' reach.
 fn places(shown: &Shown) -> Vec<Mark> {
-    let number = |key: &str| shown.seen().environment.get(key).and_then(|v| v.parse::<f64>().ok());
-    let reach = number("tlb.l2").zip(number("page.size")).map(|(entries, page)| entries * page);
-    [
-        ("L1", number("cache.l1d")),
-        ("L2", number("cache.l2")),
-        ("L3", number("cache.l3")),
-        ("TLB reach", reach),
-    ]
-    .into_iter()
-    .filter_map(|(name, bytes)| Some((name, bytes?)))
-    .map(|(name, bytes)| Mark {
-        label: format!("{name} {}", text::bytes(bytes)),
-        kind: MarkKind::Place,
-        ..Mark::at(bytes)
-    })
-    .collect()
+    let reach = entry(shown, "tlb.l2").zip(entry(shown, "page.size")).map(|(entries, page)| entries * page);
+    sizes(shown).into_iter().chain(reach.map(|bytes| place("TLB reach", bytes))).collect()
+}
+
+/// The caches' sizes.
+pub(super) fn sizes(shown: &Shown) -> Vec<Mark> {
+    let caches = [("L1", "cache.l1d"), ("L2", "cache.l2"), ("L3", "cache.l3")];
+    caches.into_iter().filter_map(|(name, key)| Some(place(name, entry(shown, key)?))).collect()
+}
+
+/// An entry of the environment that is a number.
+fn entry(shown: &Shown, key: &str) -> Option<f64> {
+    shown.seen().environment.get(key).and_then(|text| text.parse().ok())
+}
+
+fn place(name: &str, bytes: f64) -> Mark {
+    Mark { label: format!("{name} {}", text::bytes(bytes)), kind: MarkKind::Place, ..Mark::at(bytes) }
 }

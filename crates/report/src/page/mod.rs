@@ -3,6 +3,7 @@
 //! Everything from outside is escaped by the template or by `plot`'s JSON; a content security policy
 //! lets nothing run or load but the page's own style and script.
 
+mod bandwidth;
 mod bars;
 mod caches;
 mod contents;
@@ -358,7 +359,8 @@ fn command_line(experiment: &Experiment) -> String {
 
 /// The plots, and those of the panels in which there is something to see; of the others why not.
 fn panels(runs: &[&Run], shown: &[Shown]) -> Vec<Panel> {
-    let plots = knee::plot(shown).into_iter().chain(caches::plot(shown)).chain(sweep::plots(shown));
+    let own = knee::plot(shown).into_iter().chain(caches::plot(shown)).chain(bandwidth::plots(shown));
+    let plots = own.chain(sweep::plots(shown));
     let mut panels: Vec<Panel> = plots.map(|plot| Panel::Plot(Box::new(plot))).collect();
     panels.extend(windows::panels(shown));
     panels.extend(latency::panels(shown));
@@ -420,6 +422,7 @@ fn pictures(runs: &[&Run], shown: &[Shown]) -> Vec<Plot> {
         }
         Experiment::Vmtest(_) => knee::plot(shown).into_iter().collect(),
         Experiment::Latency(_) => caches::plot(shown).into_iter().collect(),
+        Experiment::Bandwidth(_) => bandwidth::plots(shown).into_iter().take(1).collect(),
         Experiment::Faultscale(_) => sweep::plots(shown).into_iter().take(1).collect(),
         _ => Vec::new(),
     }
