@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         equal_pages_share_and_a_write_parts_them: KERNELS;
         a_hot_set_moves_between_tiers: KERNELS;
         nodes_of_one_tier_are_balanced_and_nothing_is_promoted: KERNELS;
+        a_kernel_that_does_not_read_the_tables_balances_alone: KERNELS;
     })
 }
 
@@ -214,4 +215,21 @@ fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
     assert!(kept.notes().contains("in one tier"), "{}", kept.notes());
     assert_eq!(kept.metric("tier.hot.off"), Some(0.0), "without balancing it stays on the other node");
     assert!(kept.metric("tier.hot.on").unwrap() > 0.0, "with balancing it comes over");
+}
+
+/// Linux 6.1 has the latencies of the machine's tables and both nodes in one tier: there is a modelled wait, and no promotion.
+fn a_kernel_that_does_not_read_the_tables_balances_alone() {
+    let lab = Lab::new();
+    let line = "run tier --hot 512 --positions 1 --seconds 0.6 --report none --name t";
+    let seen = joined(&lab.ok(&format!("{line} --on {},numa=192M+256M@slow,accel=icount", kernel(0))));
+    assert!(seen.contains("; with balancing alone") && !seen.contains("demotion and balancing"), "{seen}");
+    let kept = lab.kept("t");
+    assert!(kept.notes().contains("in one tier"), "{}", kept.notes());
+    assert_eq!([kept.metric("tier.promoted"), kept.metric("tier.demoted")], [None, None]);
+    let hot = |situation: &str| kept.metric(&format!("tier.hot.{situation}")).unwrap();
+    assert_eq!(["fast", "slow", "interleaved", "off"].map(hot), [1.0, 0.0, 0.5, 0.0]);
+    let latency = |situation: &str| kept.metric(&format!("tier.latency.{situation}")).unwrap();
+    assert_eq!(["fast", "slow", "off"].map(latency), [100.0, 300.0, 300.0]);
+    assert!(hot("on") > 0.0, "balancing brings it over");
+    assert!((latency("on") - (300.0 - 200.0 * hot("on"))).abs() < 1e-6);
 }

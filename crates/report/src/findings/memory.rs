@@ -62,7 +62,12 @@ pub(super) fn tiers(finding: &Finding) -> String {
     };
     let mut text = format!("left to the kernel {}", situation("off"));
     if finding.figure("tier.cost.on").is_some() {
-        text += &format!("; with demotion and balancing {}", situation("on"));
+        // Where the kernel has both nodes in one tier there is nothing to demote or promote.
+        let how = match finding.figure("tier.promoted") {
+            Some(_) => "demotion and balancing",
+            None => "balancing alone",
+        };
+        text += &format!("; with {how} {}", situation("on"));
     }
     if finding.figure("tier.promoted").is_some() {
         let (promoted, demoted) = (shown(finding, "tier.promoted"), shown(finding, "tier.demoted"));
