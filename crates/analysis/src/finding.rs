@@ -243,6 +243,8 @@ pub enum What {
     },
     /// What asking for memory in advance freed.
     Reclaimed,
+    /// What a scheme of DAMON's paged out in advance.
+    PagedOut,
     /// How many huge pages could be had.
     HugePagesHad,
     /// What operations on a mapping cost for each page.

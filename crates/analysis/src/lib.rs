@@ -86,7 +86,7 @@ pub fn headline_metrics(experiment: &Experiment) -> &'static [&'static str] {
         Experiment::Ksm(_) => &["ksm.sharing", "ksm.copy", "ksm.unmerge"],
         Experiment::Tier(_) => &["tier.hot.on", "tier.promoted", "tier.demoted"],
         Experiment::Oom(_) => &["oom.killed.equal", "oom.stall.adjusted"],
-        Experiment::Reclaim(_) => &["reclaim.had", "reclaim.mistakes", "reclaim.cost"],
+        Experiment::Reclaim(_) => &["reclaim.had", "reclaim.pages", "reclaim.mistakes", "reclaim.cost"],
         Experiment::Fragment(_) => &["fragment.pieces", "fragment.compacted", "fragment.cost.direct"],
         Experiment::Clock(_) => &["clock.drift.worst", "clock.skew.worst"],
         Experiment::Command(_) => &["time.processor", "memory.peak"],

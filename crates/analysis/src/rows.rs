@@ -16,7 +16,7 @@ pub const TABLES: [(&str, &[&str]); 15] = [
     ("operations.cost", &["page.median"]),
     ("situations", &["major"]),
     ("kills", &["stall"]),
-    ("steps", &["reclaimed"]),
+    ("steps", &["reclaimed", "out.cold"]),
     ("ways", &["had"]),
     ("beside", &["throughput", "waits"]),
     ("bandwidth", &["triad", "copy"]),

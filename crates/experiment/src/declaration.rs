@@ -299,6 +299,7 @@ pub(crate) use words;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::reclaim::{Action, By};
     use crate::experiments::{Access, Beside, Child, Mapping, PagesOf, Paging, Touch, Work, Workers};
     use crate::setting::{Mode, Swap};
 
@@ -306,7 +307,9 @@ mod tests {
     fn what_is_typed_is_what_is_stored() {
         let all = [
             Access::stored_and_typed(),
+            Action::stored_and_typed(),
             Beside::stored_and_typed(),
+            By::stored_and_typed(),
             Child::stored_and_typed(),
             Mapping::stored_and_typed(),
             PagesOf::stored_and_typed(),

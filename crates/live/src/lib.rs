@@ -22,6 +22,7 @@ pub mod command;
 mod compressed;
 pub mod confine;
 pub mod content;
+pub mod damon;
 pub mod environment;
 pub mod family;
 pub mod faultscale;

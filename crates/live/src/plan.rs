@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use pagelab_experiment::experiments;
-use pagelab_experiment::experiments::{Bandwidth, Footprint, Latency, Mapping, PagesOf};
+use pagelab_experiment::experiments::reclaim::By;
+use pagelab_experiment::experiments::{Bandwidth, Footprint, Latency, Mapping, PagesOf, Reclaim};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::setting::{Swap, Thp};
 use pagelab_experiment::{
@@ -19,7 +20,7 @@ use crate::content::Filler;
 use crate::host::Host;
 use crate::perf;
 use crate::region::page_size;
-use crate::{ksm, tier};
+use crate::{damon, ksm, tier};
 
 /// The target's name.
 const HOST: &str = "host";
@@ -134,6 +135,8 @@ fn shared(settled: &Settled) -> Result<(), Unsupported> {
         let what = What::Condition("memory=none".to_owned());
         return Err(Unsupported::new(HOST, what, why, "give --memory SIZE"));
     }
+    // DAMON pages out what it watches, whatever cgroup that is in.
+    let two = two && !matches!(&settled.experiment, Experiment::Reclaim(Reclaim { by: By::Damon, .. }));
     if !two || cgroup::version_two() {
         return Ok(());
     }
@@ -155,6 +158,9 @@ fn merges(experiment: &Experiment) -> Result<(), Unsupported> {
     if matches!(experiment, Experiment::Tier(_)) && tier::nodes::with_memory().len() < 2 {
         let why = "has all its memory in one node";
         return Err(Unsupported::new(HOST, What::Experiment, why, tier::REMEDY));
+    }
+    if matches!(experiment, Experiment::Reclaim(Reclaim { by: By::Damon, .. })) {
+        damon::available().or_else(|(why, remedy)| no(why, &remedy))?;
     }
     for path in settings::changed_by(experiment) {
         writable(&path.display().to_string()).or_else(|(why, remedy)| {
@@ -484,6 +490,10 @@ fn seconds(experiment: &Experiment, limit: Option<u64>, page: u64) -> Option<f64
             let situations = experiments::tier::SITUATIONS.len() as f64;
             let pages = 2 * tier.pages.unwrap_or(0);
             Some(situations * f64::from(tier.positions) * tier.seconds + pages as f64 * TOUCH)
+        }
+        Experiment::Reclaim(reclaim) if reclaim.by == By::Damon => {
+            let pages = reclaim.hot.saturating_add(reclaim.cold);
+            Some(reclaim.lead() + f64::from(reclaim.steps) * reclaim.seconds + 2.0 * pages as f64 * TOUCH)
         }
         Experiment::Clock(clock) => Some(f64::from(clock.steps) * clock.step as f64 / 1e3),
         Experiment::Faultscale(scale) => match scale.work {

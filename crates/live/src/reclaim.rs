@@ -1,21 +1,24 @@
 //! `reclaim` on the running kernel.
 //!
-//! The worker joins the cgroup and maps a hot part and a cold one, side by side. Before each step the hot part is referenced
-//! several times, then the kernel is asked for a part of the memory by a line to `memory.reclaim`, which the calling thread itself
-//! then reclaims. Which pages went is read from `/proc/self/pagemap`, before the hot part is referenced again; the kernel's
-//! count of reclaimed pages stands beside.
+//! The worker joins the cgroup and maps a hot part and a cold one, side by side. Step by step memory is taken from it. Asked by a
+//! line to `memory.reclaim`, the writing thread itself reclaims, between two rounds of references to the hot part; a scheme
+//! of DAMON's ([`crate::damon`]) acts while the hot part is referenced all the time. Which pages went is read from
+//! `/proc/self/pagemap`; what the kernel counts stands beside.
 
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::thread;
 
 use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Reclaim;
 use pagelab_experiment::experiments::paging::Backing;
-use pagelab_experiment::experiments::reclaim::COLUMNS;
+use pagelab_experiment::experiments::reclaim::{By, COLUMNS, SCHEME};
 use pagelab_experiment::{Failure, Recorder};
 
+use crate::clock::{Clock, Monotonic};
+use crate::damon::{Kdamond, Stats};
 use crate::harness::Harness;
 use crate::kernel::value;
 use crate::observe::failed;
@@ -33,13 +36,66 @@ const FILE: &str = "memory.reclaim";
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
     asked: u64,
-    /// As the cgroup counts it, bytes.
+    /// As the cgroup counts it, bytes; DAMON's is not counted there.
     reclaimed: Option<u64>,
     cold: u64,
     hot: u64,
     faults: u64,
-    /// Processor time of asking, ns.
+    /// Processor time of asking, or of DAMON's thread, ns.
+    time: Option<u64>,
+    /// Of DAMON's scheme.
+    stats: Option<Stats>,
+}
+
+/// The mapping and its two parts.
+struct Load {
+    region: Region,
+    hot: Vec<u32>,
+    cold: Vec<u32>,
+    reader: SnapshotReader,
+    look: Snapshot,
+    /// References to the hot part so far, the thread's processor time for them, their faults, and the major ones of these.
+    references: u64,
     time: u64,
+    faults: u64,
+    major: u64,
+}
+
+impl Load {
+    /// Maps and writes both parts.
+    fn new(parameters: &Reclaim, place: &Place, recorder: &mut dyn Recorder) -> Result<Self, Failure> {
+        let pages = usize::try_from(parameters.hot.saturating_add(parameters.cold)).unwrap_or(usize::MAX);
+        let reader = SnapshotReader::new(Backing::Anonymous).map_err(failed("opening /proc/self/pagemap"))?;
+        let (look, first) = (Snapshot::new(pages), parameters.hot as u32);
+        let [hot, cold]: [Vec<u32>; 2] = [(0..first).collect(), (first..pages as u32).collect()];
+        place.join()?;
+        let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
+        let _ = region.advise(HugePages::Forbidden);
+        region.populate(|done, of| recorder.progress("populate", done, of));
+        Ok(Self { region, hot, cold, reader, look, references: 0, time: 0, faults: 0, major: 0 })
+    }
+
+    /// Writes the hot part so often, and on while `more`.
+    fn reference(&mut self, turns: u32, more: impl Fn() -> bool) {
+        let (begun, before, mut done) = (rusage::thread_time(), rusage::thread(), 0);
+        while done < turns || more() {
+            bare::<Write>(&self.region, &self.hot);
+            done += 1;
+        }
+        self.time += rusage::thread_time() - begun;
+        let used = rusage::thread() - before;
+        self.references += u64::from(done) * self.hot.len() as u64;
+        self.faults += used.minor + used.major;
+        self.major += used.major;
+    }
+
+    /// Pages of the hot part and of the cold one that are not in memory.
+    fn away(&mut self) -> Result<[u64; 2], Failure> {
+        self.reader.look(&self.region, &mut self.look).map_err(failed("reading /proc/self/pagemap"))?;
+        let flags = self.look.present().flags(self.region.pages() as u32);
+        let (hot, cold) = flags.split_at(self.hot.len());
+        Ok([hot, cold].map(|part| part.iter().filter(|present| !**present).count() as u64))
+    }
 }
 
 /// Performs `parameters`; see the module's comment.
@@ -51,73 +107,127 @@ pub fn perform(parameters: &Reclaim, place: &Place, recorder: &mut dyn Recorder)
         return Err(Failure::unsupported("reclaim needs a cgroup of the load's own", "give --memory SIZE"));
     };
     let file = group.join(FILE);
-    if !file.exists() {
+    if parameters.by == By::MemoryReclaim && !file.exists() {
         let what = "this kernel's cgroups have no memory.reclaim (version 2, Linux 5.19 and later)";
         return Err(Failure::unsupported(what, "use a kernel image of Linux 5.19 or later"));
     }
     let mut harness = Harness::open(place, recorder)?;
-    let pages = usize::try_from(parameters.hot.saturating_add(parameters.cold)).unwrap_or(usize::MAX);
-    let mut reader = SnapshotReader::new(Backing::Anonymous).map_err(failed("opening /proc/self/pagemap"))?;
-    let (mut look, hot) = (Snapshot::new(pages), parameters.hot as usize);
-    let [warm, rest]: [Vec<u32>; 2] = [(0..hot as u32).collect(), (hot as u32..pages as u32).collect()];
-    place.join()?;
-    let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
-    let _ = region.advise(HugePages::Forbidden);
-    region.populate(|done, of| recorder.progress("populate", done, of));
+    let mut load = Load::new(parameters, place, recorder)?;
     harness.begin();
-    let mut steps = Vec::new();
-    let page = page_size() as u64;
-    let (mut todo, mut warmed) = (parameters.ask, 0);
-    for number in 0..parameters.steps {
-        let pages = todo / u64::from(parameters.steps - number);
-        todo -= pages;
-        warmed += warm_up(&region, &warm, parameters.turns);
-        let before = counted(group);
-        let gone = |look: &Snapshot| {
-            let flags = look.present().flags(region.pages() as u32);
-            let away = |part: &[bool]| part.iter().filter(|present| !**present).count() as u64;
-            (away(&flags[..hot]), away(&flags[hot..]))
-        };
-        let looked = |reader: &mut SnapshotReader, look: &mut Snapshot| {
-            reader.look(&region, look).map_err(failed("reading /proc/self/pagemap"))
-        };
-        looked(&mut reader, &mut look)?;
-        let away = gone(&look);
-        let time = ask(&file, pages * page)?;
-        looked(&mut reader, &mut look)?;
-        let (hot_away, cold_away) = gone(&look);
-        let after = counted(group);
-        let start = rusage::thread();
-        bare::<Write>(&region, &warm);
-        let faults = rusage::thread().major - start.major;
-        steps.push(Step {
-            asked: pages * page,
-            reclaimed: before.zip(after).map(|(before, after)| (after.saturating_sub(before)) * page),
-            cold: cold_away.saturating_sub(away.1),
-            hot: hot_away.saturating_sub(away.0),
-            faults,
-            time,
-        });
-        recorder.progress("reclaim", u64::from(number) + 1, u64::from(parameters.steps));
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
-    }
+    let (steps, kdamond) = match parameters.by {
+        By::MemoryReclaim => (asked(parameters, &mut load, group, recorder)?, None),
+        By::Damon => watched(parameters, &mut load, recorder)?,
+    };
     let (begun, start) = (rusage::thread_time(), rusage::thread());
-    bare::<Write>(&region, &rest);
-    let (time, used) = (rusage::thread_time() - begun, rusage::thread() - start);
+    bare::<Write>(&load.region, &load.cold);
+    let back = (rusage::thread_time() - begun, (rusage::thread() - start).major);
     let measured = harness.finish();
-    drop(region);
     measured.record(recorder)?;
-    report(&steps, warmed, (time, used.major), recorder)?;
+    report(&steps, &load, kdamond, back, recorder)?;
     measured.note_scope(recorder)
 }
 
-/// References the hot part so often; its major faults.
-fn warm_up(region: &Region, hot: &[u32], turns: u32) -> u64 {
-    let before = rusage::thread().major;
-    (0..turns).for_each(|_| bare::<Write>(region, hot));
-    rusage::thread().major - before
+/// The steps in which the cgroup is asked.
+fn asked(
+    parameters: &Reclaim,
+    load: &mut Load,
+    group: &Path,
+    recorder: &mut dyn Recorder,
+) -> Result<Vec<Step>, Failure> {
+    let file = group.join(FILE);
+    let (mut steps, mut todo, page) = (Vec::new(), parameters.ask, page_size() as u64);
+    for number in 0..parameters.steps {
+        let pages = todo / u64::from(parameters.steps - number);
+        todo -= pages;
+        load.reference(parameters.turns, || false);
+        let counts = counted(group);
+        let before = load.away()?;
+        let time = ask(&file, pages * page)?;
+        let away = load.away()?;
+        let after = counted(group);
+        let major = load.major;
+        load.reference(1, || false);
+        steps.push(Step {
+            asked: pages * page,
+            reclaimed: counts.zip(after).map(|(before, after)| (after.saturating_sub(before)) * page),
+            hot: away[0].saturating_sub(before[0]),
+            cold: away[1].saturating_sub(before[1]),
+            faults: load.major - major,
+            time: Some(time),
+            stats: None,
+        });
+        went_on("reclaim", number, parameters, recorder)?;
+    }
+    Ok(steps)
+}
+
+/// The steps in which DAMON's scheme acts, and the processor time of DAMON's thread from its start.
+fn watched(
+    parameters: &Reclaim,
+    load: &mut Load,
+    recorder: &mut dyn Recorder,
+) -> Result<(Vec<Step>, Option<u64>), Failure> {
+    let page = page_size() as u64;
+    let quota = parameters.ask.div_ceil(parameters.windows().max(1)).max(1) * page;
+    let seconds = |seconds: f64| (seconds * 1e9) as u64;
+    let mut before = load.away()?;
+    let kdamond = Kdamond::start(parameters, &load.region.range(), quota)?;
+    let (mut stats, mut time) = (Stats::default(), kdamond.time());
+    let mut until = Monotonic.now() + seconds(parameters.lead());
+    // What comes before the first step is of it.
+    let (mut faults, mut major) = (load.faults, load.major);
+    load.reference(parameters.turns, || Monotonic.now() < until);
+    let (mut steps, mut todo) = (Vec::new(), parameters.ask);
+    for number in 0..parameters.steps {
+        let pages = todo / u64::from(parameters.steps - number);
+        todo -= pages;
+        until += seconds(parameters.seconds);
+        load.reference(parameters.turns, || Monotonic.now() < until);
+        let counts = told(&kdamond, load)?;
+        let used = kdamond.time();
+        if number + 1 == parameters.steps {
+            // Nothing goes any more from here on.
+            kdamond.stop()?;
+        }
+        let now = load.away()?;
+        steps.push(Step {
+            asked: pages * page,
+            reclaimed: None,
+            // Each fault on the hot part has brought one page back that had gone since.
+            hot: (load.faults - faults + now[0]).saturating_sub(before[0]),
+            cold: now[1].saturating_sub(before[1]),
+            faults: load.major - major,
+            time: time.zip(used).map(|(before, now)| now.saturating_sub(before)),
+            stats: Some(Stats {
+                tried: counts.tried.saturating_sub(stats.tried),
+                applied: counts.applied.saturating_sub(stats.applied),
+            }),
+        });
+        (before, stats, time) = (now, counts, used);
+        (faults, major) = (load.faults, load.major);
+        went_on("watch", number, parameters, recorder)?;
+    }
+    Ok((steps, time))
+}
+
+/// What the scheme counts. It tells at the end of an aggregation interval, and until then the hot part must be referenced on.
+fn told(kdamond: &Kdamond, load: &mut Load) -> Result<Stats, Failure> {
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| kdamond.stats());
+        load.reference(0, || !asked.is_finished());
+        asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Says how far it is; an error where it is to end.
+fn went_on(
+    what: &'static str,
+    step: u32,
+    parameters: &Reclaim,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    recorder.progress(what, u64::from(step) + 1, u64::from(parameters.steps));
+    if recorder.interrupted() { Err(Failure::interrupted()) } else { Ok(()) }
 }
 
 /// Asks the cgroup for so many bytes; the processor time of the call, which reclaims.
@@ -140,28 +250,44 @@ fn counted(group: &Path) -> Option<u64> {
     value(&text, "pgsteal")
 }
 
-/// The table `steps` and the figures of all of them; `back` is the processor time of referencing the cold part at last, and its major
+/// The tables and the figures of all steps; `back` is the processor time of referencing the cold part at last, and its major
 /// faults.
-fn report(steps: &[Step], warmed: u64, back: (u64, u64), recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn report(
+    steps: &[Step],
+    load: &Load,
+    kdamond: Option<u64>,
+    back: (u64, u64),
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let float = |count: u64| count as f64;
     let mut sheet = Sheet::new("steps", &COLUMNS).with_texts("step");
+    let mut scheme = Sheet::new("scheme", &SCHEME).with_texts("step");
     for (number, step) in (1u32..).zip(steps) {
         let values = [
-            Some(step.asked as f64),
-            step.reclaimed.map(|bytes| bytes as f64),
-            Some(step.cold as f64),
-            Some(step.hot as f64),
-            Some(step.faults as f64),
-            Some(step.time as f64),
+            Some(float(step.asked)),
+            step.reclaimed.map(float),
+            Some(float(step.cold)),
+            Some(float(step.hot)),
+            Some(float(step.faults)),
+            step.time.map(float),
         ];
         sheet.named([&number.to_string()], values);
+        if let Some(stats) = step.stats {
+            scheme.named([&number.to_string()], [Some(float(stats.tried)), Some(float(stats.applied))]);
+        }
     }
     sheet.record(recorder)?;
-    let sum = |of: fn(&Step) -> u64| steps.iter().map(of).sum::<u64>() as f64;
+    if steps.iter().any(|step| step.stats.is_some()) {
+        scheme.record(recorder)?;
+    }
+    let sum = |of: fn(&Step) -> u64| float(steps.iter().map(of).sum::<u64>());
     let all = |of: fn(&Step) -> Option<u64>| {
-        steps.iter().map(of).try_fold(0, |sum: u64, one| Some(sum + one?)).map(|sum| sum as f64)
+        steps.iter().map(of).try_fold(0, |sum: u64, one| Some(sum + one?)).map(float)
     };
     let out = sum(|step| step.cold + step.hot);
     let each = |sum: f64, of: f64| (of > 0.0).then(|| sum / of);
+    // DAMON's thread watches all the time, also before the first step.
+    let time = kdamond.map(float).or_else(|| all(|step| step.time));
     metrics(
         recorder,
         [
@@ -169,10 +295,14 @@ fn report(steps: &[Step], warmed: u64, back: (u64, u64), recorder: &mut dyn Reco
             (name::RECLAIM_HAD, all(|step| step.reclaimed)),
             (name::RECLAIM_PAGES, Some(out)),
             (name::RECLAIM_COLD, each(sum(|step| step.cold), out)),
-            (name::RECLAIM_MISTAKES, Some(sum(|step| step.faults) + warmed as f64)),
-            (name::RECLAIM_COST, each(sum(|step| step.time), out)),
-            (name::RECLAIM_BACK_FAULTS, Some(back.1 as f64)),
-            (name::RECLAIM_BACK_COST, each(back.0 as f64, back.1 as f64)),
+            (name::RECLAIM_MISTAKES, Some(float(load.major))),
+            (name::RECLAIM_COST, time.and_then(|time| each(time, out))),
+            (name::RECLAIM_TRIED, all(|step| Some(step.stats?.tried))),
+            (name::RECLAIM_APPLIED, all(|step| Some(step.stats?.applied))),
+            (name::RECLAIM_KDAMOND, kdamond.map(float)),
+            (name::RECLAIM_REFERENCE, each(float(load.time), float(load.references))),
+            (name::RECLAIM_BACK_FAULTS, Some(float(back.1))),
+            (name::RECLAIM_BACK_COST, each(float(back.0), float(back.1))),
         ],
     )
 }

@@ -84,7 +84,7 @@ fn a_term_is_explained_however_it_is_written() {
     let error = lab.fails("explain refalt", 2);
     assert!(error.contains("did you mean 'refault'?"), "{error}");
     assert_eq!(lab.json("explain knee --json")["terms"][0]["name"], "knee");
-    let names = lab.ok("explain");
+    let names = common::joined(&lab.ok("explain"));
     assert!(names.contains("minimum detectable change") && names.contains("pages.present"), "{names}");
 }
 

@@ -15,6 +15,10 @@ fn main() -> ExitCode {
         the_largest_process_is_killed: LIMITS;
         a_guest_kills_one_or_all: KERNELS;
         cold_pages_are_reclaimed_before_hot_ones: KERNELS;
+        damon_is_refused_where_it_cannot_be_had_alone: KERNELS;
+        a_scheme_pages_cold_pages_out_and_counts_them: KERNELS;
+        a_scheme_that_counts_alone_pages_nothing_out: KERNELS;
+        what_damon_was_told_is_undone_and_another_users_is_left_alone: KERNELS;
         huge_pages_are_few_in_pieces_and_many_after_compaction: KERNELS;
     })
 }
@@ -27,6 +31,13 @@ fn what_cannot_be_had_is_refused() {
         ("run fragment --on model:linux-6-folio", "models"),
         ("run oom --memory none", "kills nobody without a memory limit"),
         ("run reclaim --memory none", "without a memory limit"),
+        ("run reclaim --by damon --on model:lru", "models references to one mapping"),
+        ("run reclaim --by damon --memory none", "without a memory limit"),
+        ("run reclaim --action stat", "--by damon"),
+        ("run reclaim --by memory.reclaim --age 9", "--by damon"),
+        ("run reclaim --by damon --seconds 0.05", "shorter than one aggregation interval"),
+        ("run reclaim --by damon --sampling 200", "shorter than one sampling interval"),
+        ("run reclaim --by damo", "a similar value exists: 'damon'"),
         ("run fragment", "does not fill the memory of a machine that is in use"),
         ("run fragment --memory 64M --on kernel:/no/such", "/no/such"),
     ] {
@@ -112,6 +123,123 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
         (seen.metric("reclaim.back.faults").unwrap(), seen.metric("reclaim.mistakes").unwrap());
     assert!(back > 0.0 && back <= away("out.cold"), "{back} faults");
     assert!(mistakes <= away("out.hot"), "{mistakes} faults");
+}
+
+/// What is the machine's own, or a kernel's without it, is left alone.
+fn damon_is_refused_where_it_cannot_be_had_alone() {
+    let lab = Lab::new();
+    let line = "run reclaim --by damon --report none --name d";
+    let held = std::fs::read_to_string("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds").ok();
+    let why = match held.as_deref().map(str::trim) {
+        None => Some("a kernel without DAMON"),
+        Some("0") => None,
+        Some(_) => Some("DAMON in use by somebody else"),
+    };
+    if let Some(why) = why {
+        let error = joined(&lab.fails(line, 3));
+        assert!(error.contains(why), "{error}");
+        assert!(!lab.path("pagelab.db").exists());
+    }
+    // Debian's 6.1 has none.
+    let kernel = pagelab_testing::kernels()[0].display().to_string();
+    let error = joined(&lab.fails(&format!("{line} --on kernel:{kernel},accel=tcg"), 3));
+    assert!(error.contains("a kernel without DAMON") && error.contains("CONFIG_DAMON_VADDR"), "{error}");
+}
+
+/// Growth of a counter of /proc/vmstat over the run.
+fn grown(seen: &Kept, name: &str) -> f64 {
+    let counters = seen.0["counters"].as_array().unwrap();
+    let counter = counters.iter().find(|counter| counter["name"] == name && counter["source"] == "vmstat");
+    let counter = counter.unwrap_or_else(|| panic!("no {name}"));
+    counter["after"].as_f64().unwrap() - counter["before"].as_f64().unwrap()
+}
+
+/// 8 MiB of the mapping are hot and 24 cold, of which the scheme may take 8.
+fn a_scheme_pages_cold_pages_out_and_counts_them() {
+    let lab = Lab::new();
+    let kernel = pagelab_testing::kernels()[1].display().to_string();
+    let line = "run reclaim --by damon --ask 2048 --steps 4 --seconds 0.4 --report none --name d";
+    let text = joined(&lab.ok(&format!("{line} --on kernel:{kernel},accel=icount")));
+    assert!(text.contains("of 8 MiB allowed to a DAMON scheme"), "{text}");
+    let seen = lab.kept("d");
+    let out = seen.metric("reclaim.pages").unwrap();
+    let away = |name: &str| seen.numbers("steps", name).iter().sum::<f64>();
+    assert_eq!(away("out.cold") + away("out.hot"), out);
+    // Sixteen windows of 128 pages are in the steps. Each end of them is known as of the last window's end, and what the scheme counts is told
+    // before it acts for the last time: a window more at either end.
+    let [tried, applied] =
+        ["reclaim.tried", "reclaim.applied"].map(|name| seen.metric(name).unwrap() / 4096.0);
+    assert!(applied <= tried && tried <= 18.0 * 128.0, "{tried} pages tried, {applied} applied");
+    assert_eq!(seen.numbers("scheme", "tried").iter().sum::<f64>(), tried * 4096.0);
+    // Nothing but the scheme pages out: what pagemap says is gone lies in regions where it was done, and was written to swap.
+    // A hot page may come back before it is written.
+    assert!(out > 0.0 && out <= applied + 128.0, "{out} pages gone, {applied} applied");
+    let written = grown(&seen, "pswpout");
+    assert!(away("out.cold") <= written && written <= out + 128.0, "{written} pages written, {out} gone");
+    // A scheme that knew nothing would take a quarter from the hot part.
+    let cold = seen.metric("reclaim.cold").unwrap();
+    assert!(cold > 0.75 && cold <= 1.0, "{cold} of them cold");
+    assert!(seen.metric("reclaim.mistakes").unwrap() <= away("out.hot"));
+    assert_eq!(seen.metric("reclaim.had"), None, "the cgroup does not count what a scheme takes");
+    let back = seen.metric("reclaim.back.faults").unwrap();
+    assert!(back > 0.0 && back <= away("out.cold"), "{back} faults");
+    for name in ["reclaim.kdamond", "reclaim.cost", "reclaim.reference"] {
+        assert!(seen.metric(name).unwrap() > 0.0, "{name}");
+    }
+}
+
+/// The same without its action: DAMON watches, the scheme finds cold regions, and no page goes.
+fn a_scheme_that_counts_alone_pages_nothing_out() {
+    let lab = Lab::new();
+    let kernel = pagelab_testing::kernels()[1].display().to_string();
+    let line = "run reclaim --by damon --action stat --steps 2 --seconds 0.3 --report none --name d";
+    lab.ok(&format!("{line} --on kernel:{kernel},accel=icount"));
+    let seen = lab.kept("d");
+    assert!(seen.metric("reclaim.tried").unwrap() > 0.0, "it found cold regions");
+    for name in ["reclaim.applied", "reclaim.pages", "reclaim.mistakes", "reclaim.back.faults"] {
+        assert_eq!(seen.metric(name), Some(0.0), "{name}");
+    }
+    assert_eq!(grown(&seen, "pswpout"), 0.0);
+    assert_eq!((seen.metric("reclaim.cold"), seen.metric("reclaim.cost")), (None, None));
+    assert!(seen.metric("reclaim.kdamond").unwrap() > 0.0, "watching takes time");
+}
+
+/// Performed inside a guest, whose DAMON is nobody else's. Each status says what was not as it should be.
+fn what_damon_was_told_is_undone_and_another_users_is_left_alone() {
+    const SCRIPT: &str = r#"
+kdamonds=/sys/kernel/mm/damon/admin/kdamonds
+export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
+mkdir -p /tmp/state
+cd /tmp
+PAGELAB run reclaim --by damon --steps 1 --seconds 0.2 --report none -q >/tmp/out 2>&1 || { cat /tmp/out >&2; exit 11; }
+test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 12
+for signal in KILL INT; do
+  PAGELAB run reclaim --by damon --steps 1000 --report none -q >/tmp/out 2>&1 &
+  pid=$!
+  while test "$(cat $kdamonds/0/state 2>/dev/null)" != on; do
+    kill -0 $pid || { cat /tmp/out >&2; exit 13; }
+    sleep 0.1
+  done
+  kill -$signal $pid
+  wait $pid
+  test $signal = INT || test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 14
+  test $signal = KILL || test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 15
+  PAGELAB patterns >/dev/null 2>&1
+  test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 16
+done
+echo 1 >$kdamonds/nr_kdamonds
+PAGELAB run reclaim --by damon >/tmp/out 2>&1
+test $? = 3 || exit 17
+grep -q 'in use by somebody else' /tmp/out || exit 18
+test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
+"#;
+    let lab = Lab::new();
+    let script = SCRIPT.replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "));
+    let kernel = pagelab_testing::kernels()[1].display().to_string();
+    let line =
+        format!("run command --memory none --report none --on kernel:{kernel},accel=tcg,ram=2G -- sh -c");
+    let output = lab.command(&line).arg(script).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 fn huge_pages_are_few_in_pieces_and_many_after_compaction() {

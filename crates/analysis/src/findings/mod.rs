@@ -77,7 +77,7 @@ pub fn of_run(run: &Run) -> Option<Finding> {
         Experiment::Ksm(_) => memory::merging(run),
         Experiment::Tier(_) => memory::tiers(run),
         Experiment::Oom(_) => shortage::kills(run),
-        Experiment::Reclaim(_) => shortage::reclaimed(run),
+        Experiment::Reclaim(reclaim) => shortage::reclaimed(run, reclaim.by),
         Experiment::Fragment(_) => shortage::huge_pages(run),
         Experiment::Clock(_) => clock::agreement(run),
         Experiment::Command(parameters) => processes::program(run, parameters),

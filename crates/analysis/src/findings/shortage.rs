@@ -1,6 +1,7 @@
 //! What the kernel does where memory is short, or is about to be: kills, proactive reclaim, huge pages.
 
 use pagelab_experiment::Run;
+use pagelab_experiment::experiments::reclaim::By;
 use pagelab_experiment::observation::Values;
 
 use super::{figures, table};
@@ -29,23 +30,32 @@ pub fn kills(run: &Run) -> Option<Finding> {
     Some(Finding::new(run, what, list, vec![Evidence::Metrics, Evidence::Table("kills".into())]))
 }
 
-/// What asking for memory in advance freed, and what it cost.
-pub fn reclaimed(run: &Run) -> Option<Finding> {
+/// What taking memory in advance freed, and what it cost.
+pub fn reclaimed(run: &Run, by: By) -> Option<Finding> {
+    let (what, first, tables): (_, _, &[&str]) = match by {
+        By::MemoryReclaim => (What::Reclaimed, "reclaim.had", &["steps"]),
+        By::Damon => (What::PagedOut, "reclaim.pages", &["steps", "scheme"]),
+    };
     let list = figures(
         run,
         &[
-            "reclaim.had",
+            first,
             "reclaim.asked",
-            "reclaim.pages",
             "reclaim.cold",
             "reclaim.mistakes",
             "reclaim.cost",
+            "reclaim.reference",
             "reclaim.back.faults",
             "reclaim.back.cost",
+            match by {
+                By::MemoryReclaim => "reclaim.pages",
+                By::Damon => "reclaim.kdamond",
+            },
         ],
     );
-    let evidence = vec![Evidence::Metrics, Evidence::Table("steps".into())];
-    (!list.is_empty()).then(|| Finding::new(run, What::Reclaimed, list, evidence))
+    let tables = tables.iter().map(|name| Evidence::Table((*name).to_owned()));
+    let evidence = [Evidence::Metrics].into_iter().chain(tables).collect();
+    (!list.is_empty()).then(|| Finding::new(run, what, list, evidence))
 }
 
 /// How many huge pages could be had in each way, and what they cost.

@@ -133,9 +133,9 @@ pub enum Experiment {
         before_help = "Examples:\n  pagelab run oom\n  pagelab run oom --held 256,2048 --memory 16M --on kernel:vmlinuz\n"
     )]
     Oom(Oom),
-    /// What asking the kernel for memory in advance frees, how much of it was cold, and what it costs
+    /// What taking memory from a load in advance frees, how much of it was cold, and what it costs: memory.reclaim, DAMON
     #[command(
-        before_help = "Examples:\n  pagelab run reclaim --on kernel:vmlinuz\n  pagelab run reclaim --hot 512 --cold 8192 --steps 16 --on kernel:vmlinuz,accel=icount\n"
+        before_help = "Examples:\n  pagelab run reclaim --on kernel:vmlinuz\n  pagelab run reclaim --by damon --on kernel:vmlinuz\n  pagelab run reclaim --hot 512 --cold 8192 --steps 16 --on kernel:vmlinuz,accel=icount\n"
     )]
     Reclaim(Reclaim),
     /// How many huge pages can still be had when free memory is in small pieces
@@ -224,6 +224,7 @@ impl Experiment {
             Self::Mapfile(paging) => paging.contradiction(Backing::File),
             Self::Faultscale(faultscale) => faultscale.contradiction(),
             Self::Ksm(ksm) => ksm.contradiction(),
+            Self::Reclaim(reclaim) => reclaim.contradiction(),
             _ => None,
         }
     }

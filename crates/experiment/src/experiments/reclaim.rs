@@ -1,13 +1,15 @@
-//! `reclaim`: what asking the kernel to give memory back in advance frees, how much of it was cold, and what it costs.
+//! `reclaim`: what taking memory from a load in advance frees, how much of it was cold, and what it costs.
 //!
-//! A load has a hot part, which it references again and again, and a cold one, which it does not. A file of its cgroup,
-//! `memory.reclaim` (Documentation/admin-guide/cgroup-v2.rst, Linux 5.19 and later), is asked for memory step by step: proactive
-//! reclaim as in Weiner et al., "TMO: Transparent Memory Offloading in Datacenters" (ASPLOS 2022).
+//! A load has a hot part, which it references again and again, and a cold one, which it does not. Step by step memory is taken:
+//! by a file of its cgroup that is asked, `memory.reclaim` (Documentation/admin-guide/cgroup-v2.rst, Linux 5.19 and later;
+//! proactive reclaim as in Weiner et al., "TMO: Transparent Memory Offloading in Datacenters", ASPLOS 2022), or by a scheme of
+//! the kernel's data access monitor, DAMON (Documentation/admin-guide/mm/damon/usage.rst; Park, Bhowmik and Uta, "DAOS:
+//! Data Access-aware Operating System", HPDC 2022).
 
 use serde::{Deserialize, Serialize};
 
 use super::Footprint;
-use crate::declaration::declared;
+use crate::declaration::{declared, positive, words};
 use crate::observation::Unit;
 
 /// The columns of the table `steps`, after its number: what was asked for, what the cgroup counts as reclaimed, which pages
@@ -21,10 +23,41 @@ pub const COLUMNS: [(&str, Unit); 6] = [
     ("time", Unit::Nanoseconds),
 ];
 
+/// The columns of the table `scheme`, after the step's number: bytes of regions that DAMON's scheme tried, and of those
+/// where its action was done, as it counts them itself.
+pub const SCHEME: [(&str, Unit); 2] = [("tried", Unit::Bytes), ("applied", Unit::Bytes)];
+
+/// By what memory is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+pub enum By {
+    /// The file of the cgroup that is asked for so many bytes.
+    #[serde(rename = "memory.reclaim")]
+    #[value(name = "memory.reclaim")]
+    MemoryReclaim,
+    /// A scheme of the data access monitor.
+    #[serde(rename = "damon")]
+    Damon,
+}
+words!(By);
+
+/// What DAMON's scheme does to regions that are old enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Pages them out.
+    Pageout,
+    /// Counts them.
+    Stat,
+}
+words!(Action);
+
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Reclaim {
+    /// By what memory is taken: by a line to memory.reclaim, or by a scheme of DAMON's
+    #[arg(long, value_name = "WAY", default_value = "memory.reclaim")]
+    pub by: By,
     /// Pages of the hot part, which is referenced between two steps
     #[arg(long, value_name = "PAGES", default_value = "2048", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub hot: u64,
@@ -37,13 +70,67 @@ pub struct Reclaim {
     /// Steps in which it is asked for
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
-    /// How often the hot part is referenced before each step
+    /// How often the hot part is referenced before each step; by DAMON, at least, for it is referenced all the time
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub turns: u32,
+    /// By DAMON: seconds of a step
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
+    pub seconds: f64,
+    /// By DAMON: what its scheme does, page out or count alone
+    #[arg(long, value_name = "ACTION", default_value = "pageout")]
+    pub action: Action,
+    /// By DAMON: milliseconds between two looks at a page of each region (sample_us)
+    #[arg(long, value_name = "MS", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub sampling: u32,
+    /// By DAMON: milliseconds over which looks are added up (aggr_us); its scheme acts once in each
+    #[arg(long, value_name = "MS", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub aggregation: u32,
+    /// By DAMON: for how many of those a region must have been seen without a reference
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(3..=1_000_000))]
+    pub age: u32,
 }
 declared!(Reclaim);
 
 impl Reclaim {
+    /// What is DAMON's is asked of another way, or its intervals do not fit into each other and into a step.
+    pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let usual = Self::default();
+        if self.by != By::Damon {
+            let asked = [
+                ("seconds", self.seconds != usual.seconds),
+                ("action", self.action != usual.action),
+                ("sampling", self.sampling != usual.sampling),
+                ("aggregation", self.aggregation != usual.aggregation),
+                ("age", self.age != usual.age),
+            ];
+            let (name, _) = asked.into_iter().find(|(_, asked)| *asked)?;
+            return Some((name, "is of DAMON's", "give --by damon with it"));
+        }
+        if self.aggregation < self.sampling {
+            return Some((
+                "aggregation",
+                "is shorter than one sampling interval",
+                "give at least --sampling",
+            ));
+        }
+        let window = f64::from(self.aggregation) / 1e3;
+        (self.seconds < window).then_some((
+            "seconds",
+            "is shorter than one aggregation interval, in which the scheme acts once",
+            "give longer steps",
+        ))
+    }
+
+    /// How often the scheme can act in all steps together.
+    pub fn windows(&self) -> u64 {
+        (f64::from(self.steps) * self.seconds * 1e3 / f64::from(self.aggregation)) as u64
+    }
+
+    /// Seconds for which DAMON watches before the first step: no region is old enough sooner.
+    pub fn lead(&self) -> f64 {
+        f64::from(self.age) * f64::from(self.aggregation) / 1e3
+    }
+
     /// Both parts.
     pub fn footprint(&self, page_size: u64) -> Footprint {
         Footprint { anonymous: self.hot.saturating_add(self.cold).saturating_mul(page_size), file: 0 }

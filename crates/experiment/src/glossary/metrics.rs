@@ -461,11 +461,30 @@ pub const READING: &[(&str, &str)] = &[
         "The score is the kernel's formula (pages in memory, in swap and of page tables, and oom_score_adj), on what /proc said at the last look.",
     ),
     ("reclaim.asked", "The parameter --ask."),
-    ("reclaim.had", "pgsteal of memory.stat; more than reclaim.asked is what the kernel takes at once."),
-    ("reclaim.pages", "/proc/self/pagemap before and after each step."),
+    (
+        "reclaim.had",
+        "pgsteal of memory.stat; more than reclaim.asked is what the kernel takes at once. A dash by DAMON, whose action is not counted there.",
+    ),
+    (
+        "reclaim.pages",
+        "/proc/self/pagemap before and after each step; by DAMON, with the faults on the hot part, each of which brought a page back.",
+    ),
     ("reclaim.cold", "1 where the kernel knew which pages were not in use."),
     ("reclaim.mistakes", "Each is a page that was wanted and had been paged out."),
-    ("reclaim.cost", "Of the thread that writes to memory.reclaim, which itself reclaims."),
+    (
+        "reclaim.cost",
+        "Of the thread that writes to memory.reclaim, which itself reclaims; of DAMON's thread, which also watches.",
+    ),
+    (
+        "reclaim.tried",
+        "sz_tried of the scheme's stats. A region is tried again when it is old enough again, whether its pages are in memory or not.",
+    ),
+    ("reclaim.applied", "sz_applied of the scheme's stats: whole regions, so at least what was paged out."),
+    ("reclaim.kdamond", "The first number of its schedstat. A dash by memory.reclaim."),
+    (
+        "reclaim.reference",
+        "Between the steps, and after them: what the load itself pays, its faults above all.",
+    ),
     ("reclaim.back.faults", "Fewer than pages that are gone, for the kernel reads ahead."),
     ("reclaim.back.cost", "With the pages read ahead, and the references themselves."),
     ("fragment.whole", "Of --huge asked for: the base of the others."),

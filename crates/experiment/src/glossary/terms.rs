@@ -30,6 +30,12 @@ pub const TERMS: &[(&str, &str)] = &[
          Runs under different conditions can be compared; what differs is said.",
     ),
     (
+        "DAMON",
+        "The kernel's data access monitor (Documentation/admin-guide/mm/damon). A thread, kdamond, looks at the accessed \
+         bit of one page of each region, parts regions that differ and joins those that are alike; a scheme acts on regions by \
+         how often they were seen referenced and for how long that has been so, such as paging out those that never were.",
+    ),
+    (
         "delay accounting",
         "The kernel's account, for each thread, of the time that it waited: for a processor, for block devices, for \
          swap-in, for direct reclaim, for pages that it had lost a short while ago. It must be on when the thread \

@@ -8,6 +8,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use pagelab_experiment::experiments::Reclaim;
+use pagelab_experiment::experiments::reclaim::By;
 use pagelab_experiment::setting::Thp;
 use pagelab_experiment::{Experiment, Failure, Setting};
 use rustix::fs::{FlockOperation, flock};
@@ -17,7 +19,7 @@ use super::journal::Journal;
 use super::sizes;
 use super::sysctl::{counterpart, read, write};
 use super::undo::Undo;
-use crate::{ksm, tier};
+use crate::{damon, ksm, tier};
 
 /// The mode of transparent huge pages.
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -122,6 +124,7 @@ pub fn changed_by(experiment: &Experiment) -> Vec<&'static Path> {
     let files: &[&str] = match experiment {
         Experiment::Ksm(_) => &ksm::FILES,
         Experiment::Tier(_) => &tier::FILES,
+        Experiment::Reclaim(Reclaim { by: By::Damon, .. }) => &damon::FILES,
         _ => &[],
     };
     files.iter().map(Path::new).filter(|path| path.exists()).collect()

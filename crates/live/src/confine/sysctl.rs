@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use pagelab_experiment::Failure;
 
+use crate::damon;
+
 /// Pairs of which one is in force: writing the one makes the other 0 (mm/page-writeback.c, mm/util.c). The
 /// second of each takes a 0, the first need not.
 const PAIRS: [[&str; 2]; 3] = [
@@ -49,6 +51,12 @@ pub fn restore(path: &Path, value: &str) -> io::Result<bool> {
     if path.ends_with("cgroup.subtree_control") {
         // What is written is a change, not what it holds.
         return write(path, value).map(|()| true);
+    }
+    if path.ends_with("kdamonds/nr_kdamonds")
+        && let Some(folder) = path.parent()
+    {
+        // Taken only while none is on.
+        damon::switch_off(folder)?;
     }
     let held = || read(path).map_err(|failure| io::Error::other(failure.what));
     if held()? == value {

@@ -44,6 +44,30 @@ pub(super) fn reclaimed(finding: &Finding) -> String {
     )
 }
 
+pub(super) fn paged_out(finding: &Finding) -> String {
+    let mut text = format!(
+        "of {} allowed to a DAMON scheme it paged out {} pages",
+        shown(finding, "reclaim.asked"),
+        with_spread(finding, "reclaim.pages"),
+    );
+    if finding.figure("reclaim.cold").is_some() {
+        text += &format!(", {} of them cold", with_spread(finding, "reclaim.cold"));
+    }
+    text += &format!(
+        "; {} major faults on the hot part; {} of kdamond's processor time",
+        with_spread(finding, "reclaim.mistakes"),
+        with_spread(finding, "reclaim.kdamond"),
+    );
+    if finding.figure("reclaim.cost").is_some() {
+        text += &format!(", {} a page", with_spread(finding, "reclaim.cost"));
+    }
+    text + &format!(
+        "; a reference to the hot part took {}; referencing the cold part again took {} major faults",
+        with_spread(finding, "reclaim.reference"),
+        shown(finding, "reclaim.back.faults"),
+    )
+}
+
 pub(super) fn huge_pages_had(finding: &Finding) -> String {
     format!(
         "huge pages had in fragmented memory: {} without compaction ({} free blocks), {} with direct compaction ({} each), {} by \

@@ -1,0 +1,201 @@
+//! The kernel's data access monitor, DAMON: one kdamond that watches a mapping of this process, with one scheme.
+//!
+//! Documentation/admin-guide/mm/damon/usage.rst. Only virtual addresses of this process are watched (operations `fvaddr`): a scheme on
+//! physical ones acts on the whole machine, and its filters differ from kernel to kernel. The number of kdamonds is put back to 0
+//! with everything else that a run changes ([`FILES`]), for which one that is on is switched off ([`switch_off`]).
+
+use std::fmt::Display;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use pagelab_experiment::Failure;
+use pagelab_experiment::experiments::Reclaim;
+
+use crate::kthread::KernelThreads;
+use crate::observe::failed;
+
+/// Where DAMON is told what to do.
+pub const FOLDER: &str = "/sys/kernel/mm/damon/admin/kdamonds";
+/// What is changed and put back.
+pub const FILES: [&str; 1] = ["/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds"];
+/// What a kernel needs.
+pub const REMEDY: &str = "take a kernel that is built with CONFIG_DAMON_SYSFS and CONFIG_DAMON_VADDR";
+/// Watching fixed ranges of virtual addresses.
+const OPERATIONS: &str = "fvaddr";
+/// Regions that the mapping is parted into: what usage.rst has as defaults.
+const REGIONS: [u64; 2] = [10, 1000];
+
+/// Why this machine cannot have a kdamond for a run, and what to do instead. Changes nothing.
+///
+/// # Errors
+/// The two sentences.
+pub fn available() -> Result<(), (String, String)> {
+    let Some(count) = text(Path::new(FILES[0])) else {
+        return Err((format!("has a kernel without DAMON: there is no {}", FILES[0]), REMEDY.to_owned()));
+    };
+    if count == "0" {
+        return Ok(());
+    }
+    let state = text(&Path::new(FOLDER).join("0/state")).unwrap_or_default();
+    Err((
+        format!("has DAMON in use by somebody else: {} holds {count}, the first is {state}", FILES[0]),
+        "perform it in a guest (--on kernel:IMAGE), or end who uses it and write 0 there".to_owned(),
+    ))
+}
+
+/// Switches every kdamond off: only then can their number be written.
+///
+/// # Errors
+/// What the kernel says.
+pub fn switch_off(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        let state = entry.path().join("state");
+        if text(&state).is_some_and(|state| state != "off") {
+            fs::write(state, "off")?;
+        }
+    }
+    Ok(())
+}
+
+/// What the scheme counts, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Of regions that it tried its action on.
+    pub tried: u64,
+    /// Of those on which it was done.
+    pub applied: u64,
+}
+
+/// A kdamond of ours that is on.
+#[derive(Debug)]
+pub struct Kdamond {
+    thread: KernelThreads,
+}
+
+impl Kdamond {
+    /// Has the addresses `range` of this process watched, with a scheme that may act on `quota` bytes in each aggregation interval.
+    ///
+    /// The quota is charged anew in each interval: some kernels know none in the first charge window (Debian's 6.12 was seen to act on all
+    /// there was in it), and in the first interval no region is old enough.
+    ///
+    /// # Errors
+    /// When DAMON is in use, watches no virtual addresses, or refuses.
+    pub fn start(parameters: &Reclaim, range: &Range<usize>, quota: u64) -> Result<Self, Failure> {
+        available().map_err(|(why, remedy)| Failure::unsupported(format!("this machine {why}"), remedy))?;
+        set("nr_kdamonds", 1)?;
+        // From here on what is set up is taken down when this is dropped.
+        let mut kdamond = Self { thread: KernelThreads::none() };
+        set("0/contexts/nr_contexts", 1)?;
+        let known = text(&path("0/contexts/0/avail_operations")).unwrap_or_default();
+        if !known.split_ascii_whitespace().any(|word| word == OPERATIONS) {
+            let known = known.replace('\n', ", ");
+            let what =
+                format!("this kernel's DAMON watches no virtual addresses ({OPERATIONS}); it has: {known}");
+            return Err(Failure::unsupported(what, REMEDY));
+        }
+        let us = |ms: u32| u64::from(ms) * 1000;
+        let context = |file: &str, value: &dyn Display| set(&format!("0/contexts/0/{file}"), value);
+        context("operations", &OPERATIONS)?;
+        context("monitoring_attrs/intervals/sample_us", &us(parameters.sampling))?;
+        context("monitoring_attrs/intervals/aggr_us", &us(parameters.aggregation))?;
+        // Fixed ranges are never updated.
+        context("monitoring_attrs/intervals/update_us", &us(parameters.aggregation.max(1000)))?;
+        context("monitoring_attrs/nr_regions/min", &REGIONS[0])?;
+        context("monitoring_attrs/nr_regions/max", &REGIONS[1])?;
+        context("targets/nr_targets", &1)?;
+        context("targets/0/pid_target", &std::process::id())?;
+        context("targets/0/regions/nr_regions", &1)?;
+        context("targets/0/regions/0/start", &range.start)?;
+        context("targets/0/regions/0/end", &range.end)?;
+        context("schemes/nr_schemes", &1)?;
+        let scheme = |file: &str, value: &dyn Display| set(&format!("0/contexts/0/schemes/0/{file}"), value);
+        scheme("action", &parameters.action)?;
+        scheme("access_pattern/sz/min", &0)?;
+        scheme("access_pattern/sz/max", &u64::MAX)?;
+        scheme("access_pattern/nr_accesses/min", &0)?;
+        scheme("access_pattern/nr_accesses/max", &0)?;
+        scheme("access_pattern/age/min", &parameters.age)?;
+        scheme("access_pattern/age/max", &u32::MAX)?;
+        scheme("quotas/ms", &0)?;
+        scheme("quotas/bytes", &quota)?;
+        scheme("quotas/reset_interval_ms", &parameters.aggregation)?;
+        // The oldest first, whatever their size.
+        scheme("quotas/weights/sz_permil", &0)?;
+        scheme("quotas/weights/nr_accesses_permil", &0)?;
+        scheme("quotas/weights/age_permil", &1000)?;
+        scheme("watermarks/metric", &"none")?;
+        set("0/state", "on")?;
+        kdamond.thread = KernelThreads::find("kdamond.");
+        Ok(kdamond)
+    }
+
+    /// What the scheme counts so far.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn stats(&self) -> Result<Stats, Failure> {
+        set("0/state", "update_schemes_stats")?;
+        let of = |file: &str| {
+            let path = path(&format!("0/contexts/0/schemes/0/stats/{file}"));
+            text(&path).and_then(|text| text.parse().ok()).ok_or_else(|| {
+                let what = format!("this kernel's DAMON does not count: {}", path.display());
+                Failure::unsupported(what, "take a kernel of Linux 5.18 or later")
+            })
+        };
+        Ok(Stats { tried: of("sz_tried")?, applied: of("sz_applied")? })
+    }
+
+    /// Switches it off: nothing is watched or taken any more. What the scheme counted is not told from then on.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn stop(&self) -> Result<(), Failure> {
+        set("0/state", "off")
+    }
+
+    /// Processor time of its thread so far, ns.
+    pub fn time(&self) -> Option<u64> {
+        self.thread.time()
+    }
+}
+
+impl Drop for Kdamond {
+    fn drop(&mut self) {
+        // What does not succeed here is undone with the journal, and said there.
+        let _ = switch_off(Path::new(FOLDER)).and_then(|()| fs::write(FILES[0], "0"));
+    }
+}
+
+fn path(file: &str) -> PathBuf {
+    Path::new(FOLDER).join(file)
+}
+
+fn text(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn set(file: &str, value: impl Display) -> Result<(), Failure> {
+    let (path, value) = (path(file), value.to_string());
+    fs::write(&path, &value).map_err(failed(&format!("writing {value} to {}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_is_switched_off() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("nr_kdamonds"), "2\n").unwrap();
+        for (number, state) in ["on\n", "off\n"].iter().enumerate() {
+            fs::create_dir(folder.path().join(number.to_string())).unwrap();
+            fs::write(folder.path().join(format!("{number}/state")), state).unwrap();
+        }
+        switch_off(folder.path()).unwrap();
+        let state = |number: u32| fs::read_to_string(folder.path().join(format!("{number}/state"))).unwrap();
+        assert_eq!((state(0).as_str(), state(1).as_str()), ("off", "off\n"), "what is off is left");
+        assert!(switch_off(&folder.path().join("absent")).is_err());
+    }
+}
