@@ -385,7 +385,7 @@ fn section(runs: &[&Run], named: bool, contents: &mut Contents) -> Markup {
             p.soft { code { (command_line(&runs[0].header.experiment)) } }
             (tables::drawn(runs, &shown))
             (tables::time(&shown))
-            @if panels.is_empty() {
+            @if panels.is_empty() && shown.iter().all(|s| s.repetition.observations.tables.is_empty()) {
                 p.soft { "No time series for this experiment." }
             }
             div.plots {
