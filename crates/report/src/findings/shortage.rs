@@ -31,12 +31,12 @@ pub(super) fn kills(finding: &Finding, equal: Option<&str>, adjusted: Option<&st
 
 pub(super) fn reclaimed(finding: &Finding) -> String {
     format!(
-        "of {} asked for {} were reclaimed, {} of the mapping's {} were cold; {} major faults on the hot part; {} of \
+        "of {} asked for {} were reclaimed, {} pages of the mapping, {} of them cold; {} major faults on the hot part; {} of \
          processor time a page; referencing the cold part again took {} major faults of {}",
         shown(finding, "reclaim.asked"),
         with_spread(finding, "reclaim.had"),
-        with_spread(finding, "reclaim.cold"),
         shown(finding, "reclaim.pages"),
+        with_spread(finding, "reclaim.cold"),
         with_spread(finding, "reclaim.mistakes"),
         with_spread(finding, "reclaim.cost"),
         shown(finding, "reclaim.back.faults"),
