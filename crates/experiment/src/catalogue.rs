@@ -237,6 +237,7 @@ definitions! {
     OOM_PREDICTED = "oom.predicted", Share, Neither, "oom: share of the kills without memory.oom.group that met the process with the highest score";
     RECLAIM_ASKED = "reclaim.asked", Bytes, Neither, "reclaim: what was asked for, or allowed to a scheme, all steps together";
     RECLAIM_HAD = "reclaim.had", Bytes, Neither, "reclaim: what the cgroup counts as reclaimed while it was asked";
+    RECLAIM_FREED = "reclaim.freed", Bytes, Neither, "reclaim: fall of what is charged to the cgroup, all steps together";
     RECLAIM_PAGES = "reclaim.pages", Pages, Neither, "reclaim: pages of the mapping that were paged out, all steps together";
     RECLAIM_COLD = "reclaim.cold", Share, Higher, "reclaim: share of reclaim.pages that were of the cold part";
     RECLAIM_MISTAKES = "reclaim.mistakes", Count, Lower, "reclaim: major faults on the hot part, after steps and between them";

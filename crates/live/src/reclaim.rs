@@ -38,6 +38,8 @@ struct Step {
     asked: u64,
     /// As the cgroup counts it, bytes; DAMON's is not counted there.
     reclaimed: Option<u64>,
+    /// Fall of what is charged to the cgroup, bytes.
+    freed: Option<i64>,
     cold: u64,
     hot: u64,
     faults: u64,
@@ -116,7 +118,7 @@ pub fn perform(parameters: &Reclaim, place: &Place, recorder: &mut dyn Recorder)
     harness.begin();
     let (steps, kdamond) = match parameters.by {
         By::MemoryReclaim => (asked(parameters, &mut load, group, recorder)?, None),
-        By::Damon => watched(parameters, &mut load, recorder)?,
+        By::Damon => watched(parameters, &mut load, group, recorder)?,
     };
     let (begun, start) = (rusage::thread_time(), rusage::thread());
     bare::<Write>(&load.region, &load.cold);
@@ -141,15 +143,16 @@ fn asked(
         todo -= pages;
         load.reference(parameters.turns, || false);
         let counts = counted(group);
-        let before = load.away()?;
+        let (held, before) = (charged(group), load.away()?);
         let time = ask(&file, pages * page)?;
-        let away = load.away()?;
+        let (left, away) = (charged(group), load.away()?);
         let after = counted(group);
         let major = load.major;
         load.reference(1, || false);
         steps.push(Step {
             asked: pages * page,
             reclaimed: counts.zip(after).map(|(before, after)| (after.saturating_sub(before)) * page),
+            freed: held.zip(left).map(|(before, now)| before - now),
             hot: away[0].saturating_sub(before[0]),
             cold: away[1].saturating_sub(before[1]),
             faults: load.major - major,
@@ -165,12 +168,13 @@ fn asked(
 fn watched(
     parameters: &Reclaim,
     load: &mut Load,
+    group: &Path,
     recorder: &mut dyn Recorder,
 ) -> Result<(Vec<Step>, Option<u64>), Failure> {
     let page = page_size() as u64;
     let quota = parameters.ask.div_ceil(parameters.windows().max(1)).max(1) * page;
     let seconds = |seconds: f64| (seconds * 1e9) as u64;
-    let mut before = load.away()?;
+    let (mut held, mut before) = (charged(group), load.away()?);
     let kdamond = Kdamond::start(parameters, &load.region.range(), quota)?;
     let (mut stats, mut time) = (Stats::default(), kdamond.time());
     let mut until = Monotonic.now() + seconds(parameters.lead());
@@ -189,10 +193,11 @@ fn watched(
             // Nothing goes any more from here on.
             kdamond.stop()?;
         }
-        let now = load.away()?;
+        let (left, now) = (charged(group), load.away()?);
         steps.push(Step {
             asked: pages * page,
             reclaimed: None,
+            freed: held.zip(left).map(|(before, now)| before - now),
             // Each fault on the hot part has brought one page back that had gone since.
             hot: (load.faults - faults + now[0]).saturating_sub(before[0]),
             cold: now[1].saturating_sub(before[1]),
@@ -204,7 +209,7 @@ fn watched(
             }),
         });
         (before, stats, time) = (now, counts, used);
-        (faults, major) = (load.faults, load.major);
+        (held, faults, major) = (left, load.faults, load.major);
         went_on("watch", number, parameters, recorder)?;
     }
     Ok((steps, time))
@@ -250,6 +255,12 @@ fn counted(group: &Path) -> Option<u64> {
     value(&text, "pgsteal")
 }
 
+/// What is charged to the cgroup, bytes: of either version.
+fn charged(group: &Path) -> Option<i64> {
+    let text = |file: &str| fs::read_to_string(group.join(file));
+    text("memory.current").or_else(|_| text("memory.usage_in_bytes")).ok()?.trim().parse().ok()
+}
+
 /// The tables and the figures of all steps; `back` is the processor time of referencing the cold part at last, and its major
 /// faults.
 fn report(
@@ -286,6 +297,7 @@ fn report(
     };
     let out = sum(|step| step.cold + step.hot);
     let each = |sum: f64, of: f64| (of > 0.0).then(|| sum / of);
+    let freed = steps.iter().try_fold(0, |sum: i64, step| Some(sum + step.freed?)).map(|bytes| bytes as f64);
     // DAMON's thread watches all the time, also before the first step.
     let time = kdamond.map(float).or_else(|| all(|step| step.time));
     metrics(
@@ -293,6 +305,7 @@ fn report(
         [
             (name::RECLAIM_ASKED, Some(sum(|step| step.asked))),
             (name::RECLAIM_HAD, all(|step| step.reclaimed)),
+            (name::RECLAIM_FREED, freed),
             (name::RECLAIM_PAGES, Some(out)),
             (name::RECLAIM_COLD, each(sum(|step| step.cold), out)),
             (name::RECLAIM_MISTAKES, Some(float(load.major))),

@@ -114,6 +114,8 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
     assert!((16.0 * MIB..=32.0 * MIB).contains(&had), "{had} bytes");
     // Two counts of one thing, but for pages of the program itself.
     assert!((had - out).abs() < MIB, "{had} reclaimed, {out} gone");
+    let freed = seen.metric("reclaim.freed").unwrap();
+    assert!((freed - had).abs() < MIB, "{had} reclaimed, {freed} less charged");
     let cold = seen.metric("reclaim.cold").unwrap();
     assert!(cold > 0.75 && cold <= 1.0, "{cold} of them cold");
     assert!(seen.metric("reclaim.cost").unwrap() > 0.0);
@@ -180,6 +182,9 @@ fn a_scheme_pages_cold_pages_out_and_counts_them() {
     let cold = seen.metric("reclaim.cold").unwrap();
     assert!(cold > 0.75 && cold <= 1.0, "{cold} of them cold");
     assert!(seen.metric("reclaim.mistakes").unwrap() <= away("out.hot"));
+    // Swap is in zram, where writing ends at once and frees the frame.
+    let freed = seen.metric("reclaim.freed").unwrap();
+    assert!((freed - away("out.cold") * 4096.0).abs() < MIB, "{freed} bytes freed, {out} pages gone");
     assert_eq!(seen.metric("reclaim.had"), None, "the cgroup does not count what a scheme takes");
     let back = seen.metric("reclaim.back.faults").unwrap();
     assert!(back > 0.0 && back <= away("out.cold"), "{back} faults");

@@ -41,6 +41,7 @@ pub fn reclaimed(run: &Run, by: By) -> Option<Finding> {
         &[
             first,
             "reclaim.asked",
+            "reclaim.freed",
             "reclaim.cold",
             "reclaim.mistakes",
             "reclaim.cost",

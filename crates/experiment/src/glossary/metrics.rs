@@ -466,6 +466,10 @@ pub const READING: &[(&str, &str)] = &[
         "pgsteal of memory.stat; more than reclaim.asked is what the kernel takes at once. A dash by DAMON, whose action is not counted there.",
     ),
     (
+        "reclaim.freed",
+        "memory.current before and after each step. Less than reclaim.pages where pages are away and lie in the swap cache still, as they do after a scheme on a disk.",
+    ),
+    (
         "reclaim.pages",
         "/proc/self/pagemap before and after each step; by DAMON, with the faults on the hot part, each of which brought a page back.",
     ),

@@ -46,12 +46,13 @@ pub(super) fn reclaimed(finding: &Finding) -> String {
 
 pub(super) fn paged_out(finding: &Finding) -> String {
     let mut text = format!(
-        "of {} allowed to a DAMON scheme it paged out {} pages",
+        "of {} allowed to a DAMON scheme it paged out {} pages and freed {}",
         shown(finding, "reclaim.asked"),
         with_spread(finding, "reclaim.pages"),
+        with_spread(finding, "reclaim.freed"),
     );
     if finding.figure("reclaim.cold").is_some() {
-        text += &format!(", {} of them cold", with_spread(finding, "reclaim.cold"));
+        text += &format!(", {} of the pages cold", with_spread(finding, "reclaim.cold"));
     }
     text += &format!(
         "; {} major faults on the hot part; {} of kdamond's processor time",
