@@ -74,6 +74,12 @@ pub fn parts() -> Vec<Part> {
     ]
 }
 
+/// What parts are performed under that are about no condition: no limit, which takes setting up, and of a guest a boot more, for it
+/// would come with a disk for swap that the others do not have.
+pub fn usual() -> Setting {
+    Setting { memory: Some(Limit::None), ..Setting::default() }
+}
+
 /// The figures of `runs` with what each means. A run's name is `prefix`, its part's and, where there are several targets, its
 /// target's number.
 fn explained(prefix: &str, runs: &[&Run]) -> Vec<String> {

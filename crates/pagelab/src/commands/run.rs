@@ -199,7 +199,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         (None, Some(Chosen::Today)) => {
             let prefix = prefix(name, today::NAME, context)?;
-            plans.add_parts(&prefix, &today::parts(), conditions)?;
+            plans.add_parts(&prefix, &today::parts(), conditions, |_| today::usual())?;
             explained = Some(prefix);
         }
         (None, Some(Chosen::Paper(study))) => {
@@ -211,7 +211,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         (None, None) => {
             let prefix = prefix(name, "suite", context)?;
-            plans.add_parts(&prefix, &suite::parts(), conditions)?;
+            plans.add_parts(&prefix, &suite::parts(), conditions, usual)?;
             repeat = suite::REPEAT;
             // A machine whose time is not true measures nothing: every run of the suite says so.
             if !conditions.dry_run {
@@ -315,7 +315,13 @@ impl Plans<'_> {
     ///
     /// # Errors
     /// When a target is none at all.
-    fn add_parts(&mut self, prefix: &str, parts: &[suite::Part], conditions: &Conditions) -> Result<()> {
+    fn add_parts(
+        &mut self,
+        prefix: &str,
+        parts: &[suite::Part],
+        conditions: &Conditions,
+        usual: fn(&Experiment) -> Setting,
+    ) -> Result<()> {
         for part in parts.iter().filter(|part| conditions.leaves(&part.asked)) {
             let name = format!("{prefix}-{}", part.name);
             let mut request = conditions.request(&part.experiment, &usual(&part.experiment));
