@@ -1,5 +1,5 @@
 //! The standard suite: what `pagelab run` performs when no experiment is named: each part
-//! [`REPEAT`] times or more, about a minute and a half in all on a slow disk.
+//! [`REPEAT`] times or more, about two minutes in all on a slow disk.
 //!
 //! First what one access costs from the caches to a page fault, which pages nothing. Then looks at anonymous
 //! memory and one at a file, all inside a limit of 64 MiB: a mapping that fits (what a reference costs), the same
