@@ -45,18 +45,22 @@ pub fn available() -> Result<(), (String, String)> {
     ))
 }
 
-/// Switches every kdamond off: only then can their number be written.
+/// Switches every kdamond off: only then can their number be written. Whether it did: where one that is on watches anything else
+/// than ours do, they are somebody else's by now, and all are left alone.
 ///
 /// # Errors
 /// What the kernel says.
-pub fn switch_off(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)?.flatten() {
-        let state = entry.path().join("state");
-        if text(&state).is_some_and(|state| state != "off") {
-            fs::write(state, "off")?;
-        }
+pub fn switch_off(folder: &Path) -> io::Result<bool> {
+    let kdamonds = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let on: Vec<PathBuf> =
+        kdamonds.filter(|path| text(&path.join("state")).is_some_and(|state| state != "off")).collect();
+    let ours =
+        |path: &PathBuf| text(&path.join("contexts/0/operations")).is_some_and(|what| what == OPERATIONS);
+    if !on.iter().all(ours) {
+        return Ok(false);
     }
-    Ok(())
+    on.iter().try_for_each(|path| fs::write(path.join("state"), "off"))?;
+    Ok(true)
 }
 
 /// What the scheme counts, bytes.
@@ -164,7 +168,9 @@ impl Kdamond {
 impl Drop for Kdamond {
     fn drop(&mut self) {
         // What does not succeed here is undone with the journal, and said there.
-        let _ = switch_off(Path::new(FOLDER)).and_then(|()| fs::write(FILES[0], "0"));
+        if switch_off(Path::new(FOLDER)).unwrap_or(false) {
+            let _ = fs::write(FILES[0], "0");
+        }
     }
 }
 
@@ -189,12 +195,19 @@ mod tests {
     fn what_is_on_is_switched_off() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("nr_kdamonds"), "2\n").unwrap();
-        for (number, state) in ["on\n", "off\n"].iter().enumerate() {
-            fs::create_dir(folder.path().join(number.to_string())).unwrap();
-            fs::write(folder.path().join(format!("{number}/state")), state).unwrap();
+        let file = |number: u32, name: &str| folder.path().join(format!("{number}/{name}"));
+        for (number, state) in [(0, "on\n"), (1, "off\n")] {
+            fs::create_dir_all(file(number, "contexts/0")).unwrap();
+            fs::write(file(number, "contexts/0/operations"), "fvaddr\n").unwrap();
+            fs::write(file(number, "state"), state).unwrap();
         }
-        switch_off(folder.path()).unwrap();
-        let state = |number: u32| fs::read_to_string(folder.path().join(format!("{number}/state"))).unwrap();
+        let state = |number: u32| fs::read_to_string(file(number, "state")).unwrap();
+        // What watches the machine's memory is nobody's of ours.
+        fs::write(file(0, "contexts/0/operations"), "paddr\n").unwrap();
+        assert!(!switch_off(folder.path()).unwrap());
+        assert_eq!(state(0), "on\n");
+        fs::write(file(0, "contexts/0/operations"), "fvaddr\n").unwrap();
+        assert!(switch_off(folder.path()).unwrap());
         assert_eq!((state(0).as_str(), state(1).as_str()), ("off", "off\n"), "what is off is left");
         assert!(switch_off(&folder.path().join("absent")).is_err());
     }

@@ -52,14 +52,15 @@ pub fn restore(path: &Path, value: &str) -> io::Result<bool> {
         // What is written is a change, not what it holds.
         return write(path, value).map(|()| true);
     }
-    if path.ends_with("kdamonds/nr_kdamonds")
-        && let Some(folder) = path.parent()
-    {
-        // Taken only while none is on.
-        damon::switch_off(folder)?;
-    }
     let held = || read(path).map_err(|failure| io::Error::other(failure.what));
     if held()? == value {
+        return Ok(false);
+    }
+    if path.ends_with("kdamonds/nr_kdamonds")
+        && let Some(folder) = path.parent()
+        && !damon::switch_off(folder)?
+    {
+        // Taken only while none is on, and somebody else's is left on.
         return Ok(false);
     }
     let mut written = write(path, value);
