@@ -87,8 +87,8 @@ pub fn runs(program: &Path) -> Result<(PathBuf, Version)> {
     Err(match first {
         None => anyhow!("{name} is not here: install QEMU's user mode (apt-get install qemu-user)"),
         Some(qemu) => anyhow!(
-            "{} has no plugins, which recording needs: Debian's since 13 and Ubuntu's since 25.10 are linked statically; \
-             scripts/qemu-user builds one with them",
+            "{} has no plugins, which recording needs, as Debian 13's and Ubuntu's have none; scripts/qemu-user builds one \
+             with them",
             qemu.display()
         ),
     })
