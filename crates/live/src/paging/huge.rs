@@ -22,6 +22,8 @@ use crate::{kernel, rusage};
 pub struct Before {
     /// Faults of this thread that waited for no input.
     faults: u64,
+    /// Whether it may have huge pages; of one that may not nothing but the faults is read.
+    allowed: bool,
     thp: Vec<(String, u64)>,
 }
 
@@ -31,35 +33,43 @@ pub struct Populated {
     before: Before,
     /// Faults that populating it took.
     faults: u64,
+    look: Option<Look>,
+}
+
+/// Of which pages it is.
+#[derive(Debug)]
+struct Look {
     /// Bytes in huge pages.
     huge: Option<u64>,
     folios: Option<Folios>,
     thp: Vec<(String, u64)>,
 }
 
+impl Look {
+    fn at(region: &Region) -> Self {
+        Self { huge: covered(region), folios: Folios::of(region), thp: thp() }
+    }
+}
+
 impl Before {
-    /// Reads.
-    pub fn read() -> Self {
-        Self { faults: rusage::thread().minor, thp: thp() }
+    /// Reads, where huge pages are `allowed` also the counters.
+    pub fn read(allowed: bool) -> Self {
+        Self { faults: rusage::thread().minor, allowed, thp: if allowed { thp() } else { Vec::new() } }
     }
 
     /// Reads again, now that `region` is populated.
     pub fn populated(self, region: &Region) -> Populated {
         let faults = rusage::thread().minor - self.faults;
-        Populated { before: self, faults, huge: covered(region), folios: Folios::of(region), thp: thp() }
+        let look = self.allowed.then(|| Look::at(region));
+        Populated { before: self, faults, look }
     }
 }
 
 impl Populated {
     /// Reads again after the last reference, while `region` is still there.
     pub fn referenced(self, region: &Region) -> Seen {
-        Seen {
-            huge: covered(region),
-            folios: Folios::of(region),
-            thp: thp(),
-            bytes: region.bytes() as u64,
-            populated: self,
-        }
+        let look = self.before.allowed.then(|| Look::at(region));
+        Seen { populated: self, look, bytes: region.bytes() as u64 }
     }
 }
 
@@ -67,25 +77,23 @@ impl Populated {
 #[derive(Debug)]
 pub struct Seen {
     populated: Populated,
-    huge: Option<u64>,
-    folios: Option<Folios>,
-    thp: Vec<(String, u64)>,
+    look: Option<Look>,
     /// Of the mapping.
     bytes: u64,
 }
 
 impl Seen {
-    /// Records the faults of populating, and where huge pages were `allowed` also their figures.
+    /// Records the faults of populating, and where huge pages were allowed also their figures.
     ///
     /// # Errors
     /// When they cannot be kept.
-    pub fn report(&self, allowed: bool, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn report(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         metrics(recorder, [(name::FAULTS_POPULATE, Some(self.populated.faults as f64))])?;
-        if !allowed {
+        let (Some(populated), Some(referenced)) = (&self.populated.look, &self.look) else {
             return Ok(());
-        }
+        };
         let share = |huge: Option<u64>| Some(huge? as f64 / self.bytes as f64);
-        let (first, last) = (self.populated.huge, self.huge);
+        let (first, last) = (populated.huge, referenced.huge);
         metrics(
             recorder,
             [
@@ -95,13 +103,13 @@ impl Seen {
                 (name::HUGE_COVERAGE_LAST, share(last)),
             ],
         )?;
-        Folios::report(&self.populated.folios, &self.folios, self.bytes, recorder)?;
+        Folios::report(&populated.folios, &referenced.folios, self.bytes, recorder)?;
         let columns = [("populating", Unit::Count), ("references", Unit::Count)];
         let mut sheet = Sheet::new("huge-pages", &columns).with_texts("counter").with_texts("what");
         let of = |list: &[(String, u64)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         let mut any = false;
         for (name, before) in &self.populated.before.thp {
-            let Some((middle, after)) = of(&self.populated.thp, name).zip(of(&self.thp, name)) else {
+            let Some((middle, after)) = of(&populated.thp, name).zip(of(&referenced.thp, name)) else {
                 continue;
             };
             let (populating, references) = (middle.saturating_sub(*before), after.saturating_sub(middle));

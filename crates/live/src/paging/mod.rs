@@ -181,7 +181,8 @@ impl Task<'_> {
 
         self.place.join()?;
         measuring.others = measuring.resident.as_mut().and_then(ResidentSet::read);
-        let before = huge::Before::read();
+        let allowed = self.backing == Backing::Anonymous && self.huge_pages() != HugePages::Forbidden;
+        let before = huge::Before::read(allowed);
         let through_zswap = Flow::read(self.place);
         let region = self.map(pages, file.as_ref(), recorder)?;
         let populated = before.populated(&region);
@@ -210,7 +211,7 @@ impl Task<'_> {
         }
         compressed.report(recorder)?;
         if self.backing == Backing::Anonymous {
-            huge.report(self.huge_pages() != HugePages::Forbidden, recorder)?;
+            huge.report(recorder)?;
         }
         if self.setting.functions {
             operations::count(true, recorder, |recorder| self.bare::<T>(file.as_ref(), recorder))?;
