@@ -6,6 +6,8 @@
 
 use std::hint::black_box;
 use std::io;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use pagelab_experiment::build::{Estimate, estimate, median};
 use pagelab_reference::rng::Rng;
@@ -24,14 +26,17 @@ const FAULTS: usize = 1024;
 const SHARE: f64 = 0.75;
 /// The pages of the cost measurement: 256 KiB with 4 KiB pages, so within a second-level cache.
 const PAGES: u32 = 64;
-/// References in a round of the cost measurement, and the number of rounds.
-const REFERENCES: usize = 10_000;
+/// References in a round of the cost measurement at most and at least, and the number of rounds.
+const REFERENCES: RangeInclusive<usize> = 500..=10_000;
 const ROUNDS: usize = 30;
-/// Rounds of faults, and of readings of the clock.
+/// Rounds of faults.
 const FAULT_ROUNDS: usize = 9;
-const READINGS: u32 = 5_000;
+/// Readings of the clock in a round.
+const READINGS: RangeInclusive<usize> = 500..=5_000;
 /// Classifications in a round.
-const CLASSIFICATIONS: u32 = 500;
+const CLASSIFICATIONS: RangeInclusive<usize> = 50..=500;
+/// How long a round is to take: of an emulated processor, on which a reference takes microseconds, it has fewer parts.
+const ROUND: Duration = Duration::from_millis(5);
 
 /// What the laboratory adds.
 #[derive(Clone, Copy, Debug)]
@@ -112,33 +117,45 @@ pub fn costs<T: Touch, C: Clock, D: Doubt>(clock: &C, doubt: &D, every: u32) -> 
     let region = Region::anonymous(PAGES as usize)?;
     let _ = region.advise(HugePages::Forbidden);
     region.populate(|_, _| {});
-    let pages: Vec<u32> = (0..REFERENCES as u32).map(|i| i % PAGES).collect();
+    let pages: Vec<u32> = (0..*REFERENCES.end() as u32).map(|i| i % PAGES).collect();
+    let pages = &pages[..fitting(REFERENCES, |count| bare::<T>(&region, &pages[..count]))];
     let mut tally = Tally::default();
     let mut rng = Rng::new(1);
     let mut timed = || {
         let _ = match every {
-            1 => references::<T, _, _>(clock, doubt, &region, &pages, &mut tally),
-            every => sampled::<T, _, _>(clock, doubt, &region, &pages, (every, &mut rng), &mut tally),
+            1 => references::<T, _, _>(clock, doubt, &region, pages, &mut tally),
+            every => sampled::<T, _, _>(clock, doubt, &region, pages, (every, &mut rng), &mut tally),
         };
     };
-    let reference = paired(ROUNDS, || bare::<T>(&region, &pages), &mut timed, REFERENCES);
-    let mut reading = || {
-        for _ in 0..READINGS {
+    let reference = paired(ROUNDS, || bare::<T>(&region, pages), &mut timed, pages.len());
+    let reading = |count| {
+        for _ in 0..count {
             black_box(clock.now());
         }
     };
     let mut classifying = Tally::default();
-    let mut classification = || {
-        (0..CLASSIFICATIONS).for_each(|_| {
+    let classification = |count| {
+        (0..count).for_each(|_| {
             classifying.classify(0);
             doubt.arm();
         });
     };
     Ok(Costs {
-        clock: told(spent(ROUNDS, &mut reading, READINGS as usize)),
+        clock: told(spent(ROUNDS, READINGS, reading)),
         reference,
-        classification: told(spent(ROUNDS, &mut classification, CLASSIFICATIONS as usize)),
+        classification: told(spent(ROUNDS, CLASSIFICATIONS, classification)),
     })
+}
+
+/// As many parts of a load, within `parts`, as take a [`ROUND`]. The first try warms up.
+fn fitting(parts: RangeInclusive<usize>, mut load: impl FnMut(usize)) -> usize {
+    let (fewest, most) = parts.into_inner();
+    load(fewest);
+    let before = rusage::thread_time();
+    load(fewest);
+    let took = rusage::thread_time() - before;
+    let fitting = ROUND.as_nanos() as u64 * fewest as u64 / took.max(1);
+    usize::try_from(fitting).unwrap_or(most).clamp(fewest, most)
 }
 
 /// What the second load takes beyond the first, ns of processor time for each of `parts`: the median of the
@@ -169,10 +186,11 @@ pub fn paired(
     told(estimate(&differences.skip(1).collect::<Vec<_>>()))
 }
 
-fn spent(rounds: usize, load: &mut dyn FnMut(), parts: usize) -> Option<Estimate> {
+fn spent(rounds: usize, parts: RangeInclusive<usize>, mut load: impl FnMut(usize)) -> Option<Estimate> {
+    let parts = fitting(parts, &mut load);
     let rounds = (0..=rounds).map(|_| {
         let before = rusage::thread_time();
-        load();
+        load(parts);
         (rusage::thread_time() - before) as f64 / parts as f64
     });
     estimate(&rounds.skip(1).collect::<Vec<_>>())
@@ -212,6 +230,26 @@ mod tests {
         assert_eq!(paired(20, || spin(20_000), || spin(20_000), 1).filter(|cost| cost.median > 2000.0), None);
         let cost = paired(20, || spin(20_000), || spin(200_000), 180_000).unwrap();
         assert!(cost.low <= cost.median && cost.median <= cost.high && cost.high < 100.0, "{cost:?}");
+    }
+
+    #[test]
+    fn a_round_has_as_many_parts_as_fit() {
+        assert_eq!(fitting(500..=10_000, |_| ()), 10_000, "what takes nothing");
+        let spin = |turns: usize| {
+            let begun = rusage::thread_time();
+            while rusage::thread_time() - begun < turns as u64 * 1000 {}
+        };
+        let fitting = fitting(100..=10_000, spin);
+        assert!((2500..=5000).contains(&fitting), "{fitting} of a microsecond in five milliseconds");
+        let mut most = 0;
+        assert_eq!(
+            super::fitting(2..=10, |count| {
+                most = most.max(count);
+                spin(count * 3000)
+            }),
+            2
+        );
+        assert_eq!(most, 2, "no more than the fewest are tried");
     }
 
     /// Also on a machine that does much else: wall time would be in the thousands.
