@@ -15,6 +15,9 @@ const SWAP_SLACK: u64 = 64 << 20;
 /// (`confine::guard`), and what the file system needs for itself.
 const FILES_SHARE: u64 = 8;
 const FILES_SLACK: u64 = 320 << 20;
+/// Bytes of the smallest disk. All are powers of two, so that what needs a little more finds the machine that is kept;
+/// only what is written takes any room.
+const SMALLEST: u64 = 256 << 20;
 
 /// The names that the disks have in the guest, in their order.
 const NAMES: [&str; 3] = ["/dev/vda", "/dev/vdb", "/dev/vdc"];
@@ -22,6 +25,7 @@ const NAMES: [&str; 3] = ["/dev/vda", "/dev/vdb", "/dev/vdc"];
 const SYMBOLS: u64 = 32 << 20;
 
 /// The disks that an experiment needs.
+#[derive(Debug, Default)]
 pub struct Disks {
     /// The files behind them, in the order of [`NAMES`].
     pub list: Vec<File>,
@@ -39,19 +43,19 @@ impl Disks {
     /// # Errors
     /// When there is no room, or no `mke2fs` for the file system.
     pub fn new(experiment: &Experiment, setting: &Setting, page_size: u64) -> Result<Self, Failure> {
-        let mut new = Self { list: Vec::new(), swap: None, files: None, trace: None };
+        let mut new = Self::default();
         if let Some(bytes) = Self::swap(experiment, setting, page_size) {
-            new.swap = Some(new.add(confine::unnamed_file(bytes)?));
+            new.swap = Some(new.add(confine::unnamed_file(bytes, length(bytes))?));
         }
         if let Some(bytes) = Self::files(experiment, page_size) {
-            let file = confine::unnamed_file(bytes)?;
+            let file = confine::unnamed_file(bytes, length(bytes))?;
             format(&file)?;
             new.files = Some(new.add(file));
         }
         Ok(new)
     }
 
-    /// Bytes of all of them, in a guest with pages of `page_size` bytes.
+    /// Bytes that may be written to all of them, in a guest with pages of `page_size` bytes.
     pub fn bytes(experiment: &Experiment, setting: &Setting, page_size: u64) -> u64 {
         let swap = Self::swap(experiment, setting, page_size);
         let files = Self::files(experiment, page_size);
@@ -87,6 +91,11 @@ impl Disks {
         self.list.push(file);
         NAMES[self.list.len() - 1]
     }
+}
+
+/// The length of a disk of which so many bytes are needed.
+fn length(bytes: u64) -> u64 {
+    bytes.max(SMALLEST).checked_next_power_of_two().unwrap_or(bytes)
 }
 
 /// A disk in memory, of which only what is written takes any.
@@ -129,6 +138,17 @@ mod tests {
     use pagelab_experiment::experiments::Paging;
 
     #[test]
+    fn what_needs_about_as_much_has_a_disk_of_the_same_length() {
+        let mib = |count: u64| count << 20;
+        assert_eq!([0, 1, mib(112), mib(160), mib(256)].map(length), [mib(256); 5]);
+        assert_eq!(
+            (length(mib(256) + 1), length(mib(329)), length(mib(428))),
+            (mib(512), mib(512), mib(512))
+        );
+        assert_eq!(length(u64::MAX), u64::MAX, "which no disk has room for");
+    }
+
+    #[test]
     fn disks_are_named_in_order() {
         let mut setting = Setting::default();
         let mapfile = Experiment::Mapfile(Paging { pages: 100, ..Paging::default() });
@@ -137,6 +157,7 @@ mod tests {
         setting.apply("swap", "file").unwrap();
         let disks = Disks::new(&mapfile, &setting, 4096).unwrap();
         assert_eq!((disks.swap, disks.files, disks.list.len()), (Some("/dev/vda"), Some("/dev/vdb"), 2));
+        assert!(disks.list.iter().all(|disk| disk.metadata().unwrap().len().is_power_of_two()));
         // The magic number of ext2 and its successors.
         let mut magic = [0; 2];
         std::os::unix::fs::FileExt::read_exact_at(&disks.list[1], &mut magic, 1024 + 56).unwrap();

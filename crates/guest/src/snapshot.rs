@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use crate::disks::Disks;
 use crate::image::Image;
 use crate::options::{Accel, Options};
 use crate::root::Root;
@@ -21,26 +22,28 @@ pub struct Key {
     options: Options,
     accel: Accel,
     disks: Vec<u64>,
+    /// Which of them has the file system, whose modules are loaded.
+    files: Option<&'static str>,
     root: Option<Arc<Root>>,
 }
 
 impl Key {
-    /// The key of a machine that boots `image` with disks of so many bytes and with `root`.
+    /// The key of a machine that boots `image` with these disks and with `root`.
     pub fn new(
         image: &Image,
         options: &Options,
         accel: Accel,
-        disks: &[File],
+        disks: &Disks,
         root: Option<&Arc<Root>>,
     ) -> Self {
         let written = image.path.metadata().and_then(|found| found.modified()).ok();
-        let disks = disks.iter().map(|disk| disk.metadata().map_or(0, |found| found.len())).collect();
         Self {
             image: image.path.clone(),
             written,
             options: options.clone(),
             accel,
-            disks,
+            disks: disks.list.iter().map(|disk| disk.metadata().map_or(0, |found| found.len())).collect(),
+            files: disks.files,
             root: root.cloned(),
         }
     }
@@ -92,17 +95,22 @@ mod tests {
             page_size: 4096,
             release: None,
         };
-        let key = |cpus| {
+        let on = |cpus, disks: &Disks| {
             let options = Options { cpus, ..Options::default() };
-            Key::new(&image, &options, Accel::Icount, &[], None)
+            Key::new(&image, &options, Accel::Icount, disks, None)
         };
+        let key = |cpus| on(cpus, &Disks::default());
         for cpus in 1..=5 {
             let file = || File::open("/dev/null").unwrap();
             keep(Snapshot { key: key(cpus), state: file(), initramfs: Arc::new(file()) });
         }
         assert!(find(&key(1)).is_none() && find(&key(2)).is_some() && find(&key(5)).is_some());
-        let disk = [tempfile::tempfile().unwrap()];
-        assert_ne!(Key::new(&image, &Options::default(), Accel::Icount, &disk, None), key(1));
+        // Of one length, but one of them has modules for its file system.
+        let disk = || vec![tempfile::tempfile().unwrap()];
+        let swap = Disks { list: disk(), swap: Some("/dev/vda"), ..Disks::default() };
+        let files = Disks { list: disk(), files: Some("/dev/vda"), ..Disks::default() };
+        assert_ne!(on(1, &swap), key(1));
+        assert_ne!(on(1, &swap), on(1, &files));
         forget(&key(5));
         assert!(find(&key(5)).is_none());
     }

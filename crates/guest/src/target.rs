@@ -108,7 +108,7 @@ impl Guest {
         let wanted = self.options.trace.filter(|&trace| trace != Trace::On || self.begun == 1);
         let start = |trace| Tracing::start(trace, &self.image, &self.options, experiment);
         let tracing = wanted.map(start).transpose()?;
-        let key = Key::new(&self.image, &self.options, accel, &disks.list, self.root.as_ref());
+        let key = Key::new(&self.image, &self.options, accel, &disks, self.root.as_ref());
         let kept = snapshot::find(&key);
         let modules = self.modules(disks.files.is_some())?;
         let (_, line) = machine::lines(self.image.machine);
