@@ -38,6 +38,8 @@ pub struct Job {
     pub modules: Vec<String>,
     /// The serial line for messages.
     pub line: String,
+    /// Whether the guest's clock counts instructions.
+    pub counted: bool,
     /// The number of this repetition, from 0.
     pub repetition: u32,
     /// The disk on which to tell the addresses of a load whose instructions the machine counts.
@@ -82,7 +84,7 @@ fn work() -> Result<(), String> {
     for phase in BOOTING {
         sender.progress(phase, 0, 1);
     }
-    let quiet = Quiet::wait();
+    let quiet = Quiet::wait(job.counted);
     // Here the machine may be stopped and kept. Whoever is brought back later has another job.
     let job = if port::park() { handed().unwrap_or(job) } else { job };
     let result = perform(&job, quiet, &mut sender);
@@ -99,7 +101,7 @@ fn handed() -> Option<Job> {
 fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(), Failure> {
     if let Some(device) = &job.files_device {
         match init::mount_files(Path::new(device)) {
-            Ok(()) => quiet = Quiet::wait(),
+            Ok(()) => quiet = Quiet::wait(job.counted),
             Err(error) => eprintln!("pagelab: the disk for files: {error}"),
         }
     }
