@@ -18,6 +18,7 @@ pub mod modules;
 mod monitor;
 mod numa;
 mod options;
+mod page_maps;
 mod quiet;
 mod recording;
 mod root;

@@ -34,6 +34,7 @@ use crate::modules::{self, FILES, WANTED};
 use crate::monitor::Monitor;
 use crate::numa::Nodes;
 use crate::options::{Accel, Options, Trace};
+use crate::page_maps::PageMaps;
 use crate::root::Root;
 use crate::shell::{self, Shell};
 use crate::snapshot::{self, Key, Snapshot};
@@ -162,7 +163,9 @@ impl Guest {
                     .into(),
             }))?;
         }
-        let ended = self.forward(&mut running, (accel, begins), waits, recorder, |running| {
+        let mut maps = PageMaps::of(experiment)?;
+        let complete = |observation| maps.complete(observation);
+        let ended = self.forward(&mut running, (accel, begins), (waits, complete), recorder, |running| {
             keep(running, &key, &initramfs)
         });
         let shown = running.console();
@@ -321,7 +324,7 @@ impl Guest {
         &self,
         running: &mut Running,
         (accel, begins): (Accel, &str),
-        waits: bool,
+        (waits, mut complete): (bool, impl FnMut(Observation) -> Result<Observation, Failure>),
         recorder: &mut dyn Recorder,
         stopped: impl Fn(&mut Running) -> Result<(), Failure>,
     ) -> Forwarded {
@@ -351,6 +354,10 @@ impl Guest {
                     }
                     match message {
                         Message::Observation(observation) => {
+                            let observation = match complete(observation) {
+                                Ok(observation) => observation,
+                                Err(failure) => return Forwarded::Finished(Err(failure)),
+                            };
                             let observation = match accel {
                                 Accel::Icount => counted(observation, waits),
                                 _ => Some(observation),

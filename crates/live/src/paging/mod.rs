@@ -27,6 +27,7 @@
 //! and the stalled time cover the run from the first reference to the last, pauses included.
 
 pub mod calibrate;
+pub mod counted;
 pub mod doubt;
 mod feed;
 mod folios;
@@ -47,6 +48,7 @@ use pagelab_experiment::{Failure, Observation, Recorder, Setting};
 use pagelab_reference::rng::Rng;
 use rustix::mm::{MlockAllFlags, mlockall};
 
+use self::counted::Counted;
 use self::doubt::{Doubt, Slow};
 use self::feed::{Feed, Marked};
 use self::output::Output;
@@ -87,6 +89,8 @@ struct Seen {
     interruptions: bool,
     /// Of how many references one is timed.
     every: u32,
+    /// Of the region.
+    pages: u32,
     /// From the first reference to the last, pauses included, ns.
     wall: u64,
     windows: Vec<Window>,
@@ -202,7 +206,9 @@ impl Task<'_> {
             self.marked::<T>(file.as_ref(), recorder)?;
             marker::tell(device)?;
         }
-        seen::report(&seen, &measured, fault, &plan, self.paging, recorder)?;
+        // A guest's are counted by the host.
+        let counted = self.place.repetition.is_none().then(|| Counted::new(self.paging)).transpose()?;
+        seen::report(&seen, &measured, fault, &plan, self.paging, counted, recorder)?;
         if self.backing == Backing::File {
             seen::note_pauses(&seen, recorder)?;
         }
@@ -373,6 +379,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                 tally: Tally::default(),
                 interruptions: D::INTERRUPTIONS,
                 every: sampling.0,
+                pages: pages as u32,
                 wall: 0,
                 windows: Vec::with_capacity(plan.windows()),
                 looks: vec![Snapshot::new(pages); plan.looks()],

@@ -6,8 +6,9 @@ use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::observation::{Histogram, Level, PageSnapshot, Table};
 use pagelab_experiment::{Failure, Observation, Recorder, build};
 
+use super::counted::Counted;
 use super::plan::Plan;
-use super::{Seen, Window, feed};
+use super::{Seen, Window};
 use crate::harness::Measured;
 use crate::processor;
 use crate::rusage::Usage;
@@ -37,13 +38,14 @@ pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<(), Failu
     )
 }
 
-/// Gives everything seen to `recorder`.
+/// Gives everything seen to `recorder`; page maps that are not `counted` here whoever takes them completes.
 pub fn report(
     seen: &Seen,
     measured: &Measured,
     fault: f64,
     plan: &Plan,
     paging: &Paging,
+    counted: Option<Counted>,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     let elapsed: u64 = seen.windows.iter().map(|w| w.timed.sum).sum();
@@ -109,7 +111,7 @@ pub fn report(
         )?;
     }
     measured.note_scope(recorder)?;
-    snapshots(seen, plan, paging, recorder)
+    snapshots(seen, plan, counted, recorder)
 }
 
 /// The windows as a table.
@@ -134,31 +136,25 @@ fn windows(seen: &Seen, plan: &Plan) -> Table {
     windows.table()
 }
 
-/// The page maps, with the references up to each counted from the stream, which is made once more.
-fn snapshots(seen: &Seen, plan: &Plan, paging: &Paging, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut blocks = feed::blocks(paging)?;
-    let mut count = vec![0u32; blocks.pages() as usize];
-    let mut last = vec![0u32; blocks.pages() as usize];
-    let mut made = 0;
+/// The page maps, completed where they are `counted` here.
+fn snapshots(
+    seen: &Seen,
+    plan: &Plan,
+    mut counted: Option<Counted>,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
     let points = (0..=plan.windows()).filter(|&window| plan.look_after(window));
     for (look, window) in seen.looks.iter().zip(points) {
-        while made < plan.end(window) {
-            for &page in
-                blocks.next(feed::BLOCK.min(plan.end(window) - made)).map_err(|e| feed::unmade(&e))?
-            {
-                made += 1;
-                count[page as usize] += 1;
-                last[page as usize] = made as u32;
-            }
-        }
-        recorder.observe(Observation::Pages(PageSnapshot {
-            reference: made as u64,
-            pages: blocks.pages(),
+        let mut map = PageSnapshot {
+            reference: plan.end(window) as u64,
+            pages: seen.pages,
             present: look.present(),
             swapped: look.swapped(),
-            count: count.clone(),
-            last: last.clone(),
-        }))?;
+            count: Vec::new(),
+            last: Vec::new(),
+        };
+        counted.as_mut().map_or(Ok(()), |counted| counted.complete(&mut map))?;
+        recorder.observe(Observation::Pages(map))?;
     }
     Ok(())
 }
