@@ -2,6 +2,9 @@
 //!
 //! Without them those whose segments happen to be in memory would run while the others wait for theirs,
 //! and past the limit less memory would be active than the size says.
+//!
+//! And rounds of laps, for which they sleep until they are woken: those that looked again and again would take the
+//! processor of the others, who still make their segments or read.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -14,11 +17,23 @@ use crate::region::Region;
 /// How often a process that waits looks whether it shall stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
+/// The round after the last.
+pub const END: u32 = u32::MAX;
+
 /// The place where the processes wait for one another; to be made before they are forked.
 #[derive(Debug)]
 pub struct Laps {
     region: Region,
     processes: u32,
+}
+
+/// What they share.
+#[repr(C)]
+struct Cells {
+    /// How many have finished the lap that is on, and how many laps all have finished.
+    lap: [AtomicU32; 2],
+    /// The round that is on.
+    round: AtomicU32,
 }
 
 impl Laps {
@@ -30,21 +45,47 @@ impl Laps {
         Ok(Self { region: Region::shared(1)?, processes: processes as u32 })
     }
 
-    /// How many have finished the lap that is on, and how many laps all have finished.
-    fn cells(&self) -> &[AtomicU32; 2] {
+    fn cells(&self) -> &Cells {
         // SAFETY: the mapping is aligned to a page, longer, zeroed (valid for atomics), lives as long as
         // self, and everybody uses it as these atomics alone.
-        unsafe { &*self.region.base().cast::<[AtomicU32; 2]>() }
+        unsafe { &*self.region.base().cast::<Cells>() }
+    }
+
+    /// Begins the round of this number, or, with [`END`], has the processes end.
+    pub fn begin(&self, round: u32) {
+        begin(&self.cells().round, round);
+    }
+
+    /// Waits for another round than `round`; its number.
+    pub fn next(&self, round: u32) -> u32 {
+        next(&self.cells().round, round)
     }
 
     /// Before the first lap, while nobody is on one.
     pub fn reset(&self) {
-        self.cells()[0].store(0, Release);
+        self.cells().lap[0].store(0, Release);
     }
 
     /// Finishes a lap and waits until all have, or until `stop`.
     pub fn finish(&self, stop: impl Fn() -> bool) {
-        finish(self.cells(), self.processes, stop);
+        finish(&self.cells().lap, self.processes, stop);
+    }
+}
+
+fn begin(on: &AtomicU32, round: u32) {
+    on.store(round, Release);
+    // That nobody waits yet is no error.
+    let _ = futex::wake(on, Flags::empty(), i32::MAX as u32);
+}
+
+fn next(on: &AtomicU32, round: u32) -> u32 {
+    loop {
+        let next = on.load(Acquire);
+        if next != round {
+            return next;
+        }
+        // It ends early when the round has begun meanwhile, and by a signal.
+        let _ = futex::wait(on, Flags::empty(), round, None);
     }
 }
 
@@ -85,6 +126,21 @@ mod tests {
             }
         });
         assert!(made.iter().all(|m| m.load(Relaxed) == 2000));
+    }
+
+    #[test]
+    fn who_waits_for_a_round_is_woken() {
+        let on = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| (next(&on, 0), next(&on, 1)));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!waiting.is_finished());
+            begin(&on, 1);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            begin(&on, END);
+            assert_eq!(waiting.join().unwrap(), (1, END));
+        });
+        assert_eq!(next(&on, 1), END, "one that has begun is not waited for");
     }
 
     #[test]

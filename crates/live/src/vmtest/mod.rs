@@ -30,8 +30,8 @@ use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Observation, Recorder};
 
-use self::laps::Laps;
-use self::process::{END, Order, Slot};
+use self::laps::{END, Laps};
+use self::process::{Order, Slot};
 use crate::affinity::Kept;
 use crate::clock::{Clock, Monotonic};
 use crate::environment;
@@ -46,7 +46,7 @@ use crate::rusage::Usage;
 
 /// A size is timed again while it took less than this in all, and not more often than this.
 const SHORT: Duration = Duration::from_millis(250);
-const TIMES: u64 = 5;
+const TIMES: u32 = 5;
 
 /// What was seen at one size.
 #[derive(Clone, Copy, Debug)]
@@ -194,7 +194,7 @@ impl Sweep<'_> {
         let begun = Instant::now();
         for round in 1..=TIMES {
             laps.reset();
-            let point = self.round(round, processes, &barrier, &mut family, recorder)?;
+            let point = self.round((round, &laps), processes, &barrier, &mut family, recorder)?;
             if best.is_none_or(|best| point.speed() > best.speed()) {
                 best = Some(point);
             }
@@ -202,7 +202,7 @@ impl Sweep<'_> {
                 break;
             }
         }
-        barrier[process::GO].store(END, Release);
+        laps.begin(END);
         let deadline = Instant::now() + Duration::from_secs(10);
         while family.poll().map_err(|lost| lost.error(self.place))? > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
@@ -227,7 +227,7 @@ impl Sweep<'_> {
     /// One timing of all processes at once.
     fn round(
         &mut self,
-        round: u64,
+        (round, laps): (u32, &Laps),
         processes: usize,
         barrier: &Barrier,
         family: &mut Family,
@@ -237,7 +237,7 @@ impl Sweep<'_> {
         barrier[process::STOP].store(0, Release);
         let swap_before = self.harness.swap();
         let start = Monotonic.now();
-        barrier[process::GO].store(round, Release);
+        laps.begin(round);
         let limit = Duration::from_secs_f64(self.vmtest.seconds.clamp(0.001, 3600.0));
         self.wait(family, recorder, Some((barrier, limit)), || {
             barrier[process::DONE].load(Acquire) == processes as u64

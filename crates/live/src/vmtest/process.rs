@@ -2,31 +2,27 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::time::Duration;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use pagelab_experiment::experiments::{Mapping, PagesOf};
 
-use super::laps::Laps;
+use super::laps::{END, Laps};
 use crate::clock::{Clock, Monotonic};
 use crate::family::Barrier;
 use crate::mappings;
 use crate::region::{HugePages, Region, page_size};
 use crate::rusage::{self, Usage};
 
-/// Cells common to all: how many have made their segments; the round that is on; how many have ended it.
+/// Cells common to all: how many have made their segments; how many have ended the round.
 pub const READY: usize = 0;
-pub const GO: usize = 1;
-pub const DONE: usize = 2;
+pub const DONE: usize = 1;
 /// How many were refused their segment.
-pub const REFUSED: usize = 3;
+pub const REFUSED: usize = 2;
 /// Mappings of pagelab's own in the first process.
-pub const MAPPINGS: usize = 4;
+pub const MAPPINGS: usize = 3;
 /// Whether to stop the round. It is looked at while reads are made, and the first line of every page has the same place
 /// in a first-level cache: among these lines it would take one of their places (of 16 pages, 0.92 of the speed).
 pub const STOP: usize = 8;
-/// The round after the last: the process ends.
-pub const END: u64 = u64::MAX;
 
 const COMMON: usize = 16;
 /// Cells of each process, a cache line.
@@ -118,15 +114,10 @@ impl Order {
         barrier[READY].fetch_add(1, AcqRel);
         let mut round = 0;
         loop {
-            let next = barrier[GO].load(Acquire);
-            if next == END {
+            round = laps.next(round);
+            if round == END {
                 return 0;
             }
-            if next == round {
-                std::thread::sleep(Duration::from_micros(200));
-                continue;
-            }
-            round = next;
             let before = rusage::thread_up_to_date();
             let mut reads = 0;
             while reads < self.reads && !stop() {
@@ -215,8 +206,6 @@ mod tests {
     fn what_is_looked_at_while_reading_is_no_first_line_of_a_page() {
         const LINE: usize = 64;
         assert_ne!(STOP * size_of::<u64>() % page_size() / LINE, 0);
-        assert!(
-            COMMON > STOP && [READY, GO, DONE, REFUSED, MAPPINGS].iter().all(|&cell| cell * 8 / LINE == 0)
-        );
+        assert!(COMMON > STOP && [READY, DONE, REFUSED, MAPPINGS].iter().all(|&cell| cell * 8 / LINE == 0));
     }
 }
