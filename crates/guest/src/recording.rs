@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use pagelab_experiment::build::note;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Observation, Recorder};
-use pagelab_live::tracer::{self, Reader, Selection, parts};
+use pagelab_live::tracer::{self, Reader, Selection};
 use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Writer};
 
 /// Bits of an address below a page's number.
@@ -150,17 +150,17 @@ impl Drop for Recording {
 }
 
 impl Written {
-    /// Writes what is ready; how many runs.
+    /// Writes what is ready; how many words.
     fn read(&mut self, reader: &mut Reader) -> io::Result<u64> {
-        reader.read(&mut |_, runs| {
+        let Self { writer, pages } = self;
+        reader.read(&mut |_, words| {
             let mut last = u64::MAX;
-            for page in runs.iter().map(|&run| parts(run).0) {
+            writer.executed(0, 0, words, |page| {
                 if page != last {
-                    self.pages.insert(page);
+                    pages.insert(page);
                     last = page;
                 }
-            }
-            self.writer.block(0, 0, runs.iter().map(|&run| parts(run)))
+            })
         })
     }
 }

@@ -10,13 +10,13 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-pub use pagelab_ring::parts;
 use pagelab_ring::{
-    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RECORDS, RINGS, SLOTS, Slot, TABLE,
+    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RINGS, SLOTS, Slot, TABLE, WORDS,
+    words,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -38,15 +38,15 @@ pub struct Source {
     pub thread: u32,
 }
 
-/// Takes runs of one thread; what it returns ends the reading.
-pub type Sink<'a, E> = dyn FnMut(Source, &[u64]) -> Result<(), E> + 'a;
+/// Takes words of one thread, a buffer's or the beginning of one ([`pagelab_ring::words`]); what it returns ends the reading.
+pub type Sink<'a, E> = dyn FnMut(Source, &[u32]) -> Result<(), E> + 'a;
 
 /// What is to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
     /// Bits of an address that name nothing: 12 for pages of 4096 bytes.
     pub shift: u32,
-    /// 1 << [`pagelab_ring::LOAD`] and the like.
+    /// 1 << [`pagelab_ring::words::LOAD`] and the like.
     pub kinds: u32,
 }
 
@@ -149,17 +149,15 @@ impl Ring {
         space
     }
 
-    /// Appends the runs of buffer `filled` of slot `number`, so many, to `runs`.
-    fn copy(&self, number: usize, filled: u64, count: usize, runs: &mut Vec<u64>) {
-        let at = (number * BUFFERS + filled as usize % BUFFERS) * RECORDS;
-        // SAFETY: `number` is below SLOTS and `count` no more than RECORDS: it lies in the mapping.
-        let words = unsafe {
-            std::slice::from_raw_parts(self.base.add(RINGS).cast::<AtomicU64>().add(at), count.min(RECORDS))
+    /// Copies the words of buffer `filled` of slot `number`, so many.
+    fn copy(&self, number: usize, filled: u64, count: usize, words: &mut Vec<u32>) {
+        let at = (number * BUFFERS + filled as usize % BUFFERS) * WORDS;
+        // SAFETY: `number` is below SLOTS and `count` no more than WORDS: it lies in the mapping.
+        let shared = unsafe {
+            std::slice::from_raw_parts(self.base.add(RINGS).cast::<AtomicU32>().add(at), count.min(WORDS))
         };
-        // The first of a thread's is empty.
-        let words =
-            words.split_first().filter(|(first, _)| first.load(Relaxed) == 0).map_or(words, |(_, rest)| rest);
-        runs.extend(words.iter().map(|word| word.load(Relaxed)));
+        words.clear();
+        words.extend(shared.iter().map(|word| word.load(Relaxed)));
     }
 }
 
@@ -174,7 +172,7 @@ impl Drop for Ring {
 #[derive(Debug)]
 pub struct Reader {
     ring: Ring,
-    runs: Vec<u64>,
+    words: Vec<u32>,
 }
 
 impl Reader {
@@ -183,7 +181,7 @@ impl Reader {
     /// # Errors
     /// When the system refuses the mapping.
     pub fn new(selection: Selection) -> io::Result<Self> {
-        Ok(Self { ring: Ring::new(selection)?, runs: Vec::with_capacity(RECORDS + 1) })
+        Ok(Self { ring: Ring::new(selection)?, words: Vec::with_capacity(WORDS) })
     }
 
     /// The ring's file, for the tracer.
@@ -191,7 +189,7 @@ impl Reader {
         &self.ring.file
     }
 
-    /// Gives all runs that are ready, of one thread at a time in its order; how many. Waits a little when there are none.
+    /// Gives all words that are ready, of one thread at a time in its order; how many. Waits a little when there are none.
     ///
     /// # Errors
     /// What `each` returns.
@@ -219,21 +217,22 @@ impl Reader {
         let over = state == CLOSED || (read == slot.filled.load(Acquire) && is_gone(process));
         let source = Source { image: slot.image.load(Relaxed), thread: slot.thread.load(Relaxed) };
         while read < slot.filled.load(Acquire) {
-            self.runs.clear();
-            self.ring.copy(number, read, RECORDS, &mut self.runs);
+            let count = slot.words[read as usize % BUFFERS].load(Relaxed);
+            self.ring.copy(number, read, count as usize, &mut self.words);
             read += 1;
             slot.read.store(read, Release);
-            seen += RECORDS as u64;
-            each(source, &self.runs)?;
+            seen += self.words.len() as u64;
+            each(source, &self.words)?;
         }
         if over {
-            self.runs.clear();
-            self.ring.copy(number, read, slot.used.load(Acquire) as usize, &mut self.runs);
-            seen += self.runs.len() as u64;
+            let going = slot.going.load(Acquire);
+            self.ring.copy(number, read, slot.used.load(Acquire) as usize, &mut self.words);
+            self.words.extend((going > 0).then(|| words::go(going as u32)));
+            seen += self.words.len() as u64;
             slot.process.store(0, Relaxed);
             slot.state.store(FREE, Release);
-            if !self.runs.is_empty() {
-                each(source, &self.runs)?;
+            if !self.words.is_empty() {
+                each(source, &self.words)?;
             }
         }
         Ok(seen)

@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use pagelab_live::tracer::{self, Selection, Source, Space, Streams, Traced, parts};
+use pagelab_live::tracer::{self, Selection, Source, Space, Streams, Traced};
 use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Origin, Writer};
 
 use crate::failure::usage;
@@ -232,7 +232,7 @@ impl Recording {
             self.mappings.look(traced);
             let ended = traced.ended().context("the program cannot be waited for")?;
             let seen = traced
-                .read(&mut |source, runs| self.write(source, runs))
+                .read(&mut |source, words| self.write(source, words))
                 .with_context(|| format!("{} cannot be written", path.display()))?;
             if let Some(status) = ended
                 && seen == 0
@@ -268,19 +268,14 @@ impl Recording {
         self.mappings.list.iter().filter(referenced).cloned().collect()
     }
 
-    fn write(&mut self, source: Source, runs: &[u64]) -> std::io::Result<()> {
-        // Noted as they are packed: what is passed twice is read twice.
-        let runs = runs.iter().map(|&run| {
-            let run = parts(run);
-            self.pages.note(source.image, run.0);
-            run
-        });
-        self.writer.block(source.image, source.thread, runs)
+    fn write(&mut self, source: Source, words: &[u32]) -> std::io::Result<()> {
+        let Self { writer, pages, .. } = self;
+        writer.executed(source.image, source.thread, words, |unit| pages.note(source.image, unit))
     }
 }
 
 /// Pages that are looked at before all.
-const RECENT: usize = 1 << 12;
+const RECENT: usize = 1 << 14;
 
 /// The different pages.
 struct Pages {

@@ -1,29 +1,31 @@
 //! What pagelab and its tracer inside QEMU share: one mapping with a [`Header`], a [`Slot`] for each thread that is
-//! recorded at a time, an [`Image`] for each address space, and for each slot a ring of [`BUFFERS`] buffers of [`RECORDS`]
-//! runs.
+//! recorded at a time, an [`Image`] for each address space, and for each slot a ring of [`BUFFERS`] buffers of [`WORDS`]
+//! words, which say what it references ([`words`]).
 //!
 //! The writer of a slot is the one thread that holds it, its reader is pagelab. A buffer is handed over when it is full.
 //! All of a slot's state lies in the mapping, so what a killed program had recorded can still be read.
 
 #![no_std]
 
+pub mod words;
+
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The first word of a mapping: its layout.
-pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 4");
+pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 5");
 /// Threads that can be recorded at a time.
 pub const SLOTS: usize = 256;
 /// Address spaces in all: processes that are forked and programs that are executed. Those beyond are not recorded; a
 /// trace's reader takes no more.
 pub const IMAGES: usize = 4096;
 /// Bytes that are kept of a program and its arguments.
-pub const WORDS: usize = 236;
+pub const NAMED: usize = 236;
 /// Buffers in a ring.
-pub const BUFFERS: usize = 8;
-/// Runs in a buffer.
-pub const RECORDS: usize = 1 << 15;
-/// Bytes of the mapping. Only what is written to takes memory: of each slot at most 2 MiB.
-pub const BYTES: usize = RINGS + SLOTS * BUFFERS * RECORDS * 8;
+pub const BUFFERS: usize = 4;
+/// Words in a buffer.
+pub const WORDS: usize = 1 << 18;
+/// Bytes of the mapping. Only what is written to takes memory: of each slot at most 4 MiB.
+pub const BYTES: usize = RINGS + SLOTS * BUFFERS * WORDS * 4;
 /// Where the images begin.
 pub const TABLE: usize = size_of::<Header>() + SLOTS * size_of::<Slot>();
 /// Where the rings begin.
@@ -96,8 +98,12 @@ pub struct Slot {
     pub thread: AtomicU32,
     /// The number of its address space's image.
     pub image: AtomicU32,
-    /// Runs in the buffer that is being filled, with the last one, which is being added to. The first of a thread's is empty.
+    /// Words in the buffer that is being filled.
     pub used: AtomicU64,
+    /// Blocks that followed each other as they did the last time, since its last word: [`words::go`].
+    pub going: AtomicU64,
+    /// Words in each buffer that was handed over.
+    pub words: [AtomicU32; BUFFERS],
     /// Buffers handed over since the slot was taken.
     pub filled: AtomicU64,
     /// Buffers read since.
@@ -119,61 +125,5 @@ pub struct Image {
     /// Bytes of `words`; of a forked one 0.
     pub length: AtomicU32,
     /// The program and its arguments with zeros between them, cut.
-    pub words: [AtomicU8; WORDS],
-}
-
-/// A reference that reads.
-pub const LOAD: u64 = 0;
-/// A reference that writes.
-pub const STORE: u64 = 1;
-/// The fetch of an instruction.
-pub const FETCH: u64 = 2;
-
-/// Bits of a run that count its references.
-const COUNT: u32 = 20;
-/// The most references in a run.
-pub const MOST: u64 = (1 << COUNT) - 1;
-
-/// Names a page, or whatever the granularity is, and how it is referenced. `page` is below 2^42.
-#[inline]
-pub const fn key(page: u64, kind: u64) -> u64 {
-    page << 2 | kind
-}
-
-/// `count` references in a row that have the same key. Of a `count` of 1 and more, no run is 0.
-#[inline]
-pub const fn run(key: u64, count: u64) -> u64 {
-    key << COUNT | count
-}
-
-/// `last` with `count` more references where `same` is 1, `count` references of `key` where it is 0: without a branch, for nobody
-/// can foresee which. A run that had no room for them has a count below `count`.
-#[inline]
-pub const fn longer(last: u64, key: u64, count: u64, same: u64) -> u64 {
-    (last & same.wrapping_neg() | run(key, 0) & same.wrapping_sub(1)).wrapping_add(count)
-}
-
-/// The page, the kind and the count of a run.
-#[inline]
-pub const fn parts(run: u64) -> (u64, u64, u64) {
-    (run >> (COUNT + 2), run >> COUNT & 3, run & MOST)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_grows_until_it_is_full() {
-        let one = run(key(0x7_ffff_f123, STORE), 1);
-        assert_eq!(parts(one), (0x7_ffff_f123, STORE, 1));
-        let store = key(0x7_ffff_f123, STORE);
-        let more = longer(one, store, MOST - 1, 1);
-        assert_eq!(parts(more), (0x7_ffff_f123, STORE, MOST));
-        assert!(longer(more, store, 1, 1) & MOST < 1, "it has no room");
-        assert!(longer(more, store, 4095, 1) & MOST < 4095, "nor for many");
-        let load = key(0x7_ffff_f123, LOAD);
-        assert_eq!(longer(one, load, 7, 0), run(load, 7));
-        assert_eq!(longer(u64::MAX, key(0, LOAD), 1, 0), 1, "page 0");
-    }
+    pub words: [AtomicU8; NAMED],
 }

@@ -1,8 +1,8 @@
 //! The references of a program under QEMU, written into a ring that pagelab reads.
 //!
 //! A plugin of QEMU's translator: it is called when a block of instructions is translated, and has calls to itself put
-//! into the generated code, one for each block (its instruction fetches) and one for each load and store. A block's
-//! fetches are written before its loads and stores. What the kernel reads and writes of the program's memory is not
+//! into the generated code, one for each block (its instruction fetches) and one for each load and store (`executions`). A
+//! block's fetches come before its loads and stores. What the kernel reads and writes of the program's memory is not
 //! seen. Programs that the recorded one executes are recorded with it (`programs`).
 //!
 //! In a machine (`machine`) it writes what is referenced between two marks, with `machine=on`; or it counts instructions,
@@ -16,10 +16,12 @@ mod api;
 mod caches;
 mod counts;
 mod empty;
+mod executions;
 mod machine;
 mod programs;
 mod ring;
 mod stream;
+mod threads;
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -28,8 +30,9 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use api::{BOTH, Block, Id, NO_REGISTERS};
-use pagelab_ring::{FETCH, LOAD, STORE, key};
+use api::{BOTH, Id, NO_REGISTERS};
+use executions::{Block, Reference};
+use pagelab_ring::words::{FETCH, LOAD, STORE, key};
 
 /// The version of the interface, and a mark by which pagelab finds it: these bytes stand nowhere else in this library.
 #[repr(C)]
@@ -117,15 +120,15 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 extern "C" fn thread_begins(_: Id, processor: c_uint) {
-    ring::begin(processor);
+    threads::begin(processor);
 }
 
 extern "C" fn thread_ends(_: Id, processor: c_uint) {
-    ring::end(processor);
+    threads::end(processor);
 }
 
 extern "C" fn process_ends(_: Id, _: *mut c_void) {
-    ring::end_all();
+    threads::end_all();
 }
 
 extern "C" fn call(
@@ -157,30 +160,29 @@ extern "C" fn called(_: Id, processor: c_uint, number: i64, _: i64) {
     if executes(number) {
         ring::header().executed.fetch_sub(1, Relaxed);
     }
-    ring::forked(processor);
+    threads::fork(processor);
 }
 
 fn executes(number: i64) -> bool {
     EXECUTE.iter().any(|cell| cell.load(Relaxed) == number.cast_unsigned())
 }
 
-/// What of a block's code is fetched: runs of the same key. It is never given back, as the block it belongs to may be
-/// executed until the end.
-type Fetches = Box<[(u64, u64)]>;
-
-extern "C" fn translate(_: Id, block: *mut Block) {
+extern "C" fn translate(_: Id, block: *mut api::Block) {
     let (shift, kinds) = (SHIFT.load(Relaxed), KINDS.load(Relaxed));
     let wants = |kind: u64| kinds & 1 << kind != 0;
-    let mut fetches: Vec<(u64, u64)> = Vec::new();
-    // SAFETY: the block is QEMU's, valid during this call, and has so many instructions.
-    for i in 0..unsafe { api::qemu_plugin_tb_n_insns(block) } {
-        // SAFETY: as above.
+    let mut fetches: Vec<(u64, u32)> = Vec::new();
+    // SAFETY: the block is QEMU's, valid during this call.
+    let instructions = unsafe { api::qemu_plugin_tb_n_insns(block) };
+    let mut begins = 0;
+    for i in 0..instructions {
+        // SAFETY: as above; it has so many instructions.
         let (instruction, address) = unsafe {
             let instruction = api::qemu_plugin_tb_get_insn(block, i);
             (instruction, api::qemu_plugin_insn_vaddr(instruction))
         };
         if i == 0 {
             // SAFETY: as above.
+            begins = address;
             programs::located(address, unsafe { api::qemu_plugin_insn_haddr(instruction) });
         }
         let fetch = key(address >> shift, FETCH);
@@ -202,47 +204,22 @@ extern "C" fn translate(_: Id, block: *mut Block) {
         }
     }
     if !wants(FETCH) {
-        return;
+        fetches.clear();
     }
-    // Mostly a block lies in one page: then what is fetched fits into the word that is handed on.
-    if let &[(key, count)] = &fetches[..]
-        && count < 1 << 12
-        && key < 1 << 52
-    {
-        let word = key << 12 | count;
-        // SAFETY: the block is QEMU's; the callback takes the word for what it is.
-        unsafe {
-            api::qemu_plugin_register_vcpu_tb_exec_cb(
-                block,
-                fetch_one,
-                NO_REGISTERS,
-                ptr::without_provenance_mut(word as usize),
-            );
-        }
-        return;
-    }
-    let fetches: *mut Fetches = Box::into_raw(Box::new(fetches.into_boxed_slice()));
-    // SAFETY: as above; the data stay.
-    unsafe { api::qemu_plugin_register_vcpu_tb_exec_cb(block, fetch_all, NO_REGISTERS, fetches.cast()) };
+    let ours = Block::of(begins, instructions, fetches).pointer();
+    // SAFETY: the block is QEMU's, and what the callback takes stays.
+    unsafe { api::qemu_plugin_register_vcpu_tb_exec_cb(block, executed, NO_REGISTERS, ours) };
 }
 
-extern "C" fn fetch_one(processor: c_uint, word: *mut c_void) {
-    let word = word.addr() as u64;
-    ring::touch(processor, word >> 12, word & 0xfff);
-}
-
-extern "C" fn fetch_all(processor: c_uint, fetches: *mut c_void) {
-    // SAFETY: what [`translate`] made, which nobody gives back or writes.
-    for &(key, count) in unsafe { &*fetches.cast::<Fetches>() } {
-        ring::touch(processor, key, count);
-    }
+extern "C" fn executed(processor: c_uint, block: *mut c_void) {
+    // SAFETY: what [`translate`] registered.
+    executions::execute(processor, unsafe { Block::at(block) });
 }
 
 /// One callback for both kinds: asked for loads or stores alone, QEMU 7.2 calls back for others. One for each granularity that
 /// there is, so that nothing is looked up.
 extern "C" fn access<const SHIFT: u32>(processor: c_uint, what: u32, address: u64, _: *mut c_void) {
-    let kind = if what & STORES.load(Relaxed) != 0 { STORE } else { LOAD };
-    ring::touch(processor, key(address >> SHIFT, kind), 1);
+    executions::access(processor, Reference::new(address >> SHIFT, what));
 }
 
 /// The bits of QEMU's word for an access that say that it is a store: asked once, for it is a call into QEMU.

@@ -1,26 +1,21 @@
-//! The mapping that is shared with pagelab, and this process's threads in it.
+//! The mapping that is shared with pagelab: its header, the address spaces, and the slots with their buffers.
 //!
-//! QEMU numbers the threads of a program from 0 and calls back on the thread itself, so each slot has one writer. A
-//! forked process finds its parent's slots in its memory: it lets them be and takes one of its own. A program that a
-//! process executes finds the slots of the one before it in the mapping, and gives them to the reader.
+//! Each slot has one writer. A program that a process executes finds the slots of the one before it in the mapping, and gives
+//! them to the reader.
 
-use std::ffi::c_uint;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::time::Duration;
 
 use pagelab_ring::{
-    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, MOST, OPEN, RECORDS, RINGS, SLOTS, Slot,
-    TABLE, longer, run,
+    BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RINGS, SLOTS, Slot, TABLE, WORDS,
 };
 
-/// Threads of one process that are told apart; QEMU gives the number of an ended one to the next.
-const THREADS: usize = 4096;
 /// Between two looks whether pagelab has read.
 const LOOK: Duration = Duration::from_micros(50);
 /// Looks between two whether it is still there.
@@ -28,29 +23,8 @@ const ALIVE: u32 = 2000;
 /// The most looks whether pagelab has seen what the process has mapped.
 const SEEN: u32 = 2000;
 
-/// What a thread holds.
-struct Held {
-    slot: AtomicPtr<Slot>,
-    /// The buffer that it fills; null: none.
-    buffer: AtomicPtr<AtomicU64>,
-    /// What the last run is of.
-    key: AtomicU64,
-}
-
-impl Held {
-    const fn none() -> Self {
-        Self {
-            slot: AtomicPtr::new(ptr::null_mut()),
-            buffer: AtomicPtr::new(ptr::null_mut()),
-            key: AtomicU64::new(0),
-        }
-    }
-}
-
 static MAPPING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-/// The slot of each thread; null: none.
-static HELD: [Held; THREADS] = [const { Held::none() }; THREADS];
-/// The process that holds them.
+/// The process that this is.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// The number of its address space.
 static IMAGE: AtomicU32 = AtomicU32::new(0);
@@ -145,40 +119,23 @@ fn images() -> &'static [Image; IMAGES] {
     unsafe { &*MAPPING.load(Relaxed).add(TABLE).cast::<[Image; IMAGES]>() }
 }
 
-/// The thread that a processor of QEMU's stands for.
-#[inline]
-fn held(processor: c_uint) -> &'static Held {
-    &HELD[processor as usize % THREADS]
-}
-
-/// Takes a slot for a thread that begins.
-pub fn begin(processor: c_uint) {
-    end(processor);
+/// Takes a slot for thread `number` that begins; `None`, and counted, where there is none.
+pub fn take(number: u32) -> Option<&'static Slot> {
     let image = IMAGE.load(Relaxed);
-    if image as usize >= IMAGES {
-        header().lost.fetch_add(1, Relaxed);
-        return;
-    }
-    let taken = slots().iter().find(|slot| slot.state.compare_exchange(FREE, OPEN, Acquire, Relaxed).is_ok());
+    let free = |slot: &&Slot| slot.state.compare_exchange(FREE, OPEN, Acquire, Relaxed).is_ok();
+    let taken = if (image as usize) < IMAGES { slots().iter().find(free) } else { None };
     let Some(slot) = taken else {
         header().lost.fetch_add(1, Relaxed);
-        return;
+        return None;
     };
-    for cell in [&slot.used, &slot.filled, &slot.read] {
+    for cell in [&slot.used, &slot.going, &slot.filled, &slot.read] {
         cell.store(0, Relaxed);
     }
-    slot.thread.store(processor, Relaxed);
+    slot.thread.store(number, Relaxed);
     slot.image.store(image, Relaxed);
     slot.process.store(PROCESS.load(Relaxed), Release);
-    let (held, buffer) = (held(processor), buffer(slot, 0));
-    // A buffer has a run at least: this one is empty, of a key that there is not.
-    // SAFETY: the first word of a buffer.
-    unsafe { &*buffer }.store(0, Relaxed);
-    slot.used.store(1, Release);
-    held.key.store(u64::MAX, Relaxed);
-    held.slot.store(ptr::from_ref(slot).cast_mut(), Relaxed);
-    held.buffer.store(buffer, Relaxed);
     succeed();
+    Some(slot)
 }
 
 /// Gives the slots of what this process was before it executed this program to the reader.
@@ -192,87 +149,22 @@ fn succeed() {
     slots().iter().filter(before).for_each(|slot| slot.state.store(CLOSED, Release));
 }
 
-/// Gives the slot of a thread that has ended to the reader.
-pub fn end(processor: c_uint) {
-    let held = held(processor);
-    held.buffer.store(ptr::null_mut(), Relaxed);
-    let slot = held.slot.swap(ptr::null_mut(), Relaxed);
-    // SAFETY: null, or one of [`slots`], which stay.
-    if let Some(slot) = unsafe { slot.as_ref() } {
-        slot.state.store(CLOSED, Release);
-    }
-}
-
-/// The same for all threads: the process ends.
-pub fn end_all() {
-    (0..THREADS as c_uint).for_each(end);
-}
-
-/// Whether this is a process that the recorded one has forked; it has a slot of its own from now on.
-pub fn forked(processor: c_uint) -> bool {
+/// Whether this is a process that the recorded one has forked, which is asked once of each: it has an address space of its
+/// own from now on.
+pub fn is_forked() -> bool {
     let now = std::process::id();
     if PROCESS.swap(now, Relaxed) == now {
         return false;
     }
-    for held in &HELD {
-        held.buffer.store(ptr::null_mut(), Relaxed);
-        held.slot.store(ptr::null_mut(), Relaxed);
-    }
     new_image(IMAGE.load(Relaxed) + 1, &[]);
-    begin(processor);
     true
 }
 
-/// Adds `count` references of `key`: to the last run, or as a run behind it. Which of the two cannot be foreseen, so
-/// nothing branches on it; and the last key, the place and the count go from one call to the next by themselves, so that none
-/// waits for another.
-#[inline]
-pub fn touch(processor: c_uint, key: u64, count: u64) {
-    let held = held(processor);
-    let buffer = held.buffer.load(Relaxed);
-    if buffer.is_null() {
-        return;
-    }
-    // SAFETY: set together with the buffer; slots stay.
-    let slot = unsafe { &*held.slot.load(Relaxed) };
-    let same = u64::from(held.key.load(Relaxed) == key);
-    held.key.store(key, Relaxed);
-    let used = slot.used.load(Relaxed);
-    // SAFETY: 1 to RECORDS words of the buffer are used, which lies in the mapping and which this thread alone writes.
-    let last = unsafe { &*buffer.add(used as usize - 1) }.load(Relaxed);
-    let run = longer(last, key, count, same);
-    let next = used + (same ^ 1);
-    if next > RECORDS as u64 || run & MOST < count {
-        append(processor, key, count);
-        return;
-    }
-    // SAFETY: as above.
-    unsafe { &*buffer.add(next as usize - 1) }.store(run, Relaxed);
-    // In this order: who is killed between both leaves no run of another time.
-    slot.used.store(next, Release);
-}
-
-/// Adds a run behind a full one or a full buffer.
-#[cold]
-#[inline(never)]
-fn append(processor: c_uint, key: u64, count: u64) {
-    let held = held(processor);
-    // SAFETY: the caller has seen it.
-    let slot = unsafe { &*held.slot.load(Relaxed) };
-    let used = slot.used.load(Relaxed);
-    if used == RECORDS as u64 && !hand_over(held, slot) {
-        return;
-    }
-    let used = used % RECORDS as u64;
-    // SAFETY: below RECORDS.
-    unsafe { &*held.buffer.load(Relaxed).add(used as usize) }.store(run(key, count), Relaxed);
-    slot.used.store(used + 1, Release);
-}
-
-/// Hands the full buffer over and waits for an empty one; `false` where nobody reads.
-fn hand_over(held: &Held, slot: &Slot) -> bool {
+/// Gives a full buffer to the reader and takes the next one, as soon as it is read; `None` where nobody reads.
+pub fn hand_over(slot: &Slot) -> Option<*mut AtomicU32> {
     let filled = slot.filled.load(Relaxed) + 1;
-    slot.used.store(0, Relaxed);
+    let words = slot.used.swap(0, Relaxed);
+    slot.words[(filled - 1) as usize % BUFFERS].store(words as u32, Relaxed);
     slot.filled.store(filled, Release);
     let mut looks = 0;
     while filled - slot.read.load(Acquire) >= BUFFERS as u64 {
@@ -281,18 +173,16 @@ fn hand_over(held: &Held, slot: &Slot) -> bool {
         // SAFETY: asks whether there is such a process, and sends nothing.
         if looks % ALIVE == 0 && unsafe { libc::kill(header().reader.load(Relaxed).cast_signed(), 0) } != 0 {
             // Nobody reads any more: the program goes on alone.
-            held.buffer.store(ptr::null_mut(), Relaxed);
-            return false;
+            return None;
         }
     }
-    held.buffer.store(buffer(slot, filled), Relaxed);
-    true
+    Some(buffer(slot, filled))
 }
 
 /// A slot's buffer, of those that it fills in turn.
-fn buffer(slot: &Slot, filled: u64) -> *mut AtomicU64 {
+pub fn buffer(slot: &Slot, filled: u64) -> *mut AtomicU32 {
     let number = (ptr::from_ref(slot) as usize - ptr::from_ref(slots()) as usize) / size_of::<Slot>();
-    let at = (number * BUFFERS + filled as usize % BUFFERS) * RECORDS;
+    let at = (number * BUFFERS + filled as usize % BUFFERS) * WORDS;
     // SAFETY: `number` is below SLOTS: it lies in the mapping.
-    unsafe { MAPPING.load(Relaxed).add(RINGS).cast::<AtomicU64>().add(at) }
+    unsafe { MAPPING.load(Relaxed).add(RINGS).cast::<AtomicU32>().add(at) }
 }

@@ -5,9 +5,10 @@ use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::executions::{Block, Reference};
 use crate::machine::Translated;
-use crate::{KINDS, SHIFT, api, ring};
-use pagelab_ring::{FETCH, LOAD, STORE, key};
+use crate::{KINDS, SHIFT, executions, threads};
+use pagelab_ring::words::{FETCH, LOAD, STORE, key};
 
 /// Bits of an address that are kept: those above repeat bit 47, which the kernel's have.
 const VIRTUAL: u64 = (1 << 48) - 1;
@@ -16,37 +17,34 @@ const THREAD: c_uint = 0;
 
 /// From here on it is written.
 pub fn begin() {
-    ring::begin(THREAD);
+    threads::begin(THREAD);
 }
 
 /// Up to here.
 pub fn end() {
-    ring::end(THREAD);
+    threads::end(THREAD);
 }
 
-/// Has an instruction's references written.
+/// Has an instruction's references written: each is a block by itself.
 pub fn translate(one: &Translated) {
     let kinds = KINDS.load(Relaxed);
     let wants = |kind: u64| kinds & 1 << kind != 0;
-    if wants(FETCH) {
-        let key = named(one.address, FETCH);
-        one.when_executed(fetch, ptr::without_provenance_mut(key as usize));
-    }
+    let fetches = if wants(FETCH) { vec![(key(unit(one.address), FETCH), 1)] } else { Vec::new() };
+    one.when_executed(executed, Block::of(one.address, 1, fetches).pointer());
     if wants(LOAD) || wants(STORE) {
         one.when_it_accesses(access, ptr::null_mut());
     }
 }
 
-fn named(address: u64, kind: u64) -> u64 {
-    key((address & VIRTUAL) >> SHIFT.load(Relaxed), kind)
+fn unit(address: u64) -> u64 {
+    (address & VIRTUAL) >> SHIFT.load(Relaxed)
 }
 
-extern "C" fn fetch(_: c_uint, key: *mut c_void) {
-    ring::touch(THREAD, key.addr() as u64, 1);
+extern "C" fn executed(_: c_uint, block: *mut c_void) {
+    // SAFETY: what [`translate`] registered.
+    executions::execute(THREAD, unsafe { Block::at(block) });
 }
 
 extern "C" fn access(_: c_uint, what: u32, address: u64, _: *mut c_void) {
-    // SAFETY: QEMU's own word for this access.
-    let kind = if unsafe { api::qemu_plugin_mem_is_store(what) } { STORE } else { LOAD };
-    ring::touch(THREAD, named(address, kind), 1);
+    executions::access(THREAD, Reference::new(unit(address), what));
 }

@@ -22,7 +22,7 @@ type Recognised = Result<(Format, String), String>;
 /// # Errors
 /// Which formats were tried, and what contradicts them.
 pub(super) fn recognise(head: &[u8], whole: bool, length: Option<u64>) -> Recognised {
-    if head.starts_with(recorded::MAGIC) {
+    if head.starts_with(recorded::MAGIC) || head.starts_with(recorded::BEFORE) {
         return Ok((Format::Recorded, "it begins as pagelab's traces do".into()));
     }
     let head = head.strip_prefix(plain::BOM).unwrap_or(head);

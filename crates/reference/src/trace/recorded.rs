@@ -2,17 +2,33 @@
 //! by themselves.
 //!
 //! ```text
-//! file   = magic, length u32, heading JSON, block*, block header with 0 runs, length u32, ending JSON,
+//! file   = magic, length u32, heading JSON, block*, block header of 0, length u32, ending JSON,
 //!          u64 offset of that last block header, end magic
-//! block  = runs u32, compressed length u32, process u32, thread u32, CRC-32 of the compressed bytes u32, zstd frame
+//! block  = what u32, compressed length u32, process u32, thread u32, CRC-32 of the compressed bytes u32, zstd frame
+//! what   = how many runs; or 2^31 | how many items
 //! frame  = runs: varint (zigzag(page − last page of this kind) << 3 | kind << 1 | more), and if more is set
 //!          varint (count − 2)
+//!        | items, each as varints:
+//!          execute   number << 2 | 0                      a block of instructions
+//!          replace   position << 2 | 1, zigzag(key − was) its load or store at a position; behind the last: one more
+//!          cut       length << 2 | 2                      it has no more than these
+//!          define    runs << 3 | 3, runs times: zigzag(key − the one before, 0 for the first), count
+//!          go        count << 3 | 7                       so many blocks, each what followed the one before; 1 at least
+//!          apart     7, key                               one reference of no block
+//! key    = page << 2 | kind: 0 load, 1 store, 2 fetch
 //! ```
+//!
+//! Items say what a program executes. A block is numbered, from 0, as its frame defines it, with what is fetched for it; an
+//! execution has these fetches and then the loads and stores of its last one, but for what is replaced and cut behind it, which
+//! holds for those that follow (`was` is the key that was there, 0 for one more). Each execution but those gone to says what
+//! follows the one before.
 //!
 //! All numbers are little-endian; a varint has seven bits a byte, the lowest first. A run is `count` references in a row
 //! to the same unit (a page, or a line) of the same kind: load, store, fetch. The last pages are 0 at the beginning of
-//! each block. The ending has the sums; a file without it was torn.
+//! each block. Programs are recorded in items, what is made by pagelab itself is written in runs. The ending has the sums; a file
+//! without it was torn. Files of before there were items begin as [`BEFORE`] and are read as well.
 
+mod executions;
 mod numbers;
 mod reader;
 #[cfg(test)]
@@ -23,6 +39,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use pagelab_ring::WORDS;
 use serde::{Deserialize, Serialize};
 
 pub use reader::PROCESS;
@@ -30,15 +47,20 @@ pub(super) use reader::References;
 pub use writer::Writer;
 
 /// What a file begins with.
-pub const MAGIC: &[u8; 16] = b"pagelab trace 1\n";
+pub const MAGIC: &[u8; 16] = b"pagelab trace 2\n";
+/// What one without items may begin with.
+pub const BEFORE: &[u8; 16] = b"pagelab trace 1\n";
 /// What it ends with.
 pub const END: &[u8; 16] = b"pagelab trace .\n";
 /// Bytes of a block's header.
 pub(super) const HEADER: usize = 20;
 /// The most runs in a block.
 pub const RUNS: usize = (1 << 15) + 1;
-/// The most bytes of a block: a run has no more than 10 + 4, and zstd adds little.
-pub(super) const LONGEST: usize = 16 * RUNS;
+/// Set in what a block has, of items.
+const EXECUTED: u32 = 1 << 31;
+/// The most bytes of a block: a word of the tracer's becomes no more than 6, a run no more than 10 + 4, and zstd adds little.
+pub(super) const LONGEST: usize = 6 * WORDS + (1 << 16);
+const _: () = assert!(16 * RUNS < LONGEST);
 /// The most bytes of the heading or the ending.
 pub(super) const TEXT: usize = 1 << 24;
 /// zstd's level: more make files little smaller and take longer than a second processor has.
@@ -82,7 +104,7 @@ pub struct Ending {
     pub stores: u64,
     /// See above.
     pub fetches: u64,
-    /// Runs.
+    /// Runs; of items as many as there are at most: one for each run that is fetched and each load and store.
     pub runs: u64,
     /// Blocks.
     pub blocks: u64,
@@ -160,7 +182,11 @@ pub fn ends(path: &Path) -> io::Result<Option<(Heading, Ending)>> {
     }
     let mut magic = [0; MAGIC.len()];
     file.read_exact(&mut magic)?;
-    let heading = if magic == *MAGIC { text_at(&mut file, MAGIC.len() as u64, length)? } else { None };
+    let heading = if [MAGIC, BEFORE].contains(&&magic) {
+        text_at(&mut file, MAGIC.len() as u64, length)?
+    } else {
+        None
+    };
     file.seek(SeekFrom::Start(length - tail))?;
     let mut last = [0; 8 + END.len()];
     file.read_exact(&mut last)?;
@@ -190,12 +216,7 @@ fn text_at(file: &mut File, at: u64, length: u64) -> io::Result<Option<Vec<u8>>>
     Ok(Some(text))
 }
 
-/// The kind of a reference that reads.
-pub const LOAD: u64 = 0;
-/// Of one that writes.
-pub const STORE: u64 = 1;
-/// Of the fetch of an instruction.
-pub const FETCH: u64 = 2;
+pub use pagelab_ring::words::{FETCH, LOAD, STORE};
 
 /// A run: page, kind ([`LOAD`], [`STORE`], [`FETCH`]), count.
 pub type Run = (u64, u64, u64);

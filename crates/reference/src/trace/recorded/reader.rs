@@ -2,15 +2,21 @@
 
 use std::io;
 
+use pagelab_ring::WORDS;
+
+use super::executions::{Executions, Listener};
 use super::numbers::{get, unzigzag};
-use super::{END, Ending, HEADER, Heading, LONGEST, MAGIC, RUNS, Run, TEXT};
+use super::{BEFORE, END, EXECUTED, Ending, HEADER, Heading, LONGEST, MAGIC, RUNS, Run, TEXT};
 use crate::trace::Options;
 use crate::trace::input::{Input, Trouble};
 
 /// A block's header.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::trace) struct BlockHeader {
-    pub runs: usize,
+    /// Runs, or items.
+    pub count: usize,
+    /// Whether they are items.
+    pub executed: bool,
     pub length: usize,
     pub process: u32,
     pub(super) crc: u32,
@@ -23,9 +29,11 @@ impl BlockHeader {
     /// When it promises what no block has.
     pub fn read(bytes: &[u8; HEADER]) -> Result<Self, String> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let new = Self { runs: word(0) as usize, length: word(4) as usize, process: word(8), crc: word(16) };
-        if new.runs > RUNS || new.length > LONGEST {
-            return Err(format!("a block of {} runs in {} bytes: it is damaged", new.runs, new.length));
+        let (count, executed) = ((word(0) & !EXECUTED) as usize, word(0) & EXECUTED != 0);
+        let new = Self { count, executed, length: word(4) as usize, process: word(8), crc: word(16) };
+        let (most, what) = if executed { (WORDS, "items") } else { (RUNS, "runs") };
+        if count > most || (executed && count == 0) || new.length > LONGEST {
+            return Err(format!("a block of {count} {what} in {} bytes: it is damaged", new.length));
         }
         Ok(new)
     }
@@ -44,6 +52,13 @@ pub(in crate::trace) struct Decoder {
     /// The processes that were met: pages of another one are others.
     processes: Vec<u32>,
     crc: crc32fast::Hasher,
+    /// Of a block of items: what was executed, its bytes, and how many of them were followed.
+    executions: Executions,
+    plain: Vec<u8>,
+    at: usize,
+    /// What sets its pages apart from those of other processes, and whether its runs are given.
+    apart: u64,
+    wanted: bool,
     /// What was met of what the ending has.
     pub seen: Ending,
 }
@@ -55,12 +70,17 @@ impl Decoder {
             only,
             processes: Vec::new(),
             crc: crc32fast::Hasher::new(),
+            executions: Executions::default(),
+            plain: Vec::new(),
+            at: 0,
+            apart: 0,
+            wanted: false,
             seen: Ending::default(),
         })
     }
 
     /// Appends the runs of a block to `runs`, of one process those of its blocks alone; else its pages are numbered apart
-    /// from those of other processes.
+    /// from those of other processes. What items say is given by [`Decoder::more`].
     ///
     /// # Errors
     /// What is wrong with it.
@@ -80,9 +100,15 @@ impl Decoder {
         }
         let apart = if self.only.is_some() { 0 } else { (number as u64) << PROCESS };
         let wanted = self.only.is_none_or(|only| only == number);
+        self.seen.blocks += 1;
+        self.crc.update(&header.crc.to_le_bytes());
+        if header.executed {
+            (self.plain, self.at, self.apart, self.wanted) = (plain, 0, apart, wanted);
+            self.executions.begin();
+            return Ok(());
+        }
         let (mut rest, mut last) = (&plain[..], [0u64; 4]);
-        let damaged = || "the block's content is no runs: it is damaged".to_owned();
-        for _ in 0..header.runs {
+        for _ in 0..header.count {
             let word = get(&mut rest).ok_or_else(damaged)?;
             let (kind, more) = (word >> 1 & 3, word & 1 != 0);
             let count = if more { get(&mut rest).ok_or_else(damaged)?.saturating_add(2) } else { 1 };
@@ -103,10 +129,31 @@ impl Decoder {
         if !rest.is_empty() {
             return Err(damaged());
         }
-        self.seen.runs += header.runs as u64;
-        self.seen.blocks += 1;
-        self.crc.update(&header.crc.to_le_bytes());
+        self.seen.runs += header.count as u64;
         Ok(())
+    }
+
+    /// Appends what is next of a block of items to `runs`, some [`RUNS`] of them; `false` where there was nothing left of it.
+    ///
+    /// # Errors
+    /// When items mean nothing.
+    pub fn more(&mut self, runs: &mut Vec<Run>) -> Result<bool, String> {
+        if self.plain.is_empty() {
+            return Ok(false);
+        }
+        let begun = runs.len();
+        let mut rest = &self.plain[self.at..];
+        let mut giving = Giving { seen: &mut self.seen, runs, begun, apart: self.apart, wanted: self.wanted };
+        let mut over = false;
+        while !over && giving.runs.len() < begun + RUNS {
+            over = self.executions.take(&mut rest, &mut giving).map_err(|_| damaged())?.is_none();
+        }
+        self.at = self.plain.len() - rest.len();
+        if over {
+            self.executions.end(&mut giving);
+            self.plain.clear();
+        }
+        Ok(true)
     }
 
     /// Whether what was read is what the ending says.
@@ -137,6 +184,48 @@ impl Decoder {
     }
 }
 
+fn damaged() -> String {
+    "the block's content is no references: it is damaged".to_owned()
+}
+
+/// Gives what items say as runs.
+struct Giving<'a> {
+    seen: &'a mut Ending,
+    runs: &'a mut Vec<Run>,
+    /// How many there were before.
+    begun: usize,
+    apart: u64,
+    wanted: bool,
+}
+
+impl Listener for Giving<'_> {
+    const REFERENCES: bool = true;
+
+    #[inline]
+    fn references(&mut self, new: &[Run]) {
+        let [first, rest @ ..] = new else { return };
+        if !self.wanted {
+            return;
+        }
+        let apart = |&(unit, kind, count): &Run| (unit ^ self.apart, kind, count);
+        let (goes_on, first) = (self.runs.len() > self.begun, apart(first));
+        match self.runs.last_mut() {
+            Some(last) if goes_on && (last.0, last.1) == (first.0, first.1) => last.2 += first.2,
+            _ => self.runs.push(first),
+        }
+        self.runs.extend(rest.iter().map(apart));
+    }
+
+    fn sums(&mut self, runs: u64, [loads, stores, fetches]: [u64; 3], times: u64) {
+        let seen = &mut *self.seen;
+        seen.runs = seen.runs.saturating_add(runs * times);
+        (seen.loads, seen.stores) = (seen.loads + loads * times, seen.stores + stores * times);
+        seen.fetches = seen.fetches.saturating_add(fetches.saturating_mul(times));
+    }
+
+    fn unit(&mut self, _: u64) {}
+}
+
 /// The references of a file, in its order.
 pub(in crate::trace) struct References {
     pub heading: Heading,
@@ -160,7 +249,7 @@ impl References {
         let Options { page_size, reduced, process, .. } = *options;
         let mut text = Vec::new();
         input.bytes(MAGIC.len(), &mut text)?;
-        if text != MAGIC {
+        if text != MAGIC && text != BEFORE {
             return Err(Trouble::Content("it does not begin as a trace of pagelab's".into()));
         }
         sized(input, &mut text)?;
@@ -221,12 +310,16 @@ impl References {
 
     /// Reads blocks until there are runs; `false` at the end.
     fn fill(&mut self, input: &mut Input) -> Result<bool, Trouble> {
-        while self.block(input)? {
+        loop {
+            self.runs.clear();
+            self.at = 0;
+            if !self.decoder.more(&mut self.runs).map_err(Trouble::Content)? && !self.block(input)? {
+                return Ok(false);
+            }
             if !self.runs.is_empty() {
                 return Ok(true);
             }
         }
-        Ok(false)
     }
 
     /// Reads a block; `false` at the end.
@@ -235,8 +328,6 @@ impl References {
         if self.ended {
             return Ok(false);
         }
-        self.runs.clear();
-        self.at = 0;
         let torn = |trouble| match trouble {
             Trouble::Content(_) => Trouble::Content(TORN.into()),
             other => other,
@@ -244,7 +335,7 @@ impl References {
         input.bytes(HEADER, &mut self.packed).map_err(torn)?;
         let header = self.packed.first_chunk().expect("as many as were asked for");
         let header = BlockHeader::read(header).map_err(Trouble::Content)?;
-        if header.runs == 0 {
+        if header.count == 0 {
             self.ended = true;
             sized(input, &mut self.packed).map_err(torn)?;
             self.decoder.check(&self.packed).map_err(Trouble::Content)?;

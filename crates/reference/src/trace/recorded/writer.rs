@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
+use super::executions::{Damaged, Executions, ITEM, Listener};
 use super::numbers::{put, zigzag};
-use super::{END, Ending, HEADER, Heading, LEVEL, LONGEST, MAGIC, Mapping, Origin, Run};
+use super::{END, EXECUTED, Ending, HEADER, Heading, LEVEL, LONGEST, MAGIC, Mapping, Origin, Run};
 
 /// Writes a trace block by block.
 pub struct Writer<W: Write> {
@@ -15,6 +16,7 @@ pub struct Writer<W: Write> {
     plain: Box<[u8]>,
     packed: Vec<u8>,
     crc: crc32fast::Hasher,
+    executions: Executions,
     ending: Ending,
     sources: HashSet<(u32, u32)>,
     /// The processes in the order of their first blocks, and where each is.
@@ -40,6 +42,7 @@ impl<W: Write> Writer<W> {
             plain: vec![0; LONGEST].into(),
             packed: Vec::with_capacity(LONGEST + 1024),
             crc: crc32fast::Hasher::new(),
+            executions: Executions::default(),
             ending: Ending::default(),
             sources: HashSet::new(),
             processes: Vec::new(),
@@ -70,7 +73,56 @@ impl<W: Write> Writer<W> {
                 at += put(count - 2, &mut self.plain[at..]);
             }
         }
-        let plain = &self.plain[..at];
+        self.ending.runs += u64::from(count);
+        self.write(process, thread, count, at, sums)
+    }
+
+    /// Writes what one thread executed, 1 to [`pagelab_ring::WORDS`] words of a buffer of the tracer's, and says of each unit that it
+    /// names, before it is referenced and perhaps more than once.
+    ///
+    /// # Errors
+    /// When they cannot be written, or mean nothing.
+    pub fn executed(
+        &mut self,
+        process: u32,
+        thread: u32,
+        words: &[u32],
+        unit: impl FnMut(u64),
+    ) -> io::Result<()> {
+        let mut summing = Summing { runs: 0, sums: [0; 3], unit };
+        let packed = self.pack(words, &mut summing);
+        let (items, length) = packed.map_err(|_| io::Error::other("what the tracer wrote means nothing"))?;
+        let Summing { runs, sums: [loads, stores, fetches], .. } = summing;
+        self.ending.runs += runs;
+        self.write(process, thread, items | EXECUTED, length, [loads, stores, fetches, 0])
+    }
+
+    /// Makes the frame of these words; how many items it has, and bytes.
+    fn pack(
+        &mut self,
+        mut words: &[u32],
+        listener: &mut Summing<impl FnMut(u64)>,
+    ) -> Result<(u32, usize), Damaged> {
+        let (mut items, mut at) = (0, 0);
+        self.executions.begin();
+        while let Some(item) = self.executions.take(&mut words, listener)? {
+            at += item.put(self.executions.was(), &mut self.plain[at..at + ITEM]);
+            items += 1;
+        }
+        self.executions.end(listener);
+        Ok((items, at))
+    }
+
+    /// Writes a block whose frame is so many bytes of the plain ones.
+    fn write(
+        &mut self,
+        process: u32,
+        thread: u32,
+        count: u32,
+        length: usize,
+        sums: [u64; 4],
+    ) -> io::Result<()> {
+        let plain = &self.plain[..length];
         self.packed.clear();
         self.packed.reserve(zstd::zstd_safe::compress_bound(plain.len()));
         self.compressor.compress_to_buffer(plain, &mut self.packed)?;
@@ -84,7 +136,6 @@ impl<W: Write> Writer<W> {
         self.out.flush()?;
         self.offset += (HEADER + self.packed.len()) as u64;
         self.crc.update(&crc.to_le_bytes());
-        self.ending.runs += u64::from(count);
         self.ending.blocks += 1;
         self.sources.insert((process, thread));
         Ok(())
@@ -143,5 +194,27 @@ impl<W: Write> Writer<W> {
         self.out.write_all(END)?;
         self.out.flush()?;
         Ok((ending, self.offset + (HEADER + 4 + text.len() + 8 + END.len()) as u64))
+    }
+}
+
+/// Sums what words say.
+struct Summing<F> {
+    runs: u64,
+    sums: [u64; 3],
+    unit: F,
+}
+
+impl<F: FnMut(u64)> Listener for Summing<F> {
+    const REFERENCES: bool = false;
+
+    fn references(&mut self, _: &[Run]) {}
+
+    fn sums(&mut self, runs: u64, sums: [u64; 3], times: u64) {
+        self.runs += runs * times;
+        self.sums.iter_mut().zip(sums).for_each(|(sum, more)| *sum += more * times);
+    }
+
+    fn unit(&mut self, unit: u64) {
+        (self.unit)(unit);
     }
 }
