@@ -216,7 +216,9 @@ impl Reader {
         // there is time where no buffer is full.
         let over = state == CLOSED || (read == slot.filled.load(Acquire) && is_gone(process));
         let source = Source { image: slot.image.load(Relaxed), thread: slot.thread.load(Relaxed) };
-        while read < slot.filled.load(Acquire) {
+        // No more than there are now: who is called back has other things to look at meanwhile.
+        let filled = slot.filled.load(Acquire);
+        while read < filled {
             let count = slot.words[read as usize % BUFFERS].load(Relaxed);
             self.ring.copy(number, read, count as usize, &mut self.words);
             read += 1;

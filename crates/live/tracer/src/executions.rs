@@ -23,6 +23,8 @@ const ROOM: usize = 8 + 3 * FETCHED;
 const HOW: u32 = 44;
 /// Blocks that a thread remembers: what is translated later is defined whenever it is executed.
 const REMEMBERED: u32 = 1 << 22;
+/// Executions in the first buffer of a thread: it is given away early, so that who begins first stands first in the trace.
+const FIRST: u64 = 1 << 12;
 /// What no reference is.
 const NONE: u64 = u64::MAX;
 
@@ -170,21 +172,36 @@ pub struct State {
     generation: u32,
     defined: u32,
     written: u64,
+    /// How many it has at most.
+    most: u64,
 }
 
 impl State {
     /// Of a thread that has executed nothing.
     pub const fn none() -> Self {
         let place = (&raw const NOTHING.1).cast_mut();
-        Self { entry: Entry::nothing(), place, table: Vec::new(), generation: 0, defined: 0, written: 0 }
+        Self {
+            entry: Entry::nothing(),
+            place,
+            table: Vec::new(),
+            generation: 0,
+            defined: 0,
+            written: 0,
+            most: 0,
+        }
     }
 
-    /// Begins a new buffer, in which nothing is defined.
-    pub fn renew(&mut self) {
+    /// Begins the first buffer of a slot.
+    pub fn begin(&mut self) {
+        self.renew(FIRST);
+    }
+
+    /// Begins a new buffer of so many executions at most, in which nothing is defined.
+    fn renew(&mut self, most: u64) {
         let Self { entry, place, .. } = Self::none();
         (self.entry, self.place) = (entry, place);
         self.generation += 1;
-        (self.defined, self.written) = (0, 0);
+        (self.defined, self.written, self.most) = (0, 0, most);
     }
 
     /// Writes how many blocks followed as they did the last time, and remembers how long the last of them was.
@@ -289,7 +306,7 @@ impl Output {
     /// Makes room for what is written at a time: a full buffer is given away, and another begins; `None` where nobody reads.
     #[inline]
     fn with_room(self, thread: &Thread, state: &mut State) -> Option<Self> {
-        let ends = self.used + ROOM > WORDS || state.written > u64::from(turn());
+        let ends = self.used + ROOM > WORDS || state.written > state.most.min(turn().into());
         if ends { self.turned(thread, state) } else { Some(self) }
     }
 
@@ -298,7 +315,7 @@ impl Output {
     fn turned(mut self, thread: &Thread, state: &mut State) -> Option<Self> {
         state.settle(&mut self);
         self.show();
-        state.renew();
+        state.renew(u64::MAX);
         thread.writes_to(ring::hand_over(self.slot).unwrap_or(ptr::null_mut()));
         Self::of(thread)
     }

@@ -18,16 +18,19 @@ use crate::ring;
 /// Threads of one process that are told apart; QEMU gives the number of an ended one to the next.
 const THREADS: usize = 4096;
 
-/// Executions in a buffer, where threads take turns with each other: those of several follow each other in the trace buffer by
-/// buffer.
+/// The most executions in a buffer of a thread that is alone: pagelab follows each of them, and looks between two buffers whether
+/// the user wants it to end.
+const ALONE: u32 = 1 << 22;
+/// The same where there are several threads: they follow each other in the trace buffer by buffer.
 const TURN: u32 = 1 << 15;
+const _: () = assert!(ALONE <= FAR);
 
 /// Threads that are recorded.
 static RECORDED: AtomicU32 = AtomicU32::new(0);
 /// See [`turn`].
-static LONGEST: AtomicU32 = AtomicU32::new(FAR);
+static LONGEST: AtomicU32 = AtomicU32::new(ALONE);
 
-/// The most executions in a buffer, and in a word of them: [`TURN`] of several threads, of one as many as a word holds.
+/// The most executions in a buffer, and in a word of them: [`ALONE`], or [`TURN`] of several threads.
 #[inline]
 pub fn turn() -> u32 {
     LONGEST.load(Relaxed)
@@ -35,7 +38,7 @@ pub fn turn() -> u32 {
 
 /// There are so many threads now.
 fn count(recorded: u32) {
-    LONGEST.store(if recorded > 1 { TURN } else { FAR }, Relaxed);
+    LONGEST.store(if recorded > 1 { TURN } else { ALONE }, Relaxed);
 }
 
 /// What a thread holds.
@@ -119,7 +122,7 @@ pub fn begin(processor: c_uint) {
     let Some(slot) = ring::take(processor) else { return };
     let thread = Thread::of(processor);
     // SAFETY: it does not run yet.
-    unsafe { &mut *thread.state() }.renew();
+    unsafe { &mut *thread.state() }.begin();
     thread.slot.store(ptr::from_ref(slot).cast_mut(), Relaxed);
     thread.writes_to(ring::buffer(slot, 0));
     count(RECORDED.fetch_add(1, Relaxed) + 1);
