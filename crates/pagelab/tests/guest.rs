@@ -365,7 +365,7 @@ fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, co
     assert!(error.contains("accel=icount"), "{error}");
 }
 
-/// The load has some ten rings of runs: a machine that waited for room in the ring would be silent until it is ended.
+/// The load fills several buffers of the ring: a machine that waited for room in the ring would be silent until it is ended.
 fn a_full_disk_ends_a_recording_and_not_the_guest() {
     let (_, kernel) = kernels();
     let lab = Lab::new();

@@ -181,8 +181,8 @@ extern "C" fn translate(_: Id, block: *mut api::Block) {
             (instruction, api::qemu_plugin_insn_vaddr(instruction))
         };
         if i == 0 {
-            // SAFETY: as above.
             begins = address;
+            // SAFETY: as above.
             programs::located(address, unsafe { api::qemu_plugin_insn_haddr(instruction) });
         }
         let fetch = key(address >> shift, FETCH);
@@ -213,7 +213,8 @@ extern "C" fn translate(_: Id, block: *mut api::Block) {
 
 extern "C" fn executed(processor: c_uint, block: *mut c_void) {
     // SAFETY: what [`translate`] registered.
-    executions::execute(processor, unsafe { Block::at(block) });
+    let block = unsafe { Block::at(block) };
+    executions::execute(processor, block);
 }
 
 /// One callback for both kinds: asked for loads or stores alone, QEMU 7.2 calls back for others. One for each granularity that

@@ -42,7 +42,8 @@ fn unit(address: u64) -> u64 {
 
 extern "C" fn executed(_: c_uint, block: *mut c_void) {
     // SAFETY: what [`translate`] registered.
-    executions::execute(THREAD, unsafe { Block::at(block) });
+    let block = unsafe { Block::at(block) };
+    executions::execute(THREAD, block);
 }
 
 extern "C" fn access(_: c_uint, what: u32, address: u64, _: *mut c_void) {

@@ -77,8 +77,9 @@ impl Thread {
     #[inline]
     pub fn output(&self) -> Option<(*mut AtomicU32, &'static Slot)> {
         let buffer = self.buffer.load(Relaxed);
-        // SAFETY: set together with the buffer; slots stay.
-        (!buffer.is_null()).then(|| (buffer, unsafe { &*self.slot.load(Relaxed) }))
+        // SAFETY: null, or a slot, which stays.
+        let slot = unsafe { self.slot.load(Relaxed).as_ref() }?;
+        (!buffer.is_null()).then_some((buffer, slot))
     }
 
     /// Counts a block that was foreseen; `false`, and it is not counted, where none is recorded or it has had its turn.
