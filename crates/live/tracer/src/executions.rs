@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 use pagelab_ring::words::{self, FETCHED, LOAD, POSITIONS, STORE};
 use pagelab_ring::{Slot, WORDS};
 
+use crate::api::ExecutedCallback;
 use crate::threads::{Thread, turn};
 use crate::{STORES, ring};
 
@@ -22,7 +23,7 @@ const ROOM: usize = 8 + 3 * FETCHED;
 /// Bits of a unit's number below those of [`Reference`] that say how it is referenced; addresses have 48.
 const HOW: u32 = 44;
 /// Blocks that a thread remembers: what is translated later is defined whenever it is executed.
-const REMEMBERED: u32 = 1 << 22;
+const MOST: u32 = 1 << 22;
 /// Executions in the first buffer of a thread: it is given away early, so that who begins first stands first in the trace.
 const FIRST: u64 = 1 << 12;
 /// What no reference is.
@@ -39,6 +40,8 @@ pub struct Block {
     fetches: Box<[(u64, u32)]>,
 }
 
+/// Those that are remembered, by their numbers.
+static REMEMBERED: [AtomicPtr<Block>; MOST as usize + 1] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST as usize + 1];
 /// Those that there are, by the address and the number of their instructions: code is translated more than once.
 static BLOCKS: Mutex<BTreeMap<(u64, usize), &Block>> = Mutex::new(BTreeMap::new());
 
@@ -52,7 +55,7 @@ impl Block {
         {
             return known;
         }
-        let number = LAST.fetch_update(Relaxed, Relaxed, |last| (last < REMEMBERED).then_some(last + 1));
+        let number = LAST.fetch_update(Relaxed, Relaxed, |last| (last < MOST).then_some(last + 1));
         let number = number.map_or(0, |last| last + 1);
         // Some four of ten instructions have one; a block without number is defined with most from the beginning.
         let capacity = if number == 0 { POSITIONS } else { (instructions / 2 + 2).min(POSITIONS) };
@@ -61,24 +64,31 @@ impl Block {
             capacity: AtomicU32::new(capacity as u32),
             fetches: fetches.into_boxed_slice(),
         }));
+        if number > 0 {
+            REMEMBERED[number as usize].store(ptr::from_ref(new).cast_mut(), Release);
+        }
         blocks.insert((address, instructions), new);
         new
     }
 
-    /// As what a callback is given.
-    pub fn pointer(&'static self) -> *mut c_void {
-        ptr::from_ref(self).cast_mut().cast()
+    /// What is called when it is executed, and with what: its number, from which a thread finds what it remembers without waiting for
+    /// what it executed before; or itself. With `ONE` there is one thread for all processors.
+    pub fn callback<const ONE: bool>(&'static self) -> (ExecutedCallback, *mut c_void) {
+        match self.number {
+            0 => (executed_anew::<ONE>, ptr::from_ref(self).cast_mut().cast()),
+            number => (executed::<ONE>, ptr::without_provenance_mut(number as usize)),
+        }
     }
+}
 
-    /// What [`Block::pointer`] gave.
-    ///
-    /// # Safety
-    /// It did.
-    #[inline]
-    pub unsafe fn at(pointer: *mut c_void) -> &'static Self {
-        // SAFETY: nobody gives it back or writes it.
-        unsafe { &*pointer.cast() }
-    }
+extern "C" fn executed<const ONE: bool>(processor: c_uint, number: *mut c_void) {
+    execute(if ONE { 0 } else { processor }, number.addr());
+}
+
+extern "C" fn executed_anew<const ONE: bool>(processor: c_uint, block: *mut c_void) {
+    // SAFETY: what [`Block::callback`] gave, which nobody gives back or writes.
+    let block = unsafe { &*block.cast::<Block>() };
+    another(Thread::of(if ONE { 0 } else { processor }), block);
 }
 
 /// A unit's number with QEMU's word for the access above it: what is compared.
@@ -103,12 +113,12 @@ impl Reference {
 /// none, too.
 #[repr(C)]
 pub struct Entry {
-    /// Null: of no block.
-    block: *const Block,
     /// What was executed after it.
     next: *mut Self,
     /// Behind its last reference.
     end: *mut u64,
+    /// Null: of no block.
+    block: *const Block,
     /// The buffer that defines it.
     generation: u32,
     /// Its number there.
@@ -204,25 +214,32 @@ impl State {
         (self.defined, self.written, self.most) = (0, 0, most);
     }
 
-    /// Writes how many blocks followed as they did the last time, and remembers how long the last of them was.
-    fn settle(&mut self, output: &mut Output) {
-        self.written += output.go();
+    /// Whether the execution that is over was as long as the last one of its block.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        // SAFETY: nothing, or an entry, which stays.
+        self.place == unsafe { (*self.entry).end }
+    }
+
+    /// Remembers how long the execution was that is over; the word for it where it was shorter.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self) -> Option<u32> {
         // SAFETY: nothing, whose place is its end, or an entry that is this thread's; the place is one of its references, or
         // behind them.
         unsafe {
             let first = Entry::first(self.entry);
             let (mut at, before) = (self.place, (*self.entry).end);
             if at == before {
-                return;
+                return None;
             }
             (*self.entry).end = at;
-            if at < before {
-                output.put(words::cut(at.offset_from(first) as u32));
-            }
+            let word = (at < before).then(|| words::cut(at.offset_from(first) as u32));
             while at < before {
                 at.write(NONE);
                 at = at.add(1);
             }
+            word
         }
     }
 
@@ -233,13 +250,10 @@ impl State {
         (!entry.is_null() && unsafe { (*entry).generation } == self.generation).then_some(entry)
     }
 
-    /// Begins to remember `block`: nothing of its loads and stores.
+    /// Begins to remember `block`, which is defined now: nothing of its loads and stores.
     #[cold]
-    fn define(&mut self, block: &Block, output: &mut Output) -> *mut Entry {
-        output.put(words::define(block.fetches.len() as u32));
-        for &(key, count) in &block.fetches {
-            words::fetched(key, count).into_iter().for_each(|word| output.put(word));
-        }
+    #[inline(never)]
+    fn define(&mut self, block: &Block) -> *mut Entry {
         let number = block.number as usize;
         if number >= self.table.len() {
             self.table.resize((number + 1).next_power_of_two(), ptr::null_mut());
@@ -303,54 +317,78 @@ impl Output {
         self.slot.used.store(self.used as u64, Release);
     }
 
-    /// Makes room for what is written at a time: a full buffer is given away, and another begins; `None` where nobody reads.
+    /// Whether it has no room for what is written at a time, or has had its turn.
     #[inline]
-    fn with_room(self, thread: &Thread, state: &mut State) -> Option<Self> {
-        let ends = self.used + ROOM > WORDS || state.written > state.most.min(turn().into());
-        if ends { self.turned(thread, state) } else { Some(self) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn turned(mut self, thread: &Thread, state: &mut State) -> Option<Self> {
-        state.settle(&mut self);
-        self.show();
-        state.renew(u64::MAX);
-        thread.writes_to(ring::hand_over(self.slot).unwrap_or(ptr::null_mut()));
-        Self::of(thread)
+    fn ends(&self, state: &State) -> bool {
+        self.used + ROOM > WORDS || state.written > state.most.min(turn().into())
     }
 }
 
-/// The thread executes a block.
+/// Gives a buffer to the reader, and begins the next one; where nobody reads there is none.
+#[cold]
+#[inline(never)]
+fn turned(thread: &Thread) {
+    let Some(mut output) = Output::of(thread) else { return };
+    // SAFETY: this is the thread.
+    let state = unsafe { &mut *thread.state() };
+    output.go();
+    if let Some(word) = state.settle() {
+        output.put(word);
+    }
+    output.show();
+    state.renew(u64::MAX);
+    thread.writes_to(ring::hand_over(output.slot).unwrap_or(ptr::null_mut()));
+}
+
+/// The thread executes the block of this number.
 #[inline]
-pub fn execute(processor: c_uint, block: &'static Block) {
+fn execute(processor: c_uint, number: usize) {
     let thread = Thread::of(processor);
-    // SAFETY: this is the thread; its entry and what came after it stay and are its own, or nothing.
+    // SAFETY: this is the thread; what it executed last stays and is its own, or is nothing.
     unsafe {
         let state = &mut *thread.state();
-        let next = (*state.entry).next;
-        if (*next).block == ptr::from_ref(block) && state.place == (*state.entry).end && thread.goes() {
-            state.entry = next;
-            state.place = Entry::first(next);
+        if let Some(&entry) = state.table.get(number)
+            && (*state.entry).next == entry
+            && state.place == (*state.entry).end
+            && thread.goes()
+        {
+            state.entry = entry;
+            state.place = Entry::first(entry);
             return;
         }
     }
-    another(thread, block);
+    // SAFETY: null, or a block, which stays.
+    if let Some(block) = unsafe { REMEMBERED[number].load(Acquire).as_ref() } {
+        another(thread, block);
+    }
 }
 
 /// The thread executes what it did not execute the last time.
 #[inline(never)]
 fn another(thread: &Thread, block: &'static Block) {
-    let Some(output) = Output::of(thread) else { return };
+    let Some(mut output) = Output::of(thread) else { return };
     // SAFETY: this is the thread.
     let state = unsafe { &mut *thread.state() };
-    let Some(mut output) = output.with_room(thread, state) else { return };
-    state.settle(&mut output);
-    let entry = state.known(block).unwrap_or_else(|| state.define(block, &mut output));
+    if output.ends(state) {
+        turned(thread);
+        return another(thread, block);
+    }
+    state.written += output.go() + 1;
+    if !state.is_settled()
+        && let Some(word) = state.settle()
+    {
+        output.put(word);
+    }
+    let entry = state.known(block).unwrap_or_else(|| {
+        output.put(words::define(block.fetches.len() as u32));
+        for &(key, count) in &block.fetches {
+            words::fetched(key, count).into_iter().for_each(|word| output.put(word));
+        }
+        state.define(block)
+    });
     // SAFETY: entries, which stay and are this thread's alone, or nothing, which nobody writes.
     unsafe {
         output.put(words::execute((*entry).number));
-        state.written += 1;
         if state.entry != Entry::nothing() {
             // What is defined each time is foreseen never.
             (*state.entry).next = if block.number == 0 { Entry::nothing() } else { entry };
@@ -379,10 +417,13 @@ pub fn access(processor: c_uint, reference: Reference) {
 /// The thread loads or stores what it did not the last time.
 #[inline(never)]
 fn differs(thread: &Thread, reference: Reference) {
-    let Some(output) = Output::of(thread) else { return };
+    let Some(mut output) = Output::of(thread) else { return };
     // SAFETY: this is the thread.
     let state = unsafe { &mut *thread.state() };
-    let Some(mut output) = output.with_room(thread, state) else { return };
+    if output.ends(state) {
+        turned(thread);
+        return differs(thread, reference);
+    }
     state.written += output.go();
     let key = reference.key(STORES.load(Relaxed));
     // SAFETY: the place is one of the entry's references, or behind them.

@@ -206,15 +206,9 @@ extern "C" fn translate(_: Id, block: *mut api::Block) {
     if !wants(FETCH) {
         fetches.clear();
     }
-    let ours = Block::of(begins, instructions, fetches).pointer();
+    let (callback, data) = Block::of(begins, instructions, fetches).callback::<false>();
     // SAFETY: the block is QEMU's, and what the callback takes stays.
-    unsafe { api::qemu_plugin_register_vcpu_tb_exec_cb(block, executed, NO_REGISTERS, ours) };
-}
-
-extern "C" fn executed(processor: c_uint, block: *mut c_void) {
-    // SAFETY: what [`translate`] registered.
-    let block = unsafe { Block::at(block) };
-    executions::execute(processor, block);
+    unsafe { api::qemu_plugin_register_vcpu_tb_exec_cb(block, callback, NO_REGISTERS, data) };
 }
 
 /// One callback for both kinds: asked for loads or stores alone, QEMU 7.2 calls back for others. One for each granularity that

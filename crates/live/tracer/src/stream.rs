@@ -30,7 +30,9 @@ pub fn translate(one: &Translated) {
     let kinds = KINDS.load(Relaxed);
     let wants = |kind: u64| kinds & 1 << kind != 0;
     let fetches = if wants(FETCH) { vec![(key(unit(one.address), FETCH), 1)] } else { Vec::new() };
-    one.when_executed(executed, Block::of(one.address, 1, fetches).pointer());
+    // The machine has one thread, whichever of its processors it is.
+    let (callback, data) = Block::of(one.address, 1, fetches).callback::<true>();
+    one.when_executed(callback, data);
     if wants(LOAD) || wants(STORE) {
         one.when_it_accesses(access, ptr::null_mut());
     }
@@ -38,12 +40,6 @@ pub fn translate(one: &Translated) {
 
 fn unit(address: u64) -> u64 {
     (address & VIRTUAL) >> SHIFT.load(Relaxed)
-}
-
-extern "C" fn executed(_: c_uint, block: *mut c_void) {
-    // SAFETY: what [`translate`] registered.
-    let block = unsafe { Block::at(block) };
-    executions::execute(THREAD, block);
 }
 
 extern "C" fn access(_: c_uint, what: u32, address: u64, _: *mut c_void) {
