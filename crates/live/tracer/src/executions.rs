@@ -41,7 +41,8 @@ pub struct Block {
 }
 
 /// Those that are remembered, by their numbers.
-static REMEMBERED: [AtomicPtr<Block>; MOST as usize + 1] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST as usize + 1];
+static REMEMBERED: [AtomicPtr<Block>; MOST as usize + 1] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; MOST as usize + 1];
 /// Those that there are, by the address and the number of their instructions: code is translated more than once.
 static BLOCKS: Mutex<BTreeMap<(u64, usize), &Block>> = Mutex::new(BTreeMap::new());
 
