@@ -15,9 +15,10 @@ const SWAP_SLACK: u64 = 64 << 20;
 /// (`confine::guard`), and what the file system needs for itself.
 const FILES_SHARE: u64 = 8;
 const FILES_SLACK: u64 = 320 << 20;
-/// Bytes of the smallest disk. All are powers of two, so that what needs a little more finds the machine that is kept;
-/// only what is written takes any room.
+/// Bytes of the smallest disk, and of what a large one has a multiple of. Between the two they are powers of two, so that what needs
+/// a little more finds the machine that is kept.
 const SMALLEST: u64 = 256 << 20;
+const LARGE: u64 = 1 << 30;
 
 /// The names that the disks have in the guest, in their order.
 const NAMES: [&str; 3] = ["/dev/vda", "/dev/vdb", "/dev/vdc"];
@@ -45,10 +46,10 @@ impl Disks {
     pub fn new(experiment: &Experiment, setting: &Setting, page_size: u64) -> Result<Self, Failure> {
         let mut new = Self::default();
         if let Some(bytes) = Self::swap(experiment, setting, page_size) {
-            new.swap = Some(new.add(confine::unnamed_file(bytes, length(bytes))?));
+            new.swap = Some(new.add(confine::unnamed_file(length(bytes))?));
         }
         if let Some(bytes) = Self::files(experiment, page_size) {
-            let file = confine::unnamed_file(bytes, length(bytes))?;
+            let file = confine::unnamed_file(length(bytes))?;
             format(&file)?;
             new.files = Some(new.add(file));
         }
@@ -57,9 +58,9 @@ impl Disks {
 
     /// Bytes that may be written to all of them, in a guest with pages of `page_size` bytes.
     pub fn bytes(experiment: &Experiment, setting: &Setting, page_size: u64) -> u64 {
-        let swap = Self::swap(experiment, setting, page_size);
-        let files = Self::files(experiment, page_size);
-        swap.unwrap_or(0).saturating_add(files.unwrap_or(0))
+        // A kernel that swaps takes one slot after the other: in time it writes to all of them.
+        let swap = Self::swap(experiment, setting, page_size).map_or(0, length);
+        swap.saturating_add(Self::files(experiment, page_size).map_or(0, length))
     }
 
     /// The same with one on which the guest tells addresses.
@@ -95,7 +96,10 @@ impl Disks {
 
 /// The length of a disk of which so many bytes are needed.
 fn length(bytes: u64) -> u64 {
-    bytes.max(SMALLEST).checked_next_power_of_two().unwrap_or(bytes)
+    if bytes > LARGE {
+        return bytes.checked_next_multiple_of(LARGE).unwrap_or(bytes);
+    }
+    bytes.max(SMALLEST).next_power_of_two()
 }
 
 /// A disk in memory, of which only what is written takes any.
@@ -145,6 +149,7 @@ mod tests {
             (length(mib(256) + 1), length(mib(329)), length(mib(428))),
             (mib(512), mib(512), mib(512))
         );
+        assert_eq!((length(mib(900)), length(mib(1025)), length(mib(5000))), (LARGE, 2 * LARGE, 5 * LARGE));
         assert_eq!(length(u64::MAX), u64::MAX, "which no disk has room for");
     }
 

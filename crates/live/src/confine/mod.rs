@@ -251,15 +251,15 @@ impl Confinement {
     }
 }
 
-/// A file without a name, `length` long, on the disk of the scratch files, of which `bytes` are to be written at most: it is
-/// gone with the processes that have it open.
+/// A file without a name, `bytes` long, on the disk of the scratch files: it is gone with the processes
+/// that have it open.
 ///
 /// # Errors
 /// [`Failure`] of kind refused when the disk has no room, [`Failure`] of kind system when it makes no such file.
-pub fn unnamed_file(bytes: u64, length: u64) -> Result<std::fs::File, Failure> {
+pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, Failure> {
     let folder = scratch_folder().map_err(|e| failed("no folder for scratch files", &e))?;
     guard::disk(&folder, bytes, Room::of(&folder))?;
-    let made = crate::lifetime::on_disk(&folder).and_then(|file| file.set_len(length).map(|()| file));
+    let made = crate::lifetime::on_disk(&folder).and_then(|file| file.set_len(bytes).map(|()| file));
     made.map_err(|e| failed(&format!("a scratch file in {}", folder.display()), &e))
 }
 
