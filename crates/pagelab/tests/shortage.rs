@@ -148,6 +148,19 @@ fn damon_is_refused_where_it_cannot_be_had_alone() {
     assert!(error.contains("a kernel without DAMON") && error.contains("CONFIG_DAMON_VADDR"), "{error}");
 }
 
+/// What else may take a page away for a moment, and grew over the run.
+fn meanwhile(seen: &Kept) -> String {
+    const WORDS: [&str; 9] =
+        ["migrate", "compact", "thp", "ksm", "pswp", "numa", "pgsteal", "pgscan", "pgdeactivate"];
+    let counters = seen.0["counters"].as_array().unwrap().iter();
+    let told = counters.filter_map(|counter| {
+        let name = counter["name"].as_str()?;
+        let grown = counter["after"].as_f64()? - counter["before"].as_f64()?;
+        (grown != 0.0 && WORDS.iter().any(|word| name.contains(word))).then(|| format!("{name} {grown}"))
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
 /// Growth of a counter of /proc/vmstat over the run.
 fn grown(seen: &Kept, name: &str) -> f64 {
     let counters = seen.0["counters"].as_array().unwrap();
@@ -175,7 +188,7 @@ fn a_scheme_pages_cold_pages_out_and_counts_them() {
     assert_eq!(seen.numbers("scheme", "tried").iter().sum::<f64>(), tried * 4096.0);
     // Nothing but the scheme pages out: what pagemap says is gone lies in regions where it was done, and was written to swap.
     // A hot page may come back before it is written.
-    assert!(out > 0.0 && out <= applied + 128.0, "{out} pages gone, {applied} applied");
+    assert!(out > 0.0 && out <= applied + 128.0, "{out} pages gone, {applied} applied; {}", meanwhile(&seen));
     let written = grown(&seen, "pswpout");
     assert!(away("out.cold") <= written && written <= out + 128.0, "{written} pages written, {out} gone");
     // A scheme that knew nothing would take a quarter from the hot part.
@@ -202,7 +215,7 @@ fn a_scheme_that_counts_alone_pages_nothing_out() {
     let seen = lab.kept("d");
     assert!(seen.metric("reclaim.tried").unwrap() > 0.0, "it found cold regions");
     for name in ["reclaim.applied", "reclaim.pages", "reclaim.mistakes", "reclaim.back.faults"] {
-        assert_eq!(seen.metric(name), Some(0.0), "{name}");
+        assert_eq!(seen.metric(name), Some(0.0), "{name}; {}", meanwhile(&seen));
     }
     assert_eq!(grown(&seen, "pswpout"), 0.0);
     assert_eq!((seen.metric("reclaim.cold"), seen.metric("reclaim.cost")), (None, None));
