@@ -298,12 +298,12 @@ def test_a_lost_scheduler_is_said(tmp_path, trace):
             lab = pl.Lab(client, notebook=tmp_path / "fleet.db")
 
             def kill():
-                time.sleep(1)
+                time.sleep(0.5)
                 scheduler.kill()
 
             threading.Thread(target=kill).start()
-            with pytest.raises(pl.PagelabError, match="the scheduler was lost; [0-9]+ of 60 parts were finished"):
-                lab.replay(trace, ["lirs", "arc", "lru-k"], list(range(1_000, 11_000, 500)))
+            with pytest.raises(pl.PagelabError, match="the scheduler was lost; [0-9]+ of 300 parts were finished"):
+                lab.replay(trace, ["lirs", "arc", "lru-k"], list(range(1_000, 11_000, 100)))
     finally:
         for process in (worker, scheduler):
             process.kill()
