@@ -72,7 +72,7 @@ pub struct Header {
     pub layout: AtomicU64,
     /// Bits of an address below those that name what is recorded: 12 for pages of 4096 bytes.
     pub shift: AtomicU32,
-    /// What is recorded: bits 1 << [`LOAD`], 1 << [`STORE`], 1 << [`FETCH`].
+    /// What is recorded: bits 1 << [`words::LOAD`], 1 << [`words::STORE`], 1 << [`words::FETCH`].
     pub kinds: AtomicU32,
     /// The process that reads; where it is gone nobody waits for it.
     pub reader: AtomicU32,
