@@ -104,7 +104,7 @@ pub struct Ending {
     pub stores: u64,
     /// See above.
     pub fetches: u64,
-    /// Runs; of items as many as there are at most: one for each run that is fetched and each load and store.
+    /// Runs; of items as many as there are at most: a run of one block may go on in the next one, and counts twice.
     pub runs: u64,
     /// Blocks.
     pub blocks: u64,

@@ -191,7 +191,9 @@ impl Block {
     #[inline]
     fn settle(&mut self, link: &mut Link, listener: &mut impl Listener) {
         if link.times > 0 {
-            listener.sums((self.fetches.len() + self.keys.len()) as u64, self.sums, link.times.into());
+            let others = self.keys.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            let runs = self.fetches.len() + others + usize::from(!self.keys.is_empty());
+            listener.sums(runs as u64, self.sums, link.times.into());
             link.times = 0;
         }
         self.runs.clear();
