@@ -165,6 +165,17 @@ impl Comparison {
         self.lines.iter().filter(beyond).collect()
     }
 
+    /// The metrics outside `judged` that became worse by more than `percent` of the baseline,
+    /// beyond doubt, the largest change first.
+    pub fn unjudged_worse_by(&self, percent: f64, judged: &[&str]) -> Vec<&Line> {
+        let others: Vec<&str> = self.lines.iter().map(|line| line.name.as_str()).collect();
+        let others: Vec<&str> = others.into_iter().filter(|name| !judged.contains(name)).collect();
+        let mut worse = self.worse_by(percent, &others);
+        let size = |line: &Line| line.change.map_or(f64::INFINITY, f64::abs);
+        worse.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        worse
+    }
+
     /// Whether a side that is not deterministic has but one repetition, so that nothing can be tested.
     pub fn untested(&self) -> bool {
         let single = self.lines.iter().all(|line| line.interval.is_none());
@@ -194,24 +205,40 @@ pub fn compare(baseline: &Run, other: &Run) -> Comparison {
     compare_by(baseline, other, &[])
 }
 
+/// Compares every other run with the first by the primary and the headline metrics of its
+/// experiment, whose p values are corrected together, so that all of them may decide.
+pub fn headlines_against_first(runs: &[&Run]) -> Vec<Comparison> {
+    let [first, others @ ..] = runs else { return Vec::new() };
+    let experiment = &first.header.experiment;
+    let names = primary_metric(experiment).into_iter().chain(headline_metrics(experiment).iter().copied());
+    let names: Vec<String> = names.map(|metric| metric.name.to_owned()).collect();
+    others.iter().map(|other| compare_in(first, other, &names, true)).collect()
+}
+
 /// Compares `other` with `baseline` by these metrics, of which the first decides; by all where none is
 /// named.
 pub fn compare_by(baseline: &Run, other: &Run, metrics: &[String]) -> Comparison {
+    compare_in(baseline, other, metrics, false)
+}
+
+/// `together`: the p values of all metrics are corrected for their number, the primary one's included.
+fn compare_in(baseline: &Run, other: &Run, metrics: &[String], together: bool) -> Comparison {
     let test = Test::of(baseline, other, in_pairs(baseline, other));
-    let own = || primary_metric(&baseline.header.experiment).map(str::to_owned);
+    let own = || primary_metric(&baseline.header.experiment).map(|metric| metric.name.to_owned());
     let primary = metrics.first().cloned().or_else(own);
     let headline = headline_metrics(&baseline.header.experiment);
     let counted = counts_instructions(baseline) && counts_instructions(other);
     let family = |name: &str| match () {
+        () if together => Family::Headline,
         () if primary.as_deref() == Some(name) => Family::Primary,
-        () if headline.contains(&name) => Family::Headline,
+        () if headline.iter().any(|metric| metric == name) => Family::Headline,
         () => Family::Rest,
     };
     let wanted = |name: &String| metrics.is_empty() || metrics.contains(name);
     let shared = metrics_of_both(baseline, other).into_iter().filter(|(name, ..)| wanted(name));
     let mut lines: Vec<(Family, Better, Line)> = Vec::new();
     for (name, unit, better) in shared {
-        let (a, b) = (baseline.values(&name), other.values(&name));
+        let (a, b) = (baseline.values_named(&name), other.values_named(&name));
         let (Some(of_a), Some(of_b)) = (median(&a), median(&b)) else { continue };
         let line = Line {
             change: None,
@@ -309,8 +336,8 @@ fn metrics_of_both(baseline: &Run, other: &Run) -> Vec<(String, Unit, Better)> {
         let known = list.iter().any(|(name, ..)| *name == metric.name);
         if !known
             && unit_of(other, &metric.name) == Some(metric.unit)
-            && !other.values(&metric.name).is_empty()
-            && !baseline.values(&metric.name).is_empty()
+            && !other.values_named(&metric.name).is_empty()
+            && !baseline.values_named(&metric.name).is_empty()
         {
             list.push((metric.name.clone(), metric.unit, metric.better));
         }

@@ -9,6 +9,8 @@ use crate::knee;
 const STEEPER: f64 = 2.0;
 /// Knees looked for, at most.
 const MOST: usize = 3;
+/// The smallest change of the miss ratio that makes a knee.
+const EFFECT: f64 = 0.01;
 
 /// A size beyond which more memory helps much less.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -31,7 +33,7 @@ pub fn knees(table: &Table) -> Vec<CurveKnee> {
         .filter_map(|(size, ratio)| Some((size.filter(|&size| size > 0.0)?.log2(), (*ratio)?)))
         .collect();
     let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
-    let Some(fit) = knee::knees(&x, &y, MOST) else { return Vec::new() };
+    let Some(fit) = knee::knees(&x, &y, MOST, EFFECT) else { return Vec::new() };
     let flattens = |knee: &&knee::Knee| {
         let (before, after) = knee.slopes;
         before < 0.0 && -before >= STEEPER * (-after).max(0.0)

@@ -1,8 +1,9 @@
 //! Findings: what runs say, as data. A finding names what it is about, the run, its figures (each with
 //! unit, statistic and interval), what it rests on, and how much it matters. `report` puts it into words.
 
+pub use pagelab_experiment::metrics::Statistic;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Outcome, Run, Size};
+use pagelab_experiment::{MetricId, Outcome, Run, Size};
 use serde::Serialize;
 
 use crate::stats::median;
@@ -18,45 +19,6 @@ pub enum Severity {
     Warning,
     /// Something was not performed.
     Failure,
-}
-
-/// Which statistic of its population a figure is, within one repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Statistic {
-    /// The only value that there is: a count, a rate, a duration.
-    Value,
-    /// The arithmetic mean.
-    Mean,
-    /// The median.
-    Median,
-    /// The 99th percentile.
-    P99,
-    /// The 99.9th percentile.
-    P999,
-    /// The smallest.
-    Min,
-    /// The greatest.
-    Max,
-    /// A parameter of a fitted law.
-    Fit,
-    /// One figure divided by another.
-    Ratio,
-}
-
-impl Statistic {
-    /// The statistic that a metric's name says it is.
-    fn of_metric(name: &str) -> Self {
-        match name.rsplit('.').next() {
-            Some("mean" | "cost") => Self::Mean,
-            Some("p50") => Self::Median,
-            Some("p99") => Self::P99,
-            Some("p999") => Self::P999,
-            Some("max" | "peak" | "worst" | "bound") => Self::Max,
-            _ if name.starts_with("read.cpu.") || name.starts_with("latency.") => Self::Mean,
-            _ => Self::Value,
-        }
-    }
 }
 
 /// What the ends of an interval are.
@@ -100,25 +62,26 @@ pub struct Figure {
 impl Figure {
     /// A metric of a run: the median and the range over the repetitions that count; `None` where it was not
     /// measured.
-    pub fn of(run: &Run, metric: &str) -> Option<Self> {
+    pub fn of(run: &Run, metric: MetricId) -> Option<Self> {
         let values = run.values(metric);
-        let unit = run.done().flat_map(|r| &r.observations.metrics).find(|m| m.name == metric)?.unit;
-        Self::over(metric, unit, Statistic::of_metric(metric), &values)
+        let unit = run.done().flat_map(|r| &r.observations.metrics).find(|m| metric == *m.name)?.unit;
+        Self::over(metric, unit, metric.statistic, &values)
     }
 
     /// The median and the range of `values`, one for each repetition.
-    pub fn over(name: &str, unit: Unit, statistic: Statistic, values: &[f64]) -> Option<Self> {
+    pub fn over(name: impl AsRef<str>, unit: Unit, statistic: Statistic, values: &[f64]) -> Option<Self> {
         let value = median(values)?;
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let interval =
             (values.len() > 1).then_some(Interval { low, high: Some(high), kind: IntervalKind::Range });
-        Some(Self { name: name.to_owned(), unit, statistic, value, interval, n: values.len() })
+        let name = name.as_ref().to_owned();
+        Some(Self { name, unit, statistic, value, interval, n: values.len() })
     }
 
     /// A figure that follows from others.
-    pub fn derived(name: &str, unit: Unit, statistic: Statistic, value: f64, n: usize) -> Self {
-        Self { name: name.to_owned(), unit, statistic, value, interval: None, n }
+    pub fn derived(name: impl AsRef<str>, unit: Unit, statistic: Statistic, value: f64, n: usize) -> Self {
+        Self { name: name.as_ref().to_owned(), unit, statistic, value, interval: None, n }
     }
 
     /// The same with a 95 % confidence interval.
@@ -200,7 +163,7 @@ pub enum What {
     /// The time of a read against active virtual memory.
     ReadTime {
         /// Where it changes, ascending.
-        knees: Vec<Knee>,
+        knees: Option<Vec<Knee>>,
     },
     /// Forks a second.
     ForkRate {
@@ -247,6 +210,8 @@ pub enum What {
     PagedOut,
     /// How many huge pages could be had.
     HugePagesHad,
+    /// The primary and the headline metrics of an experiment without a finding of its own.
+    Declared,
     /// What operations on a mapping cost for each page.
     Operations,
     /// Whether the machine's clocks agree.
@@ -276,6 +241,8 @@ pub enum What {
         program: String,
         /// Every limit, ascending.
         limits: Vec<MeasuredLimit>,
+        /// Whether a limit between was slow for a reason that may not be memory.
+        inconclusive: bool,
         /// Whether the time that the sweep may take was over before the interval was as narrow as it should be.
         early: bool,
     },
@@ -337,8 +304,8 @@ impl Finding {
     }
 
     /// The figure of this name.
-    pub fn figure(&self, name: &str) -> Option<&Figure> {
-        self.figures.iter().find(|figure| figure.name == name)
+    pub fn figure(&self, name: impl AsRef<str>) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name.as_ref())
     }
 }
 
@@ -353,18 +320,5 @@ mod tests {
         assert_eq!((figure.value, interval.low, interval.high, figure.n), (2.0, 1.0, Some(3.0), 3));
         assert_eq!(Figure::over("x", Unit::Count, Statistic::Value, &[3.0]).unwrap().interval, None);
         assert_eq!(Figure::over("x", Unit::Count, Statistic::Value, &[]), None);
-    }
-
-    #[test]
-    fn a_metrics_name_says_its_statistic() {
-        for (name, statistic) in [
-            ("access.mean", Statistic::Mean),
-            ("access.major.p50", Statistic::Median),
-            ("fork.cost", Statistic::Mean),
-            ("memory.peak", Statistic::Max),
-            ("faults.major", Statistic::Value),
-        ] {
-            assert_eq!(Statistic::of_metric(name), statistic, "{name}");
-        }
     }
 }

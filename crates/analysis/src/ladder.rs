@@ -1,8 +1,10 @@
 //! The memory ladder: what one access costs at each level of the memory hierarchy that was measured, from
 //! the first-level cache to the disk.
 
+use pagelab_experiment::experiments::{Backing, Fileread, Load};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Table, Unit};
-use pagelab_experiment::{Experiment, Run};
+use pagelab_experiment::{MetricId, Run};
 use serde::Serialize;
 
 use crate::finding::{Figure, Statistic};
@@ -72,48 +74,45 @@ fn entry<'a>(run: &'a Run, key: &str) -> Option<&'a str> {
 }
 
 fn of_run(run: &Run) -> Vec<Level> {
-    let level = |kind, metric: &str| {
+    let level = |kind, metric: MetricId| {
         let time = Figure::of(run, metric)?;
         Some(Level { kind, size: None, time, run: run.header.name.clone() })
     };
-    match &run.header.experiment {
-        Experiment::Latency(_) => latencies(run),
-        Experiment::Mapanon(_) => {
+    let fault = match run.header.experiment.declaration().load() {
+        Load::References(_, Backing::Anonymous) => {
             let swap = entry(run, "swap.kind").unwrap_or("file").to_owned();
-            level(LevelKind::SwapFault { swap }, "access.major.p50").into_iter().collect()
+            level(LevelKind::SwapFault { swap }, metrics::ACCESS_MAJOR_P50)
         }
-        Experiment::Mapfile(_) => {
-            let level = level(LevelKind::FileFault, "access.major.p50");
-            let size = read_by_a_fault(run);
-            level.map(|level| Level { size, ..level }).into_iter().collect()
+        Load::References(_, Backing::File) => {
+            let level = level(LevelKind::FileFault, metrics::ACCESS_MAJOR_P50);
+            level.map(|level| Level { size: read_by_a_fault(run), ..level })
         }
-        Experiment::Fileread(fileread) => {
-            let size = entry(run, "page.size").and_then(|text| text.parse().ok());
-            let size = Some(fileread.read.bytes(size.unwrap_or(1)) as f64);
-            let level = level(LevelKind::CachedRead, "read.cpu.small");
-            level.map(|level| Level { size, ..level }).into_iter().collect()
-        }
-        Experiment::Seqread(_) => direct(run).into_iter().collect(),
-        _ => Vec::new(),
-    }
+        _ => None,
+    };
+    let cached = run.header.experiment.parameters::<Fileread>().and_then(|fileread| {
+        let page = entry(run, "page.size").and_then(|text| text.parse().ok());
+        let size = Some(fileread.read.bytes(page.unwrap_or(1)) as f64);
+        level(LevelKind::CachedRead, metrics::READ_CPU_SMALL).map(|level| Level { size, ..level })
+    });
+    latencies(run).into_iter().chain(fault).chain(cached).chain(direct(run)).collect()
 }
 
 /// The loads from each cache and from memory, and the first touches.
 fn latencies(run: &Run) -> Vec<Level> {
     let cache = |number: u8| LevelKind::Cache { number };
     let bytes = |key: &str| entry(run, key)?.parse::<f64>().ok();
-    let level = |(kind, metric, size): (LevelKind, &str, Option<&str>)| {
+    let level = |(kind, metric, size): (LevelKind, MetricId, Option<&str>)| {
         let size = size.and_then(bytes);
         Some(Level { kind, size, time: Figure::of(run, metric)?, run: run.header.name.clone() })
     };
     [
-        (cache(1), "latency.l1", Some("cache.l1d")),
-        (cache(2), "latency.l2", Some("cache.l2")),
-        (cache(3), "latency.l3", Some("cache.l3")),
-        (LevelKind::Dram, "latency.dram", None),
-        (LevelKind::TlbMiss, "latency.tlb-miss", None),
-        (LevelKind::MinorFault, "latency.minor-fault", None),
-        (LevelKind::HugeFault, "latency.huge-fault", None),
+        (cache(1), metrics::LATENCY_L1, Some("cache.l1d")),
+        (cache(2), metrics::LATENCY_L2, Some("cache.l2")),
+        (cache(3), metrics::LATENCY_L3, Some("cache.l3")),
+        (LevelKind::Dram, metrics::LATENCY_DRAM, None),
+        (LevelKind::TlbMiss, metrics::LATENCY_TLB_MISS, None),
+        (LevelKind::MinorFault, metrics::LATENCY_MINOR_FAULT, None),
+        (LevelKind::HugeFault, metrics::LATENCY_HUGE_FAULT, None),
     ]
     .into_iter()
     .filter_map(level)
@@ -137,6 +136,7 @@ fn direct(run: &Run) -> Option<Level> {
 mod tests {
     use super::*;
     use crate::test_runs::run;
+    use pagelab_experiment::Experiment;
     use pagelab_experiment::experiments::{Latency, Paging};
 
     fn measured() -> Run {

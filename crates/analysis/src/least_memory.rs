@@ -1,14 +1,15 @@
 //! The least memory at which a program still runs at full speed, by bisection.
 //!
 //! Full speed is the program's fastest time under any limit of the sweep, the greatest of which is at full
-//! speed by definition. Another is when the fastest of its times is no more than a tenth longer. The
-//! fastest, because whatever else runs on the machine makes a time longer and none shorter, and so does
-//! less memory. (Where times do not grow with less memory, the bisection still ends, and says what it saw.)
+//! speed by definition. Another is when the fastest of its times is no more than a tenth longer.
 //!
-//! A limit that seems too little although the program had to fetch no more than at full speed is doubtful:
-//! something else may have slowed it. Where less memory was enough it is taken as enough, for more does no
-//! harm; so it is where the program was never charged more than four fifths of it, for a limit that is not
-//! met slows nobody. Else it is measured again, three times as often in all.
+//! A longer time alone proves nothing, for other load makes it longer, too. What load does not
+//! change decides: the pages that the program fetched and refaulted, and the time in which it
+//! stalled for memory. A slow limit is too little if the program fetched more and did not stall for
+//! less than a tenth of the time at full speed; it is enough if it fetched no more and did not
+//! stall. Anything else, and a program that was stopped before it fetched more, is unclear: it is
+//! enough where less memory was enough or where it was never charged more than four fifths of the
+//! limit; else it is measured again, three times as often in all; then the answer is inconclusive.
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to be
 //! enough, until they are within [`PRECISION`]. Both are the ends of the interval: the knee lies
@@ -17,6 +18,7 @@
 //! It is bounded ([`Effort`]): a program is stopped under a limit that slows it clearly, and the search ends,
 //! with the interval known by then, when it may have taken so many times what the program takes by itself.
 
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Outcome, Repetition, Run};
 
@@ -62,6 +64,10 @@ pub struct Point {
     /// Pages that the program waited for to be fetched (major faults and reads from a disk), of each time
     /// for which it is known.
     pub fetched: Vec<f64>,
+    /// Refaults of each time for which they are known.
+    pub refaults: Vec<f64>,
+    /// ns in which some task stalled for memory, of each time for which it is known.
+    pub stalled: Vec<f64>,
     /// The most memory charged to the program, bytes, of each time for which it is known.
     pub charged: Vec<f64>,
 }
@@ -82,11 +88,11 @@ impl Point {
         let most = self.charged.iter().copied().reduce(f64::max);
         most.is_some_and(|most| most <= ROOM * memory as f64)
     }
+}
 
-    /// Whether it fetched no more than `enough` pages, so that a longer time may have another cause.
-    fn is_doubtful(&self, enough: f64) -> bool {
-        !self.killed && self.runs() > 0 && least(&self.fetched) <= enough * (1.0 + MARGIN.0) + MARGIN.1
-    }
+/// Whether one of the `values` is no more than `usual`, within the margin; nothing known is no more.
+fn no_more(values: &[f64], usual: f64) -> bool {
+    values.is_empty() || least(values) <= usual * (1.0 + MARGIN.0) + MARGIN.1
 }
 
 fn least(values: &[f64]) -> f64 {
@@ -113,8 +119,18 @@ pub struct Knee {
     pub full: f64,
     /// The longest time that still counts as full speed, ns.
     pub allowed: f64,
+    /// Whether a limit between the two was slow for a reason that may not be memory.
+    pub inconclusive: bool,
     /// Whether the time that the search may take was over before the interval was as narrow as it should be.
     pub early: bool,
+}
+
+/// What is known of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Enough,
+    TooLittle,
+    Unclear,
 }
 
 /// What the points say together.
@@ -124,8 +140,8 @@ struct View<'a> {
     /// The time at full speed, ns.
     full: f64,
     allowed: f64,
-    /// The fewest pages fetched at full speed.
-    fetched: f64,
+    /// The fewest pages fetched, and refaults, at full speed.
+    usual: (f64, f64),
 }
 
 impl<'a> View<'a> {
@@ -135,44 +151,55 @@ impl<'a> View<'a> {
         let top = points.iter().find(|p| p.memory == most).filter(|top| top.time().is_finite())?;
         let full = points.iter().map(Point::time).fold(f64::INFINITY, f64::min);
         let allowed = full * (1.0 + TOLERANCE);
-        let fastest = points.iter().filter(|p| p.time() <= allowed);
-        let fetched = fastest.map(|p| least(&p.fetched)).fold(f64::INFINITY, f64::min);
-        Some(Self { points, top, full, allowed, fetched: if fetched.is_finite() { fetched } else { 0.0 } })
+        let fewest = |of: fn(&Point) -> &Vec<f64>| {
+            let fastest = points.iter().filter(|p| p.time() <= allowed);
+            let fewest = fastest.map(|p| least(of(p))).fold(f64::INFINITY, f64::min);
+            if fewest.is_finite() { fewest } else { 0.0 }
+        };
+        let usual = (fewest(|p| &p.fetched), fewest(|p| &p.refaults));
+        Some(Self { points, top, full, allowed, usual })
     }
 
     fn is_fast(&self, point: &Point) -> bool {
         point.memory == self.top.memory || point.time() <= self.allowed
     }
 
-    fn is_doubtful(&self, point: &Point) -> bool {
-        point.is_doubtful(self.fetched)
-    }
-
-    fn is_enough(&self, point: &Point) -> bool {
+    fn judge(&self, point: &Point) -> Judgement {
+        if self.is_fast(point) {
+            return Judgement::Enough;
+        }
+        if point.killed || point.fetched.is_empty() {
+            return Judgement::TooLittle;
+        }
+        let more = !(no_more(&point.fetched, self.usual.0) && no_more(&point.refaults, self.usual.1));
+        let stalled = (!point.stalled.is_empty()).then(|| least(&point.stalled) > self.full * TOLERANCE);
         let less_is_enough = || self.points.iter().any(|p| p.memory < point.memory && self.is_fast(p));
-        self.is_fast(point)
-            || (self.is_doubtful(point) && (point.has_room_in(point.memory) || less_is_enough()))
+        match (more, stalled) {
+            (true, None | Some(true)) => Judgement::TooLittle,
+            (true, Some(false)) | (false, None | Some(false)) if point.time().is_finite() => {
+                Judgement::Enough
+            }
+            (false, _) if point.has_room_in(point.memory) || less_is_enough() => Judgement::Enough,
+            _ => Judgement::Unclear,
+        }
     }
 
-    /// The limit that is to be measured again before it counts as too little.
+    /// The limit that is to be measured again because what is known of it is unclear.
     fn doubtful(&self) -> Option<&Point> {
         let enough = DOUBTS * self.top.runs();
-        self.points.iter().find(|p| !self.is_enough(p) && self.is_doubtful(p) && p.runs() < enough)
+        self.points.iter().find(|p| self.judge(p) == Judgement::Unclear && p.runs() < enough)
     }
 
-    /// The interval known by now; `early`: doubts do not count as an answer.
+    /// The interval known by now; `early`: the search is ended before its time.
     fn knee(&self, early: bool) -> Knee {
-        let too_little = self.points.iter().filter(|p| !(self.is_enough(p) || early && self.is_doubtful(p)));
-        let too_little = too_little.map(|p| p.memory).max();
-        let enough = self.points.iter().filter(|p| self.is_enough(p)).map(|p| p.memory);
-        let enough = enough.filter(|&memory| too_little.is_none_or(|less| memory > less)).min();
-        Knee {
-            enough: enough.unwrap_or(self.top.memory),
-            too_little,
-            full: self.full,
-            allowed: self.allowed,
-            early,
-        }
+        let of = |judgement| {
+            self.points.iter().filter(move |p| self.judge(p) == judgement).map(|point| point.memory)
+        };
+        let too_little = of(Judgement::TooLittle).max();
+        let inside = |memory: &u64| too_little.is_none_or(|less| *memory > less);
+        let enough = of(Judgement::Enough).filter(inside).min().unwrap_or(self.top.memory);
+        let inconclusive = of(Judgement::Unclear).filter(inside).any(|memory| memory < enough);
+        Knee { enough, too_little, full: self.full, allowed: self.allowed, inconclusive, early }
     }
 }
 
@@ -199,15 +226,17 @@ fn next(points: &[Point], lowest: u64, most: u64, page: u64) -> Option<Next> {
     let knee = view.knee(false);
     let below = match knee.too_little {
         Some(too_little) => too_little,
-        None if bottom => return Some(Next::Found(knee)),
+        None if bottom && !knee.inconclusive => return Some(Next::Found(knee)),
         None => lowest,
     };
     let near = knee.enough as f64 / below as f64 <= PRECISION;
     let middle = named((below as f64 * knee.enough as f64).sqrt() as u64, page);
     if !near && below < middle && middle < knee.enough {
-        return Some(Next::Measure(middle));
+        // What stayed unclear would stay so.
+        let known = points.iter().any(|p| p.memory == middle);
+        return Some(if known { Next::Found(knee) } else { Next::Measure(middle) });
     }
-    Some(if knee.too_little.is_none() { Next::Measure(lowest) } else { Next::Found(knee) })
+    Some(if knee.too_little.is_none() && !bottom { Next::Measure(lowest) } else { Next::Found(knee) })
 }
 
 /// A limit near this many bytes with a short name.
@@ -299,9 +328,11 @@ impl Search {
         Some(Estimate { own, limits: steps as u32 + 1, at_most: self.effort.budget * first })
     }
 
-    /// When a run is to be stopped, ns after its start; `None` under the greatest limit, which is at full speed.
-    pub fn deadline(&self) -> Option<f64> {
-        self.fastest.is_finite().then_some(self.fastest * self.effort.give_up)
+    /// When a run under this limit is to be stopped, ns after its start, each time twice as late;
+    /// `None` under the greatest limit, which is at full speed.
+    pub fn deadline(&self, memory: u64) -> Option<f64> {
+        let stopped = self.points.iter().find(|p| p.memory == memory).map_or(0, |point| point.stopped.len());
+        self.fastest.is_finite().then_some(self.fastest * self.effort.give_up * 2f64.powi(stopped as i32))
     }
 
     /// The runs under this limit, which took `spent` ns with their set-up, ended because the kernel killed the
@@ -325,22 +356,33 @@ impl Search {
         stopped: Option<f64>,
         spent: f64,
     ) -> Result<(), SearchError> {
-        if let Some(status) = run.values("command.status").into_iter().find(|&status| status != 0.0) {
+        if let Some(status) = run.values(metrics::COMMAND_STATUS).into_iter().find(|&status| status != 0.0) {
             return Err(SearchError::ProgramFailed(status as i64));
         }
         self.spent.push(spent);
         if run.done().next().is_some() {
             self.usual = self.usual.min(spent);
         }
-        self.fastest = self.fastest.min(least(&run.values("time.elapsed")));
+        self.fastest = self.fastest.min(least(&run.values(metrics::TIME_ELAPSED)));
         let page = self.page as f64;
         let point = self.point(memory);
+        let (done, known) = (run.done().next().is_some(), !point.times.is_empty());
         point.times.extend(run.done().filter_map(own_time));
-        point.stopped.extend(stopped);
-        // A stopped repetition does not count as one, but what it fetched and held tells why it was slow.
-        let seen = || run.repetitions.iter().filter(|r| stopped.is_some() || r.outcome == Outcome::Done);
+        // Without what it waited for a CPU, as the times.
+        let net = stopped.and_then(|ns| run.repetitions.last().and_then(own_time).or(Some(ns)));
+        point.stopped.extend(net);
+        // A stopped repetition does not count as one, but what it fetched and held tells why it was
+        // slow, as long as none has ended.
+        if done && !known {
+            [&mut point.fetched, &mut point.refaults, &mut point.stalled].into_iter().for_each(Vec::clear);
+        }
+        let counts = |r: &&Repetition| r.outcome == Outcome::Done || stopped.is_some() && !done && !known;
+        let seen = || run.repetitions.iter().filter(counts);
+        let metric = |of| seen().filter_map(move |r| r.observations.metric(of));
         point.fetched.extend(seen().filter_map(|repetition| fetched(repetition, page)));
-        let charged = |repetition: &Repetition| repetition.observations.metric("memory.charged.peak");
+        point.refaults.extend(metric(metrics::REFAULTS));
+        point.stalled.extend(metric(metrics::TIME_STALLED));
+        let charged = |repetition: &Repetition| repetition.observations.metric(metrics::MEMORY_CHARGED_PEAK);
         point.charged.extend(seen().filter_map(charged));
         Ok(())
     }
@@ -379,7 +421,12 @@ impl Search {
         let mut limits: Vec<MeasuredLimit> = self.points.iter().map(limit).collect();
         limits.sort_by_key(|limit| limit.memory);
         Finding {
-            what: What::LeastMemory { program: program.to_owned(), limits, early: knee.early },
+            what: What::LeastMemory {
+                program: program.to_owned(),
+                limits,
+                inconclusive: knee.inconclusive,
+                early: knee.early,
+            },
             run: name.to_owned(),
             severity: Severity::Info,
             figures,
@@ -392,14 +439,14 @@ impl Search {
 /// is others' doing, not memory's.
 fn own_time(repetition: &Repetition) -> Option<f64> {
     let seen = &repetition.observations;
-    let others = seen.metric("state.run-queue").unwrap_or(0.0);
-    Some(seen.metric("time.elapsed")? * (1.0 - others))
+    let others = seen.metric(metrics::STATE_RUN_QUEUE).unwrap_or(0.0);
+    Some(seen.metric(metrics::TIME_ELAPSED)? * (1.0 - others))
 }
 
 /// Pages that the program waited for: those of its major faults, and what was read from a disk for it.
 fn fetched(repetition: &Repetition, page: f64) -> Option<f64> {
     let seen = &repetition.observations;
-    Some(seen.metric("faults.major")? + seen.metric("io.read").unwrap_or(0.0) / page)
+    Some(seen.metric(metrics::FAULTS_MAJOR)? + seen.metric(metrics::IO_READ).unwrap_or(0.0) / page)
 }
 
 #[cfg(test)]
@@ -512,7 +559,7 @@ mod tests {
                 Next::Measure(memory) => memory,
             };
             let slowdown = 1.0 + 200.0 * (need as f64 / memory as f64 - 1.0).max(0.0);
-            let (time, deadline) = (1e9 * slowdown, search.deadline().unwrap_or(f64::INFINITY));
+            let (time, deadline) = (1e9 * slowdown, search.deadline(memory).unwrap_or(f64::INFINITY));
             let fetched = if slowdown > 1.0 { 1e5 } else { 0.0 };
             let mut run = run(
                 "s",
@@ -576,41 +623,90 @@ mod tests {
         assert!(knee.too_little.unwrap() < 16 << 20 && 16 << 20 <= knee.enough, "{knee:?}");
     }
 
+    /// A limit of a sweep from 64 to 256 bytes: time in ns, pages fetched, ns stalled.
+    fn slow(memory: u64, time: f64, fetched: f64, stalled: Option<f64>) -> Point {
+        let times = Some(time).filter(|time| time.is_finite()).into_iter().collect();
+        Point { memory, times, fetched: vec![fetched], stalled: Vec::from_iter(stalled), ..Point::default() }
+    }
+
     #[test]
-    fn a_slow_time_without_more_fetching_is_measured_again() {
-        let point = |memory, time, fetched| Point {
-            memory,
-            times: vec![time],
-            fetched: vec![fetched],
-            ..Point::default()
-        };
-        let mut points = vec![point(256, 1.0, 10.0), point(64, 1.5, 11.0)];
-        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)));
-        points[1].times.push(1.05);
-        assert!(matches!(next(&points, 64, 256, 1), Some(Next::Found(Knee { too_little: None, .. }))));
-        // One that stays slow is too little after all, and so is at once one that fetched more.
+    fn a_slow_time_without_more_fetching_or_stalling_is_other_load() {
+        let next_of = |slow: Point| next(&[self::slow(256, 1.0, 10.0, Some(0.0)), slow], 64, 256, 1);
+        let enough = |next| matches!(next, Some(Next::Found(Knee { enough: 64, inconclusive: false, .. })));
+        assert!(enough(next_of(slow(64, 9.0, 11.0, None))));
+        assert!(enough(next_of(slow(64, 9.0, 11.0, Some(0.05)))));
+        assert!(
+            enough(next_of(slow(64, 9.0, 500.0, Some(0.05)))),
+            "it fetched more, and did not wait for it"
+        );
+        assert!(enough(next_of(slow(64, 1.05, 500.0, Some(0.5)))), "it is fast");
+        for too_little in [slow(64, 1.5, 500.0, None), slow(64, 1.5, 500.0, Some(0.5))] {
+            assert_eq!(next_of(too_little), Some(Next::Measure(128)));
+        }
+        let refaulting = Point { refaults: vec![900.0], ..slow(64, 1.5, 0.0, None) };
+        assert_eq!(next_of(refaulting), Some(Next::Measure(128)));
+    }
+
+    #[test]
+    fn a_limit_that_stays_unclear_makes_the_answer_inconclusive() {
+        // Stalled, and nothing fetched: reclaim, or somebody else's stalls.
+        let mut points = vec![slow(256, 1.0, 10.0, Some(0.0)), slow(64, 1.5, 11.0, Some(0.5))];
+        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)), "it is measured again");
         points[1].times = vec![1.5; 3];
-        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(128)));
-        points[1] = point(64, 1.5, 500.0);
-        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(128)));
+        let Some(Next::Measure(middle)) = next(&points, 64, 256, 1) else { panic!("{points:?}") };
+        points.push(Point { times: vec![1.5; 3], ..slow(middle, 1.5, 11.0, Some(0.5)) });
+        let Some(Next::Found(knee)) = next(&points, 64, 256, 1) else { panic!("{points:?}") };
+        assert!(knee.inconclusive && knee.enough == 256 && knee.too_little.is_none(), "{knee:?}");
     }
 
     #[test]
     fn a_limit_that_was_not_met_is_enough_however_slow() {
-        let point = |memory, time, charged| Point {
-            memory,
-            times: vec![time],
-            fetched: vec![0.0],
-            charged: vec![charged],
-            ..Point::default()
-        };
-        let mut points = vec![point(256, 1.0, 30.0), point(64, 1.5, 40.0)];
+        let with = |charged| Point { charged, ..slow(64, 1.5, 0.0, Some(0.5)) };
+        let top = slow(256, 1.0, 0.0, Some(0.0));
         let enough = |next| matches!(next, Some(Next::Found(Knee { enough: 64, too_little: None, .. })));
-        assert!(enough(next(&points, 64, 256, 1)));
-        points[1].charged = vec![40.0, 60.0];
-        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)), "one time it was met");
-        points[1] = Point { fetched: vec![900.0], ..point(64, 1.5, 40.0) };
-        assert!(!enough(next(&points, 64, 256, 1)), "it fetched more: a look has missed something");
+        assert!(enough(next(&[top.clone(), with(vec![40.0])], 64, 256, 1)));
+        let met = with(vec![40.0, 60.0]);
+        assert_eq!(next(&[top, met], 64, 256, 1), Some(Next::Measure(64)), "one time it was met");
+    }
+
+    /// Eight programs, quiet and beside other load that slows each run by up to six times.
+    #[test]
+    fn other_load_does_not_move_the_knee() {
+        for need in [12, 24, 48, 60, 96, 120, 180, 230].map(|mib: u64| mib << 20) {
+            for load in [1, 2, 6] {
+                let experiment = Experiment::Command(Command::new(vec!["touch".into()]));
+                let mut search =
+                    Search::new(8 << 20, 256 << 20, 4096, Effort { budget: 60.0, ..EFFORT }).unwrap();
+                let mut rng = pagelab_reference::rng::Rng::new(need + load);
+                let knee = loop {
+                    let memory = match search.next().unwrap() {
+                        Next::Found(knee) => break knee,
+                        Next::Measure(memory) => memory,
+                    };
+                    let short = 1.0 - memory as f64 / need as f64;
+                    let (fetched, stalled) =
+                        if short > 0.0 { (1e5 * short, 4e9 * short) } else { (0.0, 0.0) };
+                    let time = (1e9 + stalled) * (1.0 + (load - 1) as f64 * rng.unit());
+                    let deadline = search.deadline(memory).unwrap_or(f64::INFINITY);
+                    let share = (deadline / time).min(1.0);
+                    let metrics: Figures = &[
+                        ("time.elapsed", &[time * share]),
+                        ("faults.major", &[fetched * share]),
+                        ("time.stalled", &[stalled * share]),
+                    ];
+                    let mut run = run("s", experiment.clone(), "host", metrics);
+                    if share < 1.0 {
+                        run.repetitions[0].outcome = Outcome::Interrupted;
+                    }
+                    let stopped = (share < 1.0).then_some(deadline);
+                    search.measured(memory, &run, stopped, time * share).unwrap();
+                };
+                let about = format!("{} MiB, load {load}: {knee:?}", need >> 20);
+                assert!(!knee.inconclusive && !knee.early, "{about}");
+                let off = knee.enough as f64 / need as f64;
+                assert!((0.9..=1.1).contains(&off), "{about}");
+            }
+        }
     }
 
     #[test]

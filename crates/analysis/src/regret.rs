@@ -10,7 +10,8 @@
 //! comes from anywhere, and what it says must not decide how much memory is taken.
 
 use pagelab_experiment::Run;
-use pagelab_experiment::experiments::{Experiment, Paging};
+use pagelab_experiment::experiments::{Backing, Load, Paging};
+use pagelab_experiment::metrics;
 use pagelab_experiment::target::TargetKind;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::policy::opt::NextUse;
@@ -50,13 +51,11 @@ impl Regret {
 /// # Errors
 /// When the stream is a trace that can no longer be read.
 pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
-    let (paging, populated) = match &run.header.experiment {
-        Experiment::Mapanon(paging) => (paging, true),
-        Experiment::Mapfile(paging) => (paging, false),
-        _ => return Ok(None),
-    };
+    let declared = run.header.experiment.declaration();
+    let Load::References(paging, backing) = declared.load() else { return Ok(None) };
+    let populated = backing == Backing::Anonymous;
     let (Some(kernel), Some(present)) =
-        (median(&run.values("faults.major")), median(&run.values("pages.present")))
+        (median(&run.values(metrics::FAULTS_MAJOR)), median(&run.values(metrics::PAGES_PRESENT)))
     else {
         return Ok(None);
     };
@@ -73,7 +72,7 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
     let frames = present as u32;
     let (lru, opt) = misses(paging, populated, frames)?;
     let read_ahead = !matches!(run.header.target.kind, TargetKind::Pager(_));
-    let minor = median(&run.values("faults.minor")).filter(|_| read_ahead);
+    let minor = median(&run.values(metrics::FAULTS_MINOR)).filter(|_| read_ahead);
     Ok(Some(Regret { frames, kernel, minor, lru, opt }))
 }
 
@@ -104,6 +103,7 @@ pub fn misses(paging: &Paging, populated: bool, frames: u32) -> Result<(u64, u64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_experiment::Experiment;
 
     /// Two pages of three in turn, two frames: populated with 0 1 2, memory holds 1 and 2 (LRU). The
     /// stream 0 1 2 0 1 2 misses always under LRU; OPT misses every second time.

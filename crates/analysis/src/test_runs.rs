@@ -1,11 +1,14 @@
 //! Runs made up for the tests of this crate.
 
-use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::observation::Observations;
-use pagelab_experiment::{Experiment, Outcome, Repetition, Run, RunHeader, Setting};
+use pagelab_experiment::{Experiment, MetricId, Outcome, Repetition, Run, RunHeader, Setting};
 
 /// Metrics by name, a value for each repetition.
 pub type Figures<'a> = &'a [(&'a str, &'a [f64])];
+
+fn declared(name: &str) -> MetricId {
+    MetricId::find(name).expect("a declared metric")
+}
 
 /// A run on `target` whose repetitions measured these figures.
 pub fn run(name: &str, experiment: Experiment, target: &str, metrics: Figures) -> Run {
@@ -15,7 +18,10 @@ pub fn run(name: &str, experiment: Experiment, target: &str, metrics: Figures) -
         started: String::new(),
         outcome: Outcome::Done,
         observations: Observations {
-            metrics: metrics.iter().map(|(name, values)| metric(name, values.get(n).copied())).collect(),
+            metrics: metrics
+                .iter()
+                .map(|(name, values)| declared(name).figure(values.get(n).copied()))
+                .collect(),
             ..Observations::default()
         },
     };

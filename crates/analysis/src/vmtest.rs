@@ -16,8 +16,10 @@
 //! (a knee is not known better than the sweep looks), and the counters to agree: no major faults below
 //! a hardware knee, major faults past the limit's. What nothing explains stays without a name.
 
+use pagelab_experiment::Run;
+use pagelab_experiment::experiments::Vmtest;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Observations, Table};
-use pagelab_experiment::{Experiment, Run};
 
 use serde::Serialize;
 
@@ -28,6 +30,11 @@ const MOST: usize = 5;
 /// The widest interval of a knee that is told, as a ratio of its ends: of one that may be anywhere within
 /// more than three doublings nothing is known.
 const WIDEST: f64 = 8.0;
+/// The smallest change of the time of a read that makes a knee, as a ratio; and where the noise is
+/// not known, with one repetition of few sizes.
+const EFFECT: (f64, f64) = (1.1, 1.5);
+/// From so many sizes on the fit's residuals tell the noise.
+const MANY: usize = 8;
 /// Major faults for each million reads from which on memory is said to be short: at some 50 µs a fault
 /// and 5 ns a read they then take a tenth as long as the reads.
 const FAULTING: f64 = 10.0;
@@ -75,20 +82,20 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
     /// The broken stick through the points, at its ends and its knees, in the same units.
     pub fit: Vec<(f64, f64)>,
-    /// The knees, ascending.
-    pub knees: Vec<Knee>,
+    /// The knees, ascending; `None`: too few sizes to look for any.
+    pub knees: Option<Vec<Knee>>,
 }
 
 impl Curve {
     /// The first knee past which reads are dearer because memory is short.
     pub fn limit(&self) -> Option<&Knee> {
-        self.knees.iter().find(|knee| matches!(knee.cause, Some((Cause::Limit, _))))
+        self.knees.iter().flatten().find(|knee| matches!(knee.cause, Some((Cause::Limit, _))))
     }
 }
 
-/// The curve of a run of `vmtest`; `None` of another experiment or with too few sizes.
+/// The curve of a run of `vmtest`; `None` of another experiment or without sizes.
 pub fn of_run(run: &Run) -> Option<Curve> {
-    let Experiment::Vmtest(parameters) = &run.header.experiment else { return None };
+    let parameters = run.header.experiment.parameters::<Vmtest>()?;
     let done: Vec<&Observations> = run
         .repetitions
         .iter()
@@ -126,14 +133,23 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
     };
     let rows: Vec<(f64, f64, f64)> = (0..sizes.len())
         .filter_map(|row| {
-            let (size, time) = (sizes[row]?, across("access.mean", row)?);
-            let faulting = across("faults.major", row)? * 1e6 / across("reads", row)?;
+            let (size, time) = (sizes[row]?, across(metrics::ACCESS_MEAN.as_str(), row)?);
+            let faulting = across(metrics::FAULTS_MAJOR.as_str(), row)? * 1e6 / across("reads", row)?;
             (size > 0.0 && time > 0.0).then_some((size, time, faulting))
         })
         .collect();
     let x: Vec<f64> = rows.iter().map(|r| r.0.log2()).collect();
     let y: Vec<f64> = rows.iter().map(|r| r.1.log2()).collect();
-    let fit = knee::knees(&x, &y, MOST)?;
+    let points = rows.iter().map(|r| (r.0, r.1)).collect();
+    rows.first()?;
+    let effect = match noise(tables) {
+        Some(noise) => EFFECT.0.log2().max(2.0 * noise),
+        None if rows.len() < MANY => EFFECT.1.log2(),
+        None => EFFECT.0.log2(),
+    };
+    let Some(fit) = knee::knees(&x, &y, MOST, effect) else {
+        return Some(Curve { points, fit: Vec::new(), knees: None });
+    };
     let known = fit.knees.iter().filter(|found| found.interval.1 - found.interval.0 <= WIDEST.log2());
     let mut knees: Vec<Knee> = known.map(|found| named(found, &fit, &rows, geometry)).collect();
     // A thing is at one knee: the nearest of those that it could explain.
@@ -147,7 +163,23 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
     let ends = (x[0], x[x.len() - 1]);
     let corners = std::iter::once(ends.0).chain(fit.knees.iter().map(|k| k.at)).chain([ends.1]);
     let fit = corners.map(|at| (at.exp2(), fit.at(at).exp2())).collect();
-    Some(Curve { points: rows.iter().map(|r| (r.0, r.1)).collect(), fit, knees })
+    Some(Curve { points, fit, knees: Some(knees) })
+}
+
+/// The standard deviation of the logarithm of a time of a read between repetitions: the median of
+/// the sizes'.
+fn noise(tables: &[&Table]) -> Option<f64> {
+    let times: Vec<&[Option<f64>]> =
+        tables.iter().filter_map(|t| t.numbers(metrics::ACCESS_MEAN.as_str())).collect();
+    let deviation = |row: usize| {
+        let logs: Vec<f64> = times.iter().filter_map(|t| Some((*t.get(row)?)?.log2())).collect();
+        let n = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / n;
+        (n >= 2.0).then(|| (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+    };
+    let mut all: Vec<f64> = (0..times.first()?.len()).filter_map(deviation).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
 }
 
 fn named(found: &knee::Knee, fit: &Fit, rows: &[(f64, f64, f64)], geometry: &[(Cause, f64)]) -> Knee {
@@ -213,16 +245,46 @@ mod tests {
         let geometry =
             [(Cause::FirstTlb, 262_144.0), (Cause::Cache(2), f64::from(1 << 20)), (Cause::Limit, limit)];
         let curve = of_tables(&[&table(limit)], &geometry).unwrap();
-        let named: Vec<&Cause> = curve.knees.iter().filter_map(|k| k.cause.as_ref().map(|c| &c.0)).collect();
-        assert_eq!(named, [&Cause::FirstTlb, &Cause::Limit], "{:#?}", curve.knees);
+        let knees = curve.knees.as_ref().unwrap();
+        let named: Vec<&Cause> = knees.iter().filter_map(|k| k.cause.as_ref().map(|c| &c.0)).collect();
+        assert_eq!(named, [&Cause::FirstTlb, &Cause::Limit], "{knees:#?}");
         let at = curve.limit().unwrap();
         assert!((at.at / limit).log2().abs() < 0.6, "{at:?}");
         // The plateau's beginning at 4 MiB is a knee without a cause.
-        assert!(
-            curve.knees.iter().any(|k| k.cause.is_none() && (k.at / f64::from(4 << 20)).log2().abs() < 0.5)
-        );
+        assert!(knees.iter().any(|k| k.cause.is_none() && (k.at / f64::from(4 << 20)).log2().abs() < 0.5));
         let unknown = of_tables(&[&table(limit)], &[]).unwrap();
-        assert!(unknown.knees.iter().all(|k| k.cause.is_none()));
+        assert!(unknown.knees.unwrap().iter().all(|k| k.cause.is_none()));
+    }
+
+    /// A table of these sizes in MiB and times in ns.
+    fn short(points: &[(f64, f64)]) -> Table {
+        let mut table = table(1e12);
+        for (column, value) in table.columns.iter_mut().zip([
+            &(|p: &(f64, f64)| p.0 * 1048576.0) as &dyn Fn(&(f64, f64)) -> f64,
+            &|p| p.1,
+            &|p| if p.1 > 100.0 { 500.0 } else { 0.0 },
+            &|_| 10_000.0,
+        ]) {
+            column.values = Values::Number(points.iter().map(|p| Some(value(p))).collect());
+        }
+        table
+    }
+
+    #[test]
+    fn few_sizes_have_a_knee_where_the_time_jumps_and_a_flat_curve_none() {
+        let jump = short(&[(4.0, 10.6), (8.0, 10.9), (16.0, 12.0), (24.0, 480.0), (32.0, 626.0)]);
+        let curve = of_tables(&[&jump], &[(Cause::Limit, f64::from(16 << 20))]).unwrap();
+        assert!(curve.limit().is_some(), "{curve:#?}");
+        let pmegs = [(2.0, 1.13), (16.0, 1.13), (20.0, 24.0), (24.0, 28.5), (28.0, 31.7)];
+        for points in [&pmegs[..], &pmegs[..4]] {
+            let curve = of_tables(&[&short(points)], &[]).unwrap();
+            assert!(!curve.knees.as_ref().unwrap().is_empty(), "{curve:#?}");
+        }
+        let time = |n: usize| 1.13 - 0.01 * (n % 2) as f64;
+        let flat: Vec<_> = (1..17).map(|n| (2.0 * n as f64, time(n))).collect();
+        assert_eq!(of_tables(&[&short(&flat)], &[]).unwrap().knees, Some(Vec::new()));
+        let few = of_tables(&[&short(&pmegs[..3])], &[]).unwrap();
+        assert_eq!((few.points.len(), few.knees), (3, None), "three points tell nothing");
     }
 
     #[test]

@@ -4,15 +4,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::confine::journal::{Journal, turn};
-use crate::confine::undo::Undo;
+use crate::journal::Journal;
+use crate::store::turn;
+use crate::undo::Undo;
 
-/// The switch's file.
-pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
+use pagelab_kernel::settings::DELAY_ACCOUNTING as SWITCH;
 
 /// Keeps delay accounting on; dropping it puts the switch back as it was, and after a kill the next
-/// pagelab does ([`crate::Recovery`]). Of several at a time the last one to end does. Tasks that started
-/// before the switch was on stay without accounting.
+/// pagelab does ([`crate::Recovery`]). Of several at a time the last one to end does. Tasks that
+/// started before the switch was on stay without accounting.
 #[derive(Debug)]
 pub struct Accounting {
     /// Undoes when it is dropped; None where somebody else had switched it on.

@@ -9,12 +9,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pagelab_kernel::cgroup::Group;
+use pagelab_kernel::hierarchy::{Hierarchy, Version, has_memory, hierarchy};
 use rustix::fs::{Access, access};
 
-use super::hierarchy::{Hierarchy, Version, has_memory, hierarchy};
 use super::journal::Journal;
 use super::undo::Undo;
-use crate::cgroup::Group;
 
 /// What a run may use.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,6 @@ pub enum Problem {
 pub struct Cgroup {
     path: PathBuf,
     version: Version,
-    /// Whether it has a swappiness of its own (version 1).
-    pub has_swappiness: bool,
     /// What could not be bounded.
     pub notes: Vec<String>,
 }
@@ -52,10 +50,15 @@ fn place() -> Result<(Hierarchy, PathBuf), String> {
     let hierarchy = hierarchy().ok_or(
         "no cgroup hierarchy with the memory controller is mounted (boot with cgroup_enable=memory, or mount one)",
     )?;
-    let parent = parent(&hierarchy).ok_or(
-        "this user may not make a memory cgroup; run as root, or with: systemd-run --user --scope -p Delegate=yes pagelab …",
-    )?;
-    Ok((hierarchy, parent))
+    match parent(&hierarchy) {
+        Some(parent) => Ok((hierarchy, parent)),
+        None if rustix::process::geteuid().is_root() => Err(format!(
+            "{} takes no memory cgroup, also from root (it is mounted read-only, or a container hides it); mount it \
+             writable",
+            hierarchy.mount.display()
+        )),
+        None => Err("this user may not make a memory cgroup; run as root, or with: systemd-run --user --scope -p Delegate=yes pagelab …".to_owned()),
+    }
 }
 
 /// Where a memory cgroup of this user's would be made.
@@ -83,13 +86,12 @@ impl Cgroup {
         journal.enter(Undo::RemoveCgroup { path: path.clone() }).map_err(noted)?;
         fs::create_dir(&path)
             .map_err(|e| Problem::Failed(format!("making the cgroup {}", path.display()), e))?;
-        let mut new = Self { path, version: hierarchy.version, has_swappiness: false, notes: Vec::new() };
+        let mut new = Self { path, version: hierarchy.version, notes: Vec::new() };
         new.bound(limits)?;
         if new.version == Version::One
             && let Some(swappiness) = swappiness
         {
             new.write("memory.swappiness", swappiness.into())?;
-            new.has_swappiness = true;
         }
         Ok(new)
     }

@@ -12,15 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
 
-use super::folder::own_folder;
+use super::recovery;
+use super::store::{self, EXTENSION, Line, boot, folder, others_restore, perform, turn};
 use super::undo::{TIMEOUT, Undo};
-use super::{leftovers, recovery};
-use crate::kernel;
 
-/// What ends a journal's name.
-pub(super) const EXTENSION: &str = "journal";
 /// Confinements of this process so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -60,25 +56,6 @@ impl Drop for Counted {
     }
 }
 
-/// A line of a journal.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Line {
-    /// The kernel's boot id at the time.
-    pub boot: String,
-    /// Why it could not be done, where it was tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    #[serde(flatten)]
-    pub undo: Undo,
-}
-
-impl Line {
-    /// A step of the running kernel's that was not tried yet.
-    pub fn new(boot: String, undo: Undo) -> Self {
-        Self { boot, why: None, undo }
-    }
-}
-
 /// The steps to undo, in memory and on the disk.
 #[derive(Debug)]
 pub struct Journal {
@@ -94,8 +71,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins an empty journal, when this process has removed what dead pagelabs left: a setting must not be
-    /// taken for the machine's own while it is still to be put back.
+    /// Begins an empty journal, when this process has removed what dead pagelabs left: a setting
+    /// must not be taken for the machine's own while it is still to be put back.
     ///
     /// # Errors
     /// When the folder or the file cannot be written.
@@ -199,8 +176,8 @@ impl Journal {
         self.retract(self.steps.len() - 1)
     }
 
-    /// Undoes all steps, the newest first, and removes the journal; what could not be undone is said, and kept
-    /// among the leftovers.
+    /// Undoes all steps, the newest first, and removes the journal; what could not be undone is
+    /// said, and kept among the leftovers.
     pub fn undo(&mut self) -> Vec<String> {
         let mut failed = Vec::new();
         self.steps.iter().for_each(Undo::end_processes);
@@ -212,8 +189,8 @@ impl Journal {
                 failed.push(Line { why: Some(error.to_string()), ..Line::new(self.boot.clone(), step) });
             }
         }
-        let problems = failed.iter().map(leftovers::sentence).collect();
-        if leftovers::keep(&self.path, &failed).is_ok() {
+        let problems = failed.iter().map(store::sentence).collect();
+        if store::keep(&self.path, &failed).is_ok() {
             let _ = fs::remove_file(&self.path);
         }
         problems
@@ -230,97 +207,9 @@ impl Drop for Journal {
             return;
         }
         for problem in self.undo() {
-            // Standard error may be closed or full: a panic here would end the program before it has undone the rest.
+            // Standard error may be closed or full: a panic here would end the program before it
+            // has undone the rest.
             let _ = writeln!(io::stderr(), "pagelab: {problem}");
-        }
-    }
-}
-
-/// Waits until no other pagelab is putting a file of the kernel back, or looking who does; until the
-/// lock is dropped, none will.
-///
-/// # Errors
-/// When the lock cannot be had.
-pub fn turn(folder: &Path) -> io::Result<File> {
-    let file = File::create(folder.join("restore.lock"))?;
-    flock(&file, FlockOperation::LockExclusive)?;
-    Ok(file)
-}
-
-/// Does a step of the journal `own`; a file that another pagelab still needs as it is, is left to that
-/// one, which has noted the same.
-pub(super) fn perform(step: &Undo, own: &Path) -> io::Result<bool> {
-    match step {
-        Undo::Restore { path, .. } if others_restore(own, path).is_some() => Ok(false),
-        step => step.perform(TIMEOUT),
-    }
-}
-
-/// What a living owner's journal other than `own` will write back to `path`.
-pub(super) fn others_restore(own: &Path, path: &Path) -> Option<String> {
-    let folder = own.parent()?;
-    let journals = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    let others = journals.filter(|file| file != own && file.extension().is_some_and(|e| e == EXTENSION));
-    others.filter(|file| lock_of_the_dead(file).is_none()).find_map(|file| {
-        let lines = steps(&kernel::text(file).ok()?);
-        lines.into_iter().find_map(|line| match line.undo {
-            Undo::Restore { path: noted, value } if noted == path => Some(value),
-            _ => None,
-        })
-    })
-}
-
-/// The lock of a journal whose owner is dead; None while it lives.
-pub(super) fn lock_of_the_dead(journal: &Path) -> Option<File> {
-    // Neither a link nor a FIFO is a journal.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(journal).ok()?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-    Some(file)
-}
-
-/// The steps of a journal's text. A line that is torn was not yet on the disk when its owner died, so
-/// what it announces was never done.
-pub(super) fn steps(text: &str) -> Vec<Line> {
-    text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()
-}
-
-pub(super) fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
-}
-
-pub(super) fn folder() -> io::Result<PathBuf> {
-    let folder = if let Some(folder) = std::env::var_os("PAGELAB_STATE_DIR") {
-        PathBuf::from(folder)
-    } else if rustix::process::geteuid().is_root() {
-        PathBuf::from("/var/lib/pagelab")
-    } else if let Some(folder) = std::env::var_os("XDG_STATE_HOME") {
-        Path::new(&folder).join("pagelab")
-    } else {
-        let home = std::env::var_os("HOME")
-            .ok_or_else(|| io::Error::other("neither PAGELAB_STATE_DIR nor HOME is set"))?;
-        Path::new(&home).join(".local/state/pagelab")
-    };
-    own_folder(&folder, "PAGELAB_STATE_DIR")?;
-    Ok(folder)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_torn_line_ends_the_journal() {
-        let line = r#"{"boot":"b","undo":"remove-file","path":"/x"}"#;
-        assert_eq!(steps(&format!("{line}\n{line}\n{}", &line[..20])).len(), 2);
-        assert_eq!(steps(line)[0].undo, Undo::RemoveFile { path: "/x".into() });
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_reader_panic(text: String) {
-            let _ = steps(&text);
         }
     }
 }

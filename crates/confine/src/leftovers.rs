@@ -1,25 +1,19 @@
-//! What could not be undone: told once, then kept in the folder of the journals with why, and the command that
-//! undoes it by hand, until it is undone.
+//! What could not be undone: told once, then kept in the folder of the journals with why, and the
+//! command that undoes it by hand, until it is undone.
 //!
-//! Every start tries once more, without waiting and while the command goes on; but it writes no setting, which
-//! somebody may have chosen since.
+//! Every start tries once more, without waiting and while the command goes on; but it writes no
+//! setting, which somebody may have chosen since.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::journal::{EXTENSION as JOURNAL, Line, boot, folder, lock_of_the_dead, steps};
-use super::recovery::is_own;
+use super::store::{
+    EXTENSION, LEFTOVER, Line, REFUSED, boot, folder, is_own, lock_of_the_dead, steps, write,
+};
 use super::undo::Undo;
-use super::{area, hierarchy};
-use crate::kernel;
-
-/// What ends the name of a file of leftovers.
-pub(super) const EXTENSION: &str = "leftover";
-/// What ends the name of a journal that is not followed; nothing reads it again.
-pub(super) const REFUSED: &str = "refused";
+use pagelab_kernel::{files, hierarchy, swap_area};
 
 /// Something that could not be undone.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -32,17 +26,17 @@ pub struct Leftover {
     pub command: String,
 }
 
-/// What is left on this machine by this user's pagelabs, and the cgroups and swap of others that have ended. What was
-/// undone by hand meanwhile is not listed again.
+/// What is left on this machine by this user's pagelabs, and the cgroups and swap of others that
+/// have ended. What was undone by hand meanwhile is not listed again.
 ///
 /// # Errors
 /// When the folder of the journals cannot be read.
 pub fn list() -> io::Result<Vec<Leftover>> {
     let folder = folder()?;
     let (mut found, mut known) = (Vec::new(), Vec::new());
-    for path in named(&folder, JOURNAL)?.into_iter().filter(|path| is_own(path)) {
+    for path in named(&folder, EXTENSION)?.into_iter().filter(|path| is_own(path)) {
         known.extend(
-            kernel::text(&path).map_or_else(|_| Vec::new(), |text| steps(&text)).into_iter().map(|l| l.undo),
+            files::text(&path).map_or_else(|_| Vec::new(), |text| steps(&text)).into_iter().map(|l| l.undo),
         );
     }
     for (path, lines) in files(&folder)? {
@@ -67,14 +61,15 @@ pub fn list() -> io::Result<Vec<Leftover>> {
     Ok(found)
 }
 
-/// The cgroups and swap areas with pagelab's name that none of the `known` steps undoes and whose process is not
-/// there any more: they are listed and never touched, for they may be of a pagelab that cannot be seen from here.
+/// The cgroups and swap areas with pagelab's name that none of the `known` steps undoes and whose
+/// process is not there any more: they are listed and never touched, for they may be of a pagelab
+/// that cannot be seen from here.
 fn orphans(known: &[Undo]) -> Vec<Leftover> {
     let groups =
         hierarchy::mount().and_then(|mount| fs::read_dir(mount).ok()).into_iter().flatten().flatten();
     let groups = groups.map(|entry| entry.path()).filter(|path| path.is_dir());
     let groups = groups.filter_map(|path| Some((owner(&path)?, Undo::RemoveCgroup { path })));
-    let swaps = area::all().into_iter().filter(|path| area::is_labelled(path));
+    let swaps = swap_area::all().into_iter().filter(|path| swap_area::is_labelled(path));
     let swaps = swaps.filter_map(|path| Some((owner(&path)?, Undo::SwapOff { path })));
     groups
         .chain(swaps)
@@ -95,23 +90,8 @@ fn owner(path: &Path) -> Option<u32> {
     name.split_once('-')?.0.parse().ok()
 }
 
-/// What is said, once, of a step that failed.
-pub(super) fn sentence(line: &Line) -> String {
-    format!(
-        "could not be undone: {}: {}; by hand: {} (pagelab doctor --leftovers lists it until then)",
-        line.undo.words(),
-        line.why.as_deref().unwrap_or_default(),
-        line.undo.command()
-    )
-}
-
-/// Keeps the `failed` steps of the journal at `journal`.
-pub(super) fn keep(journal: &Path, failed: &[Line]) -> io::Result<()> {
-    if failed.is_empty() { Ok(()) } else { write(&journal.with_extension(EXTENSION), failed) }
-}
-
 /// Tries to undo what is left, without waiting for anything.
-pub(super) fn try_again(say: &dyn Fn(String)) {
+pub(crate) fn try_again(say: &dyn Fn(String)) {
     let Ok(found) = folder().and_then(|folder| files(&folder)) else { return };
     for (path, lines) in found {
         let Some(_lock) = lock_of_the_dead(&path) else { continue };
@@ -149,8 +129,8 @@ fn is_due(line: &Line) -> bool {
 
 /// The files of leftovers in `folder` and their lines.
 fn files(folder: &Path) -> io::Result<Vec<(PathBuf, Vec<Line>)>> {
-    let read = |path: PathBuf| kernel::text(&path).ok().map(|text| (path, steps(&text)));
-    Ok(named(folder, EXTENSION)?.into_iter().filter(|path| is_own(path)).filter_map(read).collect())
+    let read = |path: PathBuf| files::text(&path).ok().map(|text| (path, steps(&text)));
+    Ok(named(folder, LEFTOVER)?.into_iter().filter(|path| is_own(path)).filter_map(read).collect())
 }
 
 fn named(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
@@ -161,30 +141,9 @@ fn named(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Makes `lines` all that the file holds; without lines it is removed.
-fn write(path: &Path, lines: &[Line]) -> io::Result<()> {
-    if lines.is_empty() {
-        return match fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => Ok(()),
-        };
-    }
-    let mut text = String::new();
-    for line in lines {
-        text += &serde_json::to_string(line)?;
-        text.push('\n');
-    }
-    if kernel::text(path).is_ok_and(|found| found == text) {
-        return Ok(());
-    }
-    let new = path.with_extension(format!("{EXTENSION}-{}", std::process::id()));
-    let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_data())?;
-    fs::rename(&new, path)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::store::{keep, sentence};
     use super::*;
 
     #[test]

@@ -1,7 +1,8 @@
-//! The processes of a run, wherever they went: each has the run's name in its environment, which children inherit.
+//! The processes of a run, wherever they went: each has the run's name in its environment, which
+//! children inherit.
 //!
-//! A cgroup would hold them too, but a run without a limit has none; and a process whose parent was killed is
-//! in no other list of pagelab's.
+//! A cgroup would hold them too, but a run without a limit has none; and a process whose parent was
+//! killed is in no other list of pagelab's.
 
 use std::fs;
 use std::thread;
@@ -15,7 +16,8 @@ pub const VARIABLE: &str = "PAGELAB_RUN";
 /// How long to go on killing what is forked meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// So many looks in a row that find none: a process that is just executing a program has no environment for a moment.
+/// So many looks in a row that find none: a process that is just executing a program has no
+/// environment for a moment.
 const LOOKS: u32 = 3;
 
 /// Kills every process of the run `name` that this user may look at; whether there was one.

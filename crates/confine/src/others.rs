@@ -1,15 +1,16 @@
 //! Other people's memory cgroups beside swap of the run's own.
 //!
-//! The kernel has no swap for one cgroup alone: whoever reclaims while it is in use may page into it, whatever its
-//! priority. A lower one than the machine's own swap would only send the run's pages there. So it has the highest,
-//! and these are looked at: who is at its limit before the load, what is in the area when the load has ended, and
-//! whether that fits back, for the kernel kills in a cgroup that what is read back does not fit into.
+//! The kernel has no swap for one cgroup alone: whoever reclaims while it is in use may page into
+//! it, whatever its priority. A lower one than the machine's own swap would only send the run's
+//! pages there. So it has the highest, and these are looked at: who is at its limit before the
+//! load, what is in the area when the load has ended, and whether that fits back, for the kernel
+//! kills in a cgroup that what is read back does not fit into.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{area, hierarchy};
-use crate::kernel::value;
+use pagelab_kernel::{hierarchy, swap_area};
+use pagelab_procfs::value;
 
 /// Cgroups that are looked at, at most.
 const MOST: usize = 10_000;
@@ -73,8 +74,8 @@ impl Other {
 
     /// Whether it is at its limit and may swap.
     fn may_page(&self) -> bool {
-        // Reclaim takes several large folios at once and leaves it that far below: 24 MiB filled with page cache
-        // stood up to 1.6 MiB short of its limit in 25 tries on 6.18.
+        // Reclaim takes several large folios at once and leaves it that far below: 24 MiB filled
+        // with page cache stood up to 1.6 MiB short of its limit in 25 tries on 6.18.
         const RECLAIMED: u64 = 4 << 20;
         let below = (self.limit / 8).min(RECLAIMED).max(self.limit / 16);
         self.charged >= self.limit - below && self.swap < self.swap_limit
@@ -119,13 +120,13 @@ pub fn warning() -> Option<String> {
     ))
 }
 
-/// What was left of other people's in the swap area `path` when the run's processes had ended: a sentence, where
-/// it was more than the kernel's rests.
+/// What was left of other people's in the swap area `path` when the run's processes had ended: a
+/// sentence, where it was more than the kernel's rests.
 pub fn left_in(path: &Path) -> Option<String> {
     /// Slots that the kernel keeps at hand for each processor.
     const REST: u64 = 1 << 20;
     let rest = REST * std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let used = area::used(path)?;
+    let used = swap_area::used(path)?;
     (used > rest).then(|| {
         format!(
             "{:.1} MiB of other cgroups were in the run's own swap when it ended: they paged beside it, and its figures have their part",
@@ -134,11 +135,11 @@ pub fn left_in(path: &Path) -> Option<String> {
     })
 }
 
-/// Why the swap area `path` cannot be taken out of use without harm: what is in it would not fit back into the
-/// cgroup that it is of, and no other swap has room for it. `None`: it can.
+/// Why the swap area `path` cannot be taken out of use without harm: what is in it would not fit
+/// back into the cgroup that it is of, and no other swap has room for it. `None`: it can.
 pub fn in_the_way(path: &Path) -> Option<String> {
-    let used = area::used(path).filter(|&used| used > 0)?;
-    if area::free_beside(path) >= used {
+    let used = swap_area::used(path).filter(|&used| used > 0)?;
+    if swap_area::free_beside(path) >= used {
         return None;
     }
     let other = all().into_iter().find(|other| other.beyond(used) > 0)?;

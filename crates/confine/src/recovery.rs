@@ -5,20 +5,21 @@
 //! [`wait`] is for that.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::journal::{EXTENSION, Line, boot, folder, lock_of_the_dead, perform, steps, turn};
-use super::leftovers::{self, REFUSED};
+use super::leftovers;
+use super::locks;
+use super::store::{
+    EXTENSION, LEFTOVER, Line, REFUSED, boot, folder, is_own, keep, lock_of_the_dead, perform, sentence,
+    steps, turn,
+};
 use super::undo::Undo;
-use crate::kernel;
+use pagelab_kernel::files;
 
-/// The most bytes of a journal: a confinement has some ten lines.
-const LONGEST: u64 = 1 << 20;
 /// How long recovery may hold up the command that it comes before.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two looks whether it has ended.
@@ -63,8 +64,8 @@ impl Recovery {
         Self { said, later }
     }
 
-    /// What was removed, and what could not be, a sentence each: all of it, or where that takes longer than a
-    /// second what is known until then.
+    /// What was removed, and what could not be, a sentence each: all of it, or where that takes
+    /// longer than a second what is known until then.
     pub fn first(&self) -> Vec<String> {
         let deadline = Instant::now() + TIMEOUT;
         let mut said = Vec::new();
@@ -102,9 +103,9 @@ pub fn wait() {
 /// Whether there is a journal at all.
 fn anything_left() -> bool {
     let entries = folder().and_then(fs::read_dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).any(|path| {
-        path.extension().is_some_and(|e| e == EXTENSION || e == "new" || e == leftovers::EXTENSION)
-    })
+    entries
+        .map(|entry| entry.path())
+        .any(|path| path.extension().is_some_and(|e| e == EXTENSION || e == "new" || e == LEFTOVER))
 }
 
 fn remove_all(say: &Sender<String>) {
@@ -152,7 +153,7 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
         ));
         return;
     }
-    let Ok(text) = kernel::text(path) else { return };
+    let Ok(text) = files::text(path) else { return };
     let now = boot();
     let (mut own, mut foreign): (Vec<Line>, Vec<String>) = (Vec::new(), Vec::new());
     for line in steps(&text) {
@@ -167,8 +168,13 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
             )),
         }
     }
-    let mut failed = Vec::new();
     own.iter().for_each(|line| line.undo.end_processes());
+    let settings = own.iter().any(|line| line.undo.restores_setting());
+    let Some(_lock) = (if settings { locks::lock_settings() } else { Some(None) }) else {
+        say("another run has changed the kernel's settings; the next start after its end restores what a killed run left".into());
+        return;
+    };
+    let mut failed = Vec::new();
     for line in own.into_iter().rev() {
         match perform(&line.undo, path) {
             Ok(true) => say(format!("removed what a killed run had left: {}", line.undo.words())),
@@ -176,8 +182,8 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
             Err(error) => failed.push(Line { why: Some(error.to_string()), ..line }),
         }
     }
-    failed.iter().map(leftovers::sentence).for_each(say);
-    let kept = leftovers::keep(path, &failed).is_ok();
+    failed.iter().map(sentence).for_each(say);
+    let kept = keep(path, &failed).is_ok();
     if !foreign.is_empty() {
         let _ = fs::rename(path, &refused);
         foreign.into_iter().for_each(say);
@@ -186,19 +192,9 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
     }
 }
 
-/// Whether it is a file of this user's that nobody else can write, of a journal's size.
-pub(super) fn is_own(path: &Path) -> bool {
-    let closed = |path: &Path| fs::metadata(path).is_ok_and(|found| found.mode() & 0o011 == 0);
-    fs::symlink_metadata(path).is_ok_and(|found| {
-        let alone = found.mode() & 0o022 == 0 || path.parent().is_some_and(closed);
-        let own = found.uid() == rustix::process::geteuid().as_raw();
-        found.is_file() && own && alone && found.len() <= LONGEST
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::journal::others_restore;
+    use super::super::store::others_restore;
     use super::*;
     use rustix::fs::{FlockOperation, flock};
     use std::fs::File;
@@ -236,7 +232,8 @@ mod tests {
         assert!(told.iter().any(|s| s.contains("left alone") && s.contains("precious")), "{told:?}");
         assert!(!journal.exists() && folder.path().join("a.refused").exists(), "told once");
 
-        // Under a umask of 002, older pagelabs made journals that a group may write, in a folder that nobody else may enter.
+        // Under a umask of 002, older pagelabs made journals that a group may write, in a folder
+        // that nobody else may enter.
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         write(&line(&own));
         mode(&journal, 0o664);

@@ -1,30 +1,29 @@
 //! Files of the kernel that hold another value for the time of a run.
 //!
-//! One pagelab at a time: two that each save and restore the same file would leave it with a value
-//! that neither found. A file is written only when the kernel takes its present value back (what cannot be
-//! written back cannot be undone), what it holds then is read, and so it is after it was put back. Where
-//! writing one file changes another, both are put back.
+//! One pagelab at a time ([`Turn`](super::Turn)): two that each save and restore the same file
+//! would leave it with a value that neither found. A file is written only when the kernel takes its
+//! present value back (what cannot be written back cannot be undone), what it holds then is read,
+//! and so it is after it was put back. Where writing one file changes another, both are put back.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pagelab_experiment::experiments::Reclaim;
-use pagelab_experiment::experiments::reclaim::By;
-use pagelab_experiment::setting::Thp;
-use pagelab_experiment::{Experiment, Failure, Setting};
-use rustix::fs::{FlockOperation, flock};
+use pagelab_experiment::Failure;
+use pagelab_kernel::settings::{THP, counterpart, write};
+use pagelab_kernel::{settings, thp};
 
 use super::failed;
 use super::journal::Journal;
-use super::sizes;
-use super::sysctl::{counterpart, read, write};
 use super::undo::Undo;
-use crate::{damon, ksm, tier};
 
-/// The mode of transparent huge pages.
-pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-/// The machine's inclination to swap.
-pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+/// What `path` holds.
+fn read(path: &Path) -> Result<String, Failure> {
+    settings::read(path).map_err(|e| {
+        Failure::unsupported(
+            format!("{} cannot be read: {e}", path.display()),
+            "leave this setting out on this kernel",
+        )
+    })
+}
 
 /// Files that the kernel lets go one way only: from this value on, or from any change on.
 const ONE_WAY: [(&str, Option<&str>); 7] = [
@@ -37,7 +36,8 @@ const ONE_WAY: [(&str, Option<&str>); 7] = [
     ("/sys/kernel/security/lockdown", None),
 ];
 
-/// Files that do something when they are written or read, and hold no setting; folders stand for all in them.
+/// Files that do something when they are written or read, and hold no setting; folders stand for
+/// all in them.
 const ACTIONS: [&str; 8] = [
     "/proc/sys/vm/drop_caches",
     "/proc/sys/vm/compact_memory",
@@ -49,7 +49,8 @@ const ACTIONS: [&str; 8] = [
     "/sys/fs/cgroup",
 ];
 
-/// Why the file `path` cannot be given `value` for a while and then be put back, and what to do instead.
+/// Why the file `path` cannot be given `value` for a while and then be put back, and what to do
+/// instead.
 pub fn refusal(path: &Path, value: &str) -> Option<(String, String)> {
     let leave_out = "leave it out".to_owned();
     if ACTIONS.iter().any(|action| path.starts_with(action)) {
@@ -62,31 +63,44 @@ pub fn refusal(path: &Path, value: &str) -> Option<(String, String)> {
     ONE_WAY.iter().any(one_way).then(|| (why(), leave_out))
 }
 
-/// Writes what `setting` asks for, after saving what was there; gives a sentence for each file that holds
-/// something else than what was written. The swappiness is left out when the cgroup has its own.
+/// The settings in force for a run.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// A sentence for each file that holds another text than was written to it.
+    pub notes: Vec<String>,
+    /// Each file, and the value it holds.
+    held: Vec<(PathBuf, String)>,
+}
+
+impl Applied {
+    /// A sentence for each setting that another program has changed since.
+    pub fn changed(&self) -> Vec<String> {
+        let changed = self.held.iter().filter_map(|(path, held)| {
+            let now = read(path).ok().filter(|now| now != held)?;
+            let path = path.display();
+            Some(format!(
+                "another program changed {path} from {held} to {now} during this run: do not use its figures"
+            ))
+        });
+        changed.collect()
+    }
+}
+
+/// Writes the values of `settings`, after saving those that were there.
 ///
 /// # Errors
 /// When a file cannot be written, or cannot be put back, or does not hold the number that it was given.
-pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> Result<Vec<String>, Failure> {
-    let thp = match &setting.thp {
-        None => Vec::new(),
-        Some(Thp::Mode(mode)) => vec![(PathBuf::from(THP), mode.to_string())],
-        Some(Thp::Sizes(asked)) => sizes::files(asked)
-            .map_err(|(why, remedy)| Failure::unsupported(format!("this kernel {why}"), remedy))?,
-    };
-    let swappiness = setting.swappiness.filter(|_| !own_swappiness);
-    let swappiness = swappiness.map(|value| (PathBuf::from(SWAPPINESS), value.to_string()));
-    let others = setting.set.iter().map(|file| (PathBuf::from(&file.path), file.value.clone()));
-    let (mut notes, mut done) = (Vec::new(), Vec::new());
-    for (path, value) in thp.into_iter().chain(swappiness).chain(others) {
+pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Applied, Failure> {
+    let mut applied = Applied::default();
+    for (path, value) in settings.iter().cloned() {
         if let Some((why, remedy)) = refusal(&path, &value) {
             return Err(Failure::unsupported(why, remedy));
         }
         let before = read(&path)?;
         if before == value {
+            applied.held.push((path, value));
             continue;
         }
-        lock(journal)?;
         set(&path, &before, &value, journal)?;
         let now = read(&path)?;
         match Taken::of(&value, &now) {
@@ -99,14 +113,16 @@ pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> 
             }
             Taken::Unknown => {
                 let as_before = if now == before { ", as before" } else { "" };
-                notes.push(format!("{} was set to {value} and holds {now}{as_before}", path.display()));
+                applied
+                    .notes
+                    .push(format!("{} was set to {value} and holds {now}{as_before}", path.display()));
             }
         }
-        done.push((path, now));
+        applied.held.push((path, now));
     }
-    for (path, held) in done {
-        let now = read(&path)?;
-        if now != held {
+    for (path, held) in &applied.held {
+        let now = read(path)?;
+        if now != *held {
             return Err(Failure::unsupported(
                 format!(
                     "{} holds {now} and not {held}: another of the settings has changed it",
@@ -116,34 +132,28 @@ pub fn apply(setting: &Setting, own_swappiness: bool, journal: &mut Journal) -> 
             ));
         }
     }
-    Ok(notes)
+    Ok(applied)
 }
 
-/// The files that `experiment` itself writes while it is performed, those that this kernel has.
-pub fn changed_by(experiment: &Experiment) -> Vec<&'static Path> {
-    let files: &[&str] = match experiment {
-        Experiment::Ksm(_) => &ksm::FILES,
-        Experiment::Tier(_) => &tier::FILES,
-        Experiment::Reclaim(Reclaim { by: By::Damon, .. }) => &damon::FILES,
-        _ => &[],
-    };
-    files.iter().map(Path::new).filter(|path| path.exists()).collect()
-}
-
-/// Saves what the files hold that `experiment` itself will write, so that it is put back with everything else.
+/// Saves what `files` hold that an experiment itself will write, so that they are put back with
+/// everything else.
 ///
 /// # Errors
 /// When one cannot be put back.
-pub fn save(experiment: &Experiment, journal: &mut Journal) -> Result<(), Failure> {
-    for path in changed_by(experiment) {
+pub fn save(files: &[PathBuf], journal: &mut Journal) -> Result<(), Failure> {
+    for path in files {
         let held = read(path)?;
-        lock(journal)?;
         back(path, &held)?;
         journal
-            .enter(Undo::Restore { path: path.to_owned(), value: held })
+            .enter(Undo::Restore { path: path.clone(), value: held })
             .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
     }
     Ok(())
+}
+
+/// The `remedy` for a user, or the `other` one for root, who cannot run as root to get further.
+pub fn as_root(remedy: &'static str, other: &'static str) -> &'static str {
+    if rustix::process::geteuid().is_root() { other } else { remedy }
 }
 
 /// Writes to `path` what it holds, to see that the kernel takes that back.
@@ -154,12 +164,13 @@ fn back(path: &Path, held: &str) -> Result<(), Failure> {
                 "{} could not be put back: the kernel does not take the '{held}' that it holds ({e})",
                 path.display()
             ),
-            "run as root, or leave it out",
+            as_root("run as root, or leave it out", "leave it out, or mount it writable"),
         )
     })
 }
 
-/// Writes `value` to `path`, which holds `before`; what brings all back that this changes is noted before.
+/// Writes `value` to `path`, which holds `before`; what brings all back that this changes is noted
+/// before.
 fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<(), Failure> {
     let mut saved = vec![(path.to_owned(), before.to_owned())];
     if let Some(other) = counterpart(path)
@@ -175,7 +186,8 @@ fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<
     for (path, held) in &saved {
         back(path, held)?;
     }
-    // Undone in the reverse order: what is only moved along comes last, and only where it is not back by itself.
+    // Undone in the reverse order: what is only moved along comes last, and only where it is not
+    // back by itself.
     let (noted, count) = (beside.into_iter().chain(saved), journal.len());
     for (path, value) in noted {
         journal
@@ -190,14 +202,17 @@ fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<
     written.map_err(|e| {
         Failure::unsupported(
             format!("{} cannot be set to '{value}': {e}", path.display()),
-            "run as root, with a value that this kernel knows",
+            as_root(
+                "run as root, with a value that this kernel knows",
+                "give a value that this kernel knows",
+            ),
         )
     })
 }
 
 /// What the kernel may change when `path` is written, and does not always change back.
 fn beside(path: &Path) -> Vec<PathBuf> {
-    if path == Path::new(THP) || sizes::is_size(path) {
+    if path == Path::new(THP) || thp::is_size(path) {
         // Huge pages want more memory free (mm/khugepaged.c, set_recommended_min_free_kbytes).
         return vec!["/proc/sys/vm/min_free_kbytes".into()];
     }
@@ -247,23 +262,6 @@ fn number(text: &str) -> Option<i128> {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     }
-}
-
-/// Takes the lock that whoever changes settings holds until its process ends.
-fn lock(journal: &Journal) -> Result<(), Failure> {
-    static HELD: std::sync::Mutex<Option<File>> = std::sync::Mutex::new(None);
-    let mut held = HELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if held.is_some() {
-        return Ok(());
-    }
-    let path = journal.folder().join("settings.lock");
-    let file =
-        File::create(&path).map_err(|e| failed(&format!("{} cannot be written", path.display()), &e))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-        Failure::refused("another pagelab is changing the kernel's settings", "wait until it has ended")
-    })?;
-    *held = Some(file);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! Swap of the run's own: a file, made, used, and removed again.
 //!
-//! It has a higher priority than all other swap, so the load's pages go there and not to the machine's own. Other
-//! people's may go there too ([`super::others`]).
+//! It has a higher priority than all other swap, so the load's pages go there and not to the
+//! machine's own. Other people's may go there too (`others`).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use pagelab_kernel::files;
+use pagelab_kernel::swap_area::{on, write_header};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 
-use super::area::{on, write_header};
 use super::journal::Journal;
 use super::undo::Undo;
 
@@ -25,13 +26,14 @@ pub enum Problem {
 
 /// Whether this process may switch swap on (`CAP_SYS_ADMIN`, bit 21 of its effective capabilities).
 pub fn permitted() -> bool {
-    let status = crate::kernel::text("/proc/self/status").unwrap_or_default();
+    let status = files::text("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> 21 & 1 == 1)
 }
 
-/// Whether the file system of `folder`, which need not be there yet, may take a swap file: those in memory, of a
-/// network or over others do not (they have no block of a disk to name), the rest is tried.
+/// Whether the file system of `folder`, which need not be there yet, may take a swap file: those in
+/// memory, of a network or over others do not (they have no block of a disk to name), the rest is
+/// tried.
 pub fn takes_file(folder: &Path) -> bool {
     /// tmpfs, ramfs, overlayfs, NFS, SMB, 9p, FUSE, ZFS (linux/magic.h).
     const NONE: [u32; 9] = [

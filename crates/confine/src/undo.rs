@@ -1,11 +1,10 @@
 //! The steps that take back a set-up. Each can be done twice, and after a reboot, without harm.
 //!
-//! A journal is a file: what it says is checked before it is done ([`Undo::check`]), so that recovery never
-//! touches what pagelab could not have set up.
+//! A journal is a file: what it says is checked before it is done ([`Undo::check`]), so that
+//! recovery never touches what pagelab could not have set up.
 
-use std::ffi::CString;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,7 +13,9 @@ use std::{fs, thread};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{area, device, marked, others, sysctl};
+use pagelab_kernel::{settings, swap_area, zram};
+
+use super::{marked, others};
 
 /// How long a cgroup may take to become empty, and a device to become free.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,9 +91,14 @@ impl Undo {
             Self::RemoveCgroup { path } => format!("rmdir {}", quoted(path)),
             Self::SwapOff { path } => format!("swapoff {}", quoted(path)),
             Self::RemoveFile { path } => format!("rm {}", quoted(path)),
-            Self::RemoveZram { device, .. } => format!("echo {device} > {}", device::REMOVE),
+            Self::RemoveZram { device, .. } => format!("echo {device} > {}", zram::REMOVE),
             Self::Restore { path, value } => format!("echo {} > {}", self::quoted(value), quoted(path)),
         }
+    }
+
+    /// Whether it restores a setting of the whole machine.
+    pub fn restores_setting(&self) -> bool {
+        matches!(self, Self::Restore { path, .. } if !path.ends_with("cgroup.subtree_control"))
     }
 
     /// Whether it is there to be undone still; where that cannot be seen, it is.
@@ -100,14 +106,14 @@ impl Undo {
         match self {
             Self::EndProcesses { run } => !marked::find(run).is_empty(),
             Self::RemoveCgroup { path } | Self::RemoveFile { path } => fs::symlink_metadata(path).is_ok(),
-            Self::SwapOff { path } => area::in_use(path),
-            Self::RemoveZram { device, .. } => device::folder(*device).exists(),
-            Self::Restore { path, value } => sysctl::read(path).map_or(true, |now| now != *value),
+            Self::SwapOff { path } => swap_area::in_use(path),
+            Self::RemoveZram { device, .. } => zram::folder(*device).exists(),
+            Self::Restore { path, value } => settings::read(path).map_or(true, |now| now != *value),
         }
     }
 
-    /// Whether pagelab could have set it up: a cgroup, swap or file by one of its names in a place that is its
-    /// own, a file of the kernel's settings.
+    /// Whether pagelab could have set it up: a cgroup, swap or file by one of its names in a place
+    /// that is its own, a file of the kernel's settings.
     ///
     /// # Errors
     /// What it is not, in words.
@@ -119,8 +125,8 @@ impl Undo {
                 holds(is_plain(path) && is_named(path, &[""]), "not the name of a cgroup of pagelab's")?;
                 holds(in_cgroups(path), "not in a cgroup file system")
             }
-            Self::SwapOff { path } if device::is_named(path) => {
-                holds(device::is_free_or_ours(path), "not swap of pagelab's")
+            Self::SwapOff { path } if zram::is_named(path) => {
+                holds(zram::is_free_or_ours(path), "not swap of pagelab's")
             }
             Self::SwapOff { path } | Self::RemoveFile { path } => {
                 let named = is_named(path, &["swap", "data"]);
@@ -160,8 +166,8 @@ impl Undo {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
                 other => other.map(|()| true),
             },
-            Self::RemoveZram { device, bytes } => device::remove(*device, *bytes, timeout),
-            Self::Restore { path, value } => sysctl::restore(path, value),
+            Self::RemoveZram { device, bytes } => zram::remove(*device, *bytes, timeout),
+            Self::Restore { path, value } => settings::restore(path, value),
         }
     }
 }
@@ -196,8 +202,8 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// A cgroup with those that were made inside it, children before their parents; what is mounted there is not
-/// followed.
+/// A cgroup with those that were made inside it, children before their parents; what is mounted
+/// there is not followed.
 fn tree(path: &Path) -> Vec<PathBuf> {
     let Ok(device) = fs::symlink_metadata(path).map(|found| found.dev()) else { return Vec::new() };
     let mut found = vec![path.to_owned()];
@@ -244,7 +250,8 @@ fn is_plain(path: &Path) -> bool {
     path.is_absolute() && path.components().all(plain)
 }
 
-/// Whether the path ends in a name that a journal gives: `pagelab-PID-NUMBER`, with one of these endings.
+/// Whether the path ends in a name that a journal gives: `pagelab-PID-NUMBER`, with one of these
+/// endings.
 fn is_named(path: &Path, endings: &[&str]) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let (name, ending) = name.split_once('.').unwrap_or((name, ""));
@@ -279,17 +286,7 @@ fn swap_off(path: &Path) -> io::Result<bool> {
     if let Some(why) = others::in_the_way(path) {
         return Err(io::Error::other(why));
     }
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: a terminated string; the call takes nothing else.
-    if unsafe { libc::swapoff(name.as_ptr()) } == 0 {
-        return Ok(true);
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        // It was not in use as swap, or never made.
-        Some(libc::EINVAL | libc::ENOENT) => Ok(false),
-        _ => Err(error),
-    }
+    swap_area::off(path)
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::area::{on, write_header};
-use super::device::folder;
+use pagelab_kernel::files;
+use pagelab_kernel::swap_area::{on, write_header};
+use pagelab_kernel::zram::folder;
+
 use super::journal::Journal;
 use super::swap::Problem;
 use super::undo::Undo;
@@ -21,7 +23,7 @@ pub fn available() -> bool {
 /// The compressor that the device `number` uses.
 pub fn compressor(number: u32) -> Option<String> {
     let text = fs::read_to_string(format!("/sys/block/zram{number}/comp_algorithm")).ok()?;
-    Some(crate::environment::chosen(text.trim()))
+    Some(files::chosen(text.trim()))
 }
 
 /// Adds a device of `bytes` bytes and switches swap on it.

@@ -22,6 +22,7 @@ const LAST: usize = 2 << 10;
 pub struct Root {
     path: PathBuf,
     opened: AtomicU64,
+    out_of_files: AtomicU64,
     kept: Mutex<Kept>,
     constants: OnceLock<Constants>,
     copy_to: Option<PathBuf>,
@@ -46,6 +47,7 @@ impl Root {
         Self {
             path: path.into(),
             opened: AtomicU64::new(0),
+            out_of_files: AtomicU64::new(0),
             kept: Mutex::default(),
             constants: OnceLock::new(),
             copy_to: None,
@@ -73,6 +75,23 @@ impl Root {
         self.opened.load(Ordering::Relaxed)
     }
 
+    /// How many files and folders were not read because the process may not open more: their
+    /// counters are absent.
+    pub fn out_of_files(&self) -> u64 {
+        self.out_of_files.load(Ordering::Relaxed)
+    }
+
+    /// The result without its error, which is counted where it is this process's own limit.
+    fn had<T>(&self, result: std::io::Result<T>) -> Option<T> {
+        // EMFILE and ENFILE of Linux.
+        if let Err(error) = &result
+            && matches!(error.raw_os_error(), Some(23 | 24))
+        {
+            self.out_of_files.fetch_add(1, Ordering::Relaxed);
+        }
+        result.ok()
+    }
+
     /// A file's text; `relative` has no leading slash (`proc/vmstat`). None where it is absent or
     /// cannot be read; bytes that are no UTF-8 are replaced.
     pub fn read(&self, relative: &str) -> Option<String> {
@@ -83,7 +102,7 @@ impl Root {
     /// A file's bytes, as [`Root::read`].
     pub fn read_bytes(&self, relative: &str) -> Option<Vec<u8>> {
         self.opened.fetch_add(1, Ordering::Relaxed);
-        let file = File::open(self.path.join(relative)).ok()?;
+        let file = self.had(File::open(self.path.join(relative)))?;
         let mut bytes = Vec::with_capacity(FIRST_READ);
         // Through `take`, the standard library does not ask for the size, which is 0 in /proc.
         file.take(u64::MAX).read_to_end(&mut bytes).ok()?;
@@ -106,7 +125,7 @@ impl Root {
             Some(at) => at,
             None => {
                 self.opened.fetch_add(1, Ordering::Relaxed);
-                files.push((relative, File::open(self.path.join(relative)).ok()?));
+                files.push((relative, self.had(File::open(self.path.join(relative)))?));
                 files.len() - 1
             }
         };
@@ -149,13 +168,13 @@ impl Root {
 
     /// The names in a folder, in no order; none where it is absent.
     pub fn list(&self, relative: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.path.join(relative)) else { return Vec::new() };
+        let Some(entries) = self.had(std::fs::read_dir(self.path.join(relative))) else { return Vec::new() };
         entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect()
     }
 
     /// The folders in a folder, without links; none where it is absent.
     pub fn folders(&self, relative: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.path.join(relative)) else { return Vec::new() };
+        let Some(entries) = self.had(std::fs::read_dir(self.path.join(relative))) else { return Vec::new() };
         entries
             .filter_map(|entry| {
                 let entry = entry.ok()?;

@@ -39,16 +39,6 @@ impl Value {
             _ => None,
         }
     }
-
-    /// The type's name: `u64`, `i64`, `f64` or `text`.
-    pub fn type_name(&self) -> &'static str {
-        match self {
-            Self::U64(_) => "u64",
-            Self::I64(_) => "i64",
-            Self::F64(_) => "f64",
-            Self::Text(_) => "text",
-        }
-    }
 }
 
 impl fmt::Display for Value {

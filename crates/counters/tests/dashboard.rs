@@ -8,7 +8,8 @@ use pagelab_counters::{Root, Selection, Tree, openmetrics};
 #[test]
 fn every_metric_of_the_dashboard_is_served() {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let dashboard = std::fs::read_to_string(crate_folder.join("../../docs/grafana-dashboard.json")).unwrap();
+    let dashboard =
+        std::fs::read_to_string(crate_folder.join("../../docs/src/how-to/grafana-dashboard.json")).unwrap();
     let machine = Root::new(crate_folder.join("tests/fixtures/linux-6.18-cgroup1"));
     let served = openmetrics::render(Tree::new(machine).read(&Selection::all()).samples());
     let served: BTreeSet<&str> = served

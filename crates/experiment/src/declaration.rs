@@ -133,15 +133,6 @@ pub fn write_line<A: clap::Args + Serialize>(values: &A, f: &mut fmt::Formatter<
     f.write_str(&words.join(" "))
 }
 
-/// The values as `(key, value)`, one pair for each value: flags as `on`.
-pub fn assignments<A: clap::Args + Serialize>(values: &A) -> Vec<(String, String)> {
-    let pairs = texts(values).into_iter().flat_map(|(arg, texts)| {
-        let name = arg.get_long().unwrap_or_else(|| arg.get_id().as_str()).to_owned();
-        texts.into_iter().map(move |text| (name.clone(), text))
-    });
-    pairs.collect()
-}
-
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let plain =
@@ -219,12 +210,12 @@ pub fn listed<T: AsRef<str>>(text: &str, words: &[T]) -> String {
 
 /// The word of `words` that `text` was probably meant to be.
 pub fn closest<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// As alike as clap asks for in its own suggestions.
-    const ALIKE: f64 = 0.7;
     let text = text.to_ascii_lowercase();
-    let alike = words.into_iter().map(|word| (strsim::jaro_winkler(&text, &word.to_ascii_lowercase()), word));
-    let best = alike.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
-    best.map(|(_, word)| word)
+    let of = |word: &str| strsim::damerau_levenshtein(&text, &word.to_ascii_lowercase());
+    let near = words.into_iter().map(|word| (of(word), word));
+    // One or two letters, and not most of the word.
+    let near = near.filter(|(letters, _)| *letters <= 2 && 2 * letters < text.chars().count());
+    near.min_by_key(|(letters, _)| *letters).map(|(_, word)| word)
 }
 
 /// A number above 0.

@@ -17,6 +17,7 @@ pub mod experiments;
 pub mod failure;
 pub mod glossary;
 pub mod memory;
+pub mod metrics;
 pub mod observation;
 pub mod packed;
 pub mod plan;
@@ -28,6 +29,7 @@ pub mod target;
 
 pub use experiments::Experiment;
 pub use failure::{Failure, FailureKind, RecorderError};
+pub use metrics::MetricId;
 pub use observation::{Observation, Observations};
 pub use plan::{Condition, Origin, Performer, Plan, Request, Unsupported, What};
 pub use record::{Outcome, Repetition, Run, RunHeader};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::MetricId;
 use crate::packed;
 
 /// Which direction of a metric is an improvement.
@@ -45,7 +46,7 @@ pub enum Unit {
     Ratio,
 }
 
-/// One figure of one repetition. The catalogue of names is [`crate::catalogue`].
+/// One figure of one repetition. The declared ones are [`crate::metrics`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     /// Dotted lower-case name, such as `access.major.p99`.
@@ -222,8 +223,13 @@ impl Observations {
         }
     }
 
-    /// The figure of this name, where measured.
-    pub fn metric(&self, name: &str) -> Option<f64> {
+    /// The figure of this metric, where measured.
+    pub fn metric(&self, metric: MetricId) -> Option<f64> {
+        self.metric_named(metric.name)
+    }
+
+    /// The figure of this stored name, which need not be a declared one, where measured.
+    pub fn metric_named(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|m| m.name == name).and_then(|m| m.value)
     }
 

@@ -9,11 +9,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::declaration;
-use crate::experiments::Experiment;
+use crate::experiments::{Bounds, Experiment, Tasks};
 use crate::failure::{Failure, RecorderError};
 use crate::observation::{Level, Note, Observation};
-use crate::setting::{Limit, Setting};
+use crate::setting::{Limit, Setting, Value};
 use crate::target::Recorder;
 
 /// What is to be performed, and under which conditions.
@@ -146,6 +145,8 @@ pub struct Needs {
     pub memory: u64,
     /// Disk at once, in bytes.
     pub disk: u64,
+    /// Processes and threads of the load at once, where the target starts any.
+    pub tasks: Option<Tasks>,
     /// Privileges and programs, each with what it is for.
     pub privileges: Vec<String>,
     /// About how long a repetition takes, in seconds, where that can be told.
@@ -246,7 +247,8 @@ pub struct Settled {
 pub type Dishonoured = (String, String);
 
 impl Settled {
-    /// Settles `request` on `target`, which honours a condition or says why not.
+    /// Settles `request` on `target`, which honours a condition or says why not. Sizes that nobody
+    /// asked for follow the limit that was meant and `bounds`, whose own limit is not looked at.
     ///
     /// # Errors
     /// When parameters contradict one another, or a condition that was asked for is not honoured.
@@ -254,54 +256,51 @@ impl Settled {
         request: &Request,
         target: &str,
         page_size: u64,
-        honours: impl Fn(&str, &str) -> Result<(), Dishonoured>,
+        bounds: Bounds,
+        honours: impl Fn(&Value) -> Result<(), Dishonoured>,
     ) -> Result<Self, Unsupported> {
-        if let Some((parameter, why, remedy)) = request.experiment.contradiction() {
-            return Err(Unsupported::new(target, What::Parameter(parameter.to_owned()), why, remedy));
-        }
+        let consistent = |experiment: &Experiment| match experiment.declaration().contradiction() {
+            Some((parameter, why, remedy)) => {
+                Err(Unsupported::new(target, What::Parameter(parameter.to_owned()), why, remedy))
+            }
+            None => Ok(()),
+        };
+        consistent(&request.experiment)?;
         let mut setting = Setting::default();
         let mut conditions = Vec::new();
         let mut notes = Vec::new();
-        let asked = request.asked.assignments();
-        let is_asked = |key: &str| asked.iter().any(|(other, _)| other == key);
-        let usual = request.usual.assignments();
-        let usual = usual.iter().filter(|(key, _)| !is_asked(key)).map(|pair| (pair, Origin::Default));
-        for ((key, value), origin) in asked.iter().map(|pair| (pair, Origin::Asked)).chain(usual) {
-            if key == "memory"
-                && let Ok(Limit::Of(size)) = value.parse()
+        let asked = request.asked.values();
+        let is_asked = |key: &str| asked.iter().any(|other| other.key() == key);
+        let usual = request.usual.values().into_iter().filter(|value| !is_asked(value.key()));
+        let usual = usual.map(|value| (value, Origin::Default));
+        for (value, origin) in asked.iter().cloned().map(|value| (value, Origin::Asked)).chain(usual) {
+            if let Value::Memory(Limit::Of(size)) = &value
                 && size.bytes(page_size) < page_size
             {
-                let why = format!("has pages of {page_size} bytes, and {value} is less than one");
-                let what = What::Condition(format!("{key}={value}"));
-                return Err(Unsupported::new(target, what, why, format!("did you mean {value}M?")));
+                let why = format!("has pages of {page_size} bytes, and {size} is less than one");
+                let what = What::Condition(value.to_string());
+                return Err(Unsupported::new(target, what, why, format!("did you mean {size}M?")));
             }
-            if let Err((why, remedy)) = honours(key, value) {
+            if let Err((why, remedy)) = honours(&value) {
                 if origin == Origin::Asked {
-                    let what = What::Condition(format!("{key}={value}"));
+                    let what = What::Condition(value.to_string());
                     return Err(Unsupported::new(target, what, why, remedy));
                 }
-                let text =
-                    format!("{key}={value}, which is usual, is not in force: {target} {why}; {remedy}");
+                let text = format!("{value}, which is usual, is not in force: {target} {why}; {remedy}");
                 notes.push(Note { level: Level::Info, text });
                 continue;
             }
-            let applied = setting.apply(key, value);
-            debug_assert_eq!(applied, Ok(true), "a setting takes its own text");
-            let (name, value) = match (key.as_str(), value.split_once('=')) {
-                ("set", Some((path, value))) => (format!("set {path}"), value.to_owned()),
-                _ => (key.clone(), value.clone()),
-            };
-            conditions.push(Condition { name, value, origin });
+            let (name, text) = value.recorded();
+            conditions.push(Condition::new(name, text, origin));
+            setting.put(value);
         }
         // The sizes that depend on a limit are those of the limit that was meant, also where it is not in force:
         // the same references are made on every target.
-        let limit = request
-            .asked
-            .memory
-            .or(request.usual.memory)
-            .map(|memory| Setting { memory: Some(memory), ..Setting::default() });
-        let limit = limit.and_then(|setting| setting.limit()).map(|size| size.bytes(page_size));
-        Ok(Self { experiment: request.experiment.settled(limit), setting, conditions, notes })
+        let limit = Setting { memory: request.asked.memory.or(request.usual.memory), ..Setting::default() };
+        let limit = limit.limit().map(|size| size.bytes(page_size));
+        let experiment = request.experiment.settled(&Bounds { limit, ..bounds });
+        consistent(&experiment)?;
+        Ok(Self { experiment, setting, conditions, notes })
     }
 
     /// Adds a condition that the target has by itself, where no other of that name is in force.
@@ -312,16 +311,11 @@ impl Settled {
     }
 
     /// Sets a condition that pagelab chooses.
-    pub fn choose(&mut self, key: &str, value: &str) {
-        let applied = self.setting.apply(key, value);
-        debug_assert_eq!(applied, Ok(true), "a choice is a possible value");
-        self.also(key, value, Origin::Default);
+    pub fn choose(&mut self, value: Value) {
+        let (name, text) = value.recorded();
+        self.also(&name, text, Origin::Default);
+        self.setting.put(value);
     }
-}
-
-/// The names of all conditions, in the order of their declaration.
-pub fn condition_names() -> Vec<String> {
-    declaration::parameters::<Setting>().into_iter().map(|parameter| parameter.name).collect()
 }
 
 #[cfg(test)]
@@ -337,8 +331,8 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_honoured_or_refused_and_what_is_usual_is_left_out() {
-        let only_memory = |key: &str, _: &str| match key {
-            "memory" => Ok(()),
+        let only_memory = |value: &Value| match value {
+            Value::Memory(_) => Ok(()),
             _ => Err(("has none".to_owned(), "leave it out".to_owned())),
         };
         let request = Request {
@@ -346,12 +340,12 @@ mod tests {
             asked: setting(&[("memory", "8M")]),
             usual: setting(&[("memory", "64M"), ("swap", "file")]),
         };
-        let settled = Settled::new(&request, "model:x", 4096, only_memory).unwrap();
+        let settled = Settled::new(&request, "model:x", 4096, Bounds::default(), only_memory).unwrap();
         assert_eq!(settled.setting.to_string(), "memory=8M");
         assert_eq!(settled.conditions, [Condition::new("memory", "8M", Origin::Asked)]);
         assert_eq!(settled.notes.len(), 1);
         let request = Request { asked: setting(&[("thp", "never")]), ..request };
-        let refused = Settled::new(&request, "model:x", 4096, only_memory).unwrap_err();
+        let refused = Settled::new(&request, "model:x", 4096, Bounds::default(), only_memory).unwrap_err();
         assert_eq!(refused.what, What::Condition("thp=never".into()));
         assert_eq!(refused.to_string(), "model:x does not honour thp=never: it has none; leave it out");
     }
@@ -363,11 +357,9 @@ mod tests {
             asked: Setting::default(),
             usual: setting(&[("memory", "8M")]),
         };
-        let none = |_: &str, _: &str| Err(("has none".to_owned(), String::new()));
-        let Experiment::Vmtest(vmtest) = Settled::new(&request, "model:x", 4096, none).unwrap().experiment
-        else {
-            panic!("another experiment")
-        };
+        let none = |_: &Value| Err(("has none".to_owned(), String::new()));
+        let settled = Settled::new(&request, "model:x", 4096, Bounds::default(), none).unwrap();
+        let Experiment::Vmtest(vmtest) = settled.experiment else { panic!("another experiment") };
         assert_eq!(vmtest.sizes, Some(Vmtest::sizes_for(Some(8 << 20))));
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiments::Experiment;
 use crate::failure::Failure;
+use crate::metrics::MetricId;
 use crate::observation::Observations;
 use crate::plan::Condition;
 use crate::setting::Setting;
@@ -79,7 +80,12 @@ impl Run {
     }
 
     /// The values of a metric over the repetitions that count, in order; unmeasured ones left out.
-    pub fn values(&self, metric: &str) -> Vec<f64> {
-        self.done().filter_map(|r| r.observations.metric(metric)).collect()
+    pub fn values(&self, metric: MetricId) -> Vec<f64> {
+        self.values_named(metric.name)
+    }
+
+    /// The same by a stored name, which need not be a declared one.
+    pub fn values_named(&self, name: &str) -> Vec<f64> {
+        self.done().filter_map(|r| r.observations.metric_named(name)).collect()
     }
 }

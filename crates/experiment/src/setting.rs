@@ -65,28 +65,95 @@ pub struct Setting {
     /// The memory limit: a SIZE, or none [default: 64M]
     #[arg(long, value_name = "SIZE", global = true)]
     pub memory: Option<Limit>,
-    /// The swap for the run: a file or a zram device made for it, or none [default: file]
+    /// The swap of the run: a file, a zram device, or none [default: file]
     #[arg(long, value_enum, global = true)]
     pub swap: Option<Swap>,
     /// The size of that swap [default: what the experiment needs]
     #[arg(long, value_name = "SIZE", global = true)]
     pub swap_size: Option<Size>,
-    /// Transparent huge pages during the run: always, madvise, never, or of these sizes alone as in 64k:always,2m:madvise
+    /// Transparent huge pages: always, madvise, never, or per size: 64k:always,2m:madvise (all
+    /// other sizes: never)
     #[arg(long, value_name = "MODE|SIZE:MODE,…", global = true)]
     pub thp: Option<Thp>,
-    /// The kernel's inclination to swap during the run
+    /// The kernel's tendency to swap during the run (vm.swappiness)
     #[arg(long, value_name = "0-200", value_parser = clap::value_parser!(u8).range(0..=200), global = true)]
     pub swappiness: Option<u8>,
-    /// Count the calls of chosen kernel functions, in a load performed once more for it (root)
+    /// Count calls of chosen kernel functions, in an extra execution of the load (root)
     #[arg(long, global = true)]
     pub functions: bool,
-    /// Sample where the kernel is, so often a second, in a load performed once more for it (root) [default: forkstorm 997, others 0]
+    /// Sample the kernel's stack this many times per second, in an extra execution of the load
+    /// (root) [default: forkstorm 997, others 0]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_SAMPLES)), global = true)]
     pub profile: Option<u32>,
     /// A file under /sys or /proc/sys and its value during the run
     #[arg(long, value_name = "FILE=VALUE", value_parser = assignment, global = true)]
     #[serde(with = "by_path")]
     pub set: Vec<FileValue>,
+}
+
+/// One condition of a [`Setting`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// `memory`.
+    Memory(Limit),
+    /// `swap`.
+    Swap(Swap),
+    /// `swap-size`.
+    SwapSize(Size),
+    /// `thp`.
+    Thp(Thp),
+    /// `swappiness`.
+    Swappiness(u8),
+    /// `functions`.
+    Functions,
+    /// `profile`.
+    Profile(u32),
+    /// `set`, of one file.
+    Set(FileValue),
+}
+
+impl Value {
+    /// The key on the command line.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Swap(_) => "swap",
+            Self::SwapSize(_) => "swap-size",
+            Self::Thp(_) => "thp",
+            Self::Swappiness(_) => "swappiness",
+            Self::Functions => "functions",
+            Self::Profile(_) => "profile",
+            Self::Set(_) => "set",
+        }
+    }
+
+    /// Its name and its value in a record: of a file, `set PATH` and what it is set to.
+    pub fn recorded(&self) -> (String, String) {
+        match self {
+            Self::Set(file) => (format!("set {}", file.path), file.value.clone()),
+            _ => (self.key().to_owned(), self.text()),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Memory(limit) => limit.to_string(),
+            Self::Swap(swap) => swap.to_string(),
+            Self::SwapSize(size) => size.to_string(),
+            Self::Thp(thp) => thp.to_string(),
+            Self::Swappiness(value) => value.to_string(),
+            Self::Functions => "on".to_owned(),
+            Self::Profile(hertz) => hertz.to_string(),
+            Self::Set(file) => file.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// `key=value`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key(), self.text())
+    }
 }
 
 /// A file of the kernel's and the value it is to have.
@@ -171,11 +238,37 @@ impl Setting {
         self.set.sort();
     }
 
-    /// What is set, as `(key, value)`; `set` once for each file.
-    pub fn assignments(&self) -> Vec<(String, String)> {
-        let mut all = declaration::assignments(self);
-        all.extend(self.set.iter().map(|file| ("set".to_owned(), file.to_string())));
-        all
+    /// The conditions, in the order of their declaration; of files one each.
+    pub fn values(&self) -> Vec<Value> {
+        let one = [
+            self.memory.map(Value::Memory),
+            self.swap.map(Value::Swap),
+            self.swap_size.map(Value::SwapSize),
+            self.thp.clone().map(Value::Thp),
+            self.swappiness.map(Value::Swappiness),
+            self.functions.then_some(Value::Functions),
+            self.profile.map(Value::Profile),
+        ];
+        one.into_iter().flatten().chain(self.set.iter().cloned().map(Value::Set)).collect()
+    }
+
+    /// Sets a condition, in place of another value that it has.
+    pub fn put(&mut self, value: Value) {
+        match value {
+            Value::Memory(limit) => self.memory = Some(limit),
+            Value::Swap(swap) => self.swap = Some(swap),
+            Value::SwapSize(size) => self.swap_size = Some(size),
+            Value::Thp(thp) => self.thp = Some(thp),
+            Value::Swappiness(value) => self.swappiness = Some(value),
+            Value::Functions => self.functions = true,
+            Value::Profile(hertz) => self.profile = Some(hertz),
+            Value::Set(file) => self.set_file(file),
+        }
+    }
+
+    /// No memory limit, and nothing else said.
+    pub fn unlimited() -> Self {
+        Self { memory: Some(Limit::None), ..Self::default() }
     }
 }
 
@@ -183,8 +276,8 @@ impl fmt::Display for Setting {
     /// As the options of a target: `memory=64M,swap=file`; empty when nothing is set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |text: String| if text.contains(',') { format!("\"{text}\"") } else { text };
-        let parts: Vec<String> =
-            self.assignments().into_iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
+        let part = |value: &Value| format!("{}={}", value.key(), quoted(value.text()));
+        let parts: Vec<String> = self.values().iter().map(part).collect();
         f.write_str(&parts.join(","))
     }
 }
@@ -211,6 +304,9 @@ mod tests {
         }
         let text = given.map(|(key, value)| format!("{key}={value}")).join(",");
         assert_eq!(setting.to_string(), text);
+        let mut again = Setting::default();
+        setting.values().into_iter().for_each(|value| again.put(value));
+        assert_eq!(again, setting);
         let keys: Vec<String> = Setting::keys().into_iter().map(|key| key.name).collect();
         assert_eq!(keys, given.map(|(key, _)| key));
         let json = serde_json::to_string(&setting).unwrap();

@@ -3,15 +3,15 @@
 //! Waiting takes no instructions, yet the clock runs on while every processor waits; and how processor time is parted
 //! into user mode and kernel is sampled at the kernel's ticks, millions of instructions apart. Such a figure is a dash.
 
-use pagelab_experiment::Observation;
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Unit, Values};
+use pagelab_experiment::{MetricId, Observation};
 
 /// Figures of time that are sampled at ticks.
-const SAMPLED: [&str; 2] = [name::TIME_USER, name::TIME_SYSTEM];
+const SAMPLED: [MetricId; 2] = [name::TIME_USER, name::TIME_SYSTEM];
 
 /// Figures of time in which others sleep, whatever disks there are; and the columns of such times.
-const SLEPT: [&str; 1] = [name::KSM_TIME];
+const SLEPT: [MetricId; 1] = [name::KSM_TIME];
 const SLEPT_COLUMNS: [(&str, &str); 1] = [("merging", "elapsed")];
 
 /// Figures of time that a model makes of the machine's tables: they stay nanoseconds. And the columns of such times.
@@ -20,13 +20,13 @@ const MODELLED_COLUMNS: [(&str, &str); 1] = [("tiers", "latency")];
 
 /// Figures of time in which nothing waits for a disk: of the processor, of what finds its page in memory, and of what
 /// is measured before a limit is in force.
-const WITHOUT_WAITS: [&str; 11] = [
-    name::TIME_PROCESSOR,
+const WITHOUT_WAITS: [MetricId; 11] = [
+    name::TIME_CPU,
     name::ACCESS_HIT_MEAN,
     name::ACCESS_HIT_UNINTERRUPTED,
     name::ACCESS_HIT_P50,
     name::FAULT_ANONYMOUS,
-    name::LOOKS_CPU,
+    name::POLLS_CPU,
     name::FORK_COST,
     name::FORK_SYSTEM,
     name::READ_CPU_SMALL,
@@ -45,7 +45,7 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
     match &mut observation {
         Observation::Metric(metric) if metric.name.starts_with(MODELLED) => {}
         Observation::Metric(metric) => {
-            let known = |list: &[&str]| list.contains(&metric.name.as_str());
+            let known = |list: &[MetricId]| list.iter().any(|known| *known == *metric.name);
             if known(&SAMPLED) || known(&SLEPT) || waits && time(metric.unit) && !known(&WITHOUT_WAITS) {
                 metric.value = None;
             }
@@ -77,11 +77,10 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::catalogue::metric;
     use pagelab_experiment::observation::{Column, Table};
 
-    fn figure(name: &str, waits: bool) -> (Option<f64>, Unit) {
-        match counted(Observation::Metric(metric(name, Some(7.0))), waits) {
+    fn figure(name: MetricId, waits: bool) -> (Option<f64>, Unit) {
+        match counted(Observation::Metric(name.figure(Some(7.0))), waits) {
             Some(Observation::Metric(metric)) => (metric.value, metric.unit),
             other => panic!("{other:?}"),
         }
@@ -90,7 +89,7 @@ mod tests {
     #[test]
     fn times_are_instructions_and_samples_at_ticks_are_none() {
         assert_eq!(figure(name::TIME_ELAPSED, false), (Some(7.0), Unit::Instructions));
-        assert_eq!(figure(name::TIME_PROCESSOR, false), (Some(7.0), Unit::Instructions));
+        assert_eq!(figure(name::TIME_CPU, false), (Some(7.0), Unit::Instructions));
         assert_eq!(figure(name::TIME_SYSTEM, false), (None, Unit::Instructions));
         assert_eq!(figure(name::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
     }
@@ -108,7 +107,7 @@ mod tests {
             assert_eq!(figure(name, true), (None, Unit::Instructions), "{name}");
         }
         assert_eq!(figure(name::SPEED_LAST, true).0, None, "a rate, too");
-        for name in [name::TIME_PROCESSOR, name::FAULT_ANONYMOUS, name::ACCESS_HIT_MEAN, name::FAULTS_MAJOR] {
+        for name in [name::TIME_CPU, name::FAULT_ANONYMOUS, name::ACCESS_HIT_MEAN, name::FAULTS_MAJOR] {
             assert_eq!(figure(name, true).0, Some(7.0), "{name}");
         }
         let column = |name: &str, unit| Column {

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::process::{Command, Stdio};
 
+use pagelab_confine as confine;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
-use pagelab_live::confine;
 
-use pagelab_live::lifetime::{in_memory, path_of};
+use pagelab_kernel::lifetime::{in_memory, path_of};
 
 /// Swap beyond the load.
 const SWAP_SLACK: u64 = 64 << 20;

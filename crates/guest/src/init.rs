@@ -2,14 +2,17 @@
 //! second serial line, and ends the machine.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use pagelab_confine::folder::scratch_folder;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Setting, Target};
-use pagelab_live::message::Sender;
-use pagelab_live::rooted::Root;
-use pagelab_live::{Host, init, port};
+use pagelab_kernel::root::Root;
+use pagelab_kernel::{init, port};
+use pagelab_live::Host;
+use pagelab_live::harness::message::Sender;
 use serde::{Deserialize, Serialize};
 
 use crate::quiet::Quiet;
@@ -75,7 +78,7 @@ fn work() -> Result<(), String> {
         }
     }
     if let (Some(shell), Some(root)) = (&job.shell, &job.root) {
-        init::mount_below(&root.folder).map_err(|e| text(&e))?;
+        mount_below(root).map_err(|e| text(&e))?;
         init::shell(root, &shell.words, &shell.terminal).map_err(|e| format!("the shell: {e}"))?;
         return Ok(());
     }
@@ -93,6 +96,11 @@ fn work() -> Result<(), String> {
     sent
 }
 
+/// Mounts the kernel's file systems and the folder for scratch files below `root`.
+fn mount_below(root: &Root) -> io::Result<()> {
+    init::mount_below(&root.folder, &scratch_folder()?)
+}
+
 /// The job that the machine hands in.
 fn handed() -> Option<Job> {
     serde_json::from_slice(&port::handed(HANDED)?).ok()
@@ -106,10 +114,11 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(),
         }
     }
     if let Some(root) = &job.root {
-        init::mount_below(&root.folder)
+        mount_below(root)
             .map_err(|e| Failure::system("mounting the kernel's file systems for programs", &e))?;
     }
-    if matches!(job.experiment, Experiment::Tier(_)) {
+    let settings = job.experiment.declaration().kernel_settings();
+    if settings.iter().any(|file| file.starts_with("/sys/kernel/debug/")) {
         // There the kernel is told how often to look for pages in use; a kernel without it says so.
         let _ = init::mount_debug();
     }

@@ -4,6 +4,7 @@
 //! Nothing is prepared and nothing stays: the initramfs is made in memory, the scratch disks are files
 //! without names, and the machine dies with pagelab however pagelab ends.
 
+mod capabilities;
 mod console;
 mod counted;
 mod disks;
@@ -28,7 +29,8 @@ mod target;
 mod traced;
 mod tracing;
 
+pub use capabilities::of_any;
 pub use image::{Image, ImageError};
 pub use init::{JOB, init_main};
 pub use options::{Accel, Options};
-pub use target::{BOOT, Guest, honours};
+pub use target::{BOOT, Guest};

@@ -8,9 +8,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-use pagelab_live::lifetime::{die_with_parent, in_memory, line, path_of};
-use pagelab_live::message::{Received, listen};
-use pagelab_live::tracer;
+use pagelab_kernel::lifetime::{die_with_parent, in_memory, line, path_of};
+use pagelab_live::harness::message::{Received, listen};
+use pagelab_live::harness::tracer;
 
 use crate::image::{Image, Machine};
 use crate::init::HANDED;
@@ -180,13 +180,13 @@ impl Running {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         die_with_parent(&mut command);
         let mut child = command.spawn()?;
-        let (messages, reading) = listen(BufReader::new(child.stdout.take().expect("piped")));
+        let (messages, reading) = listen(BufReader::new(child.stdout.take().expect("piped")))?;
         let mut errors = child.stderr.take().expect("piped");
-        let said = std::thread::spawn(move || {
+        let said = std::thread::Builder::new().spawn(move || {
             let mut text = String::new();
             let _ = errors.read_to_string(&mut text);
             text.trim().to_owned()
-        });
+        })?;
         let mut new =
             Self { child, messages, threads: vec![reading], console, monitor: None, said: Some(said) };
         if let Some((here, there)) = monitor {

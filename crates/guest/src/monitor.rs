@@ -35,7 +35,7 @@ impl Monitor {
         let (say, said) = channel();
         let lines = BufReader::new(line.try_clone()?).lines();
         // It ends with QEMU.
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             for line in lines.map_while(Result::ok) {
                 if let Ok(value) = serde_json::from_str(&line)
                     && say.send(value).is_err()
@@ -43,7 +43,7 @@ impl Monitor {
                     break;
                 }
             }
-        });
+        })?;
         let mut new = Self { line, said, stopped: false };
         new.ask("qmp_capabilities", &json!({}))?;
         Ok(new)

@@ -105,7 +105,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "trace",
         "in a load made once more (mapanon, mapfile): functions, every instruction by function; cache, with accel=icount, \
          also what misses the caches and TLBs of a modelled core; on, with accel=icount, the references of user and kernel \
-         into a trace (docs/traces.md)",
+         into a trace",
     ),
     ("to", "the file for trace=on, default EXPERIMENT-IMAGE.trace"),
     ("machine", "QEMU's machine"),

@@ -1,7 +1,8 @@
 //! The page maps that a guest sends, completed with what its stream says, which is made here.
 
+use pagelab_experiment::experiments::Load;
 use pagelab_experiment::{Experiment, Failure, Observation};
-use pagelab_live::paging::counted::Counted;
+use pagelab_live::experiments::paging::counted::Counted;
 
 /// Completes the page maps of one experiment, if it has any.
 pub struct PageMaps(Option<Counted>);
@@ -12,10 +13,8 @@ impl PageMaps {
     /// # Errors
     /// When its stream cannot be made.
     pub fn of(experiment: &Experiment) -> Result<Self, Failure> {
-        match experiment {
-            Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => {
-                Counted::new(paging).map(Some).map(Self)
-            }
+        match experiment.declaration().load() {
+            Load::References(paging, _) => Counted::new(paging).map(Some).map(Self),
             _ => Ok(Self(None)),
         }
     }

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use pagelab_experiment::build::note;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Observation, Recorder};
-use pagelab_live::tracer::{self, Reader, Selection};
+use pagelab_live::harness::tracer::{self, Reader, Selection};
 use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Writer};
 
 /// Bits of an address below a page's number.
@@ -66,7 +66,7 @@ impl Recording {
         let writer = Writer::new(BufWriter::with_capacity(1 << 20, file), &heading).map_err(failed)?;
         let mut written = Written { writer, pages: HashSet::new() };
         let stop = Arc::clone(&new.stop);
-        new.thread = Some(std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             let mut failed = None;
             loop {
                 let over = stop.load(Acquire);
@@ -81,7 +81,8 @@ impl Recording {
                     Err(error) => failed = Some(error),
                 }
             }
-        }));
+        });
+        new.thread = Some(thread.map_err(failed)?);
         Ok(new)
     }
 

@@ -11,9 +11,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use pagelab_experiment::experiments::{Forkstorm, Work};
+use pagelab_experiment::experiments::{Feature, Programs};
 use pagelab_experiment::{Experiment, Size, Unsupported, What};
-use pagelab_live::rooted::{self, open_in};
+use pagelab_kernel::root::{self, open_in};
 
 use crate::elf::is_for;
 use crate::image::{Image, Machine};
@@ -32,8 +32,6 @@ const SHARE: u64 = 3;
 const PAGE: u64 = 4096;
 /// How much of a script is read for the programs that it calls.
 const SCRIPT: u64 = 1 << 20;
-/// What the published script of `forkstorm` calls.
-const STORM: &str = "test cat wc expr";
 
 /// What is brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,25 +67,18 @@ impl Root {
         image: &Image,
         target: &str,
     ) -> Result<Option<Self>, Unsupported> {
-        let (parameter, words) = match experiment {
-            Experiment::Command(command) => ("program", command.program.clone()),
-            Experiment::Faultscale(scale) if scale.work == Work::Build => match &scale.cmd {
-                Some(cmd) => ("cmd", ["/bin/sh", "-c", cmd].map(str::to_owned).to_vec()),
-                None => ("work", vec!["cc".to_owned()]),
-            },
-            Experiment::Forkstorm(Forkstorm { script: Some(file), .. }) => {
-                ("script", ["/bin/sh", STORM, &file.to_string_lossy()].map(str::to_owned).to_vec())
-            }
-            _ => return Ok(None),
-        };
+        let required = experiment.declaration().requires();
+        let programs = required.into_iter().find_map(|feature| match feature {
+            Feature::Programs(programs) => Some(programs),
+            _ => None,
+        });
+        let Some(Programs { parameter, words, many, .. }) = programs else { return Ok(None) };
         let refuse =
             |what: What, (why, remedy): (String, String)| Unsupported::new(target, what, why, remedy);
         let machine = image.machine;
         let found = match &options.root {
             Some(folder) => Self::of_folder(folder, &words, machine, options),
-            None if parameter == "work" => {
-                Err(("has no compiler, which is many programs".to_owned(), ROOTED.to_owned()))
-            }
+            None if many => Err(("has no compiler, which is many programs".to_owned(), ROOTED.to_owned())),
             None => Self::of_program(&words, machine, options),
         };
         let root = found.map_err(|problem| refuse(What::Parameter(parameter.to_owned()), problem))?;
@@ -281,8 +272,8 @@ impl Root {
     }
 
     /// Where the programs are, for the guest.
-    pub fn place(&self) -> rooted::Root {
-        rooted::Root { folder: ROOT.into(), inside: self.inside.clone(), path: self.path.clone() }
+    pub fn place(&self) -> root::Root {
+        root::Root { folder: ROOT.into(), inside: self.inside.clone(), path: self.path.clone() }
     }
 
     /// What it is, in a few words.

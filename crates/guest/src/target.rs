@@ -9,18 +9,18 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use pagelab_caches::Geometry;
+use pagelab_confine as confine;
 use pagelab_experiment::declaration::Refusal;
-use pagelab_experiment::experiments;
+use pagelab_experiment::experiments::Load;
 use pagelab_experiment::observation::{Level, Note};
-use pagelab_experiment::plan::Settled;
-use pagelab_experiment::setting::{Mode, Swap, Thp};
+use pagelab_experiment::setting::{Mode, Thp};
 use pagelab_experiment::{
     Experiment, Failure, FailureKind, Observation, Origin, Performer, Plan, Recorder, Request, Setting,
     Target, Unsupported, What,
 };
-use pagelab_live::confine;
-use pagelab_live::lifetime::in_memory;
-use pagelab_live::message::Message;
+use pagelab_kernel::lifetime::in_memory;
+use pagelab_live::harness::message::Message;
+use pagelab_live::plan;
 
 use crate::console;
 use crate::counted::counted;
@@ -54,8 +54,8 @@ const QEMU: u64 = 128 << 20;
 /// A kernel image as a target.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    image: Image,
-    options: Options,
+    pub(crate) image: Image,
+    pub(crate) options: Options,
     /// Whether the host's own processor has failed to boot this image.
     without_kvm: bool,
     /// Repetitions that were begun.
@@ -154,7 +154,7 @@ impl Guest {
         let (begun, begins) = if kept.is_some() { ("restored", "restore") } else { ("booted", BOOT) };
         recorder.observe(Observation::Environment([("guest.begun".to_owned(), begun.to_owned())].into()))?;
         // A program of the user's may wait for anything.
-        let waits = disks.waits() || matches!(experiment, Experiment::Command(_));
+        let waits = disks.waits() || matches!(experiment.declaration().load(), Load::Program(_));
         if waits && accel == Accel::Icount {
             recorder.observe(Observation::Note(Note {
                 level: Level::Info,
@@ -291,13 +291,24 @@ impl Guest {
             Accel::Auto => Accel::Tcg,
             asked => asked,
         };
-        machine::on_terminal(&self.image, &initramfs, &self.options, accel).map_err(|e| self.not_started(&e))
+        let booted = |accel| machine::on_terminal(&self.image, &initramfs, &self.options, accel);
+        let ended = match booted(accel) {
+            // KVM is there and does not work, as inside many virtual machines.
+            Err(error) if falls_back(self.options.accel, accel, &error) => booted(Accel::Tcg),
+            ended => ended,
+        };
+        ended.map_err(|e| self.not_started(&e))
     }
 
     /// Refuses an image for which there is no first program or no QEMU here.
     fn bootable(&self, name: &str) -> Result<(), Unsupported> {
         let machine = |why: String, remedy: String| Err(Unsupported::new(name, What::Machine, why, remedy));
         let (arch, _) = self.image.machine.name();
+        if self.options.numa.as_ref().is_some_and(Nodes::any_slow) && self.image.machine != Machine::X86_64 {
+            let what = What::Condition("numa".to_owned());
+            let why = "tells how fast a node is on x86 alone";
+            return Err(Unsupported::new(name, what, why, "leave @slow out"));
+        }
         if self.options.init.is_none() && arch != ARCH {
             return machine(
                 format!("is a kernel for {arch}, and this pagelab for {ARCH}"),
@@ -404,11 +415,11 @@ impl Guest {
             Err(Unsupported::new(name, What::Condition("trace".to_owned()), why, remedy))
         };
         let Options { accel, cpus, trace, .. } = &self.options;
-        let experiment = &request.experiment;
+        let references = matches!(request.experiment.declaration().load(), Load::References(..));
         let large = |mode| matches!(mode, Mode::Always | Mode::Madvise);
         match trace {
             None => Ok(()),
-            Some(_) if !matches!(experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_)) => {
+            Some(_) if !references => {
                 refuse("counts the loads of mapanon and mapfile alone", "use --profile")
             }
             Some(Trace::On) if *accel != Accel::Icount => refuse(
@@ -496,32 +507,11 @@ enum Forwarded {
 impl Target for Guest {
     fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
         let name = format!("kernel:{}", self.image.path.display());
-        honours(&name, &request.experiment)?;
-        memory_of(&self.options, &self.image, &request.experiment, &name)?;
-        if self.options.accel == Accel::Icount && self.options.cpus > 1 && works_at_once(&request.experiment)
-        {
-            return Err(Unsupported::new(
-                &name,
-                What::Condition("cpus".to_owned()),
-                "counts the instructions of all processors on one clock, on which work done at once takes as long as \
-                 one after the other",
-                "use cpus=1, where throughput is work for each instruction, or accel=tcg",
-            ));
-        }
+        let mut settled = plan::settle(request, &self.capabilities(&name))?;
         self.traceable(&name, request)?;
         let root = Root::of(&request.experiment, &self.options, &self.image, &name)?.map(Arc::new);
         let page_size = self.image.page_size;
-        let mut settled = Settled::new(request, &name, page_size, |key, _| {
-            pagelab_live::plan::honours(&request.experiment, key)
-        })?;
         self.bootable(&name)?;
-        pagelab_live::plan::choose_swap(&mut settled);
-        let need = settled.experiment.footprint(page_size);
-        if settled.setting.swap.is_none() && settled.setting.limit().is_some() && need.anonymous > 0 {
-            // Waiting for a disk is no instruction.
-            let swap = if self.options.accel == Accel::Icount { Swap::Zram } else { Swap::File };
-            settled.choose("swap", &swap.to_string());
-        }
         let recording = (self.options.trace == Some(Trace::On))
             .then(|| tracing::path(&self.image, &self.options, &settled.experiment));
         if let Some(path) = recording.as_ref().filter(|path| path.exists()) {
@@ -546,6 +536,8 @@ impl Target for Guest {
         let mut plan = Plan::new(settled, page_size, Box::new(Self { root, ..self.clone() }));
         plan.needs.memory = memory;
         plan.needs.disk = Disks::bytes(&plan.experiment, &plan.setting, page_size);
+        plan.needs.tasks = Some(plan.experiment.declaration().tasks(page_size));
+        plan::disk(&name, plan.needs.disk)?;
         plan.needs.privileges =
             vec![format!("{}: a throw-away machine", machine::program(self.image.machine))];
         plan.changes =
@@ -555,67 +547,10 @@ impl Target for Guest {
     }
 }
 
-/// Refuses machines whose memory is not what the experiment is about.
-///
-/// # Errors
-/// What is not honoured.
-fn memory_of(
-    options: &Options,
-    image: &Image,
-    experiment: &Experiment,
-    name: &str,
-) -> Result<(), Unsupported> {
-    let no = |what: &str, why: &str, remedy: &str| {
-        Err(Unsupported::new(name, What::Condition(what.to_owned()), why, remedy))
-    };
-    if options.numa.as_ref().is_some_and(Nodes::any_slow) && image.machine != Machine::X86_64 {
-        return no("numa", "tells how fast a node is on x86 alone", "leave @slow out");
-    }
-    if options.accel == Accel::Icount && matches!(experiment, Experiment::Bandwidth(_)) {
-        let why = "counts instructions, and no time of memory: bytes a second there would be bytes for each instruction";
-        return no("accel", why, "perform it on host, or with accel=kvm");
-    }
-    if options.numa.is_none() && matches!(experiment, Experiment::Tier(_)) {
-        let why = "has all its memory in one node, and the experiment compares two";
-        return no("numa", why, "give nodes, one of them in a slow tier: numa=256M+512M@slow");
-    }
-    Ok(())
-}
-
-/// Whether the experiment's figures are about work that several processors do at once.
-fn works_at_once(experiment: &Experiment) -> bool {
-    match experiment {
-        Experiment::Faultscale(_) => true,
-        Experiment::Forkstorm(storm) => storm.copies > 1,
-        Experiment::Vmtest(vmtest) => vmtest.cpus > 1,
-        Experiment::Unmap(addressing) | Experiment::Mremap(addressing) | Experiment::Populate(addressing) => {
-            addressing.sharers > 0
-        }
-        _ => false,
-    }
-}
-
-/// Refuses what the guest has no load, files or network for.
-///
-/// # Errors
-/// What is not honoured.
-pub fn honours(target: &str, experiment: &Experiment) -> Result<(), Unsupported> {
-    let no = |what, why: &str| Err(Unsupported::new(target, what, why, "perform it on host"));
-    let parameter = |name: &str| What::Parameter(name.to_owned());
-    match experiment {
-        Experiment::Record(_)
-        | Experiment::Trace(_)
-        | Experiment::Replay(_)
-        | Experiment::Mrc(_)
-        | Experiment::Wss(_) => no(What::Experiment, "has no load to perform for it"),
-        Experiment::Mapanon(paging) | Experiment::Mapfile(paging)
-            if matches!(paging.content, experiments::Content::File(_)) =>
-        {
-            no(parameter("content"), "has no files but its own")
-        }
-        Experiment::Clock(clock) if clock.reference.is_some() => no(parameter("reference"), "has no network"),
-        _ => Ok(()),
-    }
+/// Whether QEMU is to be started again without KVM: it was chosen by pagelab, and QEMU was started
+/// and failed.
+fn falls_back(asked: Accel, tried: Accel, error: &std::io::Error) -> bool {
+    asked == Accel::Auto && tried == Accel::Kvm && error.kind() == std::io::ErrorKind::Other
 }
 
 impl Performer for Guest {

@@ -8,8 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use pagelab_experiment::build::{Sheet, metric};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Recorder};
-use pagelab_live::perf::symbols::Symbols;
+use pagelab_experiment::{Failure, MetricId, Recorder};
+use pagelab_kernel::perf::symbols::Symbols;
 use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
 
 use crate::options::Trace;
@@ -24,7 +24,7 @@ const ROWS: usize = 120;
 const KERNEL: u64 = 1 << 63;
 
 /// What is counted besides instructions: the column, and the metrics of user mode and the kernel.
-const MISSED: [(usize, &str, [&str; 2]); 6] = [
+const MISSED: [(usize, &str, [MetricId; 2]); 6] = [
     (REFERENCES, "references", [name::REFERENCES_USER, name::REFERENCES_KERNEL]),
     (L1I, "l1i", [name::MISSES_L1I_USER, name::MISSES_L1I_KERNEL]),
     (L1D, "l1d", [name::MISSES_L1D_USER, name::MISSES_L1D_KERNEL]),
@@ -262,7 +262,7 @@ mod tests {
         for (figure, column, names) in MISSED {
             let sum: f64 = table.numbers(column).unwrap().iter().flatten().sum();
             assert_eq!(sum, (20_100 * (figure + 1)) as f64, "{column}");
-            let value = |name| seen.metric(name).unwrap();
+            let value = |metric| seen.metric(metric).unwrap();
             assert_eq!(names.map(value).iter().sum::<f64>(), sum, "{column}");
         }
         assert_eq!(table.numbers("l2").unwrap()[0], Some(1000.0), "the most first");

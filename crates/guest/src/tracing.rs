@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use pagelab_experiment::{Experiment, Failure, Recorder};
-use pagelab_live::lifetime::in_memory;
-use pagelab_live::tracer;
+use pagelab_kernel::lifetime::in_memory;
+use pagelab_live::harness::tracer;
 
 use crate::image::Image;
 use crate::machine;

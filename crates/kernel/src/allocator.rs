@@ -1,9 +1,10 @@
-//! The program's allocator: the system's, which asks the kernel for huge pages behind large tables once a command
-//! wants that.
+//! The program's allocator: the system's, which asks the kernel for huge pages behind large tables
+//! once a command wants that.
 //!
-//! A simulation looks at random places of tables of some ten MiB; with pages of 4 KiB most looks miss the TLB as well
-//! as the cache. Where transparent huge pages are left to advice (`madvise`, the default of most
-//! distributions), nobody else gives it. Experiments never ask: what they measure has pages as the setting says.
+//! A simulation looks at random places of tables of some ten MiB; with pages of 4 KiB most looks
+//! miss the TLB as well as the cache. Where transparent huge pages are left to advice (`madvise`,
+//! the default of most distributions), nobody else gives it. Experiments never ask: what they
+//! measure has pages as the setting says.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -72,8 +73,8 @@ mod tests {
         ask_for_huge_pages();
         for size in [100, LARGE - 1, LARGE + 5000] {
             let layout = Layout::from_size_align(size, 64).unwrap();
-            // SAFETY: the layouts are not empty, all bytes touched are within the allocation, which is released with
-            // the layout that it has at the end.
+            // SAFETY: the layouts are not empty, all bytes touched are within the allocation, which
+            // is released with the layout that it has at the end.
             unsafe {
                 let start = Allocator.alloc_zeroed(layout);
                 assert!(std::slice::from_raw_parts(start, size).iter().all(|&byte| byte == 0));

@@ -7,24 +7,24 @@ use std::path::PathBuf;
 
 /// A device that is looked at.
 #[derive(Clone, Debug)]
-pub(super) struct Device(PathBuf);
+pub struct Device(PathBuf);
 
 /// Its counters since boot, or their growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counted {
+pub struct Counted {
     /// Reads completed.
-    pub(super) reads: u64,
+    pub reads: u64,
     /// Bytes read.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// Milliseconds of all reads together, from queue to completion.
-    pub(super) waiting: u64,
+    pub waiting: u64,
     /// Milliseconds with anything under way.
-    pub(super) busy: u64,
+    pub busy: u64,
 }
 
 impl Device {
     /// That of `file`; `None` where its file system has no device of its own (overlay, network).
-    pub(super) fn of(file: &File) -> Option<Self> {
+    pub fn of(file: &File) -> Option<Self> {
         let device = file.metadata().ok()?.dev();
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
         let new = Self(PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat")));
@@ -32,13 +32,14 @@ impl Device {
     }
 
     /// The counters now.
-    pub(super) fn read(&self) -> Option<Counted> {
+    pub fn read(&self) -> Option<Counted> {
         parse(&fs::read_to_string(&self.0).ok()?)
     }
 }
 
 impl Counted {
-    pub(super) fn since(&self, before: &Self) -> Self {
+    /// The growth since `before`.
+    pub fn since(&self, before: &Self) -> Self {
         Self {
             reads: self.reads.saturating_sub(before.reads),
             bytes: self.bytes.saturating_sub(before.bytes),

@@ -1,52 +1,53 @@
-//! A memory cgroup that is there, of version 1 or 2: joining it, what is charged to it, what the kernel did
-//! in it. The confinement makes them.
+//! A memory cgroup that is there, of version 1 or 2: joining it, what is charged to it, what the
+//! kernel did in it. The confinement makes them.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::kernel::value;
+use pagelab_procfs::value;
 
 /// A memory cgroup.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group<'a>(&'a Path);
+pub struct Group<'a>(&'a Path);
 
 impl<'a> Group<'a> {
     /// The one whose folder is `path`.
-    pub(crate) fn new(path: &'a Path) -> Self {
+    pub fn new(path: &'a Path) -> Self {
         Self(path)
     }
 
     /// Its folder.
-    pub(crate) fn path(self) -> &'a Path {
+    pub fn path(self) -> &'a Path {
         self.0
     }
 
     /// Moves the calling process into it: what it allocates from now on is charged there.
-    pub(crate) fn join(self) -> io::Result<()> {
+    pub fn join(self) -> io::Result<()> {
         fs::write(self.0.join("cgroup.procs"), "0")
     }
 
     /// Bytes charged to it, page cache included.
-    pub(crate) fn charged(self) -> Option<u64> {
+    pub fn charged(self) -> Option<u64> {
         self.number("memory.current").or_else(|| self.number("memory.usage_in_bytes"))
     }
 
-    /// The most that was ever charged to it, bytes. What a processor tries to charge is charged for a moment also
-    /// where that is refused, so that [`Group::charged`] may be above the limit; this counts what was granted.
-    pub(crate) fn charged_peak(self) -> Option<u64> {
+    /// The most that was ever charged to it, bytes. What a processor tries to charge is charged for
+    /// a moment also where that is refused, so that [`Group::charged`] may be above the limit; this
+    /// counts what was granted.
+    pub fn charged_peak(self) -> Option<u64> {
         self.number("memory.peak").or_else(|| self.number("memory.max_usage_in_bytes"))
     }
 
     /// Processes that the kernel has killed in it because memory ran out.
-    pub(crate) fn kills(self) -> u64 {
+    pub fn kills(self) -> u64 {
         let found = self.text("memory.events").or_else(|| self.text("memory.oom_control"));
         found.and_then(|text| value(&text, "oom_kill")).unwrap_or(0)
     }
 
     /// Whether there was always swap left, so that running out of memory was the kernel's failure to
     /// reclaim and not the load's size; `None` when the kernel does not say.
-    pub(crate) fn had_swap_left(self) -> Option<bool> {
+    pub fn had_swap_left(self) -> Option<bool> {
         if let Some(events) = self.text("memory.swap.events") {
             let none = |name| value(&events, name) == Some(0);
             return Some(none("max") && none("fail"));

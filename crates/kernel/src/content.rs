@@ -1,16 +1,15 @@
-//! What pages are filled with: neither alike nor same-filled unless that is asked for, and compressible as asked.
+//! What pages are filled with: neither alike nor same-filled unless that is asked for, and
+//! compressible as asked.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem;
 use std::path::Path;
 
-use pagelab_experiment::experiments::Content;
-
-use crate::region::page_size;
+use rustix::param::page_size;
 
 /// As much of a file is read as content, and then begun anew.
-pub const MOST_OF_FILE: u64 = 64 << 20;
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Fills pages.
 #[derive(Clone, Debug)]
@@ -30,27 +29,17 @@ impl Default for Filler {
 }
 
 impl Filler {
-    /// The filler of `content`.
-    ///
-    /// # Errors
-    /// When its file cannot be read, or is empty.
-    pub fn new(content: &Content) -> io::Result<Self> {
-        Ok(match content {
-            Content::Compressible(share) => Self::Words(((1.0 - share) * words() as f64).round() as usize),
-            Content::Random => Self::Words(words()),
-            Content::Zero => Self::Zero,
-            Content::File(path) => Self::Repeated(read(path)?),
-        })
+    /// Pages of which this share compresses away.
+    pub fn compressible(share: f64) -> Self {
+        Self::Words(((1.0 - share) * words() as f64).round() as usize)
     }
 
-    /// Bytes that it takes.
-    pub fn bytes(content: &Content) -> u64 {
-        match content {
-            Content::File(path) => {
-                std::fs::metadata(path).map_or(MOST_OF_FILE, |m| m.len().min(MOST_OF_FILE))
-            }
-            _ => 0,
-        }
+    /// Pages with the content of a file, at most [`MAX_FILE_BYTES`] of it, again and again.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is empty.
+    pub fn file(path: &Path) -> io::Result<Self> {
+        Ok(Self::Repeated(read(path)?))
     }
 
     /// Writes the content of page number `page`.
@@ -77,7 +66,7 @@ fn words() -> usize {
 /// The file's words; what is left of the last one is zeros.
 fn read(path: &Path) -> io::Result<Vec<u64>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_OF_FILE).read_to_end(&mut bytes)?;
+    File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     if bytes.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is empty"));
     }
@@ -86,8 +75,8 @@ fn read(path: &Path) -> io::Result<Vec<u64>> {
     Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
 }
 
-/// The first words are pseudo-random, `random` of them, and differ from page to page; the others are one word, another one in
-/// each page.
+/// The first words are pseudo-random, `random` of them, and differ from page to page; the others
+/// are one word, another one in each page.
 fn pseudo_random(page: u64, content: &mut [u64], random: usize) {
     // SplitMix64 (Steele, Lea and Flood, 2014).
     let mut state = (page + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -120,22 +109,21 @@ mod tests {
 
     #[test]
     fn contents_are_what_they_are_called() {
-        let page = |content: &Content, page| {
+        let page = |filler: Filler, page| {
             let mut words = vec![1; words()];
-            Filler::new(content).unwrap().fill(page, &mut words);
+            filler.fill(page, &mut words);
             words
         };
         let different = |words: &[u64]| words.iter().collect::<HashSet<_>>().len();
         let all = words();
-        assert_eq!(different(&page(&Content::Random, 7)), all);
-        assert_eq!(different(&page(&Content::Compressible(0.0), 7)), all);
-        assert_eq!(different(&page(&Content::Compressible(0.75), 7)), all / 4 + 1);
-        assert_eq!(different(&page(&Content::Compressible(1.0), 7)), 1);
-        assert_eq!(page(&Content::Zero, 7), vec![0; all]);
+        assert_eq!(different(&page(Filler::compressible(0.0), 7)), all);
+        assert_eq!(different(&page(Filler::compressible(0.75), 7)), all / 4 + 1);
+        assert_eq!(different(&page(Filler::compressible(1.0), 7)), 1);
+        assert_eq!(page(Filler::Zero, 7), vec![0; all]);
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(Filler::new(&Content::File(file.path().into())).is_err(), "an empty file");
+        assert!(Filler::file(file.path()).is_err(), "an empty file");
         std::fs::write(file.path(), b"abcdefgh12345678x").unwrap();
-        let words = page(&Content::File(file.path().into()), 1);
+        let words = page(Filler::file(file.path()).unwrap(), 1);
         let wanted = [*b"abcdefgh", *b"12345678", *b"x\0\0\0\0\0\0\0"].map(u64::from_ne_bytes);
         assert_eq!(
             &words[..4],

@@ -1,8 +1,10 @@
-//! The kernel's data access monitor, DAMON: one kdamond that watches a mapping of this process, with one scheme.
+//! The kernel's data access monitor, DAMON: one kdamond that watches a mapping of this process,
+//! with one scheme.
 //!
-//! Documentation/admin-guide/mm/damon/usage.rst. Only virtual addresses of this process are watched (operations `fvaddr`): a scheme on
-//! physical ones acts on the whole machine, and its filters differ from kernel to kernel. The number of kdamonds is put back to 0
-//! with everything else that a run changes ([`FILES`]), for which one that is on is switched off ([`switch_off`]).
+//! Documentation/admin-guide/mm/damon/usage.rst. Only virtual addresses of this process are watched
+//! (operations `fvaddr`): a scheme on physical ones acts on the whole machine, and its filters
+//! differ from kernel to kernel. The number of kdamonds is put back to 0 with everything else that
+//! a run changes ([`FILES`]), for which one that is on is switched off ([`switch_off`]).
 
 use std::fmt::Display;
 use std::fs;
@@ -10,11 +12,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use pagelab_experiment::Failure;
-use pagelab_experiment::experiments::Reclaim;
-
+use crate::error::Error;
 use crate::kthread::KernelThreads;
-use crate::observe::failed;
 
 /// Where DAMON is told what to do.
 pub const FOLDER: &str = "/sys/kernel/mm/damon/admin/kdamonds";
@@ -45,8 +44,9 @@ pub fn available() -> Result<(), (String, String)> {
     ))
 }
 
-/// Switches every kdamond off: only then can their number be written. Whether it did: where one that is on watches anything else
-/// than ours do, they are somebody else's by now, and all are left alone.
+/// Switches every kdamond off: only then can their number be written. Whether it did: where one
+/// that is on watches anything else than ours do, they are somebody else's by now, and all are left
+/// alone.
 ///
 /// # Errors
 /// What the kernel says.
@@ -61,6 +61,19 @@ pub fn switch_off(folder: &Path) -> io::Result<bool> {
     }
     on.iter().try_for_each(|path| fs::write(path.join("state"), "off"))?;
     Ok(true)
+}
+
+/// What is done with regions that were not accessed.
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    /// The action, as DAMON names it.
+    pub action: String,
+    /// From one sample to the next, ms.
+    pub sampling: u32,
+    /// From one aggregation of the samples to the next, ms.
+    pub aggregation: u32,
+    /// Aggregation intervals without access before the action.
+    pub age: u32,
 }
 
 /// What the scheme counts, bytes.
@@ -79,15 +92,17 @@ pub struct Kdamond {
 }
 
 impl Kdamond {
-    /// Has the addresses `range` of this process watched, with a scheme that may act on `quota` bytes in each aggregation interval.
+    /// Has the addresses `range` of this process watched, with a scheme that may act on `quota`
+    /// bytes in each aggregation interval.
     ///
-    /// The quota is charged anew in each interval: some kernels know none in the first charge window (Debian's 6.12 was seen to act on all
-    /// there was in it), and in the first interval no region is old enough.
+    /// The quota is charged anew in each interval: some kernels know none in the first charge
+    /// window (Debian's 6.12 was seen to act on all there was in it), and in the first interval no
+    /// region is old enough.
     ///
     /// # Errors
     /// When DAMON is in use, watches no virtual addresses, or refuses.
-    pub fn start(parameters: &Reclaim, range: &Range<usize>, quota: u64) -> Result<Self, Failure> {
-        available().map_err(|(why, remedy)| Failure::unsupported(format!("this machine {why}"), remedy))?;
+    pub fn start(scheme: &Scheme, range: &Range<usize>, quota: u64) -> Result<Self, Error> {
+        available().map_err(|(why, remedy)| Error::unsupported(format!("this machine {why}"), remedy))?;
         set("nr_kdamonds", 1)?;
         // From here on what is set up is taken down when this is dropped.
         let mut kdamond = Self { thread: KernelThreads::none() };
@@ -97,15 +112,15 @@ impl Kdamond {
             let known = known.replace('\n', ", ");
             let what =
                 format!("this kernel's DAMON watches no virtual addresses ({OPERATIONS}); it has: {known}");
-            return Err(Failure::unsupported(what, REMEDY));
+            return Err(Error::unsupported(what, REMEDY));
         }
         let us = |ms: u32| u64::from(ms) * 1000;
         let context = |file: &str, value: &dyn Display| set(&format!("0/contexts/0/{file}"), value);
         context("operations", &OPERATIONS)?;
-        context("monitoring_attrs/intervals/sample_us", &us(parameters.sampling))?;
-        context("monitoring_attrs/intervals/aggr_us", &us(parameters.aggregation))?;
+        context("monitoring_attrs/intervals/sample_us", &us(scheme.sampling))?;
+        context("monitoring_attrs/intervals/aggr_us", &us(scheme.aggregation))?;
         // Fixed ranges are never updated.
-        context("monitoring_attrs/intervals/update_us", &us(parameters.aggregation.max(1000)))?;
+        context("monitoring_attrs/intervals/update_us", &us(scheme.aggregation.max(1000)))?;
         context("monitoring_attrs/nr_regions/min", &REGIONS[0])?;
         context("monitoring_attrs/nr_regions/max", &REGIONS[1])?;
         context("targets/nr_targets", &1)?;
@@ -114,22 +129,23 @@ impl Kdamond {
         context("targets/0/regions/0/start", &range.start)?;
         context("targets/0/regions/0/end", &range.end)?;
         context("schemes/nr_schemes", &1)?;
-        let scheme = |file: &str, value: &dyn Display| set(&format!("0/contexts/0/schemes/0/{file}"), value);
-        scheme("action", &parameters.action)?;
-        scheme("access_pattern/sz/min", &0)?;
-        scheme("access_pattern/sz/max", &u64::MAX)?;
-        scheme("access_pattern/nr_accesses/min", &0)?;
-        scheme("access_pattern/nr_accesses/max", &0)?;
-        scheme("access_pattern/age/min", &parameters.age)?;
-        scheme("access_pattern/age/max", &u32::MAX)?;
-        scheme("quotas/ms", &0)?;
-        scheme("quotas/bytes", &quota)?;
-        scheme("quotas/reset_interval_ms", &parameters.aggregation)?;
+        let set_scheme =
+            |file: &str, value: &dyn Display| set(&format!("0/contexts/0/schemes/0/{file}"), value);
+        set_scheme("action", &scheme.action)?;
+        set_scheme("access_pattern/sz/min", &0)?;
+        set_scheme("access_pattern/sz/max", &u64::MAX)?;
+        set_scheme("access_pattern/nr_accesses/min", &0)?;
+        set_scheme("access_pattern/nr_accesses/max", &0)?;
+        set_scheme("access_pattern/age/min", &scheme.age)?;
+        set_scheme("access_pattern/age/max", &u32::MAX)?;
+        set_scheme("quotas/ms", &0)?;
+        set_scheme("quotas/bytes", &quota)?;
+        set_scheme("quotas/reset_interval_ms", &scheme.aggregation)?;
         // The oldest first, whatever their size.
-        scheme("quotas/weights/sz_permil", &0)?;
-        scheme("quotas/weights/nr_accesses_permil", &0)?;
-        scheme("quotas/weights/age_permil", &1000)?;
-        scheme("watermarks/metric", &"none")?;
+        set_scheme("quotas/weights/sz_permil", &0)?;
+        set_scheme("quotas/weights/nr_accesses_permil", &0)?;
+        set_scheme("quotas/weights/age_permil", &1000)?;
+        set_scheme("watermarks/metric", &"none")?;
         set("0/state", "on")?;
         kdamond.thread = KernelThreads::find("kdamond.");
         Ok(kdamond)
@@ -139,23 +155,24 @@ impl Kdamond {
     ///
     /// # Errors
     /// When the kernel does not tell.
-    pub fn stats(&self) -> Result<Stats, Failure> {
+    pub fn stats(&self) -> Result<Stats, Error> {
         set("0/state", "update_schemes_stats")?;
         let of = |file: &str| {
             let path = path(&format!("0/contexts/0/schemes/0/stats/{file}"));
             text(&path).and_then(|text| text.parse().ok()).ok_or_else(|| {
                 let what = format!("this kernel's DAMON does not count: {}", path.display());
-                Failure::unsupported(what, "take a kernel of Linux 5.18 or later")
+                Error::unsupported(what, "take a kernel of Linux 5.18 or later")
             })
         };
         Ok(Stats { tried: of("sz_tried")?, applied: of("sz_applied")? })
     }
 
-    /// Switches it off: nothing is watched or taken any more. What the scheme counted is not told from then on.
+    /// Switches it off: nothing is watched or taken any more. What the scheme counted is not told
+    /// from then on.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn stop(&self) -> Result<(), Failure> {
+    pub fn stop(&self) -> Result<(), Error> {
         set("0/state", "off")
     }
 
@@ -182,9 +199,10 @@ fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-fn set(file: &str, value: impl Display) -> Result<(), Failure> {
+fn set(file: &str, value: impl Display) -> Result<(), Error> {
     let (path, value) = (path(file), value.to_string());
-    fs::write(&path, &value).map_err(failed(&format!("writing {value} to {}", path.display())))
+    fs::write(&path, &value)
+        .map_err(|source| Error::System { doing: format!("writing {value} to {}", path.display()), source })
 }
 
 #[cfg(test)]

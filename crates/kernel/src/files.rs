@@ -1,11 +1,10 @@
 //! Kernel files that are read again and again during a run, without allocation.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pagelab_experiment::observation::Counter;
+use pagelab_procfs::value;
 
 /// A file of /proc, /sys or a cgroup that stays open.
 #[derive(Debug)]
@@ -37,8 +36,8 @@ impl KernelFile {
     }
 }
 
-/// The text of a file in which names stand that others have chosen (of processes, files, mounts): those need not be
-/// UTF-8, and must not hide what stands beside them. What is none is replaced.
+/// The text of a file in which names stand that others have chosen (of processes, files, mounts):
+/// those need not be UTF-8, and must not hide what stands beside them. What is none is replaced.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -46,11 +45,6 @@ pub fn text(path: impl AsRef<Path>) -> std::io::Result<String> {
     let bytes = std::fs::read(path)?;
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|other| String::from_utf8_lossy(other.as_bytes()).into_owned()))
-}
-
-/// The number behind `name` in lines of `name value`.
-pub fn value(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 /// Pages read from and written to swap since boot: of the memory cgroup where its `memory.stat`
@@ -128,51 +122,10 @@ fn some_total(text: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// The kernel's counters over a run: every one of `/proc/vmstat` and of the cgroup's `memory.stat`,
-/// changed or not, so that an absent name always means that the kernel does not count it.
-#[derive(Debug)]
-pub struct Counters {
-    sources: Vec<(&'static str, KernelFile, String)>,
-}
-
-impl Counters {
-    /// Opens what exists.
-    pub fn open(memory_stat: Option<&Path>) -> Self {
-        let vmstat = ("vmstat", Some(Path::new("/proc/vmstat")));
-        let open = |(name, path): (&'static str, Option<&Path>)| {
-            Some((name, KernelFile::open(path?)?, String::with_capacity(1 << 16)))
-        };
-        Self { sources: [vmstat, ("memory.stat", memory_stat)].into_iter().filter_map(open).collect() }
-    }
-
-    /// Reads the values before the run. Allocates nothing.
-    pub fn before(&mut self) {
-        for (_, file, before) in &mut self.sources {
-            before.clear();
-            before.push_str(file.read().unwrap_or_default());
-        }
-    }
-
-    /// Reads the values after it and pairs them with those before.
-    pub fn after(&mut self) -> Vec<Counter> {
-        let mut counters = Vec::new();
-        for (source, file, before) in &mut self.sources {
-            let after: HashMap<&str, i64> = numbers(file.read().unwrap_or_default()).collect();
-            counters.extend(numbers(before).filter_map(|(name, before)| {
-                let after = *after.get(name)?;
-                Some(Counter { source: (*source).to_owned(), name: name.to_owned(), before, after })
-            }));
-        }
-        counters
-    }
-}
-
-/// The lines `name value` of a text.
-fn numbers(text: &str) -> impl Iterator<Item = (&str, i64)> {
-    text.lines().filter_map(|line| {
-        let (name, value) = line.split_once(' ')?;
-        Some((name, value.trim().parse().ok()?))
-    })
+/// The word in brackets, as sysfs marks the choice in force; all of it when there is none.
+pub fn chosen(text: &str) -> String {
+    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(text, |(word, _)| word).to_owned()
 }
 
 #[cfg(test)]
@@ -181,10 +134,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn values_by_their_whole_name() {
-        let text = "pswpin_x 1\npswpin 22\npswpout 3\n";
-        assert_eq!(value(text, "pswpin"), Some(22));
-        assert_eq!(value(text, "pswp"), None);
+    fn forms_of_the_kernel() {
+        assert_eq!(chosen("always [madvise] never"), "madvise");
     }
 
     #[test]
@@ -197,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_parsers_panic(text: String) {
-            let _ = (value(&text, "pswpin"), some_total(&text));
+            let _ = (some_total(&text), chosen(&text));
         }
     }
 

@@ -1,19 +1,20 @@
-//! The sizes of the machine's caches and TLBs, as far as it shows them: environment entries.
+//! The sizes of the machine's caches and TLBs, as far as it shows them.
 
 use std::fs;
 
-use crate::environment::{Entries, entries};
+/// Sizes that the machine shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Geometry {
+    /// Bytes of the data or unified cache of level 1, 2 and 3, of the first processor.
+    pub caches: [Option<u64>; 3],
+    /// Entries for base pages of the first-level data TLB and of the second-level TLB.
+    pub tlbs: [Option<u64>; 2],
+}
 
-/// What there is: `cache.*` in bytes from sysfs, `tlb.*` in entries for base pages from CPUID.
-pub fn machine() -> Entries {
+/// The machine's: caches from sysfs, TLBs from CPUID.
+pub fn machine() -> Geometry {
     let (first, second) = tlb();
-    entries([
-        ("cache.l1d", cache(1).map(|v| v.to_string())),
-        ("cache.l2", cache(2).map(|v| v.to_string())),
-        ("cache.l3", cache(3).map(|v| v.to_string())),
-        ("tlb.l1d", first.map(|v| v.to_string())),
-        ("tlb.l2", second.map(|v| v.to_string())),
-    ])
+    Geometry { caches: [cache(1), cache(2), cache(3)], tlbs: [first, second] }
 }
 
 /// Entries of the greatest TLB; many where the machine does not say.
@@ -38,9 +39,10 @@ fn cache(level: u32) -> Option<u64> {
 /// Entries of the first-level data TLB and of the second-level TLB for base pages.
 ///
 /// AMD: CPUID leaves 8000_0005 and 8000_0006 (AMD64 Architecture Programmer's Manual, volume 3,
-/// appendix E). Where leaf 8000_0021 says so (EAX bit 14, L2TlbSIzeX32), the second level is given in units of 32;
-/// hypervisors hide that leaf, but no Zen has fewer than 1,536 entries, and 32 times 48 are that many. Intel: leaf 18 (Software Developer's Manual, volume 2A, CPUID). A hypervisor may
-/// have blanked either.
+/// appendix E). Where leaf 8000_0021 says so (EAX bit 14, L2TlbSIzeX32), the second level is given
+/// in units of 32; hypervisors hide that leaf, but no Zen has fewer than 1,536 entries, and 32
+/// times 48 are that many. Intel: leaf 18 (Software Developer's Manual, volume 2A, CPUID). A
+/// hypervisor may have blanked either.
 #[cfg(target_arch = "x86_64")]
 fn tlb() -> (Option<u64>, Option<u64>) {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -95,7 +97,6 @@ fn tlb() -> (Option<u64>, Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::catalogue::ENVIRONMENT;
 
     #[cfg(target_arch = "x86_64")]
     #[test]
@@ -109,15 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn caches_grow_with_their_level_and_names_are_in_the_catalogue() {
-        let found = machine();
-        for name in found.keys() {
-            assert!(ENVIRONMENT.iter().any(|(known, _)| known == name), "{name}");
-        }
-        let number = |name: &str| found.get(name).map(|v| v.parse::<u64>().unwrap());
-        for (small, large) in [("cache.l1d", "cache.l2"), ("cache.l2", "cache.l3"), ("tlb.l1d", "tlb.l2")] {
-            if let (Some(small), Some(large)) = (number(small), number(large)) {
-                assert!(small < large, "{found:?}");
+    fn caches_grow_with_their_level() {
+        let Geometry { caches, tlbs } = machine();
+        for pair in caches.windows(2).chain([&tlbs[..]]) {
+            if let [Some(small), Some(large)] = pair {
+                assert!(small < large, "{caches:?} {tlbs:?}");
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Which mounted cgroup hierarchy has the memory controller, and where the caller is in it.
+//! Which mounted cgroup hierarchy has a controller, and where the caller is in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::kernel;
+use crate::files;
 
 /// A version of cgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Version {
     Two,
 }
 
-/// A mounted hierarchy with the memory controller.
+/// A mounted hierarchy.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Hierarchy {
     /// Which one.
@@ -27,9 +27,14 @@ pub struct Hierarchy {
 
 /// The hierarchy with the memory controller.
 pub fn hierarchy() -> Option<Hierarchy> {
-    let read = |path: &str| kernel::text(path).unwrap_or_default();
-    find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
-        fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has_memory(&text))
+    of("memory")
+}
+
+/// The hierarchy with this controller.
+pub fn of(controller: &str) -> Option<Hierarchy> {
+    let read = |path: &str| files::text(path).unwrap_or_default();
+    find(controller, &read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
+        fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has(&text, controller))
     })
 }
 
@@ -40,12 +45,21 @@ pub fn mount() -> Option<PathBuf> {
 
 /// Whether a list of controllers has the memory controller.
 pub fn has_memory(text: &str) -> bool {
-    text.split_ascii_whitespace().any(|word| word == "memory")
+    has(text, "memory")
 }
 
-/// The hierarchy with the memory controller, from the texts of `/proc/self/mountinfo` and
-/// `/proc/self/cgroup`; `unified_has_memory` says whether version 2 mounted there has it.
-fn find(mountinfo: &str, cgroups: &str, unified_has_memory: impl Fn(&Path) -> bool) -> Option<Hierarchy> {
+fn has(text: &str, controller: &str) -> bool {
+    text.split_ascii_whitespace().any(|word| word == controller)
+}
+
+/// The hierarchy with the controller, from the texts of `/proc/self/mountinfo` and
+/// `/proc/self/cgroup`; `unified_has` says whether version 2 mounted there has it.
+fn find(
+    controller: &str,
+    mountinfo: &str,
+    cgroups: &str,
+    unified_has: impl Fn(&Path) -> bool,
+) -> Option<Hierarchy> {
     let own_of = |wanted: &dyn Fn(&str) -> bool| {
         cgroups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
@@ -61,10 +75,10 @@ fn find(mountinfo: &str, cgroups: &str, unified_has_memory: impl Fn(&Path) -> bo
         let (kind, options) = (right.next().unwrap_or_default(), right.nth(1).unwrap_or_default());
         let mount = PathBuf::from(mount);
         let (version, own) = match kind {
-            "cgroup" if options.split(',').any(|o| o == "memory") => {
-                (Version::One, own_of(&|c: &str| c.split(',').any(|c| c == "memory")))
+            "cgroup" if options.split(',').any(|o| o == controller) => {
+                (Version::One, own_of(&|c: &str| c.split(',').any(|c| c == controller)))
             }
-            "cgroup2" if unified_has_memory(&mount) => (Version::Two, own_of(&str::is_empty)),
+            "cgroup2" if unified_has(&mount) => (Version::Two, own_of(&str::is_empty)),
             _ => continue,
         };
         // The path is relative to the hierarchy's root, of which the mount may show only a part.
@@ -87,24 +101,27 @@ mod tests {
     #[test]
     fn version_one_beside_a_version_two_without_memory() {
         let own = "9:memory:/user.slice\n4:cpu,cpuacct:/x\n0::/init.scope\n";
-        let found = find(HYBRID, own, |_| false).unwrap();
+        let found = find("memory", HYBRID, own, |_| false).unwrap();
         assert_eq!(found.version, Version::One);
         assert_eq!(found.own, Path::new("/sys/fs/cgroup/memory/user.slice"));
-        assert_eq!(find(HYBRID, own, |_| true).unwrap().own, Path::new("/sys/fs/cgroup/unified/init.scope"));
-        assert_eq!(find("", own, |_| true), None);
+        assert_eq!(
+            find("memory", HYBRID, own, |_| true).unwrap().own,
+            Path::new("/sys/fs/cgroup/unified/init.scope")
+        );
+        assert_eq!(find("memory", "", own, |_| true), None);
     }
 
     #[test]
     fn a_container_sees_a_part() {
         let mounts = "30 18 0:27 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
-        let found = find(mounts, "9:memory:/docker/abc/inner\n", |_| false).unwrap();
+        let found = find("memory", mounts, "9:memory:/docker/abc/inner\n", |_| false).unwrap();
         assert_eq!(found.own, Path::new("/sys/fs/cgroup/memory/inner"));
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(mounts: String, own: String) {
-            let _ = find(&mounts, &own, |_| true);
+            let _ = find("memory", &mounts, &own, |_| true);
         }
     }
 }

@@ -11,8 +11,7 @@ use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use crate::confine::folder::scratch_folder;
-use crate::rooted::Root;
+use crate::root::Root;
 
 /// (kind, where)
 const MOUNTS: [(&str, &str); 5] = [
@@ -49,11 +48,11 @@ pub fn mount_files(device: &Path) -> io::Result<()> {
     Ok(mount(device, PLACE, "ext4", MountFlags::NOATIME, None::<&CStr>)?)
 }
 
-/// Gives the programs below `root` the kernel's file systems and the folder for scratch files, as this process has them.
+/// Mounts the kernel's file systems and the folder `scratch` below `root`, as this process has them.
 ///
 /// # Errors
 /// When one of them cannot be had there.
-pub fn mount_below(root: &Path) -> io::Result<()> {
+pub fn mount_below(root: &Path, scratch: &Path) -> io::Result<()> {
     let everybodys = |folder: &Path| {
         fs::create_dir_all(folder)?;
         fs::set_permissions(folder, fs::Permissions::from_mode(0o1777))
@@ -61,8 +60,7 @@ pub fn mount_below(root: &Path) -> io::Result<()> {
     for place in ["tmp", "var/tmp"] {
         everybodys(&root.join(place))?;
     }
-    let scratch = scratch_folder()?;
-    let scratch = scratch.strip_prefix("/").unwrap_or(&scratch);
+    let scratch = scratch.strip_prefix("/").unwrap_or(scratch);
     for place in ["proc", "sys", "dev"].map(Path::new).into_iter().chain([scratch]) {
         let to = root.join(place);
         fs::create_dir_all(&to)?;

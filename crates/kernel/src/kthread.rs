@@ -13,7 +13,8 @@ impl KernelThreads {
         Self(Vec::new())
     }
 
-    /// Those whose names are `name`, or `name` and a number. None where /proc does not show the kernel's threads, as in a container.
+    /// Those whose names are `name`, or `name` and a number. None where /proc does not show the
+    /// kernel's threads, as in a container.
     pub fn find(name: &str) -> Self {
         let folders = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
         let named = folders.filter(|folder| {
@@ -26,8 +27,8 @@ impl KernelThreads {
         Self(named.collect())
     }
 
-    /// Their processor time so far, ns: the first number of /proc/PID/schedstat. `None` where there are none, or the kernel does not
-    /// count it.
+    /// Their processor time so far, ns: the first number of /proc/PID/schedstat. `None` where there
+    /// are none, or the kernel does not count it.
     pub fn time(&self) -> Option<u64> {
         let times = self.0.iter().map(|folder| {
             let text = fs::read_to_string(folder.join("schedstat")).ok()?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Resource, Signal, getrlimit, set_parent_process_death_signal};
 
 /// Has the kernel kill `command`'s process when the thread that starts it ends, however it ends.
 pub fn die_with_parent(command: &mut Command) {
@@ -19,8 +19,8 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// Has the kernel end this process in order (SIGTERM) when the thread that started it ends, however it ends. Whether
-/// process `parent` is still there, so that there is something to do.
+/// Has the kernel end this process in order (SIGTERM) when the thread that started it ends, however
+/// it ends. Whether process `parent` is still there, so that there is something to do.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -28,6 +28,11 @@ pub fn end_with(parent: u32) -> io::Result<bool> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
     // It may have ended before.
     Ok(std::os::unix::process::parent_id() == parent)
+}
+
+/// The most that this process's stack may grow to, in bytes; `None` without a bound.
+pub fn stack_limit() -> Option<u64> {
+    getrlimit(Resource::Stack).current
 }
 
 /// A file without a name in memory, which child processes inherit: it is gone with the last of them.

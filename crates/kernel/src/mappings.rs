@@ -1,8 +1,9 @@
 //! What the addresses of a recorded program are: its mappings, with names, from /proc/PID/maps.
 //!
-//! QEMU's user mode maps what the program maps at the same addresses, but names nothing of it: the heap is what follows
-//! the program's own data, a stack lies above an inaccessible guard page, and what little follows a library's data is its
-//! zeroed data. Its own mappings are among those of the process; the program references none of them.
+//! QEMU's user mode maps what the program maps at the same addresses, but names nothing of it: the
+//! heap is what follows the program's own data, a stack lies above an inaccessible guard page, and
+//! what little follows a library's data is its zeroed data. Its own mappings are among those of the
+//! process; the program references none of them.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +25,7 @@ const ZEROED: u64 = 256 << 10;
 const STACK: u64 = 64 << 10;
 
 /// How many mappings the calling process has; `None` where the kernel does not show them.
-pub(crate) fn own() -> Option<u64> {
+pub fn own() -> Option<u64> {
     fs::read("/proc/self/maps").ok().map(|text| text.iter().filter(|&&byte| byte == b'\n').count() as u64)
 }
 

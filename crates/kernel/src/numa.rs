@@ -5,6 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::ptr;
 
+use pagelab_procfs::value;
+
 use crate::region::{Region, page_size};
 
 const NODES: &str = "/sys/devices/system/node";
@@ -90,8 +92,8 @@ fn list(text: &str) -> Vec<usize> {
 /// The bytes free on `node`.
 pub fn free(node: usize) -> Option<u64> {
     let text = fs::read_to_string(format!("{NODES}/node{node}/meminfo")).ok()?;
-    let line = text.lines().find_map(|line| line.split_once("MemFree:"))?.1;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    // Node 0 MemFree: 1 kB
+    text.lines().find_map(|line| value(line.splitn(3, ' ').nth(2)?, "MemFree"))
 }
 
 /// Where new pages of a mapping are to lie.
@@ -121,7 +123,8 @@ pub fn place(region: &Region, policy: Policy) -> io::Result<()> {
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// How many of the pages from `first` on lie on which node, `count` of them: move_pages(2), which moves none where no node is named.
+/// How many of the pages from `first` on lie on which node, `count` of them: move_pages(2), which
+/// moves none where no node is named.
 ///
 /// # Errors
 /// What the kernel says.
@@ -149,7 +152,8 @@ pub fn nodes_of(region: &Region, first: usize, count: usize, nodes: [usize; 2]) 
     Ok(nodes.map(on))
 }
 
-/// How many pages of the mapping lie on which node, as /proc/self/numa_maps has it. The mapping must be one by itself.
+/// How many pages of the mapping lie on which node, as /proc/self/numa_maps has it. The mapping
+/// must be one by itself.
 pub fn mapped(region: &Region, nodes: [usize; 2]) -> Option<[u64; 2]> {
     let text = fs::read_to_string("/proc/self/numa_maps").ok()?;
     let begin = format!("{:08x} ", region.range().start);

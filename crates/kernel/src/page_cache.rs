@@ -10,15 +10,15 @@ const CACHESTAT: libc::c_long = 451;
 
 /// Pages of a range of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cached {
+pub struct Cached {
     /// In the cache.
-    pub(super) pages: u64,
+    pub pages: u64,
     /// Evicted not long ago: reading them now is a refault. `None` from mincore.
-    pub(super) recently_evicted: Option<u64>,
+    pub recently_evicted: Option<u64>,
 }
 
 /// That of the first `bytes` bytes; `None` when the kernel says nothing.
-pub(super) fn of(file: &File, bytes: u64) -> Option<Cached> {
+pub fn of(file: &File, bytes: u64) -> Option<Cached> {
     cachestat(file, bytes).or_else(|| mincore(file, bytes))
 }
 

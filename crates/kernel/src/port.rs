@@ -1,6 +1,7 @@
-//! The ports by which the first process of a guest speaks with the machine that it is in: QEMU stops the machine at one,
-//! and hands in files at another. Both at the very instruction that asks, so that a guest that counts instructions counts
-//! the same each time; a line would deliver at moments of the host's.
+//! The ports by which the first process of a guest speaks with the machine that it is in: QEMU
+//! stops the machine at one, and hands in files at another. Both at the very instruction that asks,
+//! so that a guest that counts instructions counts the same each time; a line would deliver at
+//! moments of the host's.
 //!
 //! Sources: QEMU's docs/specs/pvpanic.rst and docs/specs/fw_cfg.rst.
 

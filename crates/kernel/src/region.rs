@@ -1,10 +1,11 @@
 //! The mapping that an experiment references.
 //!
 //! Anonymous pages are populated by writing each one once, because a read of anonymous memory that
-//! was never written only maps the kernel's shared zero page. Unless something else is asked for the first half of
-//! every page is pseudo-random and differs from page to page; the second half repeats one word. So no page is
-//! same-filled (zram would keep no more than one word of it), no two are alike (KSM), and a page
-//! compresses to a little over half: the ratio is a property of the load, and this one is modest.
+//! was never written only maps the kernel's shared zero page. Unless something else is asked for
+//! the first half of every page is pseudo-random and differs from page to page; the second half
+//! repeats one word. So no page is same-filled (zram would keep no more than one word of it), no
+//! two are alike (KSM), and a page compresses to a little over half: the ratio is a property of the
+//! load, and this one is modest.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -128,13 +129,14 @@ impl Region {
         Ok(())
     }
 
-    /// Keeps the kernel from merging this mapping with a neighbour: children do not inherit it, and the kernel merges
-    /// only what is alike in that too.
+    /// Keeps the kernel from merging this mapping with a neighbour: children do not inherit it, and
+    /// the kernel merges only what is alike in that too.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn keep_apart(&self) -> io::Result<()> {
-        // SAFETY: the range is this mapping; the advice changes neither its contents nor this process's access.
+        // SAFETY: the range is this mapping; the advice changes neither its contents nor this
+        // process's access.
         unsafe { madvise(self.base.as_ptr().cast(), self.bytes(), Advice::LinuxDontFork)? };
         Ok(())
     }
@@ -240,8 +242,9 @@ fn length(pages: usize) -> io::Result<usize> {
         .ok_or_else(|| io::Error::other("the mapping does not fit the address space"))
 }
 
-/// Writes `pages` pages of `filler`'s to the file `path` (made or overwritten), brings them to the disk and drops
-/// them from the page cache, so that whoever maps the file next has every page still to read.
+/// Writes `pages` pages of `filler`'s to the file `path` (made or overwritten), brings them to the
+/// disk and drops them from the page cache, so that whoever maps the file next has every page still
+/// to read.
 ///
 /// # Errors
 /// Those of the file system; a full disk among them.

@@ -1,5 +1,5 @@
-//! A folder as the root of what the user's programs see: how the worker enters it in a guest, and what is at a place
-//! in it, seen from outside.
+//! A folder as the root of what the user's programs see: how the worker enters it in a guest, and
+//! what is at a place in it, seen from outside.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +24,7 @@ impl Root {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub(crate) fn enter(&self) -> io::Result<()> {
+    pub fn enter(&self) -> io::Result<()> {
         rustix::process::chroot(&self.folder)?;
         Ok(rustix::process::chdir(&self.inside)?)
     }

@@ -27,12 +27,12 @@ pub struct Usage {
 
 impl Usage {
     /// What a process tells another in shared memory.
-    pub(crate) fn told(self) -> [u64; 5] {
+    pub fn told(self) -> [u64; 5] {
         [self.minor, self.major, self.user, self.system, self.processor]
     }
 
     /// What was told, number by number.
-    pub(crate) fn of_told(number: impl FnMut(usize) -> u64) -> Self {
+    pub fn of_told(number: impl FnMut(usize) -> u64) -> Self {
         let [minor, major, user, system, processor] = std::array::from_fn(number);
         Self { minor, major, user, system, processor, ..Self::default() }
     }
@@ -54,8 +54,8 @@ pub fn children() -> Usage {
     usage(&raw_usage(libc::RUSAGE_CHILDREN))
 }
 
-/// The greatest resident set of any one of those children, bytes. The kernel counts that of whoever executed a child's
-/// program as the child's.
+/// The greatest resident set of any one of those children, bytes. The kernel counts that of whoever
+/// executed a child's program as the child's.
 pub fn children_peak() -> u64 {
     raw_usage(libc::RUSAGE_CHILDREN).ru_maxrss as u64 * 1024
 }

@@ -4,12 +4,19 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use pagelab_experiment::Failure;
-
 use crate::damon;
 
-/// Pairs of which one is in force: writing the one makes the other 0 (mm/page-writeback.c, mm/util.c). The
-/// second of each takes a 0, the first need not.
+/// The mode of transparent huge pages.
+pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+/// The machine's tendency to swap.
+pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+/// Whether pages go to zswap before they go to a swap device.
+pub const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
+/// Whether delays are accounted to tasks.
+pub const DELAY_ACCOUNTING: &str = "/proc/sys/kernel/task_delayacct";
+
+/// Pairs of which one is in force: writing the one makes the other 0 (mm/page-writeback.c,
+/// mm/util.c). The second of each takes a 0, the first need not.
 const PAIRS: [[&str; 2]; 3] = [
     ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"],
     ["/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio"],
@@ -19,14 +26,9 @@ const PAIRS: [[&str; 2]; 3] = [
 /// What to write to get the present state back: of a list with the choice in brackets, the choice.
 ///
 /// # Errors
-/// [`Failure`] of kind unsupported when it cannot be read.
-pub fn read(path: &Path) -> Result<String, Failure> {
-    let text = fs::read_to_string(path).map_err(|e| {
-        Failure::unsupported(
-            format!("{} cannot be read: {e}", path.display()),
-            "leave this setting out on this kernel",
-        )
-    })?;
+/// When it cannot be read.
+pub fn read(path: &Path) -> io::Result<String> {
+    let text = fs::read_to_string(path)?;
     let text = text.trim();
     let mut chosen = text.split_ascii_whitespace().filter_map(|w| w.strip_prefix('[')?.strip_suffix(']'));
     Ok(match (chosen.next(), chosen.next()) {
@@ -52,8 +54,7 @@ pub fn restore(path: &Path, value: &str) -> io::Result<bool> {
         // What is written is a change, not what it holds.
         return write(path, value).map(|()| true);
     }
-    let held = || read(path).map_err(|failure| io::Error::other(failure.what));
-    if held()? == value {
+    if read(path)? == value {
         return Ok(false);
     }
     if path.ends_with("kdamonds/nr_kdamonds")
@@ -64,14 +65,14 @@ pub fn restore(path: &Path, value: &str) -> io::Result<bool> {
         return Ok(false);
     }
     let mut written = write(path, value);
-    if held()? != value
+    if read(path)? != value
         && let (Some(other), "0") = (counterpart(path), value)
     {
         // Neither of the pair was in force: only a change of the second makes the first 0.
         written = write(&other, "1").and_then(|()| write(&other, "0"));
     }
     written?;
-    match held()? {
+    match read(path)? {
         now if now == value => Ok(true),
         now => Err(io::Error::other(format!("it was written, and holds {now}"))),
     }

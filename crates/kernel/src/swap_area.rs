@@ -1,8 +1,8 @@
 //! Swap areas: their format, whether one is pagelab's, switching one on.
 //!
-//! The format is the kernel's (include/linux/swap.h): a header page with a magic word, a version, the
-//! number of the last page and a label. By its label an area is known as pagelab's: nothing without it is ever taken
-//! out of use.
+//! The format is the kernel's (include/linux/swap.h): a header page with a magic word, a version,
+//! the number of the last page and a label. By its label an area is known as pagelab's: nothing
+//! without it is ever taken out of use.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -80,7 +80,7 @@ fn areas(swaps: &str) -> impl Iterator<Item = Area> {
 }
 
 fn swaps() -> String {
-    crate::kernel::text("/proc/swaps").unwrap_or_default()
+    crate::files::text("/proc/swaps").unwrap_or_default()
 }
 
 /// What the kernel uses as swap now.
@@ -130,6 +130,24 @@ pub fn on(path: &Path) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+/// Switches swap off; `false` where it was not in use as swap.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn off(path: &Path) -> io::Result<bool> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: a terminated string; the call takes nothing else.
+    if unsafe { libc::swapoff(name.as_ptr()) } == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        // It was not in use as swap, or never made.
+        Some(libc::EINVAL | libc::ENOENT) => Ok(false),
+        _ => Err(error),
     }
 }
 

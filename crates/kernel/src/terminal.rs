@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Waits until the standard input has something to read, a signal comes or the time is over. False when
-/// the terminal has hung up: whoever reads it then reads nothing for ever.
+/// Waits until the standard input has something to read, a signal comes or the time is over. False
+/// when the terminal has hung up: whoever reads it then reads nothing for ever.
 pub fn wait_for_input(most: Duration) -> bool {
     let stdin = rustix::stdio::stdin();
     let mut asked = [PollFd::new(&stdin, PollFlags::IN)];

@@ -1,12 +1,10 @@
 //! Transparent huge pages by size: the folders `hugepages-*kB` that Linux has from 6.8 on.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pagelab_experiment::plan::Dishonoured;
-use pagelab_experiment::setting::Mode;
-
-use super::sysctl;
+use crate::settings;
 
 /// Where they are.
 const FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -32,11 +30,12 @@ pub fn is_size(path: &Path) -> bool {
     path.ends_with(ENABLED) && path.parent().and_then(kib).is_some()
 }
 
-/// The files that give anonymous memory folios of the sizes `asked` for, in KiB, and no others, with what is to be written.
+/// The files that give anonymous memory folios of the sizes `asked` for, in KiB, and no others,
+/// with what is to be written.
 ///
 /// # Errors
 /// Why not and what to do instead, of a size that this kernel does not have.
-pub fn files(asked: &[(u64, Mode)]) -> Result<Vec<(PathBuf, String)>, Dishonoured> {
+pub fn files(asked: &[(u64, impl Display)]) -> Result<Vec<(PathBuf, String)>, (String, String)> {
     let there = folders().into_iter().map(|(size, folder)| (size, folder.join(ENABLED)));
     let there: Vec<_> = there.filter(|(_, file)| file.exists()).collect();
     if let Some((size, _)) = asked.iter().find(|(size, _)| there.iter().all(|(known, _)| known != size)) {
@@ -47,14 +46,16 @@ pub fn files(asked: &[(u64, Mode)]) -> Result<Vec<(PathBuf, String)>, Dishonoure
         };
         return Err((format!("has no huge pages of {size} KiB"), remedy));
     }
-    let mode = |size| asked.iter().find(|(known, _)| *known == size).map_or(Mode::Never, |(_, mode)| *mode);
-    Ok(there.into_iter().map(|(size, file)| (file, mode(size).to_string())).collect())
+    let mode = |size| asked.iter().find(|(known, _)| *known == size).map(|(_, mode)| mode.to_string());
+    let never = || "never".to_owned();
+    Ok(there.into_iter().map(|(size, file)| (file, mode(size).unwrap_or_else(never))).collect())
 }
 
-/// The sizes that anonymous memory may get, each with its mode: `64k:always 2048k:inherit`; `None` without such sizes.
+/// The sizes that anonymous memory may get, each with its mode: `64k:always 2048k:inherit`; `None`
+/// without such sizes.
 pub fn in_force() -> Option<String> {
     let modes = folders().into_iter().filter_map(|(size, folder)| {
-        let mode = sysctl::read(&folder.join(ENABLED)).ok()?;
+        let mode = settings::read(&folder.join(ENABLED)).ok()?;
         Some((mode != "never").then(|| format!("{size}k:{mode}")))
     });
     let modes: Vec<Option<String>> = modes.collect();
@@ -62,7 +63,8 @@ pub fn in_force() -> Option<String> {
     (!modes.is_empty()).then(some).map(|text| if text.is_empty() { "none".to_owned() } else { text })
 }
 
-/// Every counter of every size since boot, named `64k/swpin`; what is a number of now (`nr_anon`) is none.
+/// Every counter of every size since boot, named `64k/swpin`; what is a number of now (`nr_anon`)
+/// is none.
 pub fn stats() -> Vec<(String, u64)> {
     let mut all = Vec::new();
     for (size, folder) in folders() {
@@ -84,6 +86,12 @@ pub fn stats() -> Vec<(String, u64)> {
     all
 }
 
+/// The size of a transparent huge page, bytes: of a page-table level's, 2 MiB on x86-64.
+pub fn huge_page_size() -> usize {
+    let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(2 << 20)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +103,7 @@ mod tests {
         assert_eq!(file.parent().and_then(kib), Some(64));
         assert!(!is_size(Path::new("/sys/kernel/mm/transparent_hugepage/enabled")));
         assert!(!is_size(Path::new("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")));
-        let refused = files(&[(12, Mode::Always)]).unwrap_err();
+        let refused = files(&[(12, "always")]).unwrap_err();
         assert_eq!(refused.0, "has no huge pages of 12 KiB");
     }
 }

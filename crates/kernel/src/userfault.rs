@@ -163,15 +163,16 @@ impl Userfault {
     }
 
     fn call<T>(&self, request: libc::c_ulong, argument: &mut T) -> io::Result<()> {
-        // SAFETY: every request of this module is called with the structure that the kernel reads and writes for it.
+        // SAFETY: every request of this module is called with the structure that the kernel reads
+        // and writes for it.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, std::ptr::from_mut(argument)) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// Asks for the faults of missing pages of a range of anonymous memory; and, where they may be `protected`, for those
-    /// of writes to protected ones.
+    /// Asks for the faults of missing pages of a range of anonymous memory; and, where they may be
+    /// `protected`, for those of writes to protected ones.
     ///
     /// # Errors
     /// When it is no such memory, or another descriptor's already.
@@ -206,8 +207,8 @@ impl Userfault {
         Ok(())
     }
 
-    /// Gives the missing page at `address` this content, and wakes who waits for it. `false`: it is there already, or
-    /// its mapping is gone; who waits is woken too.
+    /// Gives the missing page at `address` this content, and wakes who waits for it. `false`: it is
+    /// there already, or its mapping is gone; who waits is woken too.
     ///
     /// # Errors
     /// `WouldBlock` while the mappings change, which an event tells; others when the kernel refuses.
@@ -296,8 +297,9 @@ pub struct Paged {
     region: Region,
 }
 
-// SAFETY: the mapping belongs to nobody else and stays where it is. Its content is referenced by one thread; another
-// takes pages out and puts them back while that one waits for it, in a fault or for a lock.
+// SAFETY: the mapping belongs to nobody else and stays where it is. Its content is referenced by
+// one thread; another takes pages out and puts them back while that one waits for it, in a fault or
+// for a lock.
 unsafe impl Sync for Paged {}
 
 impl Paged {
@@ -338,8 +340,8 @@ impl Paged {
         self.region.range().start + page as usize * self.region.page_size()
     }
 
-    /// Copies the page, which must be there and not be written meanwhile, into `content`, and takes it out: the next
-    /// reference is an event.
+    /// Copies the page, which must be there and not be written meanwhile, into `content`, and takes
+    /// it out: the next reference is an event.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -349,9 +351,9 @@ impl Paged {
     pub fn take(&self, page: u32, content: &mut [u8]) -> io::Result<()> {
         let size = self.region.page_size();
         assert!((page as usize) < self.region.pages() && content.len() == size, "page {page}");
-        // SAFETY: the page lies within this mapping, `content` is as long and cannot overlap with what only this owns.
-        // Whoever references it does so by raw pointers and waits, as the caller promises. What is dropped is a page
-        // of this mapping.
+        // SAFETY: the page lies within this mapping, `content` is as long and cannot overlap with
+        // what only this owns. Whoever references it does so by raw pointers and waits, as the
+        // caller promises. What is dropped is a page of this mapping.
         unsafe {
             let base = self.region.base().add(page as usize * size);
             std::ptr::copy_nonoverlapping(base, content.as_mut_ptr(), size);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-/// Waits until one of them can be read or has hung up, so long at most; which ones. None of them after a signal, or when
-/// the time is over.
+/// Waits until one of them can be read or has hung up, so long at most; which ones. None of them
+/// after a signal, or when the time is over.
 ///
 /// # Errors
 /// When the kernel refuses.

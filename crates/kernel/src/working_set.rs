@@ -6,18 +6,21 @@
 //! process's mmap lock, the processor must set each bit anew (a page walk for each page that the TLB
 //! held), and reclaim loses what the cleared bits would have told it.
 //!
-//! The figure is not exact, and has bounds ([`Bounds`]). A page of a file counts as referenced also when another
-//! process referenced it: the lower bound has memory without a file alone. The kernel does not empty the TLB when it
-//! clears the bits, so the bit of a page whose translation stays there is not set again: the upper bound has as many
-//! pages more as the TLB has entries. (Of 1,024 pages written again and again 892 were seen; with a sleep of ten
-//! milliseconds between the turns all.)
+//! The figure is not exact, and has bounds ([`Bounds`]). A page of a file counts as referenced also
+//! when another process referenced it: the lower bound has memory without a file alone. The kernel
+//! does not empty the TLB when it clears the bits, so the bit of a page whose translation stays
+//! there is not set again: the upper bound has as many pages more as the TLB has entries. (Of 1,024
+//! pages written again and again 892 were seen; with a sleep of ten milliseconds between the turns
+//! all.)
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::kernel;
+use pagelab_procfs::value;
+
+use crate::files;
 use crate::region::page_size;
 
 /// A process that is looked at.
@@ -35,7 +38,8 @@ pub struct Bounds {
     pub upper: u64,
 }
 
-/// What is known of a mapping: all that accessed bits tell a user, for the kernel shows their sums alone.
+/// What is known of a mapping: all that accessed bits tell a user, for the kernel shows their sums
+/// alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
     /// The first address.
@@ -66,16 +70,17 @@ impl Process {
     /// When there is none or this user may not look at it.
     pub fn open(pid: u32) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
-        kernel::text(folder.join("smaps_rollup"))?;
+        files::text(folder.join("smaps_rollup"))?;
         Ok(Self { folder })
     }
 
     /// What the kernel calls it; `None` where it has ended.
     pub fn name(&self) -> Option<String> {
-        Some(kernel::text(self.folder.join("comm")).ok()?.trim_end().to_owned())
+        Some(files::text(self.folder.join("comm")).ok()?.trim_end().to_owned())
     }
 
-    /// What was referenced since [`Process::clear`], and between what that lies where the TLB has `tlb` entries.
+    /// What was referenced since [`Process::clear`], and between what that lies where the TLB has
+    /// `tlb` entries.
     ///
     /// # Errors
     /// When the process has ended.
@@ -90,7 +95,7 @@ impl Process {
     /// When the process has ended.
     pub fn look_at_areas(&self, tlb: u64) -> io::Result<(Interval, Bounds, Vec<Area>)> {
         let begun = Instant::now();
-        let text = kernel::text(self.folder.join("smaps"))?;
+        let text = files::text(self.folder.join("smaps"))?;
         let (referenced, resident, bounds) = mappings(&text, tlb.saturating_mul(page_size() as u64));
         let cost = begun.elapsed();
         Ok((Interval { referenced, resident, cost }, bounds, areas(&text)))
@@ -120,11 +125,11 @@ impl Process {
     /// When the process has ended.
     pub fn look(&self) -> io::Result<Interval> {
         let begun = Instant::now();
-        let text = kernel::text(self.folder.join("smaps_rollup"))?;
+        let text = files::text(self.folder.join("smaps_rollup"))?;
         let gone = || io::Error::other("the kernel no longer says what the process references");
         Ok(Interval {
-            referenced: bytes(&text, "Referenced:").ok_or_else(gone)?,
-            resident: bytes(&text, "Rss:").ok_or_else(gone)?,
+            referenced: value(&text, "Referenced").ok_or_else(gone)?,
+            resident: value(&text, "Rss").ok_or_else(gone)?,
             cost: begun.elapsed(),
         })
     }
@@ -138,10 +143,10 @@ fn mappings(smaps: &str, hidden: u64) -> (u64, u64, Bounds) {
         let (word, _) = line.split_once(' ').unwrap_or((line, ""));
         if !word.ends_with(':') {
             of_file = line.split_ascii_whitespace().nth(4).is_some_and(|inode| inode != "0");
-        } else if let Some(referenced) = bytes(line, "Referenced:") {
+        } else if let Some(referenced) = value(line, "Referenced") {
             all += referenced;
             lower += if of_file { 0 } else { referenced };
-        } else if let Some(present) = bytes(line, "Rss:") {
+        } else if let Some(present) = value(line, "Rss") {
             resident += present;
         }
     }
@@ -161,16 +166,11 @@ fn areas(smaps: &str) -> Vec<Area> {
                 list.push(Area { start: start.unwrap_or(0), name, referenced: 0, resident: 0 });
             }
         } else if let Some(area) = list.last_mut() {
-            area.referenced += bytes(line, "Referenced:").unwrap_or(0);
-            area.resident += bytes(line, "Rss:").unwrap_or(0);
+            area.referenced += value(line, "Referenced").unwrap_or(0);
+            area.resident += value(line, "Rss").unwrap_or(0);
         }
     }
     list
-}
-
-fn bytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -240,7 +240,5 @@ mod tests {
     #[test]
     fn no_process_is_an_error() {
         assert!(Process::open(u32::MAX).is_err());
-        assert_eq!(bytes("Rss:      12 kB\n", "Rss:"), Some(12_288));
-        assert_eq!(bytes("Rss: x kB", "Rss:"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::area::{is_blank, is_labelled};
+use crate::swap_area::{is_blank, is_labelled};
 
 /// Where a device's number is written to remove it.
 pub const REMOVE: &str = "/sys/class/zram-control/hot_remove";
@@ -32,8 +32,8 @@ pub fn is_free_or_ours(path: &Path) -> bool {
     matches!(fs::symlink_metadata(path), Err(e) if e.kind() == io::ErrorKind::NotFound) || is_labelled(path)
 }
 
-/// Removes the device of this number, if it is the one that was made with `bytes` bytes; `Ok(false)` when it is
-/// none or somebody else's by now. A busy one is tried again for `timeout`.
+/// Removes the device of this number, if it is the one that was made with `bytes` bytes;
+/// `Ok(false)` when it is none or somebody else's by now. A busy one is tried again for `timeout`.
 ///
 /// # Errors
 /// What the kernel says.

@@ -14,13 +14,13 @@
 use std::hint::black_box;
 
 use pagelab_experiment::build::{Estimate, estimate};
-use pagelab_live::clock::Clock;
-use pagelab_live::paging::calibrate::{paired, threshold};
-use pagelab_live::paging::doubt::{Doubt, Slow};
-use pagelab_live::paging::timing::{Tally, bare, references, sampled};
-use pagelab_live::paging::touch::{Page, Touch, Word, Write};
-use pagelab_live::region::{HugePages, Region};
-use pagelab_live::rusage::thread_time;
+use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::rusage::thread_time;
+use pagelab_live::harness::calibrate::{paired, threshold};
+use pagelab_live::harness::clock::Clock;
+use pagelab_live::harness::doubt::{Doubt, Slow};
+use pagelab_live::harness::timing::{Tally, bare, references, sampled};
+use pagelab_live::harness::touch::{Page, Touch, Word, Write};
 use pagelab_reference::Pattern;
 use pagelab_reference::rng::Rng;
 
@@ -103,7 +103,7 @@ fn with<C: Clock, D: Doubt>(clock: &C, doubt: &D, rounds: usize) {
 
 fn of_clock<C: Clock>(clock: &C, rounds: usize) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(mark) = pagelab_live::paging::doubt::Mark::trusted().expect("memory") {
+    if let Some(mark) = pagelab_live::harness::doubt::Mark::trusted().expect("memory") {
         return with(clock, &mark, rounds);
     }
     with(clock, &Slow(threshold(clock).expect("memory")), rounds);
@@ -113,8 +113,8 @@ fn main() {
     // `cargo bench` adds --bench.
     let rounds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(ROUNDS);
     #[cfg(target_arch = "x86_64")]
-    if let Some(tsc) = pagelab_live::clock::Tsc::calibrated() {
+    if let Some(tsc) = pagelab_live::harness::clock::Tsc::calibrated() {
         return of_clock(&tsc, rounds);
     }
-    of_clock(&pagelab_live::clock::Monotonic, rounds);
+    of_clock(&pagelab_live::harness::clock::Monotonic, rounds);
 }

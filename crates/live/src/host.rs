@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pagelab_confine::{Confinement, OwnSwap, SetUp, SwapSource, Turn, read_ahead, recovery, zram};
 use pagelab_experiment::observation::{Level, Note};
-use pagelab_experiment::{
-    Experiment, Failure, Observation, Performer, Plan, Recorder, RecorderError, Request, Setting, Target,
-    Unsupported,
-};
+use pagelab_experiment::setting::Swap;
+use pagelab_experiment::{Experiment, Failure, Observation, Performer, Recorder, RecorderError, Setting};
+use pagelab_kernel::root::Root;
+use pagelab_kernel::settings;
 
-use crate::confine::{Confinement, Turn, recovery};
-use crate::place::Place;
-use crate::plan;
-use crate::rooted::Root;
+use crate::harness::context::ExecutionContext;
+use crate::harness::environment::{Entries, entries};
+use crate::set_up::set_up;
 use crate::worker::{self, Job, RunError};
 
 /// The running kernel.
@@ -56,12 +56,6 @@ impl Host {
     }
 }
 
-impl Target for Host {
-    fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
-        plan::plan(self, request)
-    }
-}
-
 impl Performer for Host {
     fn perform(
         &mut self,
@@ -70,17 +64,20 @@ impl Performer for Host {
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
         wait_for_recovery(recorder)?;
-        let _turn = Turn::wait(setting, recorder)?;
+        let set_up = set_up(experiment, setting, self.swap_device.as_deref())
+            .map_err(|(why, remedy)| Failure::unsupported(format!("this kernel {why}"), remedy))?;
+        let _turn = Turn::wait(&set_up, recorder)?;
         let mut attempt = 1;
         loop {
-            let confinement = Confinement::set_up(experiment, setting, self.swap_device.as_deref())?;
+            let confinement = Confinement::set_up(&set_up)?;
             let mut watched = Watched { recorder, seen: false };
-            let performed = self.within(&confinement, experiment, setting, &mut watched);
+            let performed = self.within(&confinement, &set_up, experiment, setting, &mut watched);
             let nothing_kept = !watched.seen;
             // Seen on kernel 6.18 with version 1: reclaim gives up while other load keeps the disk busy.
             let spurious = confinement.killed_with_swap_left();
             let others = confinement.others_in_swap();
-            for text in others.into_iter().chain(confinement.undo()) {
+            let changed = confinement.changed_settings();
+            for text in changed.into_iter().chain(others).chain(confinement.undo()) {
                 warn(text, recorder)?;
             }
             if let (Err(failure), true, true) = (&performed, spurious, nothing_kept)
@@ -141,6 +138,7 @@ impl Host {
     fn within(
         &self,
         confinement: &Confinement,
+        set_up: &SetUp,
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
@@ -148,14 +146,21 @@ impl Host {
         for text in confinement.notes() {
             warn(text.clone(), recorder)?;
         }
-        let place = Place {
+        let cgroup = confinement.cgroup().map(|cgroup| cgroup.path());
+        let pressure = cgroup.map(|path| path.join("memory.pressure"));
+        let context = ExecutionContext {
+            scratch: confinement.scratch().map(Path::to_owned),
+            cgroup: cgroup.map(Path::to_owned),
+            memory_stat: cgroup.map(|path| path.join("memory.stat")),
+            memory_pressure: pressure.filter(|path| path.exists()),
             repetition: self.repetition,
+            zram: confinement.zram(),
             tracing_disk: self.tracing_disk.clone(),
             traced: self.traced,
             root: self.root.clone(),
-            ..confinement.place().clone()
+            environment: environment(confinement, set_up, setting),
         };
-        let job = Job::new(experiment.clone(), setting.clone(), place);
+        let job = Job::new(experiment.clone(), setting.clone(), context);
         worker::run(&job, confinement.name(), recorder).map_err(|error| match error {
             RunError::Died(death) => match confinement.out_of_memory() {
                 Some(limit) if death.by_kill() => Failure::out_of_memory(limit),
@@ -164,6 +169,32 @@ impl Host {
             RunError::Target(error) => error,
         })
     }
+}
+
+/// What is in force around the load, as entries of the environment.
+fn environment(confinement: &Confinement, set_up: &SetUp, setting: &Setting) -> Entries {
+    let cgroup = confinement.cgroup();
+    let kind = match &set_up.swap {
+        Some(OwnSwap { source: SwapSource::Zram, .. }) => Some(Swap::Zram),
+        Some(_) => Some(Swap::File),
+        None => cgroup.filter(|_| set_up.no_swap).map(|_| Swap::None),
+    };
+    let read_ahead = confinement.scratch().and_then(|path| read_ahead(path.parent()?));
+    let mut found = entries([
+        ("disk.read-ahead", read_ahead.map(|bytes| bytes.to_string())),
+        ("memory.limit", set_up.limit.map(|bytes| bytes.to_string())),
+        ("swap.size", kind.map(|_| set_up.swap.as_ref().map_or(0, |swap| swap.bytes).to_string())),
+        ("swap.kind", kind.map(|kind| kind.to_string())),
+        ("swap.compressor", confinement.zram().and_then(zram::compressor)),
+        ("cgroup.version", cgroup.map(|cgroup| cgroup.version().to_string())),
+        ("vm.swappiness", set_up.cgroup_swappiness.map(|value| value.to_string())),
+    ]);
+    for file in &setting.set {
+        // As the kernel has it now, which need not be as it was written.
+        let now = settings::read(Path::new(&file.path)).ok();
+        found.extend(now.map(|value| (format!("set {}", file.path), value)));
+    }
+    found
 }
 
 fn warn(text: String, recorder: &mut dyn Recorder) -> Result<(), Failure> {

@@ -14,17 +14,16 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::experiments::Work;
+use pagelab_confine::marked;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::bare;
-use crate::confine::marked;
-use crate::message::{Message, Received, Sender, listen};
-use crate::perform::perform;
-use crate::place::Place;
-use crate::wire::WireError;
+use crate::experiments::perform;
+use crate::harness::bare;
+use crate::harness::context::ExecutionContext;
+use crate::harness::message::{Message, Received, Sender, listen};
+use crate::harness::wire::WireError;
 
 /// The first argument of a worker process.
 pub const ARGUMENT: &str = "__worker";
@@ -33,6 +32,8 @@ pub const ARGUMENT: &str = "__worker";
 const POLL: Duration = Duration::from_millis(50);
 /// How long a worker that has closed its end may take to end.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the reader of a worker that has ended may take to reach the end of the pipe.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the end of its standard error is waited for once it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How much of the worker's standard error is kept, in bytes.
@@ -46,15 +47,15 @@ pub struct Job {
     /// Under which conditions.
     pub setting: Setting,
     /// Where.
-    pub place: Place,
+    pub context: ExecutionContext,
     /// The process that must be alive for the worker to go on.
     parent: i32,
 }
 
 impl Job {
     /// A job of the calling process.
-    pub fn new(experiment: Experiment, setting: Setting, place: Place) -> Self {
-        Self { experiment, setting, place, parent: getpid().as_raw_nonzero().get() }
+    pub fn new(experiment: Experiment, setting: Setting, context: ExecutionContext) -> Self {
+        Self { experiment, setting, context, parent: getpid().as_raw_nonzero().get() }
     }
 }
 
@@ -84,10 +85,10 @@ fn work() -> Result<(), String> {
     // What it starts does not inherit it: its end is the end of the messages.
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(|e| text(&e))?;
     let mut sender = Sender(File::from(output));
-    if let Some(root) = &job.place.root {
+    if let Some(root) = &job.context.root {
         root.enter().map_err(|e| format!("worker: the programs' root {}: {e}", root.folder.display()))?;
     }
-    let result = perform(&job.experiment, &job.setting, &job.place, &mut sender);
+    let result = perform(&job.experiment, &job.setting, &job.context, &mut sender);
     sender.finish(result).map_err(|e| text(&e))
 }
 
@@ -113,15 +114,6 @@ impl Death {
             FailureKind::WorkerDied { signal: self.status.signal() },
             format!("the worker process ended with {}{said}", self.status),
         )
-    }
-}
-
-/// Whether the load is forks of the worker's own, of which nothing of the laboratory may be a part, and no other program.
-fn forks_itself(experiment: &Experiment) -> bool {
-    match experiment {
-        Experiment::Forkstorm(forkstorm) => forkstorm.script.is_none(),
-        Experiment::Faultscale(faultscale) => faultscale.work == Work::Fork,
-        _ => false,
     }
 }
 
@@ -174,12 +166,12 @@ impl Worker {
     fn start(job: &Job, name: &str) -> std::io::Result<Self> {
         // /proc/self/exe is the running program even after the file was replaced.
         let mut command = Command::new("/proc/self/exe");
-        if forks_itself(&job.experiment) {
+        if job.experiment.declaration().forks_itself() {
             let (name, value) = bare::SETTING;
             let others = std::env::var(name).map(|others| others + ":").unwrap_or_default();
             command.env(name, others + value);
         }
-        if let Some(root) = &job.place.root {
+        if let Some(root) = &job.context.root {
             command.env("PATH", &root.path);
         }
         let mut child = command
@@ -192,15 +184,15 @@ impl Worker {
             // Out of the terminal's foreground group: Ctrl-C is for the parent to handle.
             .process_group(0)
             .spawn()?;
-        let (messages, _) = listen(BufReader::new(child.stdout.take().expect("piped")));
+        let (messages, _) = listen(BufReader::new(child.stdout.take().expect("piped")))?;
         let mut errors = child.stderr.take().expect("piped");
         let (say, said) = mpsc::channel();
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let mut said = Vec::new();
             let _ = errors.by_ref().take(STDERR).read_to_end(&mut said);
             let _ = std::io::copy(&mut errors, &mut std::io::sink());
             let _ = say.send(String::from_utf8_lossy(&said).trim().to_owned());
-        });
+        })?;
         let name = name.to_owned();
         let mut worker = Self { child, name, messages, said, wire_error: None, ended: false };
         let mut input = worker.child.stdin.take().expect("piped");
@@ -211,7 +203,7 @@ impl Worker {
 
     /// Forwards until the last message; `None`: the worker ended without one.
     fn forward(&mut self, recorder: &mut dyn Recorder) -> Result<Option<Result<(), Failure>>, Failure> {
-        let mut ended = 0;
+        let mut deadline = None;
         loop {
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
@@ -226,14 +218,17 @@ impl Worker {
                     self.wire_error = Some(error);
                     return Ok(None);
                 }
-                // It may have ended while something that it started holds its end of the line.
-                Err(RecvTimeoutError::Timeout) if !matches!(self.child.try_wait(), Ok(None)) => {
-                    ended += 1;
-                    if ended > 1 {
-                        return Ok(None);
+                // The last message may still be in the pipe, or in the hands of a reader that waits for a CPU.
+                Err(RecvTimeoutError::Timeout) => match deadline {
+                    None if matches!(self.child.try_wait(), Ok(None)) => {}
+                    None => {
+                        // Whatever else holds the pipe open ends, so that the reader reaches its end.
+                        marked::end(&self.name);
+                        deadline = Some(Instant::now() + DRAIN_TIMEOUT);
                     }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+                    Some(deadline) if Instant::now() > deadline => return Ok(None),
+                    Some(_) => {}
+                },
             }
         }
     }
@@ -265,5 +260,40 @@ impl Drop for Worker {
             let _ = self.child.wait();
             marked::end(&self.name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::Observations;
+
+    /// A worker that has ended already, and the sending end of its messages.
+    fn ended_worker() -> (Worker, mpsc::Sender<Received>) {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let (sender, messages) = mpsc::channel();
+        let name = format!("pagelab-{}-ended-worker", std::process::id());
+        let said = mpsc::channel().1;
+        (Worker { child, name, messages, said, wire_error: None, ended: true }, sender)
+    }
+
+    #[test]
+    fn a_slow_reader_loses_no_last_message() {
+        let (mut worker, sender) = ended_worker();
+        let reader = std::thread::spawn(move || {
+            std::thread::sleep(10 * POLL);
+            sender.send(Ok(Some(Message::Done))).unwrap();
+        });
+        let last = worker.forward(&mut Observations::default()).unwrap();
+        reader.join().unwrap();
+        assert_eq!(last, Some(Ok(())));
+    }
+
+    #[test]
+    fn a_worker_without_a_last_message_has_died() {
+        let (mut worker, sender) = ended_worker();
+        drop(sender);
+        assert_eq!(worker.forward(&mut Observations::default()).unwrap(), None);
     }
 }

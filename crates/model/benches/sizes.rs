@@ -1,5 +1,6 @@
-//! Each policy from 1 to 100 % of the pages: no size may take much longer than another, or than LIRS. Prints a table for
-//! docs/performance.md: nanoseconds of processor time a reference, medians of rounds in which all take turns.
+//! Each policy from 1 to 100 % of the pages: no size may take much longer than another, or than
+//! LIRS. Prints a table for docs/src/evidence/performance.md: nanoseconds of processor time a
+//! reference, medians of rounds in which all take turns.
 //!
 //! `cargo bench -p pagelab-model --bench sizes -- [--rounds N] [POLICY...]`
 

@@ -52,7 +52,14 @@ pub fn reduce_with(stream: &Stream, frames: u32, method: Method, progress: &mut 
         "a memory of a frame, and a number for each reference"
     );
     let kept = match method {
-        Method::Sad => sad(stream, frames, progress),
+        Method::Sad => {
+            let mut sad = Sad::new(frames);
+            for (n, chunk) in stream.references().chunks(CHUNK).enumerate() {
+                progress((n * CHUNK) as f64 / stream.len() as f64);
+                sad.take(stream.pages(), chunk);
+            }
+            sad.finish()
+        }
         Method::Olr => olr(stream, frames, progress),
     };
     Stream::new(stream.pages(), kept)
@@ -60,6 +67,7 @@ pub fn reduce_with(stream: &Stream, frames: u32, method: Method, progress: &mut 
 
 /// The marks of the references that are their page's last, counted from any of them on (P. M. Fenwick, "A new data
 /// structure for cumulative frequency tables", Software: Practice and Experience 24(3), 1994).
+#[derive(Debug)]
 struct Marks(Vec<u32>);
 
 impl Marks {
@@ -82,36 +90,158 @@ impl Marks {
     }
 }
 
-fn sad(stream: &Stream, frames: u32, progress: &mut dyn FnMut(f64)) -> Vec<u32> {
-    let pages = stream.pages() as usize;
-    // The last two kept references of each page.
-    let (mut first, mut second) = (vec![NONE; pages], vec![NONE; pages]);
-    let mut marks = Marks(vec![0; stream.len() + 1]);
-    let mut seen = 0;
-    let mut dropped = vec![false; stream.len()];
-    for (now, &page) in stream.references().iter().enumerate() {
-        if now % CHUNK == 0 {
-            progress(now as f64 / stream.len() as f64);
+/// SAD of a stream that is fed piece by piece. What is kept is in memory, 4 to 8 bytes a reference,
+/// and 28 bytes a page: of the stream nothing else.
+///
+/// Time is a line of places that is compacted when it is full: the last references of the pages, in
+/// their order, are moved to its beginning, and for any other place it only counts how many of them
+/// are before it.
+#[derive(Debug)]
+pub struct Sad {
+    frames: u32,
+    /// Behind the place of the kept reference before each page's last; [`NONE`]: there is none.
+    before_last: Vec<u32>,
+    /// The place of each page's last reference; [`NONE`]: there is none.
+    last: Vec<u32>,
+    /// Where it is in what is kept.
+    at: Vec<u32>,
+    marks: Marks,
+    /// The next place.
+    now: u32,
+    /// Pages that were referenced.
+    seen: u32,
+    /// The references that are kept, and [`NONE`] for those that were dropped since.
+    kept: Vec<u32>,
+    dropped: usize,
+    /// The page that was referenced last, and whether the one before that was it, too.
+    newest: (u32, bool),
+    references: u64,
+}
+
+impl Sad {
+    /// Places of the shortest line, and the fewest kept references that are gone through for those
+    /// dropped.
+    const FEW: usize = 1 << 16;
+
+    /// For memories of `frames` (at least 1) and more frames.
+    ///
+    /// # Panics
+    /// When `frames` is 0.
+    pub fn new(frames: u32) -> Self {
+        assert!(frames > 0, "a memory of a frame");
+        Self {
+            frames,
+            before_last: Vec::new(),
+            last: Vec::new(),
+            at: Vec::new(),
+            marks: Marks(vec![0; Self::FEW + 1]),
+            now: 0,
+            seen: 0,
+            kept: Vec::new(),
+            dropped: 0,
+            newest: (NONE, false),
+            references: 0,
         }
-        let page = page as usize;
-        if second[page] == NONE {
-            seen += 1;
-        } else {
-            let middle = second[page] as usize;
-            // Each page that was referenced since has its last reference since.
-            let others = (first[page] != NONE).then(|| seen - marks.before(first[page] as usize + 1) - 1);
-            if others.is_some_and(|others| others < frames) {
-                dropped[middle] = true;
-            } else {
-                first[page] = second[page];
-            }
-            marks.add(middle, -1);
-        }
-        second[page] = now as u32;
-        marks.add(now, 1);
     }
-    let kept = stream.references().iter().zip(&dropped).filter(|(_, dropped)| !**dropped);
-    kept.map(|(&page, _)| page).collect()
+
+    /// Takes the next references, which name pages below `pages`.
+    ///
+    /// # Panics
+    /// When a reference is not below `pages`, or 2^32 − 1 or more are kept.
+    pub fn take(&mut self, pages: u32, references: &[u32]) {
+        for list in [&mut self.before_last, &mut self.last, &mut self.at] {
+            crate::policy::grow_with(list, pages, NONE);
+        }
+        self.references += references.len() as u64;
+        for &page in references {
+            // Of three in a row the middle one goes, and leaves everything as it was.
+            let again = page == self.newest.0;
+            if !(again && self.newest.1) {
+                self.reference(page);
+            }
+            self.newest = (page, again);
+        }
+    }
+
+    fn reference(&mut self, page: u32) {
+        if self.now as usize + 1 == self.marks.0.len() {
+            self.compact_line();
+        }
+        if self.dropped > Self::FEW.max(self.kept.len() / 2) {
+            self.compact_kept();
+        }
+        let index = page as usize;
+        if self.last[index] == NONE {
+            self.seen += 1;
+        } else {
+            let (before, middle) = (self.before_last[index], self.last[index]);
+            // Each page that was referenced since has its last reference since.
+            let others = (before != NONE).then(|| self.seen - self.marks.before(before as usize) - 1);
+            if others.is_some_and(|others| others < self.frames) {
+                self.kept[self.at[index] as usize] = NONE;
+                self.dropped += 1;
+            } else {
+                self.before_last[index] = middle + 1;
+            }
+            self.marks.add(middle as usize, -1);
+        }
+        self.marks.add(self.now as usize, 1);
+        self.last[index] = self.now;
+        self.now += 1;
+        self.at[index] =
+            u32::try_from(self.kept.len()).ok().filter(|&at| at != NONE).expect("fewer are kept");
+        self.kept.push(page);
+    }
+
+    /// Moves the last references to the beginning of the line, which has at least three times as
+    /// many places more.
+    fn compact_line(&mut self) {
+        for before in self.before_last.iter_mut().filter(|before| **before != NONE) {
+            *before = self.marks.before(*before as usize);
+        }
+        for last in self.last.iter_mut().filter(|last| **last != NONE) {
+            *last = self.marks.before(*last as usize);
+        }
+        let seen = self.seen as usize;
+        self.marks.0.resize((4 * seen).max(Self::FEW) + 1, 0);
+        for (at, count) in self.marks.0.iter_mut().enumerate() {
+            *count = (at.min(seen) - (at - (at & at.wrapping_neg())).min(seen)) as u32;
+        }
+        self.now = self.seen;
+    }
+
+    /// Leaves out what was dropped.
+    fn compact_kept(&mut self) {
+        let mut end = 0;
+        for from in 0..self.kept.len() {
+            let page = self.kept[from];
+            if page != NONE {
+                if self.at[page as usize] as usize == from {
+                    self.at[page as usize] = end as u32;
+                }
+                self.kept[end] = page;
+                end += 1;
+            }
+        }
+        self.kept.truncate(end);
+        self.dropped = 0;
+    }
+
+    /// References taken.
+    pub fn references(&self) -> u64 {
+        self.references
+    }
+
+    /// The bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        4 * (self.kept.capacity() + 3 * self.last.capacity() + self.marks.0.capacity()) as u64
+    }
+
+    /// What is kept.
+    pub fn finish(mut self) -> Vec<u32> {
+        self.compact_kept();
+        self.kept
+    }
 }
 
 /// Pages in the order of their last reference.
@@ -311,6 +441,42 @@ mod tests {
             let length = |method| reduce(&stream, frames, method).len();
             prop_assert!(length(Method::Olr) <= length(Method::Sad));
         }
+    }
+
+    /// SAD as its authors define it: for each reference all that are between its neighbours.
+    fn plain_sad(references: &[u32], frames: u32) -> Vec<u32> {
+        let mut kept: Vec<u32> = Vec::new();
+        for &page in references {
+            let same: Vec<usize> = (0..kept.len()).filter(|&at| kept[at] == page).collect();
+            if let [.., first, middle] = same[..] {
+                let between: std::collections::BTreeSet<u32> =
+                    kept[first..].iter().copied().filter(|&other| other != page).collect();
+                if between.len() < frames as usize {
+                    kept.remove(middle);
+                }
+            }
+            kept.push(page);
+        }
+        kept
+    }
+
+    #[test]
+    fn a_long_stream_in_pieces_is_reduced_as_a_plain_one() {
+        // Longer than the line, which is compacted several times, and most of it is dropped.
+        let stream = "zipf:1".parse::<pagelab_reference::Pattern>().unwrap().stream(300, 400_000, 3).unwrap();
+        let whole = reduce(&stream, 250, Method::Sad);
+        assert_eq!(
+            reduce(&Stream::new(300, stream.references()[..3000].to_vec()), 40, Method::Sad).references(),
+            plain_sad(&stream.references()[..3000], 40)
+        );
+        let mut sad = Sad::new(250);
+        let mut pages = 0;
+        for piece in stream.references().chunks(977) {
+            pages = piece.iter().copied().max().unwrap_or(0).max(pages);
+            sad.take(pages + 1, piece);
+        }
+        assert!(sad.bytes() < 4 * stream.len() as u64, "{} bytes", sad.bytes());
+        assert_eq!((sad.references(), &sad.finish()[..]), (400_000, whole.references()));
     }
 
     #[test]

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 
 use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::closest;
-use pagelab_experiment::experiments::{Command, Content, Experiment, Paging};
+use pagelab_experiment::experiments::{Bounds, Command, Content, Experiment, Paging};
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::setting::{Limit, Value};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
 };
@@ -88,7 +89,8 @@ impl Target for Model {
             Kind::Published(system) => system.honours(&request.experiment)?,
         }
         let page_size = self.page_size();
-        let mut settled = Settled::new(request, &target, page_size, |key, value| self.honours(key, value))?;
+        let mut settled =
+            Settled::new(request, &target, page_size, Bounds::default(), |value| self.honours(value))?;
         settled.also("memory", "none", Origin::Target);
         if let Kind::Paging(PagingModel { frames: Some(frames), .. }) = &self.0 {
             settled.also("frames", frames.to_string(), Origin::Asked);
@@ -139,22 +141,22 @@ impl Model {
         }
     }
 
-    /// Whether the condition `key` can be in force in the model.
-    fn honours(&self, key: &str, value: &str) -> Result<(), Dishonoured> {
+    /// Whether the condition can be in force in the model.
+    fn honours(&self, condition: &Value) -> Result<(), Dishonoured> {
         let no = |why: &str, remedy: &str| Err((why.to_owned(), remedy.to_owned()));
-        match (key, &self.0) {
-            ("memory", Kind::Paging(PagingModel { frames: Some(_), .. })) if value != "none" => {
+        match (condition, &self.0) {
+            (Value::Memory(Limit::None), _) => Ok(()),
+            (Value::Memory(_), Kind::Paging(PagingModel { frames: Some(_), .. })) => {
                 no("has frames=N, which stands for the memory limit", "give one of the two")
             }
-            ("memory", Kind::Published(system)) if value != "none" && !system.honours_memory() => {
+            (Value::Memory(_), Kind::Published(system)) if !system.honours_memory() => {
                 no("pages nothing that a limit could bound", "leave it out, or use memory=none")
             }
-            ("memory", _) => Ok(()),
-            ("swap" | "swap-size", _) => {
+            (Value::Memory(_) | Value::Profile(0), _) => Ok(()),
+            (Value::Swap(_) | Value::SwapSize(_), _) => {
                 no("has a modelled swap of its own, without limit", "leave it out, or perform it on host")
             }
-            ("profile", _) if value == "0" => Ok(()),
-            ("functions" | "profile", _) => {
+            (Value::Functions | Value::Profile(_), _) => {
                 no("runs no kernel to look into", "leave it out, or perform it on host")
             }
             _ => no("has no kernel's settings", "leave it out, or perform it on host"),
@@ -270,13 +272,6 @@ impl PagingModel {
                 "models which page is referenced, not what it holds",
                 "leave it out, or perform it on host",
             ));
-        }
-        for (name, value) in [("pages", paging.pages), ("references", paging.references)] {
-            if value > u64::from(u32::MAX) {
-                let what = What::Parameter(name.to_owned());
-                let why = format!("numbers at most {} of them", u32::MAX);
-                return Err(Unsupported::new(target, what, why, "use fewer"));
-            }
         }
         Ok(())
     }
@@ -572,8 +567,8 @@ mod tests {
             "zipf:0.9".parse::<pagelab_reference::Pattern>().unwrap().stream(2000, 30_000, 1).unwrap();
         let all: Vec<u32> = (0..2000).chain(stream.references().iter().copied()).collect();
         let expected = crate::policy::lru_misses(&Stream::new(2000, all), 1000) - 2000;
-        assert_eq!(seen.metric("faults.major"), Some(expected as f64));
-        assert_eq!(seen.metric("pages.present"), Some(1000.0));
+        assert_eq!(seen.metric_named("faults.major"), Some(expected as f64));
+        assert_eq!(seen.metric_named("pages.present"), Some(1000.0));
         let windows = seen.table(WINDOWS).unwrap();
         assert!(
             windows.columns[0].values
@@ -586,20 +581,20 @@ mod tests {
     #[test]
     fn a_system_shows_its_pages_and_its_time_adds_up() {
         let seen = perform("linux-2.4.19", &[], "smooth-sin-random", "1200p");
-        assert!(seen.metric("faults.major").unwrap() > 0.0);
+        assert!(seen.metric_named("faults.major").unwrap() > 0.0);
         assert_eq!(seen.pages.len(), SNAPSHOTS);
         assert!(seen.pages.iter().all(|s| s.present.len() + s.swapped.len() <= 2000));
         let of = |name: &str| seen.histogram(name).unwrap();
         assert_eq!(of(HIT).count() + of(MINOR).count() + of(MAJOR).count(), 30_000);
         let sum = of(HIT).sum + of(MINOR).sum + of(MAJOR).sum;
-        assert_eq!(seen.metric("time.elapsed"), Some(sum as f64));
+        assert_eq!(seen.metric_named("time.elapsed"), Some(sum as f64));
     }
 
     #[test]
     fn options_reach_the_policy_and_unknown_ones_are_errors() {
         let seen = perform("2q", &[("kin", "0.5"), ("frames", "100")], "uniform", "");
         assert_eq!(seen.environment["model.policy"], "2q:kin=0.5,kout=0.5");
-        assert_eq!(seen.metric("pages.present"), Some(100.0));
+        assert_eq!(seen.metric_named("pages.present"), Some(100.0));
         for (name, key) in [("linux-lru", "kin"), ("lru", "colour"), ("nothing", "hit")] {
             assert!(Model::new(name, &[(key.to_owned(), "1".to_owned())]).is_err(), "{name}");
         }

@@ -3,46 +3,31 @@
 //! Observations are written as they come, each in a transaction of its own; a repetition counts
 //! only when its end was written. So a killed pagelab leaves whole repetitions and at most one that
 //! is torn, which is marked when its writer is seen to be dead. The schema is described in
-//! docs/notebook.md.
+//! docs/src/reference/notebook.md.
 
 mod budget;
 mod error;
 pub mod export;
 mod file;
+mod ids;
 mod import;
 mod read;
 mod turn;
 mod write;
 mod writer;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::observation::Table;
 use pagelab_experiment::{Observation, Outcome, Run, RunHeader};
 use rusqlite::Connection;
-use serde::Serialize;
 
 use budget::Budget;
 pub use error::{Error, Problem};
+pub use ids::{RepetitionId, RunId};
 pub use import::Imported;
 pub use read::{Entry, Summary, Unreadable};
 pub use turn::hurry_when;
-
-/// A run in one notebook.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct RunId(pub i64);
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A repetition in one notebook.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RepetitionId(i64);
 
 /// An open notebook.
 pub struct Notebook {

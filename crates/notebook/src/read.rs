@@ -1,6 +1,7 @@
 //! Reads runs back.
 
 use pagelab_experiment::declaration::closest;
+use pagelab_experiment::metrics::current;
 use pagelab_experiment::observation::{
     Better, Column, Counter, Histogram, Level, Metric, Note, PageSet, PageSnapshot, Table, Unit, Values,
 };
@@ -253,7 +254,8 @@ fn observations(c: &Connection, id: i64, budget: &Budget) -> rusqlite::Result<Ob
     Ok(Observations {
         environment: environment.into_iter().collect(),
         metrics: rows(c, &(by("metric", "name, unit, better, value") + " ORDER BY id"), [id], |row| {
-            Ok(Metric { name: row.get(0)?, unit: unit(row, 1)?, better: word(row, 2)?, value: row.get(3)? })
+            let name = current(&row.get::<_, String>(0)?).to_owned();
+            Ok(Metric { name, unit: unit(row, 1)?, better: word(row, 2)?, value: row.get(3)? })
         })?,
         histograms: histograms(c, &(by("histogram", "id, name, unit, min, max, sum") + " ORDER BY id"), id)?,
         tables: tables(c, &(by("series", "id, name") + " ORDER BY id"), id)?,
@@ -384,10 +386,14 @@ fn json<T: DeserializeOwned + Serialize>(row: &Row<'_>, at: usize) -> rusqlite::
     read().map_err(|e: serde_json::Error| content(row, at, e))
 }
 
+/// Parameters of older notebooks and their names since, which read both.
+const RENAMED: [(&str, &str); 2] = [("most", "max_memory"), ("patience", "timeout")];
+
 /// The first key of `stored` that `understood` lacks.
 fn unknown<'a>(stored: &'a Value, understood: &Value) -> Option<&'a str> {
     let (Value::Object(stored), Value::Object(understood)) = (stored, understood) else { return None };
-    stored.iter().find_map(|(key, value)| match understood.get(key) {
+    let now = |key: &str| RENAMED.iter().find(|(old, _)| *old == key).map(|(_, new)| *new);
+    stored.iter().find_map(|(key, value)| match understood.get(now(key).unwrap_or(key)) {
         Some(understood) => unknown(value, understood),
         None => (!value.is_null()).then_some(key),
     })

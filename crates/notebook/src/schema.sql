@@ -1,4 +1,4 @@
--- Version 1. Described table by table in docs/notebook.md.
+-- Version 1. Described table by table in docs/src/reference/notebook.md.
 CREATE TABLE run (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     uuid       TEXT NOT NULL UNIQUE,

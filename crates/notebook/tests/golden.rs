@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::place;
-use pagelab_experiment::Outcome;
+use pagelab_experiment::{MetricId, Outcome, metrics};
 use pagelab_notebook::export::{Format, export};
 use pagelab_notebook::{Entry, Notebook, Problem};
 
@@ -80,6 +80,9 @@ fn every_version_is_read_exported_and_imported() {
             let run = notebook.load(summary.id).unwrap();
             for repetition in &run.repetitions {
                 *outcomes.entry(format!("{:?}", repetition.outcome)).or_default() += 1;
+                for metric in &repetition.observations.metrics {
+                    assert!(MetricId::find(&metric.name).is_some_and(|known| known == *metric.name));
+                }
                 if repetition.outcome == Outcome::Done {
                     assert!(!repetition.observations.environment.is_empty(), "{}", run.header.name);
                 }
@@ -87,6 +90,8 @@ fn every_version_is_read_exported_and_imported() {
             runs.push(run);
         }
         assert!(runs.len() >= 15 && outcomes["Done"] >= 14 && outcomes["Torn"] >= 1, "{outcomes:?}");
+        let agreed = runs.iter().filter(|run| !run.values(metrics::CLOCK_AGREEMENT).is_empty());
+        assert!(agreed.count() > 0, "clock.true has been renamed since");
         let experiments: std::collections::BTreeSet<_> =
             runs.iter().map(|r| r.header.experiment.name()).collect();
         assert!(experiments.len() >= 10, "one of each: {experiments:?}");

@@ -126,6 +126,30 @@ proptest! {
 }
 
 #[test]
+fn a_spreadsheet_sees_no_formula_in_csv() {
+    let (_folder, path) = place();
+    let texts = ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "-1.5", "+3", "plain", "1-2"];
+    let logs = texts.iter().map(|text| Observation::Log(format!("={text}"), (*text).into()));
+    let (name, unit, better) = ("@m".into(), Unit::Ratio, Better::Lower);
+    let figure = Observation::Metric(Metric { name, unit, better, value: Some(-2.5) });
+    let seen: Vec<Observation> = logs.chain([figure]).collect();
+    let run = keep(&mut Notebook::open(&path).unwrap(), "=run", &seen, &Outcome::Done);
+    let mut csv = Vec::new();
+    export(std::slice::from_ref(&run), Format::Csv, &mut csv).unwrap();
+    let rows: Vec<BTreeMap<String, String>> =
+        csv::Reader::from_reader(&csv[..]).deserialize().collect::<Result<_, _>>().unwrap();
+    assert!(rows.iter().all(|row| row["run"] == "'=run"), "{rows:?}");
+    let metric = rows.iter().find(|row| row["kind"] == "metric").unwrap();
+    assert_eq!((metric["name"].as_str(), metric["value"].as_str()), ("'@m", "-2.5"));
+    for text in texts {
+        let row = rows.iter().find(|row| row["name"] == format!("'={text}")).unwrap();
+        let number = text.parse::<f64>().is_ok();
+        let formula = !number && !text.starts_with(|c: char| c.is_alphanumeric());
+        assert_eq!(row["text"], if formula { format!("'{text}") } else { text.to_owned() });
+    }
+}
+
+#[test]
 fn what_is_no_number_is_null_in_json() {
     let (_folder, path) = place();
     let figure = |value| {

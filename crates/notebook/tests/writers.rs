@@ -5,7 +5,6 @@ mod common;
 use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use common::{NOW, header, place, some};
 use pagelab_experiment::Outcome;
@@ -22,27 +21,22 @@ const REPETITIONS: u32 = 20;
 #[test]
 fn one_of_many() {
     let Some(path) = env::var_os(VARIABLE) else { return };
-    let mut longest = Duration::ZERO;
     let mut notebook = Notebook::open(Path::new(&path)).unwrap();
     let run = notebook.begin_run(&header("")).unwrap();
     for number in 1..=REPETITIONS {
-        let started = Instant::now();
         let repetition = notebook.begin_repetition(run, number, NOW).unwrap();
         for observation in some(200) {
             notebook.record(repetition, &observation).unwrap();
         }
         notebook.finish_repetition(repetition, &Outcome::Done).unwrap();
-        longest = longest.max(started.elapsed());
     }
-    println!("longest repetition {longest:?}");
 }
 
 #[test]
 fn eight_writers_lose_nothing() {
     let rounds = env::var(ROUNDS).ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    for round in 0..rounds {
+    for _ in 0..rounds {
         let (_folder, path) = place();
-        let started = Instant::now();
         let writers: Vec<_> = (0..WRITERS)
             .map(|_| {
                 Command::new(env::current_exe().unwrap())
@@ -58,10 +52,7 @@ fn eight_writers_lose_nothing() {
             let output = writer.wait_with_output().unwrap();
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-            let said = text(&output.stdout);
-            println!("round {round}: {}", said.lines().find(|l| l.contains("longest")).unwrap());
         }
-        println!("round {round}: {:?}", started.elapsed());
         let list = Notebook::open_existing(&path).unwrap().list().unwrap();
         assert_eq!(list.len(), WRITERS);
         assert!(list.iter().all(|run| (run.repetitions, run.done) == (REPETITIONS, REPETITIONS)), "{list:?}");

@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::builder::StyledStr;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, import,
-    iostat, list, manual, memstat, mrc, policies, prstat, record, reduce, replay, report, reproduce, run,
-    show, stat, top, trace, vmstat, wss,
+    iostat, list, manual, memstat, mrc, policies, prstat, record, reduce, reference, replay, report,
+    reproduce, run, show, stat, top, trace, vmstat, wss,
 };
 use crate::terminal::Color;
 
-/// A laboratory for virtual-memory performance: runs experiments on the kernel, keeps what it saw,
-/// compares any two runs and draws them.
+/// A laboratory for virtual-memory performance: runs experiments on kernels and simulators, stores
+/// the results, compares any two runs and draws them.
 #[derive(Parser, Debug)]
 #[command(
     name = "pagelab",
@@ -20,11 +21,12 @@ use crate::terminal::Color;
     propagate_version = true,
     max_term_width = 100,
     before_help = EXAMPLES,
-    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression, 'doctor' a shortage, 'stat' nothing; 2 wrong usage; 3 could not be performed."
+    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression, 'doctor' a shortage, 'stat' nothing; 2 wrong usage; 3 the experiment could not run."
 )]
 pub struct Cli {
-    /// The notebook: one SQLite file that keeps every run
-    #[arg(long, value_name = "FILE", env = "PAGELAB_NOTEBOOK", default_value = "pagelab.db", global = true, help_heading = GLOBAL)]
+    /// The notebook: one SQLite file that keeps every run [env: PAGELAB_NOTEBOOK]
+    // Not clap's `env`: its usage lines would show the option as if it had been typed.
+    #[arg(long, value_name = "FILE", default_value_os_t = notebook(), global = true, help_heading = GLOBAL)]
     pub notebook: PathBuf,
     /// When to print colours (NO_COLOR is honoured)
     #[arg(
@@ -45,82 +47,168 @@ pub struct Cli {
     pub command: Command,
 }
 
+fn notebook() -> PathBuf {
+    std::env::var_os("PAGELAB_NOTEBOOK").map_or_else(|| PathBuf::from("pagelab.db"), PathBuf::from)
+}
+
+/// The text of a usage error in words: clap's ranges are Rust's, and an experiment is no subcommand
+/// to who types it.
+pub fn in_words(text: &str, experiment: bool) -> String {
+    let what = if experiment { "unknown experiment" } else { "unknown command" };
+    let text = text.replace("unrecognized subcommand", what);
+    let line = |line: &str| {
+        let (before, range) = line.split_once(" is not in ")?;
+        let (before, _) = before.rsplit_once(": ")?;
+        let (from, to) = range.trim_end().split_once("..")?;
+        let from = from.parse::<i128>().ok()?;
+        Some(match to.strip_prefix('=') {
+            Some(to) => format!("{before}: must be between {from} and {to}"),
+            // A range without an end, or to the largest number.
+            None => format!("{before}: must be at least {from}"),
+        })
+    };
+    let lines = text.split('\n').map(|text| line(text).unwrap_or_else(|| text.to_owned()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// The heading of the options that every command has.
 const GLOBAL: &str = "Global options";
 
 const EXAMPLES: &str = "Examples:
-  pagelab run                                      the standard suite: a verdict and report.html
-  pagelab run mapanon --memory 64M --repeat 5      one experiment, five times
+  pagelab run                                  # the standard suite
+  pagelab run mapanon --memory 64M --repeat 5  # one experiment, five times
   pagelab run mapanon --repeat 8 --on host,thp=never --on host,thp=always
-  pagelab compare @2 @1                            the last two runs against each other
-  pagelab report @1 -o page.html                   a run as one page of plots
+  pagelab compare @2 @1                        # the last two runs
+  pagelab report @1 -o page.html               # a run as a page of charts
 ";
+
+/// The commands by what they are for.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Measure", &["run", "wss", "clock"]),
+    ("Compare and gate", &["compare", "bisect-run", "reproduce"]),
+    ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
+    ("Live views", &["top", "doctor", "vmstat", "memstat", "prstat", "iostat", "stat", "record", "fixture"]),
+    ("Notebook", &["list", "show", "report", "export", "import"]),
+    ("Reference", &["experiments", "targets", "patterns", "policies", "explain", "completions", "man"]),
+];
+
+/// Reads the command line.
+///
+/// # Errors
+/// A usage error, or a help or version to print.
+pub fn parse() -> Result<Cli, clap::Error> {
+    let mut grammar = grammar();
+    let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+}
+
+/// The grammar with its helps arranged: description, usage, arguments, and examples as they are
+/// typed, never wrapped.
+pub fn grammar() -> clap::Command {
+    let command = arranged(Cli::command());
+    let overview = overview(&command);
+    command.override_help(overview)
+}
+
+fn arranged(command: clap::Command) -> clap::Command {
+    let examples = command.get_before_help().map(|text| format!("\n\n{}", text.to_string().trim_end()));
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}{}{{after-help}}",
+        examples.unwrap_or_default()
+    );
+    command.help_template(template).mut_subcommands(arranged)
+}
+
+/// The help of pagelab itself: its commands in groups.
+fn overview(command: &clap::Command) -> StyledStr {
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        groups += &format!("{title}:\n");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let line = format!("  {name:<12} {}", about.map(ToString::to_string).unwrap_or_default());
+            let wrapping = textwrap::Options::new(80).subsequent_indent("               ");
+            groups += &textwrap::fill(&line, wrapping);
+            groups.push('\n');
+        }
+        groups.push('\n');
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{all-args}}\n\n{}{{after-help}}",
+        EXAMPLES.trim_end()
+    );
+    let bare = command.clone().mut_subcommands(|command| command.hide(true));
+    bare.override_usage("pagelab [OPTIONS] <COMMAND>").help_template(template).render_help()
+}
 
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Perform an experiment, or the standard suite, and keep what was seen
+    /// Run an experiment, or the standard suite, and store the results
     Run(run::Arguments),
-    /// The runs in the notebook
+    /// List the runs in the notebook
     List(list::Arguments),
-    /// One run's figures
+    /// Show the metrics of a run
     Show(show::Arguments),
     /// Compare runs: change, interval, significance, verdict
     Compare(compare::Arguments),
     /// Draw runs: one self-contained HTML page
     Report(report::Arguments),
-    /// The published figures beside the models'
+    /// Compare the simulators with the published results
     Reproduce(reproduce::Arguments),
     /// Judge a kernel for git bisect: good, bad, or does not boot
     BisectRun(bisect_run::Arguments),
     /// Write runs as JSON, CSV or Parquet, or serve the kernel's counters
     Export(export::Arguments),
-    /// Take the runs of another notebook over
+    /// Import runs from another notebook
     Import(import::Arguments),
-    /// Recorded traces on policies and modelled systems: misses for each memory size
+    /// Simulate policies and systems on a trace or a pattern: misses by memory size
     Replay(replay::Arguments),
     /// Record the references of a program
     Trace(trace::Arguments),
     /// Write a trace or a pattern in a format that other programs read
     Convert(convert::Arguments),
-    /// Make a stream shorter that faults alike: exact for LRU and OPT above a size
+    /// Shorten a trace without changing its LRU and OPT misses above a given memory size
     Reduce(reduce::Arguments),
-    /// Miss ratio against memory, of a recorded trace or a pattern
+    /// Compute the miss-ratio curve of a trace or a pattern
     Mrc(mrc::Arguments),
-    /// The kernel's counters as module:instance:name:statistic
+    /// Print kernel counters as module:instance:name:statistic
     Stat(stat::Arguments),
-    /// Free memory, reclaim and paging by kind, a line an interval
+    /// Print free memory, reclaim and paging by kind, one line per interval
     Vmstat(vmstat::Arguments),
-    /// What each block device does, and how long its requests take
+    /// Print the load of each block device and the time of its requests
     Iostat(iostat::Arguments),
-    /// Where physical memory is, and who shares it
+    /// Print the use of physical memory, and the sharing of pages
     Memstat(memstat::Arguments),
-    /// Who waits for memory: microstates of each process or thread
+    /// Print microstates of each process or thread: running, waiting for memory, sleeping
     Prstat(prstat::Arguments),
-    /// Is memory short, who waits, who holds it; is this machine fit to measure on
+    /// Diagnose memory shortage; check whether this host is fit for benchmarking
     Doctor(doctor::Arguments),
-    /// Memory by kind, reclaim, pressure and who waits, live on one screen
+    /// Watch memory by kind, reclaim, pressure and waiting tasks on one screen
     Top(top::Arguments),
-    /// Keep chosen counters over time in the notebook
+    /// Record counters over time in the notebook
     Record(record::Arguments),
-    /// Record the counters' files into a folder
+    /// Save a copy of this host's /proc and /sys counter files (for --root)
     Fixture(fixture::Arguments),
-    /// The working set over time, of a process, a recorded trace or a pattern
+    /// Measure the working set over time, of a process, a trace or a pattern
     Wss(wss::Arguments),
-    /// This machine's clock for another's 'run clock --reference'
+    /// Serve this host's clocks to 'run clock --reference' on another host
     Clock(clock::Arguments),
-    /// The experiments and every parameter
-    Experiments(catalogue::ExperimentArguments),
-    /// The targets
+    /// List the experiments with every parameter
+    Experiments(catalogue::Arguments),
+    /// List the targets
     Targets(catalogue::TargetArguments),
-    /// The reference patterns
+    /// List the reference patterns
     Patterns(catalogue::Arguments),
-    /// The replacement policies, their sources, and how they stand beside independent simulators
+    /// List the replacement policies with their sources, or their conformance
     Policies(policies::Arguments),
-    /// What a metric or a term of the output means
+    /// Explain a metric or a term of the output
     Explain(explain::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
+    /// Print a generated part of the book's reference as Markdown
+    #[command(hide = true)]
+    Reference(reference::Arguments),
     /// Write the manual pages into a folder
     #[command(name = "man")]
     Manual(manual::Arguments),
@@ -129,7 +217,6 @@ pub enum Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use pagelab_testing::fuzz;
 
     /// Every word of the grammar: commands, options, possible values.
@@ -211,10 +298,17 @@ mod tests {
     fn every_example_is_of_this_grammar() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let mut texts = vec![format!("{root}/README.md")];
-        for folder in ["docs", "docs/experiments", "docs/models"] {
-            let files = std::fs::read_dir(format!("{root}/{folder}")).unwrap();
-            let files = files.map(|file| file.unwrap().path().to_str().unwrap().to_owned());
-            texts.extend(files.filter(|file| file.ends_with(".md")));
+        let mut folders = vec![format!("{root}/docs/src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.to_str().unwrap().to_owned();
+                if path.is_dir() {
+                    folders.push(name);
+                } else if name.ends_with(".md") {
+                    texts.push(name);
+                }
+            }
         }
         let mut texts: Vec<(String, String)> =
             texts.into_iter().map(|file| (file.clone(), std::fs::read_to_string(&file).unwrap())).collect();
@@ -222,7 +316,7 @@ mod tests {
             texts.push((command.get_name().to_owned(), command.render_long_help().to_string()));
             command.get_subcommands_mut().for_each(|command| helps(command, texts));
         }
-        helps(&mut Cli::command(), &mut texts);
+        helps(&mut grammar(), &mut texts);
         let (mut seen, mut wrong) = (0, Vec::new());
         for (name, text) in texts {
             let mut parts = text.split("\\\n");
@@ -250,5 +344,45 @@ mod tests {
             }
         }
         assert!(wrong.is_empty() && seen > 150, "{} of {seen}: {wrong:#?}", wrong.len());
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Cli::command();
+        let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut names: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        names.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(names, grouped);
+    }
+
+    #[test]
+    fn examples_are_at_most_five_and_fit_76_columns() {
+        fn check(command: &clap::Command, wrong: &mut Vec<String>) {
+            let examples = command.get_before_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> =
+                examples.lines().skip(1).map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+            let commands = lines.iter().filter(|line| line.starts_with("pagelab ")).count();
+            if commands > 5 || lines.iter().any(|line| line.chars().count() > 76) {
+                wrong.push(format!("{}: {lines:#?}", command.get_name()));
+            }
+            command.get_subcommands().for_each(|command| check(command, wrong));
+        }
+        let mut wrong = Vec::new();
+        check(&Cli::command(), &mut wrong);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn usage_errors_are_in_words() {
+        let text = |words: &[&str]| Cli::try_parse_from(words).unwrap_err().to_string();
+        let repeat = in_words(&text(&["pagelab", "run", "mapanon", "--repeat", "0"]), true);
+        assert!(repeat.contains(": must be between 1 and 1000\n") && !repeat.contains("..="), "{repeat}");
+        let window = in_words(&text(&["pagelab", "wss", "x", "--window", "0"]), false);
+        assert!(window.contains(": must be at least 1\n"), "{window}");
+        let unknown = in_words(&text(&["pagelab", "run", "mapanom"]), true);
+        assert!(unknown.contains("unknown experiment 'mapanom'"), "{unknown}");
+        assert_eq!(in_words("a\nb is not in 3 words\n", false), "a\nb is not in 3 words\n");
     }
 }

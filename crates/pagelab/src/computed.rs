@@ -4,9 +4,9 @@ use anyhow::Result;
 use pagelab_analysis::figure::Plot;
 pub use pagelab_experiment::build::Point;
 use pagelab_experiment::build::{curve, page_size_of};
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
-use pagelab_experiment::{Experiment, Observation, RunHeader, Setting, TargetSpec};
+use pagelab_experiment::{Experiment, MetricId, Observation, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
 use pagelab_report::curves::Curve;
 
@@ -71,9 +71,9 @@ impl Computed {
         };
         let table = Table { name: "recording".to_owned(), columns: columns.iter().map(column).collect() };
         let seen = vec![
-            Observation::Environment(pagelab_live::environment::machine()),
+            Observation::Environment(pagelab_live::harness::environment::machine()),
             Observation::Table(table),
-            Observation::Metric(metric("time.elapsed", Some(nanoseconds))),
+            Observation::Metric(metrics::TIME_ELAPSED.figure(Some(nanoseconds))),
         ];
         Self { experiment, target: TargetSpec::host(), deterministic: false, seen }
     }
@@ -100,16 +100,16 @@ impl Computed {
             ],
         };
         let pages = || sizes.iter().map(|(_, pages)| *pages);
-        let mean = (!sizes.is_empty()).then(|| pages().sum::<f64>() / sizes.len() as f64);
+        let figure = |metric: MetricId| metric.figure(metric.over(pages()).1);
         let environment = match at {
-            Unit::Nanoseconds => Observation::Environment(pagelab_live::environment::machine()),
+            Unit::Nanoseconds => Observation::Environment(pagelab_live::harness::environment::machine()),
             _ => page_size_of(page_size),
         };
         let seen = vec![
             environment,
             Observation::Table(table),
-            Observation::Metric(metric("working-set.mean", mean)),
-            Observation::Metric(metric("working-set.peak", pages().reduce(f64::max))),
+            Observation::Metric(figure(metrics::WORKING_SET_MEAN)),
+            Observation::Metric(figure(metrics::WORKING_SET_PEAK)),
         ];
         Self { experiment, target, deterministic: at != Unit::Nanoseconds, seen }
     }

@@ -1,13 +1,13 @@
 //! The consoles of guests as files: what `--keep` leaves.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Run, TargetSpec};
 
 use crate::failure::usage;
+use crate::file;
 use crate::output::remark;
 
 /// The log that a guest's console is kept as.
@@ -35,7 +35,7 @@ pub fn keep(runs: &[&Run]) -> Result<()> {
         for repetition in &run.repetitions {
             for (_, text) in repetition.observations.logs.iter().filter(|(name, _)| name == LOG) {
                 let path = PathBuf::from(format!("{}-{}.console", run.header.name, repetition.number));
-                fs::write(&path, text).with_context(|| format!("{}", path.display()))?;
+                file::write(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
                 remark!("console kept in {}", path.display());
             }
         }

@@ -55,6 +55,7 @@ fn facts(plan: &Plan, repeat: u32) -> Vec<(&'static str, String)> {
     if needs.disk > 0 {
         list.push(("disk at once", bytes(needs.disk as f64)));
     }
+    list.extend(needs.tasks.map(|tasks| ("tasks at once", tasks.to_string())));
     let seconds = needs.seconds.map(|seconds| format!("about {:.1} s a repetition", seconds));
     list.push(("time", seconds.unwrap_or_else(|| text::DASH.to_owned())));
     list.extend(needs.privileges.iter().map(|need| ("needs", need.clone())));

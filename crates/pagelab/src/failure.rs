@@ -3,6 +3,9 @@
 use std::fmt;
 use std::io;
 
+use pagelab_reference::PatternError;
+use pagelab_simulation::Unanswerable;
+
 /// A failure with an exit status of its own.
 #[derive(Debug)]
 pub enum CommandError {
@@ -39,6 +42,18 @@ impl std::error::Error for CommandError {}
 /// A wrong usage as an error.
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     CommandError::Usage(text.into()).into()
+}
+
+/// The exit status of a command that failed: 2 where what was asked for cannot be had of the
+/// stream, else 3.
+pub fn status(error: &anyhow::Error) -> u8 {
+    if let Some(own) = error.downcast_ref::<CommandError>() {
+        return own.status();
+    }
+    let of_pattern = error.downcast_ref::<PatternError>();
+    let is_usage =
+        error.is::<Unanswerable>() || of_pattern.is_some_and(|e| !matches!(e, PatternError::Memory(_)));
+    if is_usage { 2 } else { 3 }
 }
 
 /// Whether the user ended it.

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
+use crate::failure::CommandError;
+
 /// Links that lead to links, at most.
 const LINKS: usize = 16;
 /// The mode bits of a folder in which everybody may write, but only remove what is theirs.
@@ -36,15 +38,20 @@ pub fn write(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<
         return written.context("the output cannot be written");
     }
     let named = || format!("{} cannot be written", path.display());
+    let about = |written: Result<()>| match written {
+        // What the user asked for cannot be meant, whatever the file.
+        Err(error) if error.downcast_ref::<CommandError>().is_some() => Err(error),
+        written => written.with_context(named),
+    };
     let target = match resolve(path).with_context(named)? {
-        End::Opened(path) => return opened(&path, write).with_context(named),
+        End::Opened(path) => return about(opened(&path, write)),
         End::Path(path) => path,
     };
     match fs::symlink_metadata(&target) {
-        Ok(there) if there.is_file() => replace(&target, Some(&there), write).with_context(named),
+        Ok(there) if there.is_file() => about(replace(&target, Some(&there), write)),
         Ok(there) if there.is_dir() => anyhow::bail!("{} is a folder", path.display()),
-        Ok(there) => direct(&target, &there, write).with_context(named),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => replace(&target, None, write).with_context(named),
+        Ok(there) => about(direct(&target, &there, write)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => about(replace(&target, None, write)),
         Err(e) => Err(e).with_context(named),
     }
 }
@@ -59,26 +66,87 @@ enum End {
 
 /// What the name leads to: itself, or the end of its links.
 fn resolve(path: &Path) -> io::Result<End> {
+    refuse_planted_links(path, LINKS)?;
     let mut path = path.to_owned();
     for _ in 0..LINKS {
-        let there = match fs::symlink_metadata(&path) {
-            Ok(there) if there.is_symlink() => there,
-            _ => return Ok(End::Path(path)),
-        };
+        if !fs::symlink_metadata(&path).is_ok_and(|there| there.is_symlink()) {
+            return Ok(End::Path(path));
+        }
         let folder = folder(&path);
         if folder.canonicalize()?.starts_with("/proc") {
             return Ok(End::Opened(path));
         }
-        let around = fs::metadata(folder)?;
-        let shared = around.mode() & (STICKY | EVERYBODY_WRITES) == STICKY | EVERYBODY_WRITES;
-        if shared && there.uid() != own_user()? && there.uid() != around.uid() {
-            let text = format!("{} is a link that another user has put there", path.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-        }
         let next = fs::read_link(&path)?;
         path = folder.join(next);
     }
-    Err(io::Error::other("too many links lead to one another"))
+    Err(too_many_links())
+}
+
+/// Refuses a path of which any part is a link that another user has put into a folder where
+/// everybody may write (as the kernel's fs.protected_symlinks has it), and the same of what such
+/// links name.
+fn refuse_planted_links(path: &Path, links: usize) -> io::Result<()> {
+    let mut part = PathBuf::new();
+    for component in path.components() {
+        let around = if part.as_os_str().is_empty() { PathBuf::from(".") } else { part.clone() };
+        part.push(component);
+        let there = match fs::symlink_metadata(&part) {
+            Ok(there) => there,
+            // What is missing is made, or reported, by whoever opens it.
+            Err(_) => return Ok(()),
+        };
+        if !there.is_symlink() {
+            continue;
+        }
+        if links == 0 {
+            return Err(too_many_links());
+        }
+        let shared = fs::metadata(&around)?;
+        let everybody = shared.mode() & (STICKY | EVERYBODY_WRITES) == STICKY | EVERYBODY_WRITES;
+        if everybody && there.uid() != own_user()? && there.uid() != shared.uid() {
+            let text = format!("{} is a link that another user has put there", part.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        refuse_planted_links(&around.join(fs::read_link(&part)?), links - 1)?;
+    }
+    Ok(())
+}
+
+fn too_many_links() -> io::Error {
+    io::Error::other("too many links lead to one another")
+}
+
+/// The new file at `path`, for an output that is written as it comes, such as a recording. With
+/// `force`, a regular file that is there is removed first, so that no link to it is written
+/// through; a device or a FIFO is opened.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] where something is there and `force` is not given, or when the file cannot be
+/// created.
+pub fn create(path: &Path, force: bool) -> io::Result<File> {
+    let target = match resolve(path)? {
+        End::Opened(path) => return OpenOptions::new().append(true).open(path),
+        End::Path(path) => path,
+    };
+    match fs::symlink_metadata(&target) {
+        Ok(there) if force && there.is_file() => fs::remove_file(&target)?,
+        Ok(there) if force && !there.is_dir() => {
+            let file = OpenOptions::new().write(true).open(&target)?;
+            same(&file, &there)?;
+            return Ok(file);
+        }
+        _ => {}
+    }
+    File::create_new(&target)
+}
+
+/// Creates the folder at `path` with those above it, where they are missing.
+///
+/// # Errors
+/// When it cannot be created, or another user's link leads to it.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    refuse_planted_links(path, LINKS)?;
+    fs::create_dir_all(path)
 }
 
 /// The user as whom this process writes.

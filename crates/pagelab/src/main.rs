@@ -21,8 +21,6 @@ mod program;
 mod progress;
 mod recording;
 mod recordings;
-mod records;
-mod simulation;
 mod sized;
 mod stream;
 mod suite;
@@ -38,15 +36,35 @@ mod watching;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use pagelab_kernel::lifetime;
 use signal_hook::consts::SIGXFSZ;
 
 use crate::failure::CommandError;
 
 #[global_allocator]
-static ALLOCATOR: pagelab_live::allocator::Allocator = pagelab_live::allocator::Allocator;
+static ALLOCATOR: pagelab_kernel::allocator::Allocator = pagelab_kernel::allocator::Allocator;
 
+/// The stack that commands need, bytes.
+const STACK: u64 = 8 << 20;
+
+/// On a stack that suffices, whatever `ulimit -s` says.
 fn main() -> ExitCode {
+    if lifetime::stack_limit().is_none_or(|limit| limit >= STACK / 2) {
+        return run();
+    }
+    match std::thread::Builder::new().stack_size(STACK as usize).spawn(run).map(std::thread::JoinHandle::join)
+    {
+        Ok(Ok(status)) => status,
+        // The panic was told where it was.
+        Ok(Err(_)) => ExitCode::from(101),
+        Err(error) => {
+            output::remark!("no thread can be made with a stack of {STACK} bytes ({error}); raise ulimit -s");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn run() -> ExitCode {
     // As the first process of a guest.
     if std::process::id() == 1 && std::path::Path::new(pagelab_guest::JOB).exists() {
         return pagelab_guest::init_main();
@@ -56,7 +74,7 @@ fn main() -> ExitCode {
         return pagelab_live::worker_main();
     }
     // What a storm of forks executes.
-    if std::env::args_os().nth(1).is_some_and(|a| a == pagelab_live::forkstorm::NOTHING) {
+    if std::env::args_os().nth(1).is_some_and(|a| a == pagelab_live::experiments::forkstorm::copy::NOTHING) {
         return ExitCode::SUCCESS;
     }
     bug::install();
@@ -64,15 +82,19 @@ fn main() -> ExitCode {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     // Of a program that started this one and may be killed: what is set up is undone all the same.
     let parent = std::env::var("PAGELAB_PARENT").ok().and_then(|parent| parent.parse().ok());
-    if parent.is_some_and(|parent| !pagelab_live::lifetime::end_with(parent).unwrap_or(true)) {
+    if parent.is_some_and(|parent| !lifetime::end_with(parent).unwrap_or(true)) {
         return ExitCode::from(CommandError::Stopped.status());
     }
     commands::completions::answer();
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && commands::bisect_run::is_meant(std::env::args().skip(1)) => {
-            let _ = error.print();
+            output::usage_error(&error);
             return commands::bisect_run::no_verdict();
+        }
+        Err(error) if error.use_stderr() => {
+            output::usage_error(&error);
+            return ExitCode::from(2);
         }
         Err(error) => error.exit(),
     };
@@ -83,7 +105,7 @@ fn main() -> ExitCode {
             output::remark!("{error:#}");
             commands::bisect_run::no_verdict()
         }
-        Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if failure::is_broken_pipe(&error) => output::closed(),
         // Whatever it is that was broken off.
         Err(error) if interrupt::came() && error.downcast_ref::<CommandError>().is_none() => {
             output::remark!("{}", CommandError::Stopped);
@@ -91,7 +113,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             output::remark!("{error:#}");
-            ExitCode::from(error.downcast_ref::<CommandError>().map_or(3, CommandError::status))
+            ExitCode::from(failure::status(&error))
         }
     }
 }

@@ -5,9 +5,10 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use anyhow::Result;
+use pagelab_counters::Root;
 use pagelab_counters::visible::{acts, escape};
 use pagelab_report::text::Style;
 pub use pagelab_report::text::wrapped;
@@ -32,11 +33,50 @@ macro_rules! remark {
 }
 pub(crate) use remark;
 
+/// The exit status if the reader of the output goes away.
+static STATUS: AtomicU8 = AtomicU8::new(0);
+
+/// Ends the program with this status where the reader of its output goes away: for commands whose
+/// exit status is an answer, before they print it.
+pub fn set_status(status: u8) {
+    STATUS.store(status, Ordering::Relaxed);
+}
+
+/// The exit status of a program whose reader went away.
+pub fn closed() -> ExitCode {
+    ExitCode::from(STATUS.load(Ordering::Relaxed))
+}
+
+/// Prints what is wrong with the command line.
+pub fn usage_error(error: &clap::Error) {
+    let run = std::env::args().skip(1).any(|word| word == "run");
+    let text = error.render();
+    let text = if terminal::error_columns().is_some() { text.ansi().to_string() } else { text.to_string() };
+    let _ = io::stderr().lock().write_all(crate::cli::in_words(&text, run).as_bytes());
+}
+
+/// Why counters are missing: this process may not open more files.
+pub fn unread(root: &Root) -> Option<String> {
+    let files = root.out_of_files();
+    (files > 0).then(|| format!("{files} files could not be opened: too many open files (raise 'ulimit -n')"))
+}
+
+/// The exit status of a view that is complete, or 3 after a warning.
+pub fn complete(root: &Root) -> ExitCode {
+    match unread(root) {
+        Some(why) => {
+            remark!("warning: figures are missing: {why}");
+            ExitCode::from(3)
+        }
+        None => ExitCode::SUCCESS,
+    }
+}
+
 /// Prints a line; see [`say!`]. Only for what comes after the work is done and undone.
 pub fn line(text: fmt::Arguments<'_>) {
     if let Err(error) = writeln!(stdout(), "{text}") {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            std::process::exit(0);
+            std::process::exit(STATUS.load(Ordering::Relaxed).into());
         }
         remark!("{error}");
         std::process::exit(3);

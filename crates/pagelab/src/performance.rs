@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
+use pagelab_experiment::experiments::Load;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
-    Experiment, Failure, FailureKind, Observation, Outcome, Plan, Recorder, RecorderError, Request, Run,
-    RunHeader, TargetSpec,
+    Failure, FailureKind, Observation, Outcome, Plan, Recorder, RecorderError, Request, Run, RunHeader,
+    TargetSpec,
 };
-use pagelab_live::confine;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
+use pagelab_simulation::cost;
 
 use crate::bug;
 use crate::context::Context;
@@ -43,7 +44,7 @@ impl Planned {
 
     /// How often it is performed where `repeat` is asked for of all: a model plays a whole program every time alike, so once.
     pub fn repetitions(&self, repeat: u32) -> u32 {
-        if self.plan.deterministic && matches!(self.plan.experiment, Experiment::Command(_)) {
+        if self.plan.deterministic && matches!(self.plan.experiment.declaration().load(), Load::Program(_)) {
             1
         } else {
             repeat + self.more
@@ -62,7 +63,7 @@ impl Planned {
         let plan = plan.map_err(|refused| targets::with_alternatives(refused, target, &request))?;
         if matches!(target.kind, TargetKind::Model(_) | TargetKind::Pager(_)) {
             // The host and its guests look at the machine's memory themselves.
-            confine::refuse_beyond_half(plan.needs.memory).map_err(|failure| anyhow!(failure))?;
+            cost::allow(plan.needs.memory, "use fewer pages or references, or a smaller --memory")?;
         }
         Ok(Self { name, target: target.clone(), plan, clock: None, more: 0 })
     }

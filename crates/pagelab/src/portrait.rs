@@ -10,12 +10,11 @@ use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::lru::{LruCounting, LruCurve};
 use pagelab_model::mrc::sizes;
 use pagelab_model::policy::PolicyKind;
-use pagelab_reference::Stream;
 use pagelab_reference::trace::recorded::{self, Ending, Heading, Mapping, PROCESS};
 use pagelab_reference::trace::{Densifier, Options, Reader};
 use pagelab_report::portrait::{Misses, section};
 use pagelab_report::{curves, text};
-use pagelab_simulation::{Cost, Watch as _, spread};
+use pagelab_simulation::{Cost, Sizes, Source, Wanted, Watch as _};
 
 use crate::computed::{self, Computed};
 use crate::context::Context;
@@ -229,14 +228,14 @@ fn curves_of(
         sizes(pages, LRU_SIZES).into_iter().map(|frames| point(frames, known.lru.misses(frames))).collect();
     let mut list = vec![Computed::curve(experiment(), computed::model("lru")?, page_size, &lru)];
     let Some(kept) = &known.kept else { return Ok(list) };
-    let stream = Stream::new(pages, kept.clone());
     let kinds: Vec<PolicyKind> =
         POLICIES.iter().map(|name| name.parse().expect("they are policies")).collect();
-    let frames = sizes(pages, SIZES);
-    let jobs: Vec<(PolicyKind, u32)> =
-        kinds.iter().flat_map(|kind| frames.iter().map(|&frames| (kind.clone(), frames))).collect();
-    let replayed = spread::policies(&stream, None, &jobs, &Watching::new("replaying", context.quiet)?)?;
-    for (name, results) in POLICIES.iter().zip(replayed.chunks(frames.len())) {
+    let wanted = Wanted { policies: &kinds, ..Wanted::at(Sizes::Usual(SIZES)) };
+    let source = Source::Memory { pages, references: kept, future: None };
+    let simulated =
+        pagelab_simulation::replay(&source, &wanted, &Watching::new("replaying", context.quiet)?)?;
+    let replayed = &simulated.policies;
+    for (name, results) in POLICIES.iter().zip(replayed.chunks(simulated.frames.len())) {
         let points: Vec<_> = results.iter().map(|one| point(one.frames, one.misses)).collect();
         list.push(Computed::curve(experiment(), computed::model(name)?, page_size, &points));
     }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, anyhow};
+use pagelab_experiment::experiments::Load;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, TargetSpec};
-use pagelab_live::tracer::{Selection, Streams};
+use pagelab_live::harness::tracer::{Selection, Streams};
 use pagelab_reference::trace::recorded;
 use pagelab_report::text;
 
@@ -32,7 +33,10 @@ impl Recording {
     /// # Errors
     /// When a recording is named and no model plays it.
     pub fn wanted(experiment: &mut Experiment, targets: &[TargetSpec]) -> Result<Option<Self>> {
-        let Experiment::Command(command) = experiment else { return Ok(None) };
+        let mut command = match experiment.declaration().load() {
+            Load::Program(command) => command.clone(),
+            _ => return Ok(None),
+        };
         if !targets.iter().any(|target| matches!(target.kind, TargetKind::Model(_))) {
             return match command.trace {
                 Some(_) => {
@@ -45,7 +49,9 @@ impl Recording {
         let usual = || program.first().map(|name| tracing::usual_path(name));
         let Some(path) = command.trace.clone().or_else(usual) else { return Ok(None) };
         command.trace = Some(path.clone());
-        Ok(Some(Self { program, path, allow_failure: command.allow_failure }))
+        let allow_failure = command.allow_failure;
+        *experiment = Experiment::Command(command);
+        Ok(Some(Self { program, path, allow_failure }))
     }
 
     /// Makes the recording where it is not there.

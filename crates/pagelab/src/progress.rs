@@ -11,7 +11,8 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 
 /// Steps of the bar for one repetition, without what goes before it.
 const STEPS: u64 = 1000;
-/// Those of a boot: of a short repetition in a guest it is nine tenths or more (docs/kernels.md).
+/// Those of a boot: of a short repetition in a guest it is nine tenths or more
+/// (docs/src/explanation/guests.md).
 const BOOT_STEPS: u64 = 9 * STEPS;
 /// What a boot is taken for, where the notebook has none of that target yet.
 const BOOT_TIME: Duration = Duration::from_secs(12);
@@ -80,7 +81,11 @@ impl Progress {
         };
         let style = ProgressStyle::with_template(template).expect("the template is fixed");
         bar.set_style(style.progress_chars("━╸─").with_key("left", left));
-        bar.enable_steady_tick(Duration::from_millis(200));
+        // The bar's own thread is started without a word on failure: where there can be none, it
+        // moves with the work alone.
+        if std::thread::Builder::new().spawn(|| {}).is_ok_and(|thread| thread.join().is_ok()) {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
         Self { bar, finished: 0, current: Part::default(), pace }
     }
 

@@ -18,6 +18,14 @@ pub const DEFAULT: [&str; 5] = [
     "zoneinfo::Normal:/^(free|low|min)$/",
 ];
 
+/// The first of the selectors that no counter of the machine matches.
+pub fn unmatched<'a>(tree: &Tree, selectors: &'a [String]) -> Option<&'a str> {
+    let matches = |selector: &str| {
+        Selection::parse([selector]).is_ok_and(|selection| !tree.read(&selection).samples().is_empty())
+    };
+    selectors.iter().map(String::as_str).find(|selector| !matches(selector))
+}
+
 /// Between two looks beside a repetition.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// A repetition with fewer looks has no table: the sums beside it say as much.
@@ -30,12 +38,12 @@ pub struct Background {
 }
 
 impl Background {
-    /// Begins.
+    /// Begins; `None` where there can be no thread for it.
     pub fn start() -> Option<Self> {
         let selection = Selection::parse(DEFAULT).ok()?;
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             let tree = Tree::live();
             let mut series = Series::default();
             series.add(tree.read(&selection));
@@ -47,6 +55,7 @@ impl Background {
                 series.add(tree.read(&selection));
             }
         });
+        let thread = thread.ok()?;
         Some(Self { stop, thread })
     }
 

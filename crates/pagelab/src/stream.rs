@@ -7,16 +7,12 @@ use anyhow::{Result, anyhow};
 use pagelab_experiment::declaration::Refusal;
 pub use pagelab_experiment::memory::Memory;
 use pagelab_reference::trace::csv::Columns;
-use pagelab_reference::trace::recorded::Reduced;
-use pagelab_reference::trace::{self, Format, Options, Reader, Reading};
-use pagelab_reference::{Pattern, PatternError, Stream};
-use pagelab_simulation::cost::{Cost, STREAM};
-use pagelab_simulation::feed;
+use pagelab_reference::trace::{self, Format, Options, Reading};
+use pagelab_reference::{Pattern, Stream};
+use pagelab_simulation::{Cost, Sizes, Source};
 
 use crate::context::Context;
 use crate::failure::usage;
-use crate::progress::Work;
-use crate::records;
 use crate::watching::Watching;
 
 /// The formats' names, for help, completions and errors alike.
@@ -79,14 +75,12 @@ pub struct StreamArguments {
     /// Of a recording one process alone: its number in what pagelab show FILE lists
     #[arg(long, value_name = "N")]
     process: Option<NonZeroU32>,
-    #[arg(skip)]
-    reduced: bool,
 }
 
 /// A stream and, of a recorded one, how it was read.
 pub struct Loaded {
     pub stream: Stream,
-    reading: Option<Reading>,
+    pub described: Option<String>,
 }
 
 /// The longest name of a stream in a table.
@@ -129,21 +123,9 @@ impl StreamArguments {
             format: self.format,
             page_size: self.page_size,
             columns: self.columns,
-            reduced: self.reduced,
+            reduced: false,
             process: self.process,
         }
-    }
-
-    /// How the trace was made shorter, where it was; then it is accepted from now on.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn accept_reduced(&mut self) -> Result<Option<Reduced>> {
-        let Some(path) = self.trace().filter(|path| *path != Path::new("-")) else { return Ok(None) };
-        let options = Options { reduced: true, ..self.options() };
-        let reduced = Reader::open(path, &options)?.heading().and_then(|heading| heading.reduced.clone());
-        self.reduced = reduced.is_some();
-        Ok(reduced)
     }
 
     /// Reads or generates the stream, for a computation that takes `work` beside it.
@@ -151,64 +133,38 @@ impl StreamArguments {
     /// # Errors
     /// When it cannot be had, or the computation would take too much of this machine's memory.
     pub fn load(&self, work: &Cost, context: &Context) -> Result<Loaded> {
-        match self.source()? {
-            Source::Trace(path) => {
-                let watching = Watching::new("reading the trace", context.quiet)?;
-                let trace = feed::load(path, &self.options(), &work.and(&STREAM), &watching)?;
-                Ok(Loaded { stream: trace.stream, reading: Some(trace.reading) })
-            }
-            Source::Pattern(pattern) => {
-                let made = pattern.memory(self.pages, self.references);
-                work.and(&STREAM).allow(self.pages, self.references, made)?;
-                let progress = Work::new("making the stream", context.quiet);
-                let stream = pattern
-                    .stream_with(self.pages, self.references, self.seed, &mut |part| progress.at(part))
-                    .map_err(unmade)?;
-                Ok(Loaded { stream, reading: None })
-            }
-        }
-    }
-
-    /// As [`Self::load`] of a trace, record by record, for what its pages alone do not tell.
-    ///
-    /// # Errors
-    /// As there, and when the trace does not know what is wanted.
-    pub fn load_records(
-        &self,
-        wanted: records::Wanted,
-        work: &Cost,
-        context: &Context,
-    ) -> Result<(Loaded, Option<Vec<bool>>)> {
-        let cost = work.and(&STREAM).and(&Cost { page: 0, reference: 1 });
-        let (trace, writes) =
-            records::load(self.recorded(wanted.option())?, &self.options(), wanted, &cost, context.quiet)?;
-        Ok((Loaded { stream: trace.stream, reading: Some(trace.reading) }, writes))
+        let loaded = self.source()?.load(work, &Watching::new("reading the trace", context.quiet)?)?;
+        let stream = Stream::new(loaded.pages, loaded.references.into_owned());
+        Ok(Loaded { stream, described: loaded.reading.as_ref().map(described) })
     }
 
     /// The trace.
     ///
     /// # Errors
     /// When it is a pattern, for which the option means nothing.
-    pub fn recorded(&self, option: &str) -> Result<&Path> {
-        match self.source()? {
-            Source::Trace(path) => Ok(path),
-            Source::Pattern(_) => {
-                Err(usage(format!("{option}: the pattern {} knows pages alone; take a trace", self.stream)))
-            }
-        }
+    pub fn recorded(&self, option: &str) -> Result<(&Path, Options)> {
+        let source = self.source()?;
+        let (path, options) = source.recorded(option)?;
+        Ok((path, *options))
     }
 
     /// A recorded trace, or a pattern.
-    fn source(&self) -> Result<Source<'_>> {
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn source(&self) -> Result<Source<'_>> {
         if let Some(path) = self.trace() {
-            return Ok(Source::Trace(path));
+            return Ok(Source::Trace { path, options: self.options() });
         }
         match self.stream.parse::<Pattern>() {
             Ok(_) if self.process.is_some() => Err(usage(format!(
                 "--process: the pattern {} has no processes; take a recording",
                 self.stream
             ))),
-            Ok(pattern) => Ok(Source::Pattern(pattern)),
+            Ok(pattern) => {
+                let (pages, references, seed) = (self.pages, self.references, self.seed);
+                Ok(Source::Pattern { pattern, pages, references, seed })
+            }
             Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!("there is no trace {}", self.stream)),
             Err(error) => Err(usage(format!("'{}' is no file, and {error}", self.stream))),
         }
@@ -222,59 +178,15 @@ impl StreamArguments {
         &self,
         doing: &'static str,
         context: &Context,
-        mut take: impl FnMut(&[u64]) -> Result<()>,
+        take: impl FnMut(&[u64]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let watching = Watching::new(doing, context.quiet)?;
-        match self.source()? {
-            Source::Trace(path) => {
-                let reading = feed::decoded_here(path, &self.options(), &watching, &mut take)?;
-                Ok(Some(described(&reading)))
-            }
-            Source::Pattern(pattern) => {
-                Cost::default().allow(0, 0, pattern.memory(self.pages, self.references))?;
-                let blocks = pattern.blocks(self.pages, self.references, self.seed, &mut |_| {});
-                let mut blocks = blocks.map_err(unmade)?;
-                let mut pages = Vec::with_capacity(BLOCK);
-                while blocks.left() > 0 {
-                    pages.clear();
-                    pages.extend(blocks.next(BLOCK).map_err(unmade)?.iter().map(|&page| u64::from(page)));
-                    take(&pages)?;
-                    pagelab_simulation::Watch::at(
-                        &watching,
-                        1.0 - blocks.left() as f64 / self.references as f64,
-                    );
-                }
-                Ok(None)
-            }
-        }
+        let reading = self.source()?.pass(&Watching::new(doing, context.quiet)?, take)?;
+        Ok(reading.as_ref().map(described))
     }
 
     /// The bytes of a page, for sizes in bytes.
     pub fn page_size(&self) -> u64 {
         self.page_size
-    }
-}
-
-/// Where a stream comes from.
-enum Source<'a> {
-    Trace(&'a Path),
-    Pattern(Pattern),
-}
-
-/// References that are passed on at a time.
-const BLOCK: usize = 1 << 13;
-
-fn unmade(error: PatternError) -> anyhow::Error {
-    match error {
-        PatternError::Memory(_) => anyhow!(error),
-        error => usage(error.to_string()),
-    }
-}
-
-impl Loaded {
-    /// How a recorded stream was read: the format always stands where it can be judged.
-    pub fn described(&self) -> Option<String> {
-        self.reading.as_ref().map(described)
     }
 }
 
@@ -286,7 +198,26 @@ pub fn described(reading: &Reading) -> String {
 }
 
 /// Sizes in pages, each at least 1, for a stream of `pages` pages.
+///
+/// # Errors
+/// When one is less than a page, or too many.
 pub fn frames(sizes: &[Memory], page_size: u64, pages: u32) -> Result<Vec<u32>> {
     pagelab_experiment::memory::frames(sizes, page_size, pages)
         .map_err(|wrong| usage(format!("--memory {wrong}")))
+}
+
+/// The sizes of a simulation: those asked for, else `usual` of them.
+///
+/// # Errors
+/// When one is less than a page, or too many.
+pub fn sizes(memory: &[Memory], page_size: u64, usual: usize) -> Result<Sizes<'_>> {
+    let given = frames(memory, page_size, 1)?;
+    if memory.is_empty() {
+        return Ok(Sizes::Usual(usual));
+    }
+    if !memory.iter().any(|memory| matches!(memory, Memory::Percent(_))) {
+        return Ok(Sizes::Given(given));
+    }
+    let of = move |pages| frames(memory, page_size, pages).expect("all but the pages was checked");
+    Ok(Sizes::OfPages(Box::new(of)))
 }

@@ -14,9 +14,6 @@ use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Setting, Size, Sizes};
 use pagelab_reference::Pattern;
 
-/// The limit of the suite.
-pub const MEMORY: Size = Size::Bytes(64 << 20);
-
 /// Repetitions of each part, so that every figure has a spread; a part may have [`Part::more`].
 pub const REPEAT: u32 = 3;
 

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use pagelab_analysis::finding::Finding;
 use pagelab_analysis::least_memory::{Effort, Next, Search, SearchError};
 use pagelab_experiment::experiments::Command;
+use pagelab_experiment::metrics;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Request, Run, Setting, Size, TargetSpec};
 use pagelab_report::text::{bytes, duration};
@@ -38,7 +39,7 @@ impl Sweep<'_> {
     /// # Errors
     /// When the program cannot be run at all or fails, or the notebook cannot be written.
     pub fn perform(&self, sizes: (Size, Size), context: &Context) -> Result<(Performed, Option<Finding>)> {
-        let page = pagelab_live::region::page_size() as u64;
+        let page = pagelab_kernel::region::page_size() as u64;
         let effort = Effort {
             give_up: self.command.give_up.unwrap_or(Command::GIVE_UP),
             budget: self.command.budget.unwrap_or(Command::BUDGET),
@@ -64,7 +65,7 @@ impl Sweep<'_> {
             // A limit that is measured again is another run.
             let size = Some(Size::Bytes(memory));
             let before = runs.iter().filter(|run| run.header.setting.limit() == size).count();
-            let mut plans = [self.plan(memory, before, search.deadline())?];
+            let mut plans = [self.plan(memory, before, search.deadline(memory))?];
             let began = Instant::now();
             let done = performance::perform(&mut plans, self.repeat, context)?;
             let spent = began.elapsed().as_nanos() as f64;
@@ -77,7 +78,7 @@ impl Sweep<'_> {
                 }
                 (Some(_), Some(FailureKind::TimedOut { .. })) => {
                     let stopped = done.runs.iter().flat_map(|run| &run.repetitions).next_back();
-                    let stopped = stopped.and_then(|r| r.observations.metric("time.elapsed"));
+                    let stopped = stopped.and_then(|r| r.observations.metric(metrics::TIME_ELAPSED));
                     measured(&mut search, memory, &done.runs, stopped, spent)
                 }
                 _ => {
@@ -108,7 +109,7 @@ impl Sweep<'_> {
     /// # Errors
     /// What the target does not honour.
     pub fn first(&self, sizes: (Size, Size)) -> Result<Planned> {
-        self.plan(sizes.1.bytes(pagelab_live::region::page_size() as u64), 0, None)
+        self.plan(sizes.1.bytes(pagelab_kernel::region::page_size() as u64), 0, None)
     }
 
     /// A run under one limit, which was measured `before` times before; the program is stopped after `deadline` ns.

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use pagelab_experiment::declaration::listed;
-use pagelab_experiment::experiments::Command;
+use pagelab_experiment::experiments::{Command, Load};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Setting, Target, TargetSpec, Unsupported, What};
 use pagelab_guest::Guest;
 use pagelab_live::Host;
+use pagelab_live::plan::{self, Capabilities};
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::published::PUBLISHED;
 use pagelab_model::systems::SYSTEMS;
@@ -58,45 +59,38 @@ pub fn kinds() -> Vec<String> {
     kinds
 }
 
+/// Stands for the running kernel of any machine.
+pub const ANY_HOST: &str = "any host";
+
 /// Stands for any kernel image.
 pub const KERNEL: &str = "kernel:PATH";
 
 /// Stands for any policy that pages.
 pub const PAGER: &str = "pager:POLICY";
 
-/// Whether the kind of target honours the experiment under `setting`, as far as that does not depend on an image
-/// or on privileges.
+/// Whether the kind of target honours `request`, as far as that does not depend on an image or on
+/// privileges: its plan with what is known of all of that kind.
 ///
 /// # Errors
 /// What is not honoured.
-pub fn honours(kind: &str, experiment: &Experiment, setting: &Setting) -> Result<(), Box<Unsupported>> {
-    let request = Request::new(experiment.clone(), setting.clone());
-    let by_kernel = |target: &str| {
-        for (key, value) in setting.assignments() {
-            pagelab_live::plan::honours(experiment, &key).map_err(|(why, remedy)| {
-                let what = What::Condition(format!("{key}={value}"));
-                Box::new(Unsupported::new(target, what, why, remedy))
-            })?;
-        }
-        Ok(())
+pub fn honours(kind: &str, request: &Request) -> Result<(), Box<Unsupported>> {
+    let planned = match kind.strip_prefix("model:") {
+        None if kind == PAGER => Pager::new("lru", &[]).expect("a policy").honours(kind, request).map(drop),
+        None if kind == KERNEL => plan::settle(request, &pagelab_guest::of_any(kind, 4096)).map(drop),
+        None if kind == ANY_HOST => plan::settle(request, &Capabilities::of_any_host(kind)).map(drop),
+        None => plan::settle(request, &Capabilities::of(&Host::new()).privileged()).map(drop),
+        Some(name) => Model::new(name, &[]).expect("the catalogue names models").plan(request).map(drop),
     };
-    match kind.strip_prefix("model:") {
-        None if kind == PAGER => {
-            Pager::new("lru", &[]).expect("a policy").honours(kind, &request).map(drop).map_err(Box::new)
-        }
-        None if kind == KERNEL => {
-            pagelab_guest::honours(kind, experiment).map_err(Box::new)?;
-            by_kernel(kind)
-        }
-        None => {
-            pagelab_live::plan::here_only(kind, experiment).map_err(Box::new)?;
-            by_kernel(kind)
-        }
-        Some(name) => {
-            let model = Model::new(name, &[]).expect("the catalogue names models");
-            model.plan(&request).map(drop).map_err(Box::new)
-        }
-    }
+    planned.map_err(Box::new)
+}
+
+/// Why the kind of target does not perform `experiment` under `asked`, and its usual conditions
+/// where nothing else is asked for.
+pub fn refusal(kind: &str, experiment: &Experiment, asked: &Setting) -> Option<Box<Unsupported>> {
+    let usual = experiment.declaration().usual();
+    let request = Request { experiment: experiment.clone(), asked: asked.clone(), usual };
+    // What only this machine lacks, another of the kind has.
+    honours(kind, &request).err().filter(|refused| refused.what != What::Machine)
 }
 
 /// A setting with one condition alone, for each condition that there is; the conditions that mean nothing alone
@@ -128,8 +122,10 @@ pub fn experiments() -> Vec<Experiment> {
     let all = Experiment::catalogue()
         .into_iter()
         .map(|declared| bare(&declared.name).expect("every experiment has defaults"));
-    let with_program = all.map(|experiment| match experiment {
-        Experiment::Command(_) => Experiment::Command(Command::new(vec!["true".to_owned()])),
+    let with_program = all.map(|experiment: Experiment| match experiment {
+        experiment if matches!(experiment.declaration().load(), Load::Program(_)) => {
+            Experiment::Command(Command::new(vec!["true".to_owned()]))
+        }
         other => other,
     });
     with_program.collect()
@@ -149,8 +145,7 @@ pub fn with_alternatives(refused: Unsupported, target: &TargetSpec, request: &Re
         TargetKind::Pager(_) => PAGER.to_owned(),
     };
     let others = kinds().into_iter().filter(|kind| *kind != own);
-    let mut honoured_by: Vec<String> =
-        others.filter(|kind| honours(kind, &request.experiment, &request.asked).is_ok()).collect();
+    let mut honoured_by: Vec<String> = others.filter(|kind| honours(kind, request).is_ok()).collect();
     if honoured_by.len() > NAMED {
         honoured_by.truncate(NAMED);
         honoured_by.push("others (see: pagelab targets --honours)".to_owned());

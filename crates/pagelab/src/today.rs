@@ -4,8 +4,9 @@
 
 use pagelab_analysis::finding::Figure;
 use pagelab_experiment::experiments::{Addressing, Faultscale, Forkstorm, Paging, Touch};
+use pagelab_experiment::metrics;
 use pagelab_experiment::setting::{Limit, Swap};
-use pagelab_experiment::{Experiment, Run, Setting, Size, glossary};
+use pagelab_experiment::{Experiment, MetricId, Run, Setting, Size, glossary};
 use pagelab_reference::Pattern;
 
 use crate::context::Context;
@@ -19,15 +20,23 @@ pub const NAME: &str = "mm-today";
 pub const TITLE: &str = "memory management of today in half a minute, each figure explained";
 
 /// The figures of each part that are explained, the first first.
-const FIGURES: [(&str, &[&str]); 8] = [
-    ("populate", &["populate.touch", "populate.map"]),
-    ("unmap", &["unmap.munmap", "unmap.dontneed"]),
-    ("thp", &["huge.coverage.first", "faults.populate"]),
-    ("mthp", &["folio.coverage.first", "faults.populate"]),
-    ("zram", &["access.major.p50", "zram.ratio"]),
-    ("dirty", &["access.read.mean", "access.write.mean", "dirty.throttled", "fsync.p50"]),
-    ("faults", &["throughput.first", "throughput.best"]),
-    ("forks", &["fork.cost", "exit.cost"]),
+const FIGURES: [(&str, &[MetricId]); 8] = [
+    ("populate", &[metrics::POPULATE_TOUCH, metrics::POPULATE_MAP]),
+    ("unmap", &[metrics::UNMAP_MUNMAP, metrics::UNMAP_DONTNEED]),
+    ("thp", &[metrics::HUGE_COVERAGE_BEFORE, metrics::FAULTS_POPULATE]),
+    ("mthp", &[metrics::FOLIO_COVERAGE_BEFORE, metrics::FAULTS_POPULATE]),
+    ("zram", &[metrics::ACCESS_MAJOR_P50, metrics::ZRAM_RATIO]),
+    (
+        "dirty",
+        &[
+            metrics::ACCESS_READ_MEAN,
+            metrics::ACCESS_WRITE_MEAN,
+            metrics::DIRTY_THROTTLED,
+            metrics::FSYNC_P50,
+        ],
+    ),
+    ("faults", &[metrics::THROUGHPUT_FIRST, metrics::THROUGHPUT_BEST]),
+    ("forks", &[metrics::FORK_COST, metrics::EXIT_COST]),
 ];
 
 /// The parts in order.
@@ -93,9 +102,9 @@ fn explained(prefix: &str, runs: &[&Run]) -> Vec<String> {
     let lines = runs.iter().flat_map(|run| {
         let figures = FIGURES.iter().filter(|(part, _)| of_part(run, part)).flat_map(|(_, names)| *names);
         figures.filter_map(|name| {
-            let figure = Figure::of(run, name)?;
+            let figure = Figure::of(run, *name)?;
             let value = pagelab_report::text::value(Some(figure.value), figure.unit);
-            Some(format!("{}: {name} {value}. {}", run.header.name, meaning(name)))
+            Some(format!("{}: {name} {value}. {}", run.header.name, meaning(name.name)))
         })
     });
     lines.collect()
@@ -119,7 +128,7 @@ mod tests {
         assert_eq!(named, FIGURES.map(|(part, _)| part));
         let known = glossary::metrics();
         for name in FIGURES.iter().flat_map(|(_, names)| *names) {
-            assert!(known.iter().any(|entry| entry.name == *name && !entry.text.is_empty()), "{name}");
+            assert!(known.iter().any(|entry| *name == *entry.name && !entry.text.is_empty()), "{name}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use pagelab_live::tracer::{self, Selection, Source, Space, Streams, Traced};
+use pagelab_live::harness::tracer::{self, Selection, Source, Space, Streams, Traced};
 use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Origin, Writer};
 
 use crate::failure::usage;
@@ -147,18 +147,11 @@ pub fn words_of(program: &[OsString]) -> Vec<String> {
     program.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The new file at `path`; one that is there is written over with `force` alone.
+/// The new file at `path`; an existing one is replaced with `force` alone.
 pub fn created(path: &Path, force: bool) -> Result<File> {
-    let mut options = File::options();
-    options.write(true);
-    let opened = if force {
-        options.create(true).truncate(true).open(path)
-    } else {
-        options.create_new(true).open(path)
-    };
-    opened.map_err(|error| match error.kind() {
+    crate::file::create(path, force).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            usage(format!("{} is there already: --force writes over it, -o names another", path.display()))
+            usage(format!("{} exists; --force replaces it, -o names another file", path.display()))
         }
         _ => anyhow!(error).context(format!("{} cannot be written", path.display())),
     })
@@ -208,7 +201,7 @@ impl Mappings {
     fn look_at(&mut self, space: &Space) {
         if self.list.len() < Self::MOST {
             let program = Path::new(space.words.first().map_or("", String::as_str));
-            for found in pagelab_live::mappings::of(space.process, program) {
+            for found in pagelab_kernel::mappings::of(space.process, program) {
                 let mapping =
                     Mapping { process: space.image, start: found.start, end: found.end, name: found.name };
                 if self.seen.insert(mapping.clone()) {

@@ -1,5 +1,7 @@
 //! What a simulation tells the user, and how the user ends it: the progress bar and Ctrl-C.
 
+use std::sync::{Mutex, MutexGuard};
+
 use anyhow::{Context as _, Result};
 use pagelab_simulation::Watch;
 
@@ -8,8 +10,9 @@ use crate::progress::Work;
 
 /// The user of a command that keeps nothing until it is done.
 pub struct Watching {
-    work: Work,
+    work: Mutex<Work>,
     interrupt: Interrupt,
+    quiet: bool,
 }
 
 impl Watching {
@@ -18,13 +21,23 @@ impl Watching {
     /// # Errors
     /// When the system refuses the signal handlers.
     pub fn new(message: &'static str, quiet: bool) -> Result<Self> {
-        Ok(Self { work: Work::new(message, quiet), interrupt: listen()? })
+        Ok(Self { work: Mutex::new(Work::new(message, quiet)), interrupt: listen()?, quiet })
+    }
+}
+
+impl Watching {
+    fn bar(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().expect("no thread panics while it holds the lock")
     }
 }
 
 impl Watch for Watching {
+    fn begin(&self, part: &'static str) {
+        *self.bar() = Work::new(part, self.quiet);
+    }
+
     fn at(&self, fraction: f64) {
-        self.work.at(fraction);
+        self.bar().at(fraction);
     }
 
     fn stopped(&self) -> bool {

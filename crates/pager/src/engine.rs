@@ -12,7 +12,7 @@
 use std::io;
 use std::time::Instant;
 
-use pagelab_live::userfault::Paged;
+use pagelab_kernel::userfault::Paged;
 
 use crate::line::Line;
 use crate::policy::Chooser;

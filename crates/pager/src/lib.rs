@@ -7,7 +7,8 @@
 //! - [`mapping`] resolves the faults of a mapping of this process, on a thread of its own.
 //! - [`store`] keeps evicted pages, compressed, in memory.
 //!
-//! The system calls are in `live::userfault`. docs/pager.md says what a policy can know.
+//! The system calls are in `live::userfault`. docs/src/explanation/pager.md says what a policy can
+//! know.
 
 pub mod engine;
 mod line;

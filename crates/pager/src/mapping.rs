@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pagelab_experiment::Failure;
-use pagelab_live::userfault::{Event, Paged};
-use pagelab_live::waiting::{self, Bell};
+use pagelab_kernel::userfault::{Event, Paged};
+use pagelab_kernel::waiting::{self, Bell};
 
 use crate::engine::{Engine, Tally};
 

@@ -9,11 +9,12 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::experiments::Command;
-use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
-use pagelab_live::confine::Confinement;
-use pagelab_live::userfault::{Event, Userfault};
-use pagelab_live::{library, spawn, waiting};
+use pagelab_confine::{Confinement, SetUp};
+use pagelab_experiment::experiments::{Command, Declaration};
+use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_kernel::userfault::{Event, Userfault};
+use pagelab_kernel::{spawn, waiting};
+use pagelab_live::harness::library;
 
 use crate::engine::{Engine, Tally};
 use crate::policy::Chooser;
@@ -118,14 +119,14 @@ pub fn run(
     child.env("LD_PRELOAD", library).env("PAGELAB_PAGER", &name);
     spawn::dies_with_caller(&mut child);
     // Nothing is limited here: what the program leaves behind is ended, too, by the next start after a kill -9.
-    let experiment = Experiment::Command(command.clone());
-    let confinement = Confinement::set_up(&experiment, &Setting::default(), None)?;
+    let load = command.footprint(PAGE as u64).total();
+    let confinement = Confinement::set_up(&SetUp { load, ..SetUp::default() })?;
     confinement.mark(&mut child);
     let begun = Instant::now();
     let child = child.spawn().map_err(failed("starting the program"))?;
     let mut running = Running(child);
     let timeout = command.timeout.map(Duration::from_secs_f64);
-    let most = command.footprint(PAGE as u64).anonymous;
+    let most = Declaration::footprint(command, PAGE as u64).anonymous;
     let mut serving = match Serving::begin(&listener, &mut running.0, policy, frames, window, most, recorder)?
     {
         Ok(serving) => serving,

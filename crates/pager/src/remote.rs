@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
-use pagelab_live::userfault::{Event, Userfault};
-use pagelab_live::waiting;
+use pagelab_kernel::userfault::{Event, Userfault};
+use pagelab_kernel::waiting;
 
 use crate::engine::Space;
 

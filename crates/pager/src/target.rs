@@ -5,21 +5,24 @@ use std::io;
 
 use pagelab_experiment::build::{Figure, metrics, note};
 use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::{Command, Content, Experiment, Paging, Touch};
+use pagelab_experiment::experiments::{
+    Backing, Bounds, Command, Content, Declaration, Experiment, Load, Paging, Touch,
+};
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::setting::{Limit, Value};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
 };
-use pagelab_live::clock::{Clock, Monotonic};
-use pagelab_live::content::Filler;
-use pagelab_live::harness::Harness;
-use pagelab_live::paging::timing::bare;
-use pagelab_live::paging::touch::{Page, Word, Write};
-use pagelab_live::place::Place;
-use pagelab_live::region::page_size;
-use pagelab_live::rusage::{self, Usage};
-use pagelab_live::userfault::{Features, Paged, Userfault};
+use pagelab_kernel::content::Filler;
+use pagelab_kernel::region::page_size;
+use pagelab_kernel::rusage::{self, Usage};
+use pagelab_kernel::userfault::{Features, Paged, Userfault};
+use pagelab_live::ExecutionContext;
+use pagelab_live::harness::clock::{Clock, Monotonic};
+use pagelab_live::harness::measurement::Harness;
+use pagelab_live::harness::timing::bare;
+use pagelab_live::harness::touch::{Page, Word, Write};
 use pagelab_model::paging::machine::Tally as Faults;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::target::play::{Access, Met, Player, future, play, unmade};
@@ -91,18 +94,17 @@ impl Pager {
         self.hidden.unwrap_or(if self.kind.needs_future() { 1.0 } else { HIDDEN })
     }
 
-    fn honours_condition(&self, key: &str, value: &str) -> Result<(), Dishonoured> {
+    fn honours_condition(&self, condition: &Value) -> Result<(), Dishonoured> {
         let no = |why: &str, remedy: &str| Err((why.to_owned(), remedy.to_owned()));
-        match key {
-            "memory" if self.frames.is_some() && value != "none" => {
+        match condition {
+            Value::Memory(Limit::Of(_)) if self.frames.is_some() => {
                 no("has frames=N, which stands for the memory limit", "give one of the two")
             }
-            "memory" => Ok(()),
-            "swap" | "swap-size" => {
+            Value::Memory(_) | Value::Profile(0) => Ok(()),
+            Value::Swap(_) | Value::SwapSize(_) => {
                 no("keeps evicted pages in a store of its own", "leave it out, or perform it on host")
             }
-            "profile" if value == "0" => Ok(()),
-            "functions" | "profile" => no(
+            Value::Functions | Value::Profile(_) => no(
                 "pages outside the kernel, which is not looked into",
                 "leave it out, or perform it on host",
             ),
@@ -110,18 +112,20 @@ impl Pager {
         }
     }
 
+    /// The frames: no more than there are pages, for tables are as long.
     fn frames(&self, setting: &Setting, pages: u32) -> u32 {
         let size = page_size() as u64;
         let limit = setting.limit().map(|limit| limit.pages(size).min(u64::from(u32::MAX)) as u32);
-        self.frames.or(limit).unwrap_or(pages).max(1)
+        self.frames.or(limit).map_or(pages, |frames| frames.min(pages)).max(1)
     }
 
     /// Refuses what is not honoured on any kernel.
     fn performs(&self, target: &str, experiment: &Experiment) -> Result<(), Unsupported> {
         let refuse = |what, why: &str, remedy: &str| Err(Unsupported::new(target, what, why, remedy));
-        let paging = match experiment {
-            Experiment::Mapanon(paging) => paging,
-            Experiment::Command(command) => return self.performs_program(target, command),
+        let declared = experiment.declaration();
+        let paging = match declared.load() {
+            Load::References(paging, Backing::Anonymous) => paging,
+            Load::Program(command) => return self.performs_program(target, command),
             _ => {
                 let remedy = format!("use mapanon or command, or perform {} on host", experiment.name());
                 return refuse(
@@ -146,11 +150,6 @@ impl Pager {
                 "must see every reference to know the next",
                 "leave it out, or use hidden=1",
             );
-        }
-        let numbered = u64::from(u32::MAX);
-        if paging.pages > numbered || paging.references > numbered {
-            let what = What::Parameter("pages".to_owned());
-            return refuse(what, "numbers at most 4294967295 of them, and of references", "use fewer");
         }
         Ok(())
     }
@@ -201,7 +200,8 @@ impl Pager {
     /// What is not honoured.
     pub fn honours(&self, target: &str, request: &Request) -> Result<Settled, Unsupported> {
         self.performs(target, &request.experiment)?;
-        Settled::new(request, target, page_size() as u64, |key, value| self.honours_condition(key, value))
+        let page = page_size() as u64;
+        Settled::new(request, target, page, Bounds::default(), |value| self.honours_condition(value))
     }
 }
 
@@ -215,8 +215,8 @@ impl Target for Pager {
         }
         let origin = if self.hidden.is_some() { Origin::Asked } else { Origin::Default };
         settled.also("hidden", self.hidden().to_string(), origin);
-        let program = match &settled.experiment {
-            Experiment::Command(command) => {
+        let program = match settled.experiment.declaration().load() {
+            Load::Program(command) => {
                 let machine = |why, remedy| Unsupported::new(self.name(), What::Machine, why, remedy);
                 if program::library().is_none() {
                     return Err(machine(
@@ -238,22 +238,26 @@ impl Target for Pager {
         permitted(Features { program })
             .map_err(|(why, remedy)| Unsupported::new(self.name(), What::Machine, why, remedy))?;
         let mut plan = Plan::new(settled, size, Box::new(self.clone()));
-        if let Experiment::Command(command) = &plan.experiment {
-            let most = command.footprint(size).anonymous;
-            let frames = u64::from(self.frames(&plan.setting, (most / size) as u32));
-            plan.frames = Some(frames);
-            plan.needs.memory = most + 2 * frames * size + most / size * A_PAGE;
-        }
-        if let Experiment::Mapanon(paging) = &plan.experiment {
-            let frames = u64::from(self.frames(&plan.setting, paging.pages as u32));
-            plan.frames = Some(frames);
-            let future =
-                if self.kind.needs_future() { 9 * (paging.references + 3 * paging.pages) } else { 0 };
-            // Resident, hidden, and, at worst, all of them stored as they are.
-            plan.needs.memory = (paging.pages + 2 * frames.min(paging.pages)) * size
-                + paging.pages * A_PAGE
-                + future
-                + paging.pattern.memory(paging.pages, paging.references);
+        let experiment = plan.experiment.clone();
+        match experiment.declaration().load() {
+            Load::Program(_) => {
+                let most = experiment.footprint(size).anonymous;
+                let frames = u64::from(self.frames(&plan.setting, (most / size) as u32));
+                plan.frames = Some(frames);
+                plan.needs.memory = most + 2 * frames * size + most / size * A_PAGE;
+            }
+            Load::References(paging, _) => {
+                let frames = u64::from(self.frames(&plan.setting, paging.pages as u32));
+                plan.frames = Some(frames);
+                let future =
+                    if self.kind.needs_future() { 9 * (paging.references + 3 * paging.pages) } else { 0 };
+                // Resident, hidden, and, at worst, all of them stored as they are.
+                plan.needs.memory = (paging.pages + 2 * frames.min(paging.pages)) * size
+                    + paging.pages * A_PAGE
+                    + future
+                    + paging.pattern.memory(paging.pages, paging.references);
+            }
+            Load::Own | Load::None => {}
         }
         Ok(plan)
     }
@@ -266,11 +270,11 @@ impl Performer for Pager {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        match experiment {
-            Experiment::Mapanon(paging) => {
+        match experiment.declaration().load() {
+            Load::References(paging, Backing::Anonymous) => {
                 #[cfg(target_arch = "x86_64")]
                 {
-                    use pagelab_live::clock::Tsc;
+                    use pagelab_live::harness::clock::Tsc;
                     // Calibrating takes a tenth of a second.
                     static TSC: std::sync::OnceLock<Option<Tsc>> = std::sync::OnceLock::new();
                     if let Some(tsc) = TSC.get_or_init(Tsc::calibrated) {
@@ -279,7 +283,7 @@ impl Performer for Pager {
                 }
                 self.mapanon(paging, setting, &Monotonic, recorder)
             }
-            Experiment::Command(command) => self.program(command, setting, recorder),
+            Load::Program(command) => self.program(command, setting, recorder),
             _ => {
                 Err(Failure::unsupported("the pager pages anonymous memory alone", "use mapanon or command"))
             }
@@ -312,7 +316,7 @@ impl Pager {
         };
         let window = ((f64::from(frames) * (1.0 - self.hidden())).round() as u32).max(1);
         let sees_all = self.hidden() >= 1.0;
-        let mut harness = Harness::open(&Place::default(), recorder)?;
+        let mut harness = Harness::open(&ExecutionContext::default(), recorder)?;
         recorder
             .observe(Observation::Environment(self.environment(frames, if sees_all { 0 } else { window })))?;
         note(recorder, Level::Info, self.says(frames, window, sees_all))?;
@@ -323,7 +327,9 @@ impl Pager {
         let shared = Shared::new(engine, &paged).map_err(refused("making the pager"))?;
         std::thread::scope(|scope| {
             let stop = shared.stop();
-            scope.spawn(|| shared.serve());
+            std::thread::Builder::new()
+                .spawn_scoped(scope, || shared.serve())
+                .map_err(refused("starting the pager's thread"))?;
             let mut player = Real {
                 shared: &shared,
                 paged: &paged,
@@ -353,11 +359,12 @@ impl Pager {
         setting: &Setting,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        let most = (command.footprint(page_size() as u64).anonymous / page_size() as u64) as u32;
+        let most =
+            (Declaration::footprint(command, page_size() as u64).anonymous / page_size() as u64) as u32;
         let frames = self.frames(setting, most);
         let share = f64::from(frames) * (1.0 - self.hidden());
         let window = (share.round() as u32).max(program::MAPPED.min(frames)).max(1);
-        let mut harness = Harness::open(&Place::default(), recorder)?;
+        let mut harness = Harness::open(&ExecutionContext::default(), recorder)?;
         recorder.observe(Observation::Environment(self.environment(frames, window)))?;
         note(recorder, Level::Info, self.says(frames, window, false))?;
         harness.begin();
@@ -371,7 +378,7 @@ impl Pager {
             recorder,
             [
                 (name::TIME_ELAPSED, Some(paged.elapsed.as_nanos() as f64)),
-                (name::TIME_PROCESSOR, Some((used.user + used.system) as f64)),
+                (name::TIME_CPU, Some((used.user + used.system) as f64)),
                 (name::TIME_USER, Some(used.user as f64)),
                 (name::TIME_SYSTEM, Some(used.system as f64)),
                 (name::FAULTS_MINOR, Some((tally.first + tally.hidden) as f64)),
@@ -381,7 +388,7 @@ impl Pager {
                 (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
                 (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
                 (name::COMMAND_STATUS, paged.status.and_then(|status| status.code()).map(f64::from)),
-                (name::PAGER_SEEN, None),
+                (name::PAGER_VISIBLE, None),
             ],
         )?;
         metrics(recorder, cost(&tally, paged.stored))?;
@@ -480,7 +487,8 @@ impl<C: Clock> Real<'_, '_, C> {
     /// What a pager alone has.
     fn own_figures(&self) -> Vec<Figure> {
         let done = self.done();
-        let mut figures = vec![(name::PAGER_SEEN, Some(done.seen() as f64 / self.references.max(1) as f64))];
+        let mut figures =
+            vec![(name::PAGER_VISIBLE, Some(done.seen() as f64 / self.references.max(1) as f64))];
         figures.extend(cost(&done, self.shared.with(|engine| engine.store().peak())));
         figures
     }
@@ -560,7 +568,7 @@ impl<C: Clock> Player for Real<'_, '_, C> {
         let used = rusage::process() - self.used;
         vec![
             (name::TIME_ELAPSED, Some(self.time as f64)),
-            (name::TIME_PROCESSOR, Some((used.user + used.system) as f64)),
+            (name::TIME_CPU, Some((used.user + used.system) as f64)),
             (name::TIME_SYSTEM, Some(used.system as f64)),
             (name::TIME_USER, Some(used.user as f64)),
         ]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pagelab_experiment::experiments::{Experiment, Paging, Touch};
 use pagelab_experiment::{Observations, Request, Setting, Target};
-use pagelab_live::userfault::Paged;
+use pagelab_kernel::userfault::Paged;
 use pagelab_model::Model;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::policy::opt::NextUse;
@@ -53,11 +53,11 @@ fn with_every_reference_visible_the_misses_are_the_models() {
             let paging = Paging { pages: 200, references: 2000, pattern, touch, warm, ..Paging::default() };
             let real = performed(&pager(policy, "1"), &paging, frames);
             let model = performed(&Model::new(policy, &[]).unwrap(), &paging, frames);
-            let of = |seen: &Observations, name| seen.metric(name).unwrap();
+            let of = |seen: &Observations, name| seen.metric_named(name).unwrap();
             let misses = of(&model, "faults.major");
             assert_eq!(of(&real, "faults.major"), misses, "{policy}, {:?}, {frames}", paging.pattern);
             assert!(misses > 50.0, "{policy}: {misses} misses show little");
-            assert_eq!(of(&real, "pager.seen"), 1.0, "{policy}");
+            assert_eq!(of(&real, "pager.visible"), 1.0, "{policy}");
             assert_eq!(of(&real, "faults.minor") + misses, 2000.0, "{policy}: every reference is a fault");
             assert_eq!(of(&real, "pages.present"), f64::from(frames), "{policy}");
             // The model of OPT does not say which pages it has.
@@ -73,11 +73,11 @@ fn what_is_not_hidden_is_not_seen() {
     let paging =
         Paging { pages: 200, references: 5000, pattern: "zipf:0.9".parse().unwrap(), ..Paging::default() };
     let [all, some, misses] = ["1", "0.5", "0"].map(|hidden| performed(&pager("lru", hidden), &paging, 80));
-    let of = |seen: &Observations, name| seen.metric(name).unwrap();
-    assert!(of(&some, "pager.seen") < 1.0 && of(&some, "faults.minor") > 0.0);
+    let of = |seen: &Observations, name| seen.metric_named(name).unwrap();
+    assert!(of(&some, "pager.visible") < 1.0 && of(&some, "faults.minor") > 0.0);
     assert_eq!(of(&misses, "faults.minor"), 0.0, "nothing is hidden");
     let share = of(&misses, "faults.major") / 5000.0;
-    assert!((of(&misses, "pager.seen") - share).abs() < 1e-9, "the policy sees misses alone");
+    assert!((of(&misses, "pager.visible") - share).abs() < 1e-9, "the policy sees misses alone");
     // What sees misses alone orders pages by when they came in.
     let fifo = performed(&Model::new("fifo", &[]).unwrap(), &paging, 80);
     assert_eq!(of(&misses, "faults.major"), of(&fifo, "faults.major"));

@@ -4,15 +4,16 @@
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::chunks::{self, Part};
-use pagelab_model::mrc::shards::{GROUPS, SampledCurve, Shards, Weights};
+use pagelab_model::mrc::shards::{GROUPS, SampledCurve, Sampling, Shards, Weights};
 use pagelab_model::mrc::sizes;
 use pagelab_reference::trace::Options;
 use pagelab_simulation::chunks::{distances, sample as sampled};
+use pagelab_simulation::sampled::SEED;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::curve::{Curves, Named};
-use crate::simulate::{POINTS, SEED, at, sizes_of};
+use crate::simulate::{POINTS, at, sizes_of};
 use crate::source::Source;
 use crate::table::Table;
 use crate::trace::plain;
@@ -173,10 +174,9 @@ pub fn sample<'py>(
     rate: f64,
     shards: u32,
 ) -> PyResult<Vec<Class<'py>>> {
-    if !(rate > 0.0 && rate <= 1.0) || shards == 0 {
-        return Err(error::value(format!(
-            "sample={rate}, shards={shards}: a share above 0 and up to 1; at least 1"
-        )));
+    Sampling::of_rate(rate).map_err(|wrong| error::value(format!("sample={wrong}")))?;
+    if shards == 0 {
+        return Err(error::value("shards=0 must be at least 1"));
     }
     let source = Source::of(file)?;
     let (references, classes) = watch::during(py, "sampling", |watch| {

@@ -104,7 +104,7 @@ impl Notebook {
             Vec::new()
         };
         let set = |setting: &Setting| {
-            let pairs = setting.assignments().into_iter().map(|(key, value)| format!("{key}={value}"));
+            let pairs = setting.values().into_iter().map(|value| value.to_string());
             pairs.collect::<Vec<_>>().join(",")
         };
         Ok(Table::new(vec![
@@ -122,8 +122,9 @@ impl Notebook {
         ]))
     }
 
-    /// Every figure of these runs (names, ids, "@1" for the newest; none: all), one a row, as docs/notebook.md
-    /// describes the long form: run, repetition, outcome, kind, name, item, row, unit, value, text.
+    /// Every figure of these runs (names, ids, "@1" for the newest; none: all), one a row, as
+    /// docs/src/reference/notebook.md describes the long form: run, repetition, outcome, kind,
+    /// name, item, row, unit, value, text.
     #[pyo3(signature = (*names))]
     fn observations(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
         let list = self.load(py, &names)?;

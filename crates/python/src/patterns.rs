@@ -29,7 +29,7 @@ pub fn policies() -> Table {
     let list = PolicyKind::catalogue();
     Table::new(vec![
         ("policy", "", texts(list.iter().map(|one| one.form))),
-        ("help", "", texts(list.iter().map(|one| one.help))),
+        ("help", "", texts(list.iter().map(|one| &*one.help))),
         ("source", "", texts(list.iter().map(|one| one.source))),
     ])
 }

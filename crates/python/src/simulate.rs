@@ -2,14 +2,10 @@
 
 use pagelab_experiment::build::Point;
 use pagelab_experiment::memory::{Memory, frames};
-use pagelab_model::mrc::lru::{LruCounting, LruCurve};
-use pagelab_model::mrc::miniature::Miniature;
-use pagelab_model::mrc::shards::{Sampling, Shards};
-use pagelab_model::mrc::wss::working_set_of;
+use pagelab_model::mrc::shards::Sampling;
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::replay::{Replayed, Replays};
-use pagelab_simulation::cost::Cost;
-use pagelab_simulation::{Stopped, spread};
+use pagelab_simulation::working_set::working_set;
+use pagelab_simulation::{Sizes, Source, Wanted, sampled, spread};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -21,13 +17,6 @@ use crate::trace::{Trace, meant};
 
 /// Sizes of a curve where none are asked for.
 pub const POINTS: usize = 24;
-/// References between two looks at the caller.
-const STEP: usize = 1 << 20;
-/// What the distances of the exact curve take.
-const DISTANCES: Cost = Cost { page: 32, reference: 0 };
-/// Another would sample other pages.
-pub const SEED: u64 = 1;
-
 /// One value, or a list of them.
 fn each<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     if argument.extract::<String>().is_ok() || argument.extract::<f64>().is_ok() || argument.is_callable() {
@@ -57,53 +46,39 @@ pub fn sizes_of(argument: &Bound<'_, PyAny>, page_size: u64, pages: u32) -> PyRe
     each(argument)?.into_iter().map(of).collect()
 }
 
-/// Every policy at every size: the built-in ones together, on so many threads.
-fn replayed(
-    py: Python<'_>,
-    trace: &Trace,
-    kinds: &[PolicyKind],
-    sizes: &[u32],
-    threads: usize,
-) -> PyResult<Vec<Replayed>> {
-    let runs: Vec<(PolicyKind, u32)> =
-        kinds.iter().flat_map(|kind| sizes.iter().map(|&frames| (kind.clone(), frames))).collect();
-    let pages = trace.page_count();
-    trace.during(py, "replaying", |references, watch| {
-        let cost = spread::cost(kinds, threads);
-        cost.allow(pages.into(), references.len() as u64, 0)?;
-        let replays = if kinds.iter().any(PolicyKind::needs_future) {
-            Replays::knowing(pages, references, &runs, trace.future(references))
-        } else {
-            Replays::of(pages, references, &runs)
-        };
-        spread::perform(&replays, threads, watch)
-    })
-}
-
-/// The points of every policy at every size.
+/// The points of every policy at every size: the built-in ones together, on so many threads; with
+/// `exact`, LRU from its exact curve.
 fn points(
     py: Python<'_>,
     trace: &Trace,
     plugs: &[Plug],
     sizes: &[u32],
     threads: usize,
-    lru: Option<&LruCurve>,
+    exact: bool,
 ) -> PyResult<Vec<Named>> {
-    let whole = |kind: &PolicyKind| lru.is_some() && *kind == PolicyKind::Lru;
-    let kinds: Vec<PolicyKind> = plugs
+    let from_curve = |kind: &PolicyKind| exact && *kind == PolicyKind::Lru;
+    let all: Vec<PolicyKind> = plugs
         .iter()
         .filter_map(|plug| match plug {
-            Plug::Kind(kind) if !whole(kind) => Some(kind.clone()),
-            _ => None,
+            Plug::Kind(kind) => Some(kind.clone()),
+            Plug::Own(..) => None,
         })
         .collect();
-    let mut list = replayed(py, trace, &kinds, sizes, threads)?.into_iter();
-    let references = trace.references(py) as u64;
+    let kinds: Vec<PolicyKind> = all.iter().filter(|kind| !from_curve(kind)).cloned().collect();
+    let lru = all.iter().any(from_curve);
+    let simulated = trace.during(py, "replaying", |references, watch| {
+        let known = kinds.iter().any(PolicyKind::needs_future).then(|| trace.future(references));
+        let source = Source::Memory { pages: trace.page_count(), references, future: known };
+        let wanted = Wanted { policies: &kinds, lru, threads, ..Wanted::at(Sizes::Given(sizes.to_vec())) };
+        pagelab_simulation::replay(&source, &wanted, watch)
+    })?;
+    let mut list = simulated.policies.into_iter();
+    let references = simulated.references;
     let ratio = |misses: u64| (references > 0).then(|| misses as f64 / references as f64);
     let mut points = Vec::new();
     for plug in plugs {
         for &frames in sizes {
-            let (misses, mean_resident) = match (plug, lru) {
+            let (misses, mean_resident) = match (plug, &simulated.lru) {
                 (Plug::Kind(PolicyKind::Lru), Some(curve)) => (curve.misses(frames), None),
                 (Plug::Kind(_), _) => {
                     let one = list.next().expect("one result for each policy and size");
@@ -157,7 +132,7 @@ pub fn replay(
     let trace = trace.get();
     let sizes = sizes_of(sizes, trace.bytes_of_page(), trace.page_count())?;
     let threads = threads.unwrap_or_else(spread::cores).max(1);
-    let points = points(py, trace, &plugs_of(policies)?, &sizes, threads, None)?;
+    let points = points(py, trace, &plugs_of(policies)?, &sizes, threads, false)?;
     Ok(Curves::of(trace, py, name, false, None, points).table())
 }
 
@@ -194,76 +169,35 @@ pub fn mrc(
         None => pagelab_model::mrc::sizes(trace.page_count(), POINTS),
     };
     let points = match sample {
-        None => {
-            let lru = plugs.iter().any(|plug| matches!(plug, Plug::Kind(PolicyKind::Lru)));
-            let lru = if lru { Some(lru_curve(py, trace)?) } else { None };
-            points(py, trace, &plugs, &sizes, spread::cores(), lru.as_ref())?
-        }
-        Some(rate) if rate > 0.0 && rate <= 1.0 => sampled(py, trace, &plugs, &sizes, rate)?,
-        Some(rate) => return Err(error::value(format!("sample={rate}: a share above 0 and up to 1"))),
+        None => points(py, trace, &plugs, &sizes, spread::cores(), true)?,
+        Some(rate) => sample_of(py, trace, &plugs, &sizes, rate)?,
     };
     Ok(Curves::of(trace, py, name, true, sample, points).table())
 }
 
-fn lru_curve(py: Python<'_>, trace: &Trace) -> PyResult<LruCurve> {
-    trace.during(py, "measuring distances", |references, watch| {
-        DISTANCES.allow(trace.page_count().into(), 0, 0)?;
-        let mut counting = LruCounting::default();
-        for (number, chunk) in references.chunks(STEP).enumerate() {
-            watch.at((number * STEP) as f64 / references.len() as f64);
-            if watch.stopped() {
-                return Err(Stopped.into());
-            }
-            counting.take(trace.page_count(), chunk);
-        }
-        Ok(counting.finish())
-    })
-}
-
-fn sampled(py: Python<'_>, trace: &Trace, plugs: &[Plug], sizes: &[u32], rate: f64) -> PyResult<Vec<Named>> {
+fn sample_of(
+    py: Python<'_>,
+    trace: &Trace,
+    plugs: &[Plug],
+    sizes: &[u32],
+    rate: f64,
+) -> PyResult<Vec<Named>> {
     let kind = |plug: &Plug| match plug {
         Plug::Kind(kind) => Ok(kind.clone()),
         Plug::Own(_, name) => Err(error::value(format!("{name}: sample is for built-in policies"))),
     };
     let kinds: Vec<PolicyKind> = plugs.iter().map(kind).collect::<PyResult<_>>()?;
-    let others: Vec<&PolicyKind> = kinds.iter().filter(|kind| **kind != PolicyKind::Lru).collect();
-    let jobs: Vec<(&PolicyKind, u32)> =
-        others.iter().flat_map(|&kind| sizes.iter().map(move |&frames| (kind, frames))).collect();
-    trace.during(py, "sampling", |references, watch| {
-        let mut shards = Shards::new(Sampling::Rate(rate), SEED);
-        let mut miniature = (!others.is_empty()).then(|| Miniature::new(rate, SEED));
-        let mut names = Vec::with_capacity(STEP);
-        for (number, chunk) in references.chunks(STEP).enumerate() {
-            names.clear();
-            names.extend(chunk.iter().map(|&page| u64::from(page)));
-            names.iter().for_each(|&page| shards.reference(page));
-            if let Some(miniature) = &mut miniature {
-                miniature.take(&names);
-            }
-            watch.at((number * STEP) as f64 / references.len() as f64);
-            if watch.stopped() {
-                return Err(Stopped.into());
-            }
-        }
-        let curve = shards.curve();
-        let mut simulated = match &miniature {
-            Some(miniature) => spread::miniatures(miniature, &jobs, watch)?,
-            None => Vec::new(),
-        }
-        .into_iter();
-        let mut points = Vec::new();
-        for kind in &kinds {
-            for &frames in sizes {
-                let figure = match kind {
-                    PolicyKind::Lru => curve.miss_ratio(frames),
-                    _ => simulated.next().expect("one result for each policy and size"),
-                };
-                let (ratio, error) = figure.unzip();
-                points.push(Named { policy: kind.to_string(), point: Point { ratio, error, ..at(frames) } });
-            }
-        }
-        Ok(points)
-    })
+    let sampling = Sampling::of_rate(rate).map_err(|wrong| error::value(format!("sample={wrong}")))?;
+    let found = trace.during(py, "sampling", |references, watch| {
+        let source = Source::Memory { pages: trace.page_count(), references, future: None };
+        sampled::sampled(&source, &kinds, &Sizes::Given(sizes.to_vec()), sampling, watch)
+    })?;
+    let cells = kinds.iter().flat_map(|kind| sizes.iter().map(move |&frames| (kind, frames)));
+    let point = |((kind, frames), figure): ((&PolicyKind, u32), &Option<(f64, f64)>)| {
+        let (ratio, error) = figure.unzip();
+        Named { policy: kind.to_string(), point: Point { ratio, error, ..at(frames) } }
+    };
+    Ok(cells.zip(&found.ratios).map(point).collect())
 }
 
 /// Denning's working set over time: the different pages among the last `window` references.
@@ -286,10 +220,9 @@ pub fn wss(
     if window == Some(0) || step == Some(0) {
         return Err(error::value("window and step are at least 1"));
     }
-    let found = trace.during(py, "working set", |references, _| {
-        let usual = (references.len() / 50).max(1);
-        let (window, step) = (window.unwrap_or(usual), step.unwrap_or(usual));
-        Ok(working_set_of(trace.page_count(), references, window, step))
+    let (found, _) = trace.during(py, "working set", |references, watch| {
+        let source = Source::Memory { pages: trace.page_count(), references, future: None };
+        working_set(&source, window, step, watch)
     })?;
     Ok(Table::new(vec![
         ("reference", "references", Column::Count(found.sizes.iter().map(|size| Some(size.0)).collect())),

@@ -86,7 +86,10 @@ impl Pattern {
                 "drift[:SHARE]",
                 "uniform within a window of SHARE of the region (default 0.25) that moves through it once",
             ),
-            ("trace:FILE", "a recorded trace: oracleGeneral, lackey, CSV, page numbers; gzip and zstd"),
+            (
+                "trace:FILE",
+                "a recorded trace in any format of 'replay --format', optionally compressed (gzip, zstd, bzip2, xz)",
+            ),
         ]
     }
 

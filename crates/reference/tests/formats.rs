@@ -47,6 +47,7 @@ fn lcs(version: u64, objects: &[u64]) -> Vec<u8> {
     let magic = 0x1234_5678_9abc_def0_u64.to_le_bytes();
     bytes[..8].copy_from_slice(&magic);
     bytes[8..16].copy_from_slice(&version.to_le_bytes());
+    bytes[16..24].copy_from_slice(&(objects.len() as u64).to_le_bytes());
     bytes[8184..].copy_from_slice(&magic);
     for (n, object) in objects.iter().enumerate() {
         bytes.extend([&le32(n as u64)[..], &object.to_le_bytes(), &le32(512)].concat());
@@ -132,6 +133,11 @@ fn corpus() -> Vec<(Format, Vec<u8>, Wanted)> {
         (Lcs, cut(lcs(1, &[7]), 8000), Foreign("no header of lcs")),
         (Lcs, cut(lcs(1, &[7, 9, 7]), 8192 + 30), Foreign("byte 8216: torn: 6 bytes")),
         (Lcs, cut(lcs(1, &[7, 9, 7]), 8192 + 24), Foreign("byte 8192: it is cut")),
+        (
+            Lcs,
+            cut(lcs(1, &[7, 9, 8]), 8192 + 48),
+            Foreign("it is cut: its header counts 3 requests, and there are 2"),
+        ),
         (Vscsi1, vscsi(1, &[8, 80]), Good(&[1, 10])),
         (Vscsi1, cut(vscsi(1, &[8, 80]), 50), Bad("byte 32: torn: 18 bytes")),
         (Vscsi1, cut(vscsi(1, &[8]), 31), Bad("byte 0: torn: 31 bytes")),
@@ -179,9 +185,13 @@ fn corpus() -> Vec<(Format, Vec<u8>, Wanted)> {
     list.extend(text(
         Lackey,
         vec![
-            ("==1== Lackey\n\nI  04000fff,3\n S 1ffe001000,8\n L 2000,4\n", Good(&[0x4000, 0x1ffe001, 2])),
+            (
+                "==1== Lackey\n\nI  04000fff,3\n S 1ffe001000,8\n L 2000,4\n",
+                Good(&[0x4000, 0x4001, 0x1ffe001, 2]),
+            ),
             (" L 10,4\n X 10,4\n", Foreign("line 2")),
             (" L zz,4\n", Bad("line 1")),
+            (" L 10,99999\n", Bad("line 1")),
             (" L 10,4\nhello\n", Foreign("line 2: 'hello' is not a line of lackey's")),
         ],
     ));
@@ -240,9 +250,13 @@ fn corpus() -> Vec<(Format, Vec<u8>, Wanted)> {
 }
 
 fn pages(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<u64>), String> {
+    pages_of("trace", bytes, format)
+}
+
+fn pages_of(name: &str, bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<u64>), String> {
     let options = Options { format, ..Options::default() };
     let reader =
-        Reader::of(Path::new("trace"), Box::new(Cursor::new(bytes.to_vec())), bytes.len() as u64, &options)
+        Reader::of(Path::new(name), Box::new(Cursor::new(bytes.to_vec())), bytes.len() as u64, &options)
             .map_err(|e| e.to_string())?;
     let format = reader.format();
     let pages = reader.map(|record| record.map(|record| record.page)).collect::<Result<Vec<_>, _>>();
@@ -250,6 +264,44 @@ fn pages(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<u64>), Str
         none if none.is_empty() => Err("holds no reference".into()),
         pages => Ok((format, pages)),
     }
+}
+
+#[test]
+fn a_last_line_without_an_end_is_an_error() {
+    let mut seen = 0;
+    for (format, bytes, wanted) in corpus() {
+        let (Good(_), Some((b'\n', rest))) = (wanted, bytes.split_last()) else { continue };
+        if format == Format::Recorded {
+            continue;
+        }
+        for length in [rest.len(), rest.len() - 1] {
+            let error = pages(&rest[..length], Some(format)).unwrap_err();
+            assert!(error.contains("the line has no end") && error.contains("echo >>"), "{format}: {error}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 7, "formats of lines");
+    assert!(pages(b"1\n# a comment that is cut", None).is_ok());
+}
+
+#[test]
+fn a_name_breaks_a_tie() {
+    let objects: Vec<u64> =
+        (0..10_000).map(|n: u64| (n % 5000 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let far = oracle_general(&objects);
+    let narrow = numbers(&[300, 100], le32);
+    for (bytes, format, name) in [
+        (&far, Format::OracleGeneral, "w42.oracleGeneral.bin"),
+        (&far, Format::OracleGeneral, "w42.oracleGeneral.zst"),
+        (&narrow, Format::U32, "t.u32"),
+    ] {
+        assert!(pages_of("trace.bin", bytes, None).unwrap_err().contains("not recognised"), "{name}");
+        assert_eq!(pages_of(name, bytes, None).unwrap().0, format, "{name}");
+    }
+    // A name says nothing against what the content says.
+    assert_eq!(pages_of("t.oracleGeneral", b"1\n", None).unwrap().0, Format::Text);
+    let foreign = pages_of("t.oracleGeneral", &[0x7f; 48], None).unwrap_err();
+    assert!(foreign.contains("not recognised"), "{foreign}");
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn good(count: u64) -> Vec<Vec<u8>> {
         lcs[magic..magic + 8].copy_from_slice(&0x1234_5678_9abc_def0_u64.to_le_bytes());
     }
     lcs[8] = 2;
+    lcs[16..24].copy_from_slice(&count.to_le_bytes());
     for n in 0..count {
         let next: i64 = if n + 10 < count { n as i64 + 10 } else { -1 };
         lcs.extend((n as u32).to_le_bytes().into_iter().chain((n % 10).to_le_bytes()));

@@ -2,8 +2,8 @@
 
 use pagelab_analysis::comparison::{Caveat, Comparison, Line, Side, Verdict};
 use pagelab_analysis::rows::TableComparison;
-use pagelab_experiment::catalogue::METRICS;
 use pagelab_experiment::observation::Better;
+use pagelab_experiment::{MetricId, metrics};
 use serde_json::{Value, json};
 
 use crate::TextTable;
@@ -69,18 +69,21 @@ pub fn title(comparison: &Comparison) -> String {
 
 /// A primary metric in words, and whether it is a time.
 fn named(metric: &str) -> (&str, bool) {
-    match metric {
-        "access.mean" => ("mean access time", true),
-        "speed.last" => ("page reads a second at the greatest size", true),
-        "forks.rate" => ("forks a second", true),
-        "throughput.best" => ("best throughput", true),
-        "read.cpu.large" => ("mean processor time of a read", true),
-        "bandwidth.buffered" => ("best buffered bandwidth", true),
-        "clock.step.worst" => ("max difference of two clocks over a step", false),
-        "latency.dram" => ("mean load from DRAM", true),
-        "time.elapsed" => ("elapsed time", true),
-        other => (other, false),
-    }
+    let words = [
+        (metrics::ACCESS_MEAN, "mean access time", true),
+        (metrics::SPEED_LAST, "page reads a second at the greatest size", true),
+        (metrics::FORKS_RATE, "forks a second", true),
+        (metrics::THROUGHPUT_BEST, "best throughput", true),
+        (metrics::READ_CPU_LARGE, "mean processor time of a read", true),
+        (metrics::BANDWIDTH_BUFFERED, "best buffered bandwidth", true),
+        (metrics::CLOCK_STEP_WORST, "max difference of two clocks over a step", false),
+        (metrics::LATENCY_DRAM, "mean load from DRAM", true),
+        (metrics::TIME_ELAPSED, "elapsed time", true),
+    ];
+    words
+        .into_iter()
+        .find(|(known, ..)| known == metric)
+        .map_or((metric, false), |(_, words, time)| (words, time))
 }
 
 /// The answer in one sentence, by the primary metric.
@@ -308,7 +311,7 @@ pub fn json(comparison: &Comparison) -> Value {
             json!({
                 "metric": line.name,
                 "unit": line.unit,
-                "better": METRICS.iter().find(|d| d.name == line.name).map_or(Better::Neither, |d| d.better),
+                "better": MetricId::find(&line.name).map_or(Better::Neither, |d| d.better),
                 "before": { "median": line.medians.0, "values": line.baseline },
                 "after": { "median": line.medians.1, "values": line.other },
                 "change": line.change,

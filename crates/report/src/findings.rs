@@ -13,6 +13,7 @@ mod streams;
 
 use pagelab_analysis::finding::{Figure, Finding, Interval, IntervalKind, What};
 use pagelab_experiment::Outcome;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 pub use programs::limits;
 pub(crate) use reads::cause;
@@ -29,7 +30,7 @@ pub fn text(finding: &Finding) -> String {
         What::Writeback => mapping::writeback(finding),
         What::Zswap => mapping::zswap(finding),
         What::Regret => mapping::regret(finding),
-        What::ReadTime { knees } => reads::read_time(finding, knees),
+        What::ReadTime { knees } => reads::read_time(finding, knees.as_deref()),
         What::ForkRate { copies, exec, top_function } => {
             processes::fork_rate(finding, *copies, *exec, top_function.as_deref())
         }
@@ -37,6 +38,12 @@ pub fn text(finding: &Finding) -> String {
         What::FileReads => reads::file_reads(finding),
         What::SequentialReads => reads::sequential_reads(finding),
         What::Latencies => reads::latencies(finding),
+        What::Declared => {
+            let list = finding.figures.iter();
+            list.map(|figure| format!("{} {}", figure.name, with_spread(finding, &figure.name)))
+                .collect::<Vec<_>>()
+                .join("; ")
+        }
         What::Operations => mapping::operations(finding),
         What::Neighbour => memory::neighbour(finding),
         What::Bandwidth => memory::bandwidth(finding),
@@ -51,8 +58,8 @@ pub fn text(finding: &Finding) -> String {
         What::ProgramOnModels { program, limit, sides } => {
             on_models::sentence(finding, program, *limit, sides)
         }
-        What::LeastMemory { program, limits, early } => {
-            programs::least_memory(finding, program, limits, *early)
+        What::LeastMemory { program, limits, inconclusive, early } => {
+            programs::least_memory(finding, program, limits, *inconclusive, *early)
         }
         What::Recording => streams::recording(finding),
         What::Traced { program, unit } => format!(
@@ -60,7 +67,7 @@ pub fn text(finding: &Finding) -> String {
             shown(finding, "references"),
             shown(finding, "units"),
             if *unit == 4096 { "pages" } else { "lines of 64 bytes" },
-            shown(finding, "time.elapsed"),
+            shown(finding, metrics::TIME_ELAPSED),
             shown(finding, "loads"),
             shown(finding, "stores"),
             shown(finding, "fetches"),
@@ -130,13 +137,14 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
 }
 
 /// A figure in its unit; a dash where there is none.
-fn shown(finding: &Finding, name: &str) -> String {
+fn shown(finding: &Finding, name: impl AsRef<str>) -> String {
     let figure = finding.figure(name);
     value(figure.map(|f| f.value), figure.map_or(Unit::Count, |f| f.unit))
 }
 
 /// The same with the spread of its repetitions.
-fn with_spread(finding: &Finding, name: &str) -> String {
+fn with_spread(finding: &Finding, name: impl AsRef<str>) -> String {
+    let name = name.as_ref();
     let spread = finding.figure(name).and_then(spread);
     shown(finding, name) + &spread.map_or_else(String::new, |spread| format!(" ({spread})"))
 }

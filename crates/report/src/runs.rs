@@ -4,6 +4,7 @@ use pagelab_analysis::finding::{Finding, Severity, What};
 use pagelab_analysis::findings::{Assessment, of_run, severity};
 use pagelab_analysis::rows::{TABLES, table};
 use pagelab_analysis::stats::median;
+use pagelab_experiment::experiments::Recording;
 use pagelab_experiment::observation::{Better, Column, Level, Unit, Values};
 use pagelab_experiment::{Repetition, Run};
 use serde_json::{Map, Value, json};
@@ -193,8 +194,7 @@ fn tables(run: &Run, all: bool) -> Vec<TextTable> {
 
 /// A recording's counters over its whole time.
 fn recorded(run: &Run) -> Option<TextTable> {
-    use pagelab_experiment::Experiment;
-    let Experiment::Record(_) = run.header.experiment else { return None };
+    run.header.experiment.parameters::<Recording>()?;
     let table = run.repetitions.iter().find_map(|r| r.observations.table("counters"))?;
     let rows = table.columns.iter().skip(1).filter_map(|column| {
         let Values::Number(numbers) = &column.values else { return None };

@@ -4,7 +4,7 @@ use pagelab_analysis::comparison::compare;
 use pagelab_analysis::finding::{Finding, MeasuredLimit, What};
 use pagelab_analysis::findings::{assess, assess_sweep};
 use pagelab_analysis::least_memory::{Effort, Next, Search};
-use pagelab_experiment::catalogue::metric;
+use pagelab_experiment::MetricId;
 use pagelab_experiment::experiments::{
     Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Recording, Seqread, Vmtest,
 };
@@ -30,7 +30,10 @@ fn run(
         started: "2026-01-02T03:04:05Z".into(),
         outcome: Outcome::Done,
         observations: Observations {
-            metrics: metrics.iter().map(|(name, values)| metric(name, values.get(n).copied())).collect(),
+            metrics: metrics
+                .iter()
+                .map(|(name, values)| MetricId::find(name).unwrap().figure(values.get(n).copied()))
+                .collect(),
             tables: tables.to_vec(),
             ..Observations::default()
         },
@@ -107,9 +110,9 @@ fn exceeds() -> Run {
 fn huge() -> Run {
     let metrics: [(&str, &[f64]); 5] = [
         ("access.mean", &[300.0]),
-        ("huge.coverage.first", &[0.96]),
-        ("huge.coverage.last", &[0.5]),
-        ("huge.first", &[0.96 * 64.0 * 1_048_576.0]),
+        ("huge.coverage.before", &[0.96]),
+        ("huge.coverage.after", &[0.5]),
+        ("huge.before", &[0.96 * 64.0 * 1_048_576.0]),
         ("faults.populate", &[686.0]),
     ];
     let counters = table(
@@ -210,7 +213,7 @@ fn each() -> Vec<Run> {
             Experiment::Clock(Clock::default()),
             "host",
             &[
-                ("clock.true", &[1.0]),
+                ("clock.agreement", &[1.0]),
                 ("clock.step.worst", &[32.0]),
                 ("clock.drift.worst", &[1e-7]),
                 ("clock.skew.bound", &[265.0]),
@@ -372,7 +375,7 @@ fn the_page_of_a_sweep_says_over_of_a_stopped_limit() {
     };
     let page = |stopped| {
         let limits = vec![limit(8, 2.1e9, stopped), limit(16, 1.4e9, false), limit(32, 1e9, false)];
-        let what = What::LeastMemory { program: "sort".into(), limits, early: false };
+        let what = What::LeastMemory { program: "sort".into(), limits, inconclusive: false, early: false };
         let finding = Finding::new(&fits(), what, Vec::new(), Vec::new());
         pagelab_report::page(&assess_sweep(&[], Some(finding)))
     };

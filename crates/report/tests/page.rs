@@ -4,8 +4,8 @@ use std::process::{Command, ExitCode};
 
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Plot, Series, Tone};
 use pagelab_analysis::findings::assess;
+use pagelab_experiment::MetricId;
 use pagelab_experiment::build::Sheet;
-use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::bandwidth::COLUMNS;
 use pagelab_experiment::experiments::{Bandwidth, Latency, Paging, Vmtest};
 use pagelab_experiment::observation::{
@@ -102,7 +102,7 @@ fn many() -> Vec<Run> {
     let loads = [("latency.l1", 1.0), ("latency.dram", 90.0), ("latency.minor-fault", 1e3)];
     let mut latency = small();
     latency.header.experiment = Experiment::Latency(Latency::default());
-    let metrics = loads.map(|(name, value)| metric(name, Some(value))).to_vec();
+    let metrics = loads.map(|(name, value)| MetricId::find(name).unwrap().figure(Some(value))).to_vec();
     latency.header.name = "latency".into();
     latency.header.target = "model:linux-lru".parse().unwrap();
     latency.repetitions[0].observations = Observations { metrics, ..Observations::default() };
@@ -219,7 +219,7 @@ fn scripts(page: &str) -> usize {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    fn nothing_from_outside_gets_out_of_its_place(text in "(<script>|</script>|<!--|-->|\"|'|&|<|>|\u{2028}|\u{0}|]]>|javascript:|[a-z ]){0,12}") {
+    fn nothing_from_outside_gets_out_of_its_place(text in "(<script>|</script>|<!--|-->|\"|'|&|<|>|\u{2028}|\u{0}|\u{1b}|\u{9b}|\r|]]>|javascript:|[a-z ]){0,12}") {
         let mut run = run("x", "linux-lru", Paging { pages: 64, references: 300, ..Paging::default() });
         run.header.name.clone_from(&text);
         let seen = &mut run.repetitions[0].observations;
@@ -231,6 +231,7 @@ proptest! {
         for page in [html(&[&run, &other]), studied(&text)] {
             prop_assert_eq!(scripts(&page), 1);
             prop_assert!(!page.contains("<!--"));
+            prop_assert!(!page.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
             prop_assert_eq!(page.matches("</script>").count(), page.matches("<script").count());
         }
     }

@@ -7,8 +7,8 @@ use pagelab_model::mrc::chunks::{Chunk, Part};
 use pagelab_model::mrc::shards::class_of;
 use pagelab_reference::trace::Reader;
 
+use crate::Watch;
 use crate::cost::{Cost, NUMBERING};
-use crate::{Stopped, Watch};
 
 /// References decoded at a time.
 const BATCH: usize = 1 << 14;
@@ -55,9 +55,7 @@ fn each(
                 break;
             }
             left -= batch.len() as u64;
-            if watch.stopped() {
-                return Err(Stopped.into());
-            }
+            watch.go_on()?;
             watch.at((reader.fraction() * f64::from(count) - f64::from(number)).clamp(0.0, 1.0));
             take(&batch)?;
         }
@@ -82,9 +80,7 @@ fn each_decoded(
         if batch.is_empty() || at > number {
             return Ok(begin);
         }
-        if watch.stopped() {
-            return Err(Stopped.into());
-        }
+        watch.go_on()?;
         watch.at(reader.fraction() * f64::from(count) / f64::from(number + 1));
         if at < number {
             begin += batch.len() as u64;

@@ -1,8 +1,7 @@
 //! What a computation on a stream takes of this machine's memory, refused before it is taken where that is too much.
 
-use anyhow::{Result, anyhow};
-use pagelab_live::confine;
-use pagelab_reference::room::can_be_had;
+use anyhow::{Result, bail};
+use pagelab_reference::room::{available, can_be_had};
 
 /// The most memory that something takes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,8 +23,7 @@ impl Cost {
         Self { page: self.page + other.page, reference: self.reference + other.reference }
     }
 
-    /// Refuses to take so much, and `more` bytes, of this machine's memory where that is more than half of what
-    /// is available, or cannot be had.
+    /// Refuses to take so much, and `more` bytes, of this machine's memory: see [`allow`].
     ///
     /// # Errors
     /// The figure and the remedy.
@@ -33,8 +31,22 @@ impl Cost {
         let (pages, references) =
             (self.page.saturating_mul(pages), self.reference.saturating_mul(references));
         let bytes = pages.saturating_add(references).saturating_add(more);
-        let few = "use fewer --pages or --references, a shorter trace, or 'mrc --sample SHARE'";
-        confine::refuse_beyond_half_with(bytes, few).map_err(|failure| anyhow!(failure))?;
-        if can_be_had(bytes) { Ok(()) } else { Err(anyhow!("no memory for {bytes} bytes; {few}")) }
+        allow(bytes, "use fewer --pages or --references, a shorter trace, or 'mrc --sample SHARE'")
+    }
+}
+
+/// Refuses to take `bytes` of memory where that is more than half of what this process can take (of
+/// the machine's memory, and of that of its cgroups), or cannot be had.
+///
+/// # Errors
+/// The figure and `remedy`.
+pub fn allow(bytes: u64, remedy: &str) -> Result<()> {
+    match available() {
+        None => bail!("the memory available is unknown (no MemAvailable in /proc/meminfo); {remedy}"),
+        Some(available) if bytes > available / 2 => {
+            bail!("{bytes} bytes of memory are more than half of the {available} bytes available; {remedy}")
+        }
+        Some(_) if !can_be_had(bytes) => bail!("no memory for {bytes} bytes; {remedy}"),
+        Some(_) => Ok(()),
     }
 }

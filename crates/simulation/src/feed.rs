@@ -7,59 +7,52 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::Builder;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use pagelab_model::mrc::footprint::ReuseTimes;
 use pagelab_model::mrc::lru::LruCounting;
 use pagelab_model::replay::Feed;
 use pagelab_reference::Stream;
 use pagelab_reference::trace::{self, Densifier, Options, Reader, Reading, Refused, Trace};
 
-use crate::cost::{Cost, NUMBERING};
-use crate::{Stopped, Watch};
+use crate::cost::Cost;
+use crate::piece::{PIECE, Piece, Read, Room, too_many_pages};
+use crate::{Stopped, Watch, records};
 
 /// Decoded batches, and numbered pieces, that may wait.
 const AHEAD: usize = 4;
 
-/// References in a piece: several policies that share a core each find their tables in its cache for most of it.
-const PIECE: usize = 1 << 17;
-
 /// Who is given the references piece by piece.
 pub trait Consumer: Send {
-    /// Takes the next references, to pages below `pages`; `Break` when `watch` asked to stop.
-    fn take(&mut self, pages: u32, references: &[u32], watch: &dyn Watch) -> ControlFlow<()>;
+    /// Takes the next references; `Break` when `watch` asked to stop.
+    fn take(&mut self, piece: &Piece, watch: &dyn Watch) -> ControlFlow<()>;
 }
 
 impl Consumer for Feed<'_> {
-    fn take(&mut self, pages: u32, references: &[u32], watch: &dyn Watch) -> ControlFlow<()> {
-        let go_on = || if watch.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        Feed::take(self, pages, references, &mut |_| go_on())
-            .map_or(ControlFlow::Break(()), ControlFlow::Continue)
+    fn take(&mut self, piece: &Piece, watch: &dyn Watch) -> ControlFlow<()> {
+        let go_on = &mut |_| if watch.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let taken = if piece.writes.is_empty() {
+            Feed::take(self, piece.pages, &piece.references, go_on)
+        } else {
+            self.take_writing(piece.pages, &piece.references, &piece.writes, go_on)
+        };
+        taken.map_or(ControlFlow::Break(()), ControlFlow::Continue)
     }
 }
 
 impl Consumer for LruCounting {
-    fn take(&mut self, pages: u32, references: &[u32], _: &dyn Watch) -> ControlFlow<()> {
-        LruCounting::take(self, pages, references);
+    fn take(&mut self, piece: &Piece, _: &dyn Watch) -> ControlFlow<()> {
+        LruCounting::take(self, piece.pages, &piece.references);
         ControlFlow::Continue(())
     }
 }
 
 impl Consumer for ReuseTimes {
-    fn take(&mut self, pages: u32, references: &[u32], _: &dyn Watch) -> ControlFlow<()> {
-        ReuseTimes::take(self, pages, references);
+    fn take(&mut self, piece: &Piece, _: &dyn Watch) -> ControlFlow<()> {
+        ReuseTimes::take(self, piece.pages, &piece.references);
         ControlFlow::Continue(())
     }
-}
-
-/// What was read.
-pub struct Read {
-    /// References in it.
-    pub references: u64,
-    /// Different pages.
-    pub pages: u32,
-    /// How it was read.
-    pub reading: Reading,
 }
 
 /// Decodes a trace and gives its pages to `take`, all on this thread: for work that takes less time than handing the
@@ -85,8 +78,7 @@ fn decoded_from(
     let mut failed = None;
     let reading = trace::read_from(reader, |batch, fraction| {
         watch.at(fraction);
-        let stopped = || if watch.stopped() { Err(Stopped.into()) } else { Ok(()) };
-        take(batch).and_then(|()| stopped()).map_err(|error| {
+        take(batch).and_then(|()| Ok(watch.go_on()?)).map_err(|error| {
             failed = Some(error);
             Refused("it is not wanted".into())
         })
@@ -113,18 +105,21 @@ pub fn decoded(
     let (full, batches) = sync_channel::<Vec<u64>>(AHEAD);
     let (used, empty) = channel::<Vec<u64>>();
     std::thread::scope(|scope| {
-        let reader = scope.spawn(move || {
+        let read = move || {
             trace::read(path, options, |batch, fraction| {
                 watch.at(fraction);
                 let next = empty.try_recv().unwrap_or_default();
                 full.send(std::mem::replace(batch, next)).map_err(|_| Refused("it is not wanted".into()))
             })
-        });
+        };
+        let Ok(reader) = Builder::new().spawn_scoped(scope, read) else {
+            return decoded_here(path, options, watch, take);
+        };
         let mut each = |batch: Vec<u64>| -> Result<()> {
             take(&batch)?;
             // The reader may have ended already.
             let _ = used.send(batch);
-            if watch.stopped() { Err(Stopped.into()) } else { Ok(()) }
+            Ok(watch.go_on()?)
         };
         // The channel is gone when the loop ends, so a reader whose batches nobody takes ends, too.
         let taken = batches.into_iter().try_for_each(&mut each);
@@ -132,12 +127,6 @@ pub fn decoded(
         taken?;
         Ok(reading?)
     })
-}
-
-/// References to pages below a number.
-struct Piece {
-    pages: u32,
-    references: Vec<u32>,
 }
 
 /// What waits to be taken, and who is free to take it.
@@ -194,15 +183,27 @@ impl<'a> Shared<'a> {
         self.changed.wait(state).expect("no thread panics while it holds the lock")
     }
 
-    /// Adds a piece as soon as there is room; a list for the next, and whether somebody still takes them.
-    fn publish(&self, piece: Piece) -> Option<Vec<u32>> {
+    /// Gives a piece to every consumer on this thread.
+    fn take_here(&self, piece: &mut Piece) -> Result<(), Stopped> {
+        let mut state = self.lock();
+        let mut consumers = state.consumers.iter_mut().flatten();
+        let stopped = consumers.any(|consumer| consumer.take(piece, self.watch).is_break());
+        piece.references.clear();
+        piece.writes.clear();
+        piece.bytes.clear();
+        state.stopped |= stopped;
+        if stopped { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Adds a piece, and leaves an empty one, as soon as there is room.
+    fn publish(&self, piece: &mut Piece) -> Result<(), Stopped> {
         let mut state = self.lock();
         while state.pieces.len() >= AHEAD && !state.stopped {
             state = self.wait(state);
         }
-        state.pieces.push_back(Arc::new(piece));
+        state.pieces.push_back(Arc::new(std::mem::replace(piece, Piece::with_room())));
         self.changed.notify_all();
-        (!state.stopped).then(|| Vec::with_capacity(PIECE + PIECE / 4))
+        if state.stopped { Err(Stopped) } else { Ok(()) }
     }
 
     fn end(&self, stopped: bool) {
@@ -230,7 +231,7 @@ impl<'a> Shared<'a> {
             let piece = Arc::clone(&state.pieces[number - state.first]);
             let taker = state.consumers[consumer].take().expect("nobody works on an idle consumer");
             drop(state);
-            let stop = taker.take(piece.pages, &piece.references, self.watch).is_break();
+            let stop = taker.take(&piece, self.watch).is_break();
             drop(piece);
             state = self.lock();
             state.consumers[consumer] = Some(taker);
@@ -248,80 +249,72 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Reads a trace and gives it to all consumers, on every core; together they take `cost`.
+/// Reads a trace and gives it to all consumers, on every core; together they take `cost`. `records`
+/// says what the trace must tell beside its pages.
 ///
 /// # Errors
-/// When the trace cannot be read or has too many pages, the consumers would take too much memory, or `watch`
-/// stops it.
+/// When the trace cannot be read, has too many pages or does not tell what it must, the consumers would take too much
+/// memory, or `watch` stops it.
 pub fn feed<'a>(
     path: &Path,
     options: &Options,
+    records: Option<records::Wanted>,
     cost: &Cost,
-    mut consumers: Vec<&'a mut dyn Consumer>,
+    consumers: Vec<&'a mut dyn Consumer>,
     watch: &'a dyn Watch,
 ) -> Result<Read> {
-    if crate::spread::cores() == 1 {
-        return feed_here(path, options, cost, &mut consumers, watch);
+    if let Some(wanted) = records {
+        return hand_out(consumers, watch, |publish| {
+            records::each_piece(path, options, wanted, cost, watch, publish)
+        });
     }
-    let workers = crate::spread::cores().min(consumers.len());
-    let shared = Shared::new(consumers, watch);
     let mut densifier = Densifier::default();
     let mut references = 0;
     let mut room = Room::new(path, cost);
-    let reading = std::thread::scope(|scope| {
-        let _end_all = EndAll(&shared);
-        for _ in 0..workers {
-            scope.spawn(|| shared.work());
-        }
-        let mut list = Vec::with_capacity(PIECE + PIECE / 4);
-        let mut publish = |list: &mut Vec<u32>, pages| {
-            references += list.len() as u64;
-            let next = shared.publish(Piece { pages, references: std::mem::take(list) });
-            *list = next.ok_or(Stopped)?;
-            anyhow::Ok(())
+    hand_out(consumers, watch, |publish| {
+        let mut piece = Piece::with_room();
+        let mut pass_on = |piece: &mut Piece, pages| {
+            references += piece.references.len() as u64;
+            piece.pages = pages;
+            publish(piece)
         };
         let reading = decoded(path, options, watch, |batch| {
-            densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))?;
+            densifier.number_all(batch, &mut piece.references).map_err(|_| too_many_pages(path))?;
             room.look(densifier.pages(), 0)?;
-            if list.len() >= PIECE { publish(&mut list, densifier.pages()) } else { Ok(()) }
-        });
-        let last = reading.and_then(|reading| publish(&mut list, densifier.pages()).map(|()| reading));
-        shared.end(last.is_err());
-        last
-    })?;
-    // The workers may have been stopped after the last piece was published.
-    if shared.lock().stopped {
-        return Err(Stopped.into());
-    }
-    Ok(Read { references, pages: densifier.pages(), reading })
+            if piece.references.len() >= PIECE { pass_on(&mut piece, densifier.pages()) } else { Ok(()) }
+        })?;
+        pass_on(&mut piece, densifier.pages())?;
+        Ok(Read { references, pages: densifier.pages(), reading })
+    })
 }
 
-/// As [`feed`] on this thread alone: on one core the threads would only take turns.
-fn feed_here(
-    path: &Path,
-    options: &Options,
-    cost: &Cost,
-    consumers: &mut [&mut dyn Consumer],
-    watch: &dyn Watch,
-) -> Result<Read> {
-    let mut densifier = Densifier::default();
-    let mut room = Room::new(path, cost);
-    let mut references = 0;
-    let mut list = Vec::with_capacity(PIECE + PIECE / 4);
-    let mut pass_on = |list: &mut Vec<u32>, pages| {
-        references += list.len() as u64;
-        let mut each = consumers.iter_mut();
-        let stopped = each.any(|consumer| consumer.take(pages, list, watch).is_break());
-        list.clear();
-        if stopped { Err(anyhow::Error::from(Stopped)) } else { Ok(()) }
-    };
-    let reading = decoded_here(path, options, watch, |batch| {
-        densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))?;
-        room.look(densifier.pages(), 0)?;
-        if list.len() >= PIECE { pass_on(&mut list, densifier.pages()) } else { Ok(()) }
+/// Gives the pieces that `produce` makes here to all consumers, on every core; what is published is
+/// taken out of the piece. On one core, where threads would only take turns, and where none can be
+/// had, all of it is done here.
+///
+/// # Errors
+/// Those of `produce`, and when `watch` stops it.
+fn hand_out<'a, T>(
+    consumers: Vec<&'a mut dyn Consumer>,
+    watch: &'a dyn Watch,
+    produce: impl FnOnce(&mut dyn FnMut(&mut Piece) -> Result<()>) -> Result<T>,
+) -> Result<T> {
+    let cores = crate::spread::cores();
+    let wanted = if cores == 1 { 0 } else { cores.min(consumers.len()) };
+    let shared = Shared::new(consumers, watch);
+    let produced = std::thread::scope(|scope| {
+        let _end_all = EndAll(&shared);
+        let spawn = |_: &usize| Builder::new().spawn_scoped(scope, || shared.work()).is_ok();
+        let workers = (0..wanted).filter(spawn).count();
+        let produced = produce(&mut |piece| {
+            let taken = if workers == 0 { shared.take_here(piece) } else { shared.publish(piece) };
+            Ok(taken?)
+        });
+        shared.end(produced.is_err());
+        produced
     })?;
-    pass_on(&mut list, densifier.pages())?;
-    Ok(Read { references, pages: densifier.pages(), reading })
+    // The workers may have been stopped after the last piece was published.
+    if shared.lock().stopped { Err(Stopped.into()) } else { Ok(produced) }
 }
 
 /// Reads a whole trace into memory, numbered here while it is decoded on a thread of its own; what it is read for takes
@@ -356,36 +349,4 @@ fn numbered(
     })?;
     list.shrink_to_fit();
     Ok(Trace { stream: Stream::new(densifier.pages(), list), reading })
-}
-
-/// What a trace takes as it becomes longer: how long it is shows only in the end.
-struct Room<'a> {
-    path: &'a Path,
-    cost: Cost,
-    /// Pages and references that are allowed.
-    allowed: (u32, usize),
-}
-
-impl<'a> Room<'a> {
-    /// Pages and references between two looks at the memory that is left.
-    const STEP: (u32, usize) = (1 << 20, 1 << 22);
-
-    fn new(path: &'a Path, cost: &Cost) -> Self {
-        Self { path, cost: cost.and(&NUMBERING), allowed: (0, 0) }
-    }
-
-    /// Refuses so many pages and references where they would take too much.
-    fn look(&mut self, pages: u32, references: usize) -> Result<()> {
-        if pages < self.allowed.0 && references < self.allowed.1 {
-            return Ok(());
-        }
-        self.allowed = (pages.saturating_add(Self::STEP.0), references + Self::STEP.1);
-        let allowed = self.cost.allow(self.allowed.0.into(), self.allowed.1 as u64, 0);
-        allowed.with_context(|| format!("the trace {} is too long", self.path.display()))
-    }
-}
-
-/// Why a trace is given up.
-pub fn too_many_pages(path: &Path) -> anyhow::Error {
-    anyhow::anyhow!("the trace {} has 2^32 - 2 different pages or more", path.display())
 }

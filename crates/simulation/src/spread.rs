@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use anyhow::Result;
 use pagelab_model::mrc::miniature::Miniature;
+use pagelab_model::paging::OutOfMemory;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::replay::{A_PAGE, FUTURE, Replayed, Replays};
 use pagelab_model::systems::{Replay, SystemKind};
-use pagelab_reference::Stream;
 
 use crate::cost::Cost;
 use crate::{Stopped, Watch};
 
 /// Performs the jobs `0..count` on every core; results in their order. A job that fails ends the others.
-fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+pub(crate) fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     spread_on(cores(), count, job)
 }
 
@@ -40,7 +40,8 @@ fn spread_on<T: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(count) {
-            scope.spawn(work);
+            // With fewer threads it takes longer.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });
@@ -58,22 +59,6 @@ pub fn cost(policies: &[PolicyKind], at_once: usize) -> Cost {
 /// The cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Replays policies, each with its frames; results in the order of `runs`.
-/// With `writes`, one for each reference, their write-backs are counted.
-pub fn policies(
-    stream: &Stream,
-    writes: Option<&[bool]>,
-    runs: &[(PolicyKind, u32)],
-    watch: &dyn Watch,
-) -> Result<Vec<Replayed>> {
-    let replays = Replays::new(stream, runs);
-    let replays = match writes {
-        Some(writes) => replays.with_writes(writes),
-        None => replays,
-    };
-    perform(&replays, cores(), watch)
 }
 
 /// Performs replays on so many threads; results in the order of their runs.
@@ -103,9 +88,7 @@ pub fn miniatures(
     let future = runs.iter().any(|(policy, _)| policy.needs_future()).then(|| sample.future());
     let done = AtomicU64::new(0);
     spread(runs.len(), |number| {
-        if watch.stopped() {
-            return Err(Stopped.into());
-        }
+        watch.go_on()?;
         let (policy, frames) = runs[number];
         let found = sample.miss_ratio(policy, frames, future.as_ref());
         watch.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
@@ -113,19 +96,19 @@ pub fn miniatures(
     })
 }
 
-/// Replays systems, each with its frames; results in the order of `runs`.
-pub fn systems(
-    stream: &Stream,
+/// Replays systems, each with its frames; results in the order of `runs`. A system may need more
+/// frames than it has.
+pub(crate) fn systems(
+    pages: u32,
+    references: &[u32],
     runs: &[(&'static SystemKind, u32)],
     watch: &dyn Watch,
-) -> Result<Vec<Replay>> {
+) -> Result<Vec<Result<Replay, OutOfMemory>>> {
     let done = AtomicU64::new(0);
     spread(runs.len(), |number| {
-        if watch.stopped() {
-            return Err(Stopped.into());
-        }
+        watch.go_on()?;
         let (system, frames) = runs[number];
-        let replay = system.replay(stream, frames)?;
+        let replay = system.replay(pages, references, frames);
         watch.at((done.fetch_add(1, Relaxed) + 1) as f64 / runs.len() as f64);
         Ok(replay)
     })

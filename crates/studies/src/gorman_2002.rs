@@ -11,6 +11,7 @@ use std::cell::OnceCell;
 
 use pagelab_analysis::figure::{Column, Table};
 use pagelab_experiment::experiments::{Paging, Touch};
+use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run, Size};
 use pagelab_model::paging::{Costs, Machine};
 use pagelab_model::systems::SystemKind;
@@ -328,19 +329,19 @@ fn here(runs: &[Run], names: &[&str; 4], tests: &[&Pair; 4]) -> Table {
     ];
     let mut table = here::table(PAPER, &live, runs, "test (here at a tenth of the size)", columns.concat());
     for ((name, pair), live) in names.iter().zip(tests).zip(&live) {
-        let metric = |name: &str| live.metric(runs, name);
+        let metric = |metric| live.metric(runs, metric);
         let mean = |seen: &Seen| Some(seen.total / REFERENCES as f64 * 1e6);
         let longest = |seen: &Seen| Some(seen.longest() * 1e3);
-        let here = metric("faults.major").map(|faults| faults / (REFERENCES / 50) as f64 * 1e3);
+        let here = metric(metrics::FAULTS_MAJOR).map(|faults| faults / (REFERENCES / 50) as f64 * 1e3);
         table.row(
             *name,
             [
                 mean(&pair.stock),
                 mean(&pair.rmap),
-                metric("access.mean").map(|ns| ns / 1e3),
+                metric(metrics::ACCESS_MEAN).map(|ns| ns / 1e3),
                 longest(&pair.stock),
                 longest(&pair.rmap),
-                metric("access.max").map(|ns| ns / 1e6),
+                metric(metrics::ACCESS_MAX).map(|ns| ns / 1e6),
                 Some(pair.stock.major),
                 Some(pair.rmap.major),
                 here,

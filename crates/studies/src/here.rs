@@ -7,7 +7,7 @@ use pagelab_analysis::figure::{Column, Table};
 use pagelab_experiment::observation::{Observations, Table as Seen};
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, Run, RunHeader, Setting, Size};
+use pagelab_experiment::{Experiment, MetricId, Run, RunHeader, Setting, Size};
 
 use pagelab_analysis::stats::median;
 
@@ -52,8 +52,8 @@ impl Live {
     }
 
     /// A metric of the newest of the runs.
-    pub(crate) fn metric(&self, runs: &[Run], name: &str) -> Option<f64> {
-        median(&self.run(runs)?.values(name))
+    pub(crate) fn metric(&self, runs: &[Run], metric: MetricId) -> Option<f64> {
+        median(&self.run(runs)?.values(metric))
     }
 
     fn run<'a>(&self, runs: &'a [Run]) -> Option<&'a Run> {
@@ -161,6 +161,7 @@ pub(crate) fn at(seen: &Seen, key: &str, value: f64, column: &str) -> Option<f64
 mod tests {
     use super::*;
     use pagelab_experiment::experiments::Clock;
+    use pagelab_experiment::metrics;
     use pagelab_experiment::observation::{Better, Metric, Observation, Unit};
     use pagelab_experiment::{Outcome, Repetition};
 
@@ -197,7 +198,7 @@ mod tests {
             observations: {
                 let mut seen = Observations::default();
                 seen.add(Observation::Metric(Metric {
-                    name: "clock.jumps".into(),
+                    name: metrics::CLOCK_JUMPS.name.into(),
                     unit: Unit::Count,
                     better: Better::Lower,
                     value: Some(value),
@@ -214,7 +215,7 @@ mod tests {
         let shown = |runs: &[Run]| {
             let columns = ["published", "here"].map(|name| Column::new(name, "", 0)).to_vec();
             let mut table = Table::new("t", "row", columns);
-            table.row("jumps", [Some(1.0), live[0].metric(runs, "clock.jumps")]);
+            table.row("jumps", [Some(1.0), live[0].metric(runs, metrics::CLOCK_JUMPS)]);
             table
         };
         let found = repeated(&[run(&[5.0, 3.0, 9.0])], shown);
@@ -235,6 +236,6 @@ mod tests {
         assert!(table.title.contains("pagelab reproduce mcdougall-2007 --on host"), "{}", table.title);
         // A run of which nothing was finished is none.
         let run = Run { id: 1, header: header("host", None), repetitions: Vec::new() };
-        assert_eq!(live[0].metric(&[run], "clock.jumps"), None);
+        assert_eq!(live[0].metric(&[run], metrics::CLOCK_JUMPS), None);
     }
 }

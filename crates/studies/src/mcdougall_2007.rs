@@ -3,6 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, Column, Mark, MarkKind, Plot, Series, Table};
 use pagelab_experiment::experiments::{Clock, Suspicion};
+use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::clocks::{Guest, Start, Step};
 
@@ -343,10 +344,10 @@ fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[Shown]) ->
         let clocks = ["realtime", "monotonic"].iter().filter_map(|clock| seen?.numbers(clock));
         clocks.flatten().flatten().copied().reduce(pick).map(|ns| ns / 1e9)
     };
-    let metric = |name: &str| live[0].metric(runs, name);
+    let metric = |metric| live[0].metric(runs, metric);
     let steps = seen.and_then(|seen| seen.numbers("realtime")).map(<[_]>::len);
-    let suspect = metric("clock.jumps").zip(steps).map(|(jumps, steps)| 100.0 * jumps / steps as f64);
-    let apart = metric("clock.step.worst").map(|ns| ns / 1e3);
+    let suspect = metric(metrics::CLOCK_JUMPS).zip(steps).map(|(jumps, steps)| 100.0 * jumps / steps as f64);
+    let apart = metric(metrics::CLOCK_STEP_WORST).map(|ns| ns / 1e3);
     table.row("here", [of(f64::min), of(f64::max), apart, suspect]);
     table
 }

@@ -2,6 +2,7 @@
 
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::Forkstorm;
+use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::rmap::interleave::{Interleaved, Processors, run as interleave};
 use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
@@ -314,10 +315,11 @@ fn here(runs: &[Run], published: &Published, [with, without]: [[f64; 4]; 2], mod
     let mut table = here::table(NAME, &live, runs, "the script, by its forks", columns.to_vec());
     let forks = ten.counts.forks as f64;
     let system = without[1] + model.chain_seconds();
-    let metric = |name: &str| live[0].metric(runs, name);
+    let metric = |metric| live[0].metric(runs, metric);
     // 200 iterations of five forks each.
-    let made = metric("forks.rate").zip(metric("time.elapsed")).map(|(rate, ns)| rate * ns / 1e9);
-    let each = |name: &str, scale: f64| metric(name).zip(made).map(|(sum, forks)| sum / forks / scale);
+    let made =
+        metric(metrics::FORKS_RATE).zip(metric(metrics::TIME_ELAPSED)).map(|(rate, ns)| rate * ns / 1e9);
+    let each = |of, scale: f64| metric(of).zip(made).map(|(sum, forks)| sum / forks / scale);
     let faults = published.calls.iter().filter(|(name, _)| name == "do_no_page" || name == "do_wp_page");
     let five = published.calls.iter().find(|(name, _)| name == "forks").map_or(f64::NAN, |(_, count)| *count);
     let faults = faults.map(|(_, count)| count).sum::<f64>() / five;
@@ -325,12 +327,14 @@ fn here(runs: &[Run], published: &Published, [with, without]: [[f64; 4]; 2], mod
     let ms = |seconds: f64| Some(seconds / forks * 1e3);
     table.row(
         "system time of a fork, ms",
-        [ms(without[1]), ms(with[1]), ms(system), each("time.system", 1e6)],
+        [ms(without[1]), ms(with[1]), ms(system), each(metrics::TIME_SYSTEM, 1e6)],
     );
-    table.row("user time of a fork, ms", [ms(without[0]), ms(with[0]), None, each("time.user", 1e6)]);
-    table.row("faults a fork", [None, Some(faults), Some(modelled), each("faults.minor", 1.0)]);
-    table
-        .row("forks a second", [Some(forks / without[3]), Some(forks / with[3]), None, metric("forks.rate")]);
+    table.row("user time of a fork, ms", [ms(without[0]), ms(with[0]), None, each(metrics::TIME_USER, 1e6)]);
+    table.row("faults a fork", [None, Some(faults), Some(modelled), each(metrics::FAULTS_MINOR, 1.0)]);
+    table.row(
+        "forks a second",
+        [Some(forks / without[3]), Some(forks / with[3]), None, metric(metrics::FORKS_RATE)],
+    );
     table
 }
 

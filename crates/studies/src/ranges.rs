@@ -1,5 +1,7 @@
-//! Over which range of each assumed value every verdict of a study stays what it is, found by performing the
-//! model: outwards in steps, then between the last value that changes nothing and the first that does.
+//! Over which range of each assumed value the verdicts of a study stay what they are, found by
+//! performing the model: outwards in steps, then between the last value that changes nothing and
+//! the first that does. A model may be chaotic, so values inside the range are tried, too, and the
+//! share of those that hold is reported.
 
 use std::thread;
 
@@ -14,6 +16,9 @@ pub const SEARCHED: f64 = 4.0;
 const STEP: f64 = std::f64::consts::SQRT_2;
 /// How near the two sides of an end are.
 const NEAR: f64 = 1.02;
+
+/// Values tried inside a range, evenly apart as logarithms.
+const INSIDE: usize = 16;
 
 /// An assumed value, and the range of it over which every verdict of the study stays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,6 +35,10 @@ pub struct Range {
     pub from: End,
     /// The upper end.
     pub to: End,
+    /// Values tried between the ends.
+    pub tried: usize,
+    /// What turns at some of them, ascending.
+    pub inside: Vec<Turn>,
 }
 
 /// An end of a range.
@@ -74,13 +83,25 @@ fn range(kind: &StudyKind, options: &Options, assumption: Assumption) -> Result<
         let up = end(assumption.value, STEP, turn);
         (down.join().expect("a model does not panic"), up)
     });
+    let (from, to) = (from?, to?);
+    let samples = inside(from.at, to.at);
+    let half = samples.len() / 2;
+    let turns =
+        |values: &[f64]| values.iter().map(|&value| turn(value)).collect::<Result<Vec<_>, StudyError>>();
+    let (low, high) = thread::scope(|scope| {
+        let low = scope.spawn(|| turns(&samples[..half]));
+        let high = turns(&samples[half..]);
+        (low.join().expect("a model does not panic"), high)
+    });
     Ok(Range {
         id: assumption.id.clone(),
         what: assumption.what.clone(),
         value: assumption.value,
         unit: assumption.unit.clone(),
-        from: from?,
-        to: to?,
+        from,
+        to,
+        tried: samples.len(),
+        inside: low?.into_iter().chain(high?).flatten().collect(),
     })
 }
 
@@ -108,6 +129,15 @@ fn end<E>(value: f64, step: f64, turn: impl Fn(f64) -> Result<Option<Turn>, E>) 
         }
     }
     Ok(End { at: good, turns: bad })
+}
+
+/// Values between the ends, without them.
+fn inside(from: f64, to: f64) -> Vec<f64> {
+    let step = (to / from).ln() / (INSIDE + 1) as f64;
+    let mut values: Vec<f64> = (1..=INSIDE).map(|n| rounded(from * (step * n as f64).exp())).collect();
+    values.dedup();
+    values.retain(|&value| from < value && value < to);
+    values
 }
 
 /// Three digits, as it is printed.
@@ -145,6 +175,16 @@ mod tests {
         assert_eq!((open.at, open.turns), (400.0, None));
         let below = end(100.0, 1.0 / STEP, turn_beyond(1e9)).unwrap();
         assert_eq!((below.at, below.turns), (25.0, None));
+    }
+
+    #[test]
+    fn values_inside_a_range_are_tried() {
+        let values = inside(7.58, 42.4);
+        assert_eq!(values.len(), INSIDE);
+        assert!(values.windows(2).all(|w| w[0] < w[1] && w[1] / w[0] < 1.13), "{values:?}");
+        assert!(inside(5.0, 5.0).is_empty());
+        // As once seen: nothing turns at the ends' steps, and the verdict is another at 30.6 to 33.
+        assert!(values.iter().any(|value| (30.0..34.0).contains(value)), "{values:?}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Tests that say what they need of the machine. One whose need is lacking is reported as ignored, with the
 //! reason, and fails where `PAGELAB_TEST_REQUIRE` names the need: it never passes unperformed.
 //!
-//! A test file that uses it has `harness = false` in its crate's manifest, plain functions in the place of
-//! `#[test]`, and a `main` that lists them:
+//! A test file that uses it has `harness = false` in its crate's manifest, plain functions in the
+//! place of `#[test]`, and a `main` that lists them (a module of one lists its own, which `main`
+//! joins to the others):
 //!
 //! ```no_run
 //! use pagelab_testing::{ROOT, run, tests};
@@ -30,7 +31,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 pub use needs::{
-    ARM64, CC, CGROUP_1, CHROMIUM, KERNELS, LIMITS, Lack, Need, PRELOAD, PROMETHEUS, QEMU, QEMU_USER,
+    ALONE, ARM64, CC, CGROUP_1, CHROMIUM, KERNELS, LIMITS, Lack, Need, PRELOAD, PROMETHEUS, QEMU, QEMU_USER,
     READERS, ROOT, THP, TMPFS, USERFAULT, arm64, chromium, kernels, prometheus, reader,
 };
 
@@ -40,7 +41,7 @@ pub const REQUIRE: &str = "PAGELAB_TEST_REQUIRE";
 /// A test and what it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Test {
-    /// Its name, as filters and reports have it.
+    /// Its name, as filters and reports have it: its path in the test program.
     pub name: &'static str,
     /// What it needs of the machine.
     pub needs: &'static [&'static Need],
@@ -53,26 +54,36 @@ pub struct Test {
 macro_rules! tests {
     ($($($part:ident)::+ $(: $($need:expr),+)?;)*) => {
         ::std::vec![$($crate::Test {
-            name: ::std::stringify!($($part)::+),
+            name: $crate::below_the_program(::std::concat!(
+                ::std::module_path!(), "::", ::std::stringify!($($part)::+)
+            )),
             needs: &[$($(&$need),+)?],
             perform: $($part)::+,
         }),*]
     };
 }
 
-/// Performs the tests that the command line asks for, several at a time.
+/// A path without the name of the program.
+#[doc(hidden)]
+#[must_use]
+pub fn below_the_program(path: &'static str) -> &'static str {
+    path.split_once("::").map_or(path, |(_, below)| below)
+}
+
+/// Runs the tests that the command line selects: in parallel, then those that need to be [`ALONE`]
+/// one by one.
 #[must_use]
 pub fn run(tests: Vec<Test>) -> ExitCode {
     perform(tests, Arguments::from_args())
 }
 
-/// Performs the tests that the command line asks for, one at a time: for tests that look at the whole process.
+/// Runs them one by one: for tests that look at the whole process.
 #[must_use]
 pub fn run_in_turn(tests: Vec<Test>) -> ExitCode {
     perform(tests, Arguments { test_threads: Some(1), ..Arguments::from_args() })
 }
 
-fn perform(tests: Vec<Test>, arguments: Arguments) -> ExitCode {
+fn perform(tests: Vec<Test>, mut arguments: Arguments) -> ExitCode {
     let required = std::env::var(REQUIRE).unwrap_or_default();
     let required: Vec<String> =
         required.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -81,8 +92,16 @@ fn perform(tests: Vec<Test>, arguments: Arguments) -> ExitCode {
         return ExitCode::from(2);
     }
     let asked = arguments.ignored || arguments.include_ignored;
-    let trials = tests.into_iter().map(|test| trial(test, required.clone(), asked)).collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let (alone, parallel): (Vec<Test>, Vec<Test>) =
+        tests.into_iter().partition(|test| test.needs.iter().any(|need| need.name == ALONE.name));
+    let mut run = |tests: Vec<Test>| {
+        let trials: Vec<Trial> = tests.into_iter().map(|test| trial(test, required.clone(), asked)).collect();
+        let failed = !trials.is_empty() && libtest_mimic::run(&arguments, trials).has_failed();
+        arguments.test_threads = Some(1);
+        failed
+    };
+    let failed = [run(parallel), run(alone)];
+    if failed.contains(&true) { ExitCode::from(101) } else { ExitCode::SUCCESS }
 }
 
 /// `asked`: tests whose need is lacking were asked for by name of what they are, ignored.

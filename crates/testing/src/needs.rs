@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 30] = [
+pub(crate) const NAMES: [&str; 31] = [
+    "alone",
     "root",
     "limits",
     "tmpfs",
@@ -79,6 +80,10 @@ impl Need {
         })
     }
 }
+
+/// No other test of the program runs at the same time: for tests of settings and resources that the
+/// machine has once, such as swap, zram and what is in `/proc/sys`.
+pub const ALONE: Need = Need { name: "alone", on: &[], met: || Ok(()) };
 
 /// The user is root.
 pub const ROOT: Need = Need {

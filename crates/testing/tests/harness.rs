@@ -53,5 +53,11 @@ fn the_command_line_is_that_of_cargo_test() {
     let (_, text) = fixture(&["--include-ignored"], "");
     assert!(closing(&text).contains(" 2 passed; 2 failed;"), "{text}");
     let (_, text) = fixture(&["--list"], "");
-    assert_eq!(text.lines().filter(|line| line.ends_with(": test")).count(), 4, "{text}");
+    assert_eq!(text.lines().filter(|line| line.ends_with(": test")).count(), 5, "{text}");
+}
+
+#[test]
+fn what_must_be_alone_runs_after_the_others() {
+    let (output, text) = fixture(&["--test-threads", "4"], "");
+    assert!(output.status.success() && text.contains("alone after 2 others"), "{text}");
 }

@@ -3,9 +3,8 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use common::{crates, sources, text, workspace};
+use common::{Package, crates, packages, sources, text, workspace};
 use proc_macro2::{TokenStream, TokenTree};
 
 /// Without a harness of the compiler's, a function marked as a test is left out, without a word.
@@ -23,12 +22,11 @@ fn no_test_is_marked_where_tests_are_listed() {
                 line.strip_suffix('"')
             };
             let name = value("name").unwrap();
-            let file = value("path").map_or_else(|| format!("tests/{name}.rs"), str::to_owned);
-            let files = match file.strip_suffix("/main.rs") {
-                Some(module) => sources(&folder.join(module)),
-                None => vec![folder.join(&file)],
+            let files = match folder.join(format!("tests/{name}.rs")) {
+                file if file.exists() => vec![file],
+                _ => sources(&folder.join("tests").join(name)),
             };
-            assert!(!files.is_empty(), "{file}");
+            assert!(!files.is_empty(), "{name}");
             for file in files {
                 let marked = text(&file).lines().any(|line| line.trim() == "#[test]");
                 assert!(!marked, "{}: list the test in main, without #[test]", file.display());
@@ -60,36 +58,43 @@ fn no_test_says_that_it_was_skipped() {
     }
 }
 
-/// Only what is in `crates/live` may have unsafe code: everybody else's lints forbid it, and none has any.
+/// The crates with unsafe code: interfaces of the kernel, measured loops, and two libraries that
+/// other programs load.
+const UNSAFE: [&str; 4] = ["kernel", "live", "tracer", "preload"];
+/// Others that use a library of system calls: the confinement, and the harness of the tests.
+const SYSTEM_CALLS: [&str; 2] = ["confine", "testing"];
+
+/// Every other crate's lints forbid unsafe code, and none has any.
 #[test]
-fn unsafe_code_is_in_one_folder() {
+fn unsafe_code_is_in_four_crates() {
     let root = text(&workspace().join("Cargo.toml"));
     assert!(root.contains("[workspace.lints.rust]\nunsafe_code = \"forbid\"\n"));
-    for folder in crates() {
-        if folder.ends_with("live") {
-            continue;
-        }
-        let manifest = text(&folder.join("Cargo.toml"));
-        assert!(manifest.contains("\n[lints]\nworkspace = true\n"), "{}: [lints]", folder.display());
-        for file in sources(&folder) {
+    for package in packages().iter().filter(|package| !UNSAFE.contains(&&*package.name)) {
+        let manifest = text(&package.folder.join("Cargo.toml"));
+        assert!(manifest.contains("\n[lints]\nworkspace = true\n"), "{}: [lints]", package.name);
+        for file in sources(&package.folder) {
             let tokens: TokenStream = text(&file).parse().unwrap();
             assert!(!has_word(tokens, "unsafe"), "{}: unsafe code", file.display());
         }
     }
+    let broken = "fn f() { m!(g(unsafe { h() })) }";
+    assert!(has_word(broken.parse().unwrap(), "unsafe"), "also in the arguments of a macro");
+    assert!(!has_word("/* unsafe */ const S: &str = \"unsafe\";".parse().unwrap(), "unsafe"));
 }
 
-/// Nor do the others ask the kernel by a library of its calls; `testing` does, for tests alone.
 #[test]
-fn system_calls_are_in_one_folder() {
-    for folder in crates() {
-        if folder.ends_with("live") || folder.ends_with("testing") {
-            continue;
-        }
-        let manifest = text(&folder.join("Cargo.toml"));
-        let name = |line: &str| line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned();
-        let found = manifest.lines().map(name).find(|name| ["libc", "nix", "rustix"].contains(&&**name));
-        assert_eq!(found, None, "{}: its calls belong into crates/live", folder.display());
+fn libraries_of_system_calls_are_in_six_crates() {
+    let broken = Package { uses: BTreeSet::from(["rustix".into()]), ..Package::default() };
+    assert_eq!(system_calls(&broken), Some("rustix"));
+    let others = |package: &&Package| ![&UNSAFE[..], &SYSTEM_CALLS].concat().contains(&&*package.name);
+    for package in packages().iter().filter(others) {
+        assert_eq!(system_calls(package), None, "{}: its system calls belong into kernel", package.name);
     }
+}
+
+/// The library of system calls that a package uses.
+fn system_calls(package: &Package) -> Option<&'static str> {
+    ["libc", "nix", "rustix", "syscalls"].into_iter().find(|library| package.uses.contains(*library))
 }
 
 fn has_word(tokens: TokenStream, word: &str) -> bool {
@@ -100,44 +105,37 @@ fn has_word(tokens: TokenStream, word: &str) -> bool {
     })
 }
 
-/// The table in docs/architecture.md says which crate uses which.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// The table in docs/src/explanation/architecture.md says which crate uses which.
 #[test]
 fn the_table_of_crates_is_the_graph() {
-    let document = text(&workspace().join("docs/architecture.md"));
-    let written: BTreeMap<String, BTreeSet<String>> = document
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `crates/"))
-        .map(|line| {
-            let (name, rest) = line.split_once('`').unwrap();
-            let uses = rest.trim_end_matches(" |").rsplit(" | ").next().unwrap();
-            let uses = match uses {
-                "nothing of ours" => BTreeSet::new(),
-                "all but testing, ring, caches and python" => {
-                    let others = [name, "testing", "ring", "caches", "python"];
-                    names().into_iter().filter(|n| !others.contains(&n.as_str())).collect()
-                }
-                list => list.split(", ").map(str::to_owned).collect(),
-            };
-            (name.to_owned(), uses)
-        })
-        .collect();
-    let real: BTreeMap<String, BTreeSet<String>> =
-        crates().iter().map(|folder| (name(folder), used(folder))).collect();
-    assert_eq!(written, real, "docs/architecture.md (left) against the manifests (right)");
+    let ours = |package: &Package| {
+        package.uses.iter().filter_map(|name| Some(name.strip_prefix("pagelab-")?.into())).collect()
+    };
+    let graph: Graph = packages().iter().map(|package| (package.name.clone(), ours(package))).collect();
+    let document = text(&workspace().join("docs/src/explanation/architecture.md"));
+    assert_eq!(
+        table(&document),
+        graph,
+        "docs/src/explanation/architecture.md (left), cargo metadata (right)"
+    );
+    let broken = document.replacen("| kernel, confine, ", "| kernel, ", 1).replacen(
+        "experiment, kernel |",
+        "experiment |",
+        1,
+    );
+    assert_ne!(table(&broken), graph, "a use that the table lacks");
 }
 
-fn name(folder: &Path) -> String {
-    folder.file_name().unwrap().to_str().unwrap().to_owned()
-}
-
-fn names() -> Vec<String> {
-    crates().iter().map(|folder| name(folder)).collect()
-}
-
-/// The crates of ours that a crate depends on; for its tests alone counts for nothing.
-fn used(folder: &Path) -> BTreeSet<String> {
-    let manifest = text(&folder.join("Cargo.toml"));
-    let dependencies = manifest.split("\n[").find_map(|part| part.strip_prefix("dependencies]\n"));
-    let ours = |line: &str| Some(line.strip_prefix("pagelab-")?.split(['.', ' ']).next()?.to_owned());
-    dependencies.unwrap_or_default().lines().filter_map(ours).collect()
+/// The rows for crates: folder, contents, uses.
+fn table(document: &str) -> Graph {
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `crates/")?.strip_suffix(" |"));
+    let row = |row: &str| {
+        let (name, rest) = row.split_once('`')?;
+        let (_, uses) = rest.rsplit_once(" | ").filter(|_| rest.matches(" | ").count() == 2)?;
+        let uses = uses.split(", ").filter(|name| *name != "none").map(str::to_owned).collect();
+        Some((name.rsplit('/').next()?.to_owned(), uses))
+    };
+    rows.filter_map(row).collect()
 }

@@ -1,5 +1,6 @@
 //! What spoils a comparison.
 
+use pagelab_experiment::metrics;
 use pagelab_experiment::{Origin, Run};
 
 use super::{Line, Test, unit_of};
@@ -43,7 +44,7 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
         let text = |run: &Run| run.header.experiment.to_string();
         list.push(Caveat::Experiments(text(baseline), text(other)));
     }
-    let units = |run: &Run| unit_of(run, "time.elapsed");
+    let units = |run: &Run| unit_of(run, metrics::TIME_ELAPSED.name);
     if let (Some(a), Some(b)) = (units(baseline), units(other))
         && a != b
     {
@@ -88,7 +89,7 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
     for line in lines {
         for (name, values) in [(&baseline.header.name, &line.baseline), (&other.header.name, &line.other)] {
             // One test among many: stricter than 5 %.
-            if line.name == "time.elapsed" && drift(values).is_some_and(|(_, p)| p < 0.01) {
+            if metrics::TIME_ELAPSED == *line.name && drift(values).is_some_and(|(_, p)| p < 0.01) {
                 list.push(Caveat::Drift(name.clone(), line.name.clone()));
             }
         }

@@ -316,3 +316,33 @@ fn headline_metrics_are_not_corrected_for_the_rest() {
     assert_eq!(line.test, Test::Ranks);
     assert!((line.p.unwrap() - 20.0 * 2.0 / 12870.0 / (1.0 - HEADLINE)).abs() < 1e-9, "{line:?}");
 }
+
+#[test]
+fn all_headline_metrics_are_corrected_together_and_others_that_got_worse_are_known() {
+    let metrics = |level: f64| {
+        let of = |seed, level| noisy(seed, 6, level);
+        run(
+            "x",
+            &[
+                ("access.mean", Better::Lower, of(1, 100.0)),
+                ("faults.major", Better::Lower, of(2, 100.0 * level)),
+                ("time.elapsed", Better::Lower, of(3, 100.0 * level)),
+            ],
+        )
+    };
+    let (a, b) = (metrics(1.0), metrics(1.5));
+    let found = compare(&a, &b);
+    let unjudged = |found: &Comparison, judged: &[&str]| -> Vec<String> {
+        found.unjudged_worse_by(5.0, judged).iter().map(|line| line.name.clone()).collect()
+    };
+    assert!(found.worse_by(5.0, &["access.mean"]).is_empty());
+    assert_eq!(unjudged(&found, &["access.mean"]).len(), 2, "{:?}", found.lines);
+    assert_eq!(unjudged(&found, &["faults.major", "time.elapsed"]), [""; 0]);
+    let all = headlines_against_first(&[&a, &b]).remove(0);
+    let names: Vec<&str> = all.lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["access.mean", "faults.major"]);
+    let p = |c: &Comparison, name: &str| c.line(name).unwrap().p.unwrap();
+    let alone = compare_by(&a, &b, &["access.mean".to_owned()]);
+    assert!(p(&all, "access.mean") >= p(&alone, "access.mean"), "corrected with the others");
+    assert_eq!(all.worse_by(5.0, &names).len(), 1);
+}

@@ -1,6 +1,7 @@
 //! Findings on the machine's clocks.
 
 use pagelab_experiment::Run;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
 
 use super::figures;
@@ -8,9 +9,14 @@ use crate::finding::{Evidence, Finding, Severity, What};
 
 /// How far the clocks part.
 pub fn agreement(run: &Run) -> Option<Finding> {
-    let verdicts = run.values("clock.true");
+    let verdicts = run.values(metrics::CLOCK_AGREEMENT);
     let trusted = !verdicts.is_empty() && verdicts.iter().all(|&v| v == 1.0);
-    let names = ["clock.step.worst", "clock.drift.worst", "clock.skew.bound", "clock.steal"];
+    let names = [
+        metrics::CLOCK_STEP_WORST,
+        metrics::CLOCK_DRIFT_WORST,
+        metrics::CLOCK_SKEW_BOUND,
+        metrics::CLOCK_STEAL,
+    ];
     let evidence = vec![Evidence::Metrics, Evidence::Table("clock".into())];
     let found = Finding::new(run, What::ClockAgreement { trusted }, figures(run, &names), evidence);
     let severity = if trusted { Severity::Info } else { Severity::Warning };
@@ -21,7 +27,7 @@ pub fn agreement(run: &Run) -> Option<Finding> {
 pub fn verdict(runs: &[Run]) -> String {
     let notes = runs.iter().flat_map(|run| run.done()).flat_map(|r| &r.observations.notes);
     let reason = notes.filter(|n| n.level == Level::Warning).map(|n| n.text.as_str()).next();
-    let measured = runs.iter().any(|run| !run.values("clock.true").is_empty());
+    let measured = runs.iter().any(|run| !run.values(metrics::CLOCK_AGREEMENT).is_empty());
     match (measured, reason) {
         (false, _) => "not measured".to_owned(),
         (true, None) => "true".to_owned(),

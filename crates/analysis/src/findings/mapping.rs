@@ -1,9 +1,10 @@
 //! Findings on references to one mapping: what they cost, what paging adds, and what better replacement
 //! would have spared.
 
-use pagelab_experiment::experiments::{Experiment, Paging};
+use pagelab_experiment::experiments::{Backing, Load, Paging};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Table, Unit, Values};
-use pagelab_experiment::{Run, Setting};
+use pagelab_experiment::{MetricId, Run, Setting};
 
 use super::figures;
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
@@ -17,19 +18,20 @@ const MUCH_READ_AHEAD: f64 = 262_144.0;
 const HUGE_PAGES: &str = "huge-pages";
 
 /// What a reference costs, by kind.
-pub fn access_time(run: &Run, paging: &Paging) -> Option<Finding> {
-    let mut list = vec![Figure::of(run, "access.mean")?];
+pub fn access_time(run: &Run) -> Option<Finding> {
+    let paging = run.header.experiment.parameters::<Paging>()?;
+    let mut list = vec![Figure::of(run, metrics::ACCESS_MEAN)?];
     let n = list[0].n;
     list.extend(figures(
         run,
         &[
-            "access.hit.p50",
-            "faults.major",
-            "access.major.p50",
-            "access.major.mean",
-            "faults.minor",
-            "access.minor.p50",
-            "access.minor.mean",
+            metrics::ACCESS_HIT_P50,
+            metrics::FAULTS_MAJOR,
+            metrics::ACCESS_MAJOR_P50,
+            metrics::ACCESS_MAJOR_MEAN,
+            metrics::FAULTS_MINOR,
+            metrics::ACCESS_MINOR_P50,
+            metrics::ACCESS_MINOR_MEAN,
         ],
     ));
     for (name, unit, value) in
@@ -46,22 +48,22 @@ pub fn access_time(run: &Run, paging: &Paging) -> Option<Finding> {
 
 /// Bytes that a major fault read, read-ahead included, in the mean.
 pub(crate) fn read_by_a_fault(run: &Run) -> Option<f64> {
-    let faults = middle(run, "faults.major").filter(|&faults| faults > 0.0)?;
-    Some(middle(run, "io.read")? / faults)
+    let faults = middle(run, metrics::FAULTS_MAJOR).filter(|&faults| faults > 0.0)?;
+    Some(middle(run, metrics::IO_READ)? / faults)
 }
 
 /// How far transparent huge pages covered the mapping, and what the kernel counted about them from before it was
 /// populated to the last reference; nothing where the run allowed none.
 pub fn huge_pages(run: &Run) -> Option<Finding> {
-    let mut list = vec![Figure::of(run, "huge.coverage.first")?];
+    let mut list = vec![Figure::of(run, metrics::HUGE_COVERAGE_BEFORE)?];
     list.extend(figures(
         run,
         &[
-            "huge.coverage.last",
-            "huge.first",
-            "folio.coverage.first",
-            "folio.coverage.last",
-            "faults.populate",
+            metrics::HUGE_COVERAGE_AFTER,
+            metrics::HUGE_BEFORE,
+            metrics::FOLIO_COVERAGE_BEFORE,
+            metrics::FOLIO_COVERAGE_AFTER,
+            metrics::FAULTS_POPULATE,
         ],
     ));
     let tables = || run.done().map(|r| r.observations.table(HUGE_PAGES));
@@ -85,18 +87,18 @@ pub fn huge_pages(run: &Run) -> Option<Finding> {
 
 /// What became of the pages of a file that references wrote: how much was dirty, who waited for it; nothing of other runs.
 pub fn writeback(run: &Run) -> Option<Finding> {
-    let mut list = vec![Figure::of(run, "dirty.max")?];
+    let mut list = vec![Figure::of(run, metrics::DIRTY_MAX)?];
     list.extend(figures(
         run,
         &[
-            "writeback.max",
-            "pages.written",
-            "dirty.throttled",
-            "dirty.pauses",
-            "fsync.p50",
-            "fsync.max",
-            "access.read.mean",
-            "access.write.mean",
+            metrics::WRITEBACK_MAX,
+            metrics::PAGES_WRITTEN,
+            metrics::DIRTY_THROTTLED,
+            metrics::DIRTY_PAUSES,
+            metrics::FSYNC_P50,
+            metrics::FSYNC_MAX,
+            metrics::ACCESS_READ_MEAN,
+            metrics::ACCESS_WRITE_MEAN,
         ],
     ));
     let evidence = vec![Evidence::Metrics, Evidence::Table("writeback".into())];
@@ -108,17 +110,18 @@ pub fn zswap(run: &Run) -> Option<Finding> {
     let list = figures(
         run,
         &[
-            "zswap.out",
-            "zswap.in",
-            "zswap.writeback",
-            "zswap.stored",
-            "zswap.memory",
-            "zswap.ratio",
-            "zswap.rejected",
+            metrics::ZSWAP_OUT,
+            metrics::ZSWAP_IN,
+            metrics::ZSWAP_WRITEBACK,
+            metrics::ZSWAP_STORED,
+            metrics::ZSWAP_MEMORY,
+            metrics::ZSWAP_RATIO,
+            metrics::ZSWAP_REJECTED,
         ],
     );
-    let flows = ["zswap.out", "zswap.in", "zswap.writeback"];
-    let moved = list.iter().any(|figure| flows.contains(&figure.name.as_str()) && figure.value > 0.0);
+    let flows = [metrics::ZSWAP_OUT, metrics::ZSWAP_IN, metrics::ZSWAP_WRITEBACK];
+    let moved =
+        list.iter().any(|figure| flows.iter().any(|flow| *flow == *figure.name) && figure.value > 0.0);
     moved.then(|| Finding::new(run, What::Zswap, list, vec![Evidence::Metrics]))
 }
 
@@ -133,7 +136,7 @@ fn counted(table: &Table, name: &str) -> f64 {
     table.columns.iter().filter_map(|column| cell(&column.values)).sum()
 }
 
-fn middle(run: &Run, metric: &str) -> Option<f64> {
+fn middle(run: &Run, metric: MetricId) -> Option<f64> {
     median(&run.values(metric))
 }
 
@@ -141,9 +144,9 @@ fn middle(run: &Run, metric: &str) -> Option<f64> {
 /// conditions but for order, size and limit, with and without major faults, where `runs` has both on one target.
 pub fn past_the_limit(runs: &[&Run]) -> Option<Finding> {
     let of_kind = |faulting: bool| {
-        runs.iter()
-            .copied()
-            .filter(move |run| middle(run, "faults.major").is_some_and(|faults| (faults > 0.0) == faulting))
+        runs.iter().copied().filter(move |run| {
+            middle(run, metrics::FAULTS_MAJOR).is_some_and(|faults| (faults > 0.0) == faulting)
+        })
     };
     let (fits, exceeds, paging) = of_kind(true).find_map(|exceeds| {
         let (paging, way) = way(exceeds)?;
@@ -151,11 +154,12 @@ pub fn past_the_limit(runs: &[&Run]) -> Option<Finding> {
         Some((fits, exceeds, paging))
     })?;
     let limit = exceeds.header.setting.limit()?;
-    let (inside, outside) = (Figure::of(fits, "access.mean")?, Figure::of(exceeds, "access.mean")?);
+    let (inside, outside) =
+        (Figure::of(fits, metrics::ACCESS_MEAN)?, Figure::of(exceeds, metrics::ACCESS_MEAN)?);
     if fits.header.target.kind != exceeds.header.target.kind || inside.unit != outside.unit {
         return None;
     }
-    let absent = 1.0 - middle(exceeds, "pages.present")? / paging.pages as f64;
+    let absent = 1.0 - middle(exceeds, metrics::PAGES_PRESENT)? / paging.pages as f64;
     let n = inside.n.min(outside.n);
     let slowdown = outside.value / inside.value;
     let list = vec![
@@ -171,7 +175,10 @@ pub fn past_the_limit(runs: &[&Run]) -> Option<Finding> {
 
 /// Of a run of mapanon: its parameters, and those with the conditions as far as they are not order, size and limit.
 fn way(run: &Run) -> Option<(&Paging, (Paging, Setting))> {
-    let Experiment::Mapanon(paging) = &run.header.experiment else { return None };
+    let paging = run.header.experiment.parameters::<Paging>()?;
+    let Load::References(_, Backing::Anonymous) = run.header.experiment.declaration().load() else {
+        return None;
+    };
     let Paging { pages, references, pattern, seed, .. } = Paging::default();
     let alike = Paging { pages, references, pattern, seed, ..paging.clone() };
     let setting = Setting { memory: None, swap: None, swap_size: None, ..run.header.setting.clone() };
@@ -185,7 +192,7 @@ pub fn regret(run: &Run) -> Option<Finding> {
         return None;
     }
     let regret = crate::regret::of_run(run).ok()??;
-    let kernel = Figure::of(run, "faults.major")?;
+    let kernel = Figure::of(run, metrics::FAULTS_MAJOR)?;
     let n = kernel.n;
     let count = |name: &str, value: f64| Figure::derived(name, Unit::Count, Statistic::Value, value, n);
     let mut list = vec![
@@ -197,7 +204,9 @@ pub fn regret(run: &Run) -> Option<Finding> {
     list.extend(
         regret.avoidable().map(|share| Figure::derived("avoidable", Unit::Share, Statistic::Ratio, share, n)),
     );
-    list.extend(regret.minor.filter(|&minor| minor > 0.0).map(|minor| count("faults.minor", minor)));
+    list.extend(
+        regret.minor.filter(|&minor| minor > 0.0).map(|minor| count(metrics::FAULTS_MINOR.name, minor)),
+    );
     let evidence = vec![Evidence::Metrics, Evidence::Model("lru".into()), Evidence::Model("opt".into())];
     Some(Finding::new(run, What::Regret, list, evidence))
 }
@@ -206,6 +215,7 @@ pub fn regret(run: &Run) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::test_runs::run;
+    use pagelab_experiment::Experiment;
 
     /// Huge pages or writes on one side alone would be taken for the limit's doing.
     #[test]

@@ -1,7 +1,8 @@
 //! Findings on memory itself: its bandwidth, equal pages, tiers.
 
 use pagelab_experiment::Run;
-use pagelab_experiment::experiments::tier::SITUATIONS;
+use pagelab_experiment::experiments::tier::METRICS;
+use pagelab_experiment::metrics;
 
 use super::figures;
 use crate::finding::{Evidence, Finding, What};
@@ -11,12 +12,12 @@ pub fn bandwidth(run: &Run) -> Option<Finding> {
     let list = figures(
         run,
         &[
-            "bandwidth.copy",
-            "bandwidth.scale",
-            "bandwidth.add",
-            "bandwidth.triad",
-            "bandwidth.triad.threads",
-            "bandwidth.triad.cache",
+            metrics::BANDWIDTH_COPY,
+            metrics::BANDWIDTH_SCALE,
+            metrics::BANDWIDTH_ADD,
+            metrics::BANDWIDTH_TRIAD,
+            metrics::BANDWIDTH_TRIAD_THREADS,
+            metrics::BANDWIDTH_TRIAD_CACHE,
         ],
     );
     let evidence = vec![Evidence::Metrics, Evidence::Table("bandwidth".into())];
@@ -26,14 +27,14 @@ pub fn bandwidth(run: &Run) -> Option<Finding> {
 /// What merging equal pages takes and gives.
 pub fn merging(run: &Run) -> Option<Finding> {
     let names = [
-        "ksm.sharing",
-        "ksm.shared",
-        "ksm.time",
-        "ksm.processor",
-        "ksm.profit",
-        "ksm.copy",
-        "ksm.write",
-        "ksm.unmerge",
+        metrics::KSM_SHARING,
+        metrics::KSM_SHARED,
+        metrics::KSM_TIME,
+        metrics::KSM_CPU,
+        metrics::KSM_PROFIT,
+        metrics::KSM_COPY,
+        metrics::KSM_WRITE,
+        metrics::KSM_UNMERGE,
     ];
     let list = figures(run, &names);
     let evidence =
@@ -45,11 +46,10 @@ pub fn merging(run: &Run) -> Option<Finding> {
 pub fn tiers(run: &Run) -> Option<Finding> {
     // What the experiment is about comes first: the reference with demotion and balancing.
     let mut names = Vec::new();
-    for situation in SITUATIONS.into_iter().rev() {
-        names.extend(["cost", "hot", "latency"].map(|figure| format!("tier.{figure}.{situation}")));
+    for situation in METRICS.into_iter().rev() {
+        names.extend(situation);
     }
-    names.extend(["tier.promoted", "tier.demoted", "tier.hints"].map(str::to_owned));
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.extend([metrics::TIER_PROMOTED, metrics::TIER_DEMOTED, metrics::TIER_HINT_FAULTS]);
     let list = figures(run, &names);
     let evidence =
         vec![Evidence::Metrics, Evidence::Table("tiers".into()), Evidence::Table("tier.pages".into())];

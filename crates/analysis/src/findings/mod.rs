@@ -10,8 +10,9 @@ mod reads;
 mod shortage;
 mod streams;
 
+use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level as NoteLevel, Table};
-use pagelab_experiment::{Experiment, FailureKind, Outcome, Run};
+use pagelab_experiment::{FailureKind, MetricId, Outcome, Run};
 
 pub use self::clock::verdict as clock_verdict;
 use crate::comparison::{Comparison, against_first};
@@ -61,31 +62,44 @@ pub fn assess_sweep<'a>(runs: &[&'a Run], found: Option<Finding>) -> Assessment<
     Assessment { runs: runs.to_vec(), findings, comparisons: Vec::new(), ladder: Vec::new() }
 }
 
+/// What finds the main finding of a run, by its metrics, its tables or its parameters. The last
+/// serves every experiment.
+const FINDERS: [fn(&Run) -> Option<Finding>; 22] = [
+    mapping::access_time,
+    reads::read_time,
+    processes::fork_rate,
+    processes::scaling,
+    reads::file_reads,
+    reads::sequential_reads,
+    reads::latencies,
+    reads::operations,
+    reads::neighbour,
+    memory::bandwidth,
+    memory::merging,
+    memory::tiers,
+    shortage::kills,
+    shortage::reclaimed,
+    shortage::huge_pages,
+    clock::agreement,
+    processes::program,
+    processes::recording,
+    programs::recorded,
+    streams::misses,
+    streams::working_set,
+    declared,
+];
+
 /// The main finding of one run; `None` when no repetition was wholly performed.
 pub fn of_run(run: &Run) -> Option<Finding> {
-    match &run.header.experiment {
-        Experiment::Mapanon(paging) | Experiment::Mapfile(paging) => mapping::access_time(run, paging),
-        Experiment::Vmtest(_) => reads::read_time(run),
-        Experiment::Forkstorm(parameters) => processes::fork_rate(run, parameters),
-        Experiment::Faultscale(parameters) => processes::scaling(run, parameters),
-        Experiment::Fileread(_) => reads::file_reads(run),
-        Experiment::Seqread(_) => reads::sequential_reads(run),
-        Experiment::Latency(_) => reads::latencies(run),
-        Experiment::Unmap(_) | Experiment::Mremap(_) | Experiment::Populate(_) => reads::operations(run),
-        Experiment::Neighbour(_) => reads::neighbour(run),
-        Experiment::Bandwidth(_) => memory::bandwidth(run),
-        Experiment::Ksm(_) => memory::merging(run),
-        Experiment::Tier(_) => memory::tiers(run),
-        Experiment::Oom(_) => shortage::kills(run),
-        Experiment::Reclaim(reclaim) => shortage::reclaimed(run, reclaim.by),
-        Experiment::Fragment(_) => shortage::huge_pages(run),
-        Experiment::Clock(_) => clock::agreement(run),
-        Experiment::Command(parameters) => processes::program(run, parameters),
-        Experiment::Record(_) => processes::recording(run),
-        Experiment::Trace(tracing) => programs::recorded(run, tracing),
-        Experiment::Replay(curve) | Experiment::Mrc(curve) => streams::misses(run, curve),
-        Experiment::Wss(of) => streams::working_set(run, of),
-    }
+    FINDERS.iter().find_map(|find| find(run))
+}
+
+/// The primary and the headline metrics that the experiment declares.
+fn declared(run: &Run) -> Option<Finding> {
+    let experiment = run.header.experiment.declaration();
+    let mut list = vec![Figure::of(run, experiment.primary()?)?];
+    list.extend(figures(run, experiment.headline()));
+    Some(Finding::new(run, What::Declared, list, vec![Evidence::Metrics]))
 }
 
 /// How much what spoils a run matters at most.
@@ -105,7 +119,7 @@ fn compared(runs: &[&Run]) -> Vec<Comparison> {
     let performed: Vec<&Run> = runs.iter().copied().filter(|run| run.done().next().is_some()).collect();
     // A program on models, which take no time, is compared in a table of its own.
     let timed = |group: &&Vec<&Run>| {
-        let program = matches!(group[0].header.experiment, Experiment::Command(_));
+        let program = group[0].header.experiment.parameters::<Command>().is_some();
         !program || !group.iter().any(|run| crate::is_deterministic(run))
     };
     groups(&performed).iter().filter(timed).flat_map(|group| against_first(group, &[])).collect()
@@ -144,12 +158,31 @@ fn spoiling(runs: &[&Run]) -> Vec<Finding> {
     list
 }
 
-/// The metrics of these names that the run measured.
-fn figures(run: &Run, names: &[&str]) -> Vec<Figure> {
-    names.iter().filter_map(|name| Figure::of(run, name)).collect()
+/// Those of these metrics that the run measured.
+fn figures(run: &Run, metrics: &[MetricId]) -> Vec<Figure> {
+    metrics.iter().filter_map(|&metric| Figure::of(run, metric)).collect()
 }
 
 /// The first table of this name.
 fn table<'a>(run: &'a Run, name: &str) -> Option<&'a Table> {
     run.done().find_map(|r| r.observations.table(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_runs::run;
+    use pagelab_experiment::{Experiment, metrics};
+
+    /// Of an experiment that has no finding of its own.
+    #[test]
+    fn declared_metrics_are_a_finding_the_primary_first() {
+        let figures: crate::test_runs::Figures =
+            &[("ksm.sharing", &[9.0]), ("faults.major", &[1.0]), ("ksm.cpu", &[5.0])];
+        let ksm = run("k", Experiment::Ksm(Default::default()), "host", figures);
+        let names: Vec<String> = declared(&ksm).unwrap().figures.into_iter().map(|f| f.name).collect();
+        assert_eq!(names, [metrics::KSM_CPU, metrics::KSM_SHARING].map(|metric| metric.name));
+        let without = run("k", Experiment::Ksm(Default::default()), "host", &figures[..2]);
+        assert_eq!(declared(&without), None, "nothing without the primary one");
+    }
 }

@@ -1,7 +1,8 @@
 //! Findings on processes: forks, workers beside one another, a program of the user's, a recording.
 
 use pagelab_experiment::Run;
-use pagelab_experiment::experiments::{Child, Command, Faultscale, Forkstorm};
+use pagelab_experiment::experiments::{Child, Command, Faultscale, Forkstorm, Recording};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 
 use super::{figures, table};
@@ -13,9 +14,10 @@ use crate::scaling;
 const SHARE: f64 = 0.005;
 
 /// Forks a second, what each costs, and what the kernel does for it.
-pub fn fork_rate(run: &Run, parameters: &Forkstorm) -> Option<Finding> {
-    let mut list = vec![Figure::of(run, "forks.rate")?];
-    list.extend(figures(run, &["fork.cost", "exec.cost", "exit.cost"]));
+pub fn fork_rate(run: &Run) -> Option<Finding> {
+    let parameters = run.header.experiment.parameters::<Forkstorm>()?;
+    let mut list = vec![Figure::of(run, metrics::FORKS_RATE)?];
+    list.extend(figures(run, &[metrics::FORK_COST, metrics::EXEC_COST, metrics::EXIT_COST]));
     let mut evidence = vec![Evidence::Metrics];
     if let Some(operations) = table(run, "operations") {
         evidence.push(Evidence::Table("operations".into()));
@@ -44,7 +46,8 @@ pub fn fork_rate(run: &Run, parameters: &Forkstorm) -> Option<Finding> {
 }
 
 /// Throughput with the fewest, the best and the most workers, and the scalability law through all.
-pub fn scaling(run: &Run, parameters: &Faultscale) -> Option<Finding> {
+pub fn scaling(run: &Run) -> Option<Finding> {
+    let parameters = run.header.experiment.parameters::<Faultscale>()?;
     let (mut workers, mut throughput) = (Vec::new(), Vec::new());
     for table in run.done().filter_map(|r| r.observations.table("faultscale")) {
         let numbers = |name: &str| table.numbers(name).unwrap_or_default().iter().copied();
@@ -73,7 +76,13 @@ pub fn scaling(run: &Run, parameters: &Faultscale) -> Option<Finding> {
     }
     list.extend(figures(
         run,
-        &["beside.throughput", "beside.waits", "beside.p99", "beside.calls", "operation.p99"],
+        &[
+            metrics::BESIDE_THROUGHPUT,
+            metrics::BESIDE_WAITS,
+            metrics::BESIDE_P99,
+            metrics::BESIDE_CALLS,
+            metrics::OPERATION_P99,
+        ],
     ));
     if let Some(fit) = scaling::fit(&workers, &throughput, 1) {
         let n = workers.len();
@@ -87,7 +96,7 @@ pub fn scaling(run: &Run, parameters: &Faultscale) -> Option<Finding> {
     }
     let mut lock = None;
     let mut evidence = vec![Evidence::Table("faultscale".into())];
-    if let (Some(wait), Some(locks)) = (Figure::of(run, "state.lock"), table(run, "locks")) {
+    if let (Some(wait), Some(locks)) = (Figure::of(run, metrics::STATE_LOCK), table(run, "locks")) {
         evidence.push(Evidence::Table("locks".into()));
         let numbers = locks.numbers("workers").unwrap_or_default();
         let row = numbers.iter().position(|w| *w == Some(f64::from(last)));
@@ -99,11 +108,27 @@ pub fn scaling(run: &Run, parameters: &Faultscale) -> Option<Finding> {
 }
 
 /// A program's time, memory and faults, and the states of its threads.
-pub fn program(run: &Run, parameters: &Command) -> Option<Finding> {
-    let mut list = vec![Figure::of(run, "time.elapsed")?];
-    list.extend(figures(run, &["time.processor", "time.user", "time.system", "memory.peak", "faults.major"]));
-    list.extend(figures(run, &["swap.in", "swap.out", "command.status"]));
-    let states = ["state.user", "state.system", "state.fault", "state.run-queue", "state.sleep"];
+pub fn program(run: &Run) -> Option<Finding> {
+    let parameters = run.header.experiment.parameters::<Command>()?;
+    let mut list = vec![Figure::of(run, metrics::TIME_ELAPSED)?];
+    list.extend(figures(
+        run,
+        &[
+            metrics::TIME_CPU,
+            metrics::TIME_USER,
+            metrics::TIME_SYSTEM,
+            metrics::MEMORY_PEAK,
+            metrics::FAULTS_MAJOR,
+        ],
+    ));
+    list.extend(figures(run, &[metrics::SWAP_IN, metrics::SWAP_OUT, metrics::COMMAND_STATUS]));
+    let states = [
+        metrics::STATE_USER,
+        metrics::STATE_SYSTEM,
+        metrics::STATE_FAULT,
+        metrics::STATE_RUN_QUEUE,
+        metrics::STATE_SLEEP,
+    ];
     list.extend(figures(run, &states).into_iter().filter(|figure| figure.value >= SHARE));
     let what =
         What::Program { program: parameters.program.first()?.clone(), limit: run.header.setting.limit() };
@@ -112,6 +137,7 @@ pub fn program(run: &Run, parameters: &Command) -> Option<Finding> {
 
 /// How long a recording is, and its counters' growth as the run's tables have it.
 pub fn recording(run: &Run) -> Option<Finding> {
+    run.header.experiment.parameters::<Recording>()?;
     let table = run.repetitions.iter().find_map(|r| r.observations.table("counters"))?;
     let times = table.numbers("time")?;
     let ends = (times.iter().flatten().next()?, times.iter().rev().flatten().next()?);
@@ -119,7 +145,7 @@ pub fn recording(run: &Run) -> Option<Finding> {
     let list = vec![
         Figure::derived("samples", Unit::Count, Statistic::Value, count, 1),
         Figure::derived("counters", Unit::Count, Statistic::Value, columns, 1),
-        Figure::derived("time.elapsed", Unit::Nanoseconds, Statistic::Value, ends.1 - ends.0, 1),
+        Figure::derived(metrics::TIME_ELAPSED, Unit::Nanoseconds, Statistic::Value, ends.1 - ends.0, 1),
     ];
     Some(Finding::new(run, What::Recording, list, vec![Evidence::Table("counters".into())]))
 }

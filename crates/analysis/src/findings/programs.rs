@@ -1,22 +1,23 @@
 //! One program on several targets: the kernel's major faults beside those of models on its recorded references.
 
+use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Command, Tracing};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Experiment, Run};
 
 use crate::finding::{Evidence, Figure, Finding, ProgramFaults, Statistic, What};
 use crate::is_deterministic;
 
 /// The faults of `runs`, all of one program, where a model played it; the regret is against OPT where it is among them.
 pub fn on_models(runs: &[&Run]) -> Option<Finding> {
-    let Experiment::Command(Command { program, .. }) = &runs.first()?.header.experiment else { return None };
+    let Command { program, .. } = runs.first()?.header.experiment.parameters()?;
     let side = |run: &&Run| {
         Some(ProgramFaults {
             target: run.header.target.to_string(),
             measured: !is_deterministic(run),
-            major: Figure::of(run, "faults.major")?,
-            minor: Figure::of(run, "faults.minor"),
-            swapped_in: Figure::of(run, "swap.in"),
+            major: Figure::of(run, metrics::FAULTS_MAJOR)?,
+            minor: Figure::of(run, metrics::FAULTS_MINOR),
+            swapped_in: Figure::of(run, metrics::SWAP_IN),
         })
     };
     let sides: Vec<ProgramFaults> = runs.iter().filter_map(side).collect();
@@ -41,12 +42,14 @@ pub fn on_models(runs: &[&Run]) -> Option<Finding> {
 }
 
 /// How much was recorded of a program, and how long it took.
-pub fn recorded(run: &Run, tracing: &Tracing) -> Option<Finding> {
+pub fn recorded(run: &Run) -> Option<Finding> {
+    let tracing = run.header.experiment.parameters::<Tracing>()?;
     let seen = super::table(run, "recording")?;
     let number = |name: &str| seen.numbers(name)?.first().copied().flatten();
     let figure = |name: &str, unit| Some(Figure::derived(name, unit, Statistic::Value, number(name)?, 1));
     let counts = ["references", "loads", "stores", "fetches"].map(|name| figure(name, Unit::Count));
-    let others = [figure("units", Unit::Count), figure("size", Unit::Bytes), Figure::of(run, "time.elapsed")];
+    let others =
+        [figure("units", Unit::Count), figure("size", Unit::Bytes), Figure::of(run, metrics::TIME_ELAPSED)];
     let list = counts.into_iter().chain(others).flatten().collect();
     let what = What::Traced { program: tracing.program.first()?.clone(), unit: tracing.unit };
     Some(Finding::new(run, what, list, vec![Evidence::Table("recording".into())]))
@@ -56,6 +59,7 @@ pub fn recorded(run: &Run, tracing: &Tracing) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::test_runs::run;
+    use pagelab_experiment::Experiment;
 
     fn found(kernel: &[f64], opt: f64) -> Finding {
         let experiment = || Experiment::Command(Command::new(vec!["sort".to_owned()]));

@@ -1,6 +1,7 @@
 //! Findings on reads: of active virtual memory, of files at random, and in order.
 
 use pagelab_experiment::Run;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 
 use super::{figures, table};
@@ -25,8 +26,9 @@ pub fn read_time(run: &Run) -> Option<Finding> {
 
 /// Processor time of a random read: small and large in memory, and larger than memory.
 pub fn file_reads(run: &Run) -> Option<Finding> {
-    let mut list = figures(run, &["read.cpu.small", "read.cpu.large", "read.cpu.beyond"]);
-    list.first().filter(|figure| figure.name == "read.cpu.small")?;
+    let mut list =
+        figures(run, &[metrics::READ_CPU_SMALL, metrics::READ_CPU_LARGE, metrics::READ_CPU_BEYOND]);
+    list.first().filter(|figure| metrics::READ_CPU_SMALL == *figure.name)?;
     if let Some(table) = table(run, "fileread")
         && let Some(row) = row_names(table).iter().position(|case| case == "beyond nowait")
         && let Some(Some(hits)) = table.numbers("hits").and_then(|hits| hits.get(row).copied())
@@ -68,16 +70,16 @@ pub fn neighbour(run: &Run) -> Option<Finding> {
     let list = figures(
         run,
         &[
-            "victim.faults.beside",
-            "victim.cost.beside",
-            "victim.faults.alone",
-            "victim.cost.alone",
-            "victim.faults.low",
-            "victim.cost.low",
-            "victim.faults.min",
-            "victim.cost.min",
-            "victim.refaults.beside",
-            "victim.protected",
+            metrics::VICTIM_FAULTS_NEIGHBOUR,
+            metrics::VICTIM_COST_NEIGHBOUR,
+            metrics::VICTIM_FAULTS_ALONE,
+            metrics::VICTIM_COST_ALONE,
+            metrics::VICTIM_FAULTS_LOW,
+            metrics::VICTIM_COST_LOW,
+            metrics::VICTIM_FAULTS_MIN,
+            metrics::VICTIM_COST_MIN,
+            metrics::VICTIM_REFAULTS_NEIGHBOUR,
+            metrics::VICTIM_PROTECTED,
         ],
     );
     let evidence = vec![Evidence::Metrics, Evidence::Table("situations".into())];
@@ -89,16 +91,16 @@ pub fn operations(run: &Run) -> Option<Finding> {
     let list = figures(
         run,
         &[
-            "unmap.munmap",
-            "unmap.munmap.shared",
-            "unmap.mprotect",
-            "unmap.dontneed",
-            "mremap.move",
-            "mremap.move.shared",
-            "mremap.aligned",
-            "populate.touch",
-            "populate.map",
-            "populate.advise",
+            metrics::UNMAP_MUNMAP,
+            metrics::UNMAP_MUNMAP_SHARED,
+            metrics::UNMAP_PROTECT,
+            metrics::UNMAP_DONTNEED,
+            metrics::MREMAP_MOVE,
+            metrics::MREMAP_MOVE_SHARED,
+            metrics::MREMAP_ALIGNED,
+            metrics::POPULATE_TOUCH,
+            metrics::POPULATE_MAP,
+            metrics::POPULATE_ADVISE,
         ],
     );
     let evidence = vec![Evidence::Metrics, Evidence::Table("operations.cost".into())];
@@ -110,13 +112,13 @@ pub fn latencies(run: &Run) -> Option<Finding> {
     let list = figures(
         run,
         &[
-            "latency.dram",
-            "latency.l1",
-            "latency.l2",
-            "latency.l3",
-            "latency.tlb-miss",
-            "latency.minor-fault",
-            "latency.huge-fault",
+            metrics::LATENCY_DRAM,
+            metrics::LATENCY_L1,
+            metrics::LATENCY_L2,
+            metrics::LATENCY_L3,
+            metrics::LATENCY_TLB_MISS,
+            metrics::LATENCY_MINOR_FAULT,
+            metrics::LATENCY_HUGE_FAULT,
         ],
     );
     let evidence = vec![Evidence::Metrics, Evidence::Table("latency".into())];

@@ -1,7 +1,9 @@
 //! What the kernel does where memory is short, or is about to be: kills, proactive reclaim, huge pages.
 
 use pagelab_experiment::Run;
+use pagelab_experiment::experiments::Reclaim;
 use pagelab_experiment::experiments::reclaim::By;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Values;
 
 use super::{figures, table};
@@ -12,13 +14,13 @@ pub fn kills(run: &Run) -> Option<Finding> {
     let list = figures(
         run,
         &[
-            "oom.stall.equal",
-            "oom.killed.equal",
-            "oom.stall.adjusted",
-            "oom.killed.adjusted",
-            "oom.stall.group",
-            "oom.killed.group",
-            "oom.predicted",
+            metrics::OOM_STALL_EQUAL,
+            metrics::OOM_KILLED_EQUAL,
+            metrics::OOM_STALL_ADJUSTED,
+            metrics::OOM_KILLED_ADJUSTED,
+            metrics::OOM_STALL_GROUP,
+            metrics::OOM_KILLED_GROUP,
+            metrics::OOM_PREDICTED,
         ],
     );
     let kills = table(run, "kills")?;
@@ -31,26 +33,27 @@ pub fn kills(run: &Run) -> Option<Finding> {
 }
 
 /// What taking memory in advance freed, and what it cost.
-pub fn reclaimed(run: &Run, by: By) -> Option<Finding> {
+pub fn reclaimed(run: &Run) -> Option<Finding> {
+    let by = run.header.experiment.parameters::<Reclaim>()?.by;
     let (what, first, tables): (_, _, &[&str]) = match by {
-        By::MemoryReclaim => (What::Reclaimed, "reclaim.had", &["steps"]),
-        By::Damon => (What::PagedOut, "reclaim.pages", &["steps", "scheme"]),
+        By::MemoryReclaim => (What::Reclaimed, metrics::RECLAIM_RECLAIMED, &["steps"]),
+        By::Damon => (What::PagedOut, metrics::RECLAIM_PAGES, &["steps", "scheme"]),
     };
     let list = figures(
         run,
         &[
             first,
-            "reclaim.asked",
-            "reclaim.freed",
-            "reclaim.cold",
-            "reclaim.mistakes",
-            "reclaim.cost",
-            "reclaim.reference",
-            "reclaim.back.faults",
-            "reclaim.back.cost",
+            metrics::RECLAIM_REQUESTED,
+            metrics::RECLAIM_FREED,
+            metrics::RECLAIM_COLD,
+            metrics::RECLAIM_MISTAKES,
+            metrics::RECLAIM_COST,
+            metrics::RECLAIM_HOT_COST,
+            metrics::RECLAIM_REREAD_FAULTS,
+            metrics::RECLAIM_REREAD_COST,
             match by {
-                By::MemoryReclaim => "reclaim.pages",
-                By::Damon => "reclaim.kdamond",
+                By::MemoryReclaim => metrics::RECLAIM_PAGES,
+                By::Damon => metrics::RECLAIM_KDAMOND,
             },
         ],
     );
@@ -64,16 +67,16 @@ pub fn huge_pages(run: &Run) -> Option<Finding> {
     let list = figures(
         run,
         &[
-            "fragment.pieces",
-            "fragment.whole",
-            "fragment.direct",
-            "fragment.collapse",
-            "fragment.compacted",
-            "fragment.blocks",
-            "fragment.cost.whole",
-            "fragment.cost.direct",
-            "fragment.cost.collapse",
-            "fragment.compacting",
+            metrics::FRAGMENT_FRAGMENTED,
+            metrics::FRAGMENT_UNFRAGMENTED,
+            metrics::FRAGMENT_DIRECT,
+            metrics::FRAGMENT_COLLAPSE,
+            metrics::FRAGMENT_COMPACTED,
+            metrics::FRAGMENT_BLOCKS,
+            metrics::FRAGMENT_COST_UNFRAGMENTED,
+            metrics::FRAGMENT_COST_DIRECT,
+            metrics::FRAGMENT_COST_COLLAPSE,
+            metrics::FRAGMENT_COMPACTION_CPU,
         ],
     );
     let evidence = vec![Evidence::Metrics, Evidence::Table("ways".into())];

@@ -2,16 +2,18 @@
 
 use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Curve, WorkingSet};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 
 use super::{figures, table};
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
 
 /// The miss ratios at the smallest and the largest memory, and the mean over the sizes.
-pub fn misses(run: &Run, curve: &Curve) -> Option<Finding> {
+pub fn misses(run: &Run) -> Option<Finding> {
+    let curve = run.header.experiment.parameters::<Curve>()?;
     let seen = table(run, "curve")?;
     let (sizes, ratios) = (seen.numbers("size")?, seen.numbers("miss.ratio")?);
-    let mut list = figures(run, &["miss.ratio.mean", "misses"]);
+    let mut list = figures(run, &[metrics::MISS_RATIO_MEAN, metrics::MISSES]);
     for (name, value) in
         [("size.min", sizes.first().copied().flatten()), ("size.max", sizes.last().copied().flatten())]
     {
@@ -28,8 +30,9 @@ pub fn misses(run: &Run, curve: &Curve) -> Option<Finding> {
 }
 
 /// The mean and the greatest working set.
-pub fn working_set(run: &Run, of: &WorkingSet) -> Option<Finding> {
-    let mut list = figures(run, &["working-set.mean", "working-set.peak"]);
+pub fn working_set(run: &Run) -> Option<Finding> {
+    let of = run.header.experiment.parameters::<WorkingSet>()?;
+    let mut list = figures(run, &[metrics::WORKING_SET_MEAN, metrics::WORKING_SET_PEAK]);
     let page = run.repetitions.last().and_then(|r| r.observations.environment.get("page.size"));
     if let Some(page) = page.and_then(|bytes| bytes.parse::<f64>().ok()) {
         let bytes = |figure: &Figure| {

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pagelab_experiment::experiments::Paging;
-use pagelab_experiment::{Experiment, Setting};
-use pagelab_live::confine::Confinement;
+use pagelab_confine::{Confinement, OwnSwap, SetUp, SwapSource};
 use pagelab_testing::{LIMITS, Need, Test, tests};
 
 pub fn tests() -> Vec<Test> {
@@ -31,13 +29,17 @@ const ZRAM: Need = Need {
     },
 };
 
-/// A limit of 32 MiB for an experiment on 16 MiB, with this kind of swap.
+/// A limit of 32 MiB for a load of 16 MiB, with this kind of swap.
 fn confined(swap: &str) -> Confinement {
-    let mut setting = Setting::default();
-    setting.apply("memory", "32M").unwrap();
-    setting.apply("swap", swap).unwrap();
-    let experiment = Experiment::Mapanon(Paging { pages: 4096, ..Paging::default() });
-    Confinement::set_up(&experiment, &setting, None).unwrap()
+    let own = |source| OwnSwap { source, bytes: 32 << 20 };
+    let swap = match swap {
+        "file" => Some(own(SwapSource::File)),
+        "zram" => Some(own(SwapSource::Zram)),
+        _ => None,
+    };
+    let no_swap = swap.is_none();
+    let limit = Some(32 << 20);
+    Confinement::set_up(&SetUp { load: 16 << 20, limit, no_swap, swap, ..SetUp::default() }).unwrap()
 }
 
 /// The swap areas in use.
@@ -57,7 +59,7 @@ fn a_panic_undoes_everything() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let ended = std::thread::spawn(move || {
         let confinement = confined("file");
-        sender.send((confinement.place().cgroup.clone().unwrap(), own_swap_files())).unwrap();
+        sender.send((confinement.cgroup().unwrap().path().to_owned(), own_swap_files())).unwrap();
         // As a recorder might, without a word.
         std::panic::resume_unwind(Box::new(()));
     });
@@ -73,8 +75,8 @@ fn is_undone(swap: &str, files: usize) {
     let before = swaps();
     let confinement = confined(swap);
     assert_eq!(confinement.notes(), [] as [String; 0]);
-    assert_eq!(confinement.place().environment["swap.kind"], swap);
-    let cgroup = confinement.place().cgroup.clone().unwrap();
+    assert_eq!(confinement.zram().is_some(), swap == "zram");
+    let cgroup = confinement.cgroup().unwrap().path().to_owned();
     assert!(cgroup.exists());
     assert_eq!(own_swap_files().len(), files);
     let zram = |path: &PathBuf| path.to_string_lossy().contains("zram");
@@ -102,7 +104,7 @@ fn a_limit_without_swap_is_undone() {
 /// A program may make cgroups inside its own, and move into them.
 fn what_a_program_made_inside_is_removed() {
     let confinement = confined("none");
-    let own = confinement.place().cgroup.clone().unwrap();
+    let own = confinement.cgroup().unwrap().path().to_owned();
     let inner = own.join("a/b/c");
     std::fs::create_dir_all(&inner).unwrap();
     let mut inside = std::process::Command::new("sleep").arg("600").spawn().unwrap();

@@ -92,10 +92,11 @@ impl Census {
             }
         };
         let parts: Vec<io::Result<Self>> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(count_some)).collect();
+            let workers: Vec<_> =
+                (0..threads).map(|_| thread::Builder::new().spawn_scoped(scope, count_some)).collect();
             workers
                 .into_iter()
-                .map(|w| w.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))))
+                .map(|w| w?.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))))
                 .collect()
         });
         let mut whole = Self::default();

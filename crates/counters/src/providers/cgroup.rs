@@ -2,7 +2,9 @@
 //! controller of version 1 and from version 2, wherever /proc/mounts says they are.
 
 use super::Provider;
-use super::fields::{from_us, memory_event, memory_value, pairs};
+use pagelab_procfs::pairs;
+
+use super::fields::{from_us, memory_event, memory_value};
 use super::pressure;
 use crate::root::Root;
 use crate::sink::{Group, Sink};

@@ -3,22 +3,6 @@
 
 use crate::value::{Kind, Unit};
 
-/// The pairs of `name value` (or `name: value kB`), one a line. Lines that are none are left out.
-pub fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
-    text.lines().filter_map(pair)
-}
-
-/// That of one line.
-pub fn pair(line: &str) -> Option<(&str, u64)> {
-    let mut words = line.split_ascii_whitespace();
-    let name = words.next()?.trim_end_matches(':');
-    let value: u64 = words.next()?.parse().ok()?;
-    match words.next() {
-        Some("kB") => Some((name, value.saturating_mul(1024))),
-        _ => Some((name, value)),
-    }
-}
-
 /// The `key=value` of a line as numbers.
 pub fn assignments(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split_ascii_whitespace().filter_map(|word| word.split_once('='))
@@ -90,15 +74,6 @@ pub fn memory_value(unit: Unit, value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pairs_skip_what_is_none() {
-        let text = "MemFree:  10 kB\n\nnr_free 7\nbad\nworse x\nHugePages_Total:       3\n";
-        assert_eq!(
-            pairs(text).collect::<Vec<_>>(),
-            [("MemFree", 10240), ("nr_free", 7), ("HugePages_Total", 3)]
-        );
-    }
 
     #[test]
     fn names_tell_states_from_events() {

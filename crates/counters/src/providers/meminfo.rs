@@ -1,10 +1,10 @@
 //! `meminfo:0:mem:*`: where memory is, in bytes, from /proc/meminfo.
 
 use super::Provider;
-use super::fields::pairs;
 use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit};
+use pagelab_procfs::pairs;
 
 pub struct MemInfo;
 

@@ -1,7 +1,7 @@
 //! The providers, one file for each part of the kernel that counts.
 //!
 //! # Adding one
-//! A provider says what its module is called and gives what it finds to the [`Sink`]. The sink knows
+//! A provider says what its module is called and gives what it finds to the [`Sink`](crate::sink::Sink). The sink knows
 //! what is wanted: ask it before a file is opened, and give it all of a file that was.
 //!
 //! ```
@@ -40,6 +40,7 @@ mod meminfo;
 mod mglru;
 mod pressure;
 pub(crate) mod process;
+mod provider;
 mod schedstat;
 mod settings;
 mod slabinfo;
@@ -53,25 +54,8 @@ mod zoneinfo;
 mod zram;
 mod zswap;
 
-use crate::root::Root;
-use crate::sink::Sink;
+pub use provider::Provider;
 pub use textfile::TextFiles;
-
-/// A part of the kernel that counts.
-pub trait Provider: Send + Sync {
-    /// The first part of its counters' names.
-    fn module(&self) -> &'static str;
-    /// The family of the module: `vm`, `disk`, `cpu`, `process`, `cgroup` or `misc`.
-    fn class(&self) -> &'static str;
-    /// The files it reads, for the list of modules.
-    fn source(&self) -> &'static str;
-    /// Whether it is so costly to read that a selector must name the module.
-    fn on_demand(&self) -> bool {
-        false
-    }
-    /// Reads what the sink wants. What cannot be read is left out.
-    fn read(&self, root: &Root, sink: &mut Sink<'_>);
-}
 
 /// Every provider there is.
 pub fn all() -> Vec<Box<dyn Provider>> {

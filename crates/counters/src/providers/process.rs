@@ -6,10 +6,10 @@
 //! alone, so they are given for threads only.
 
 use super::Provider;
-use super::fields::pairs;
 use crate::root::Root;
 use crate::sink::{Group, Sink};
 use crate::value::{Kind, Unit};
+use pagelab_procfs::pairs;
 
 pub struct Processes;
 pub struct Threads;
@@ -74,6 +74,7 @@ impl Provider for Processes {
             let Some(stat) = Stat::parse(&text) else { continue };
             let Some(mut group) = sink.group(pid, stat.command) else { continue };
             stat.give(root, &mut group);
+            stat.give_children(root, &mut group);
             if group.wants_any(&STATUS_NAMES) {
                 status(root, &folder, &STATUS, &mut group);
             }
@@ -182,8 +183,18 @@ impl<'t> Stat<'t> {
         self.fields.get(field - 3)?.parse().ok()
     }
 
+    fn ticks(&self, root: &Root, field: usize) -> Option<u64> {
+        self.number(field).map(|t: u64| t.saturating_mul(root.tick_ns()))
+    }
+
+    /// CPU time of the children that were waited for, and of theirs.
+    fn give_children(&self, root: &Root, group: &mut Group<'_>) {
+        group.counter("cutime", self.ticks(root, 16), Unit::Nanoseconds);
+        group.counter("cstime", self.ticks(root, 17), Unit::Nanoseconds);
+    }
+
     fn give(&self, root: &Root, group: &mut Group<'_>) {
-        let ticks = |field| self.number(field).map(|t: u64| t.saturating_mul(root.tick_ns()));
+        let ticks = |field| self.ticks(root, field);
         group.text("state", self.fields.first().copied());
         group.gauge("ppid", self.number(4), Unit::None);
         group.counter("minor_faults", self.number(10), Unit::Count);

@@ -3,10 +3,10 @@
 //! the module is named.
 
 use super::Provider;
-use super::fields::pairs;
 use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit};
+use pagelab_procfs::pairs;
 
 pub struct Smaps;
 

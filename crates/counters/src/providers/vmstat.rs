@@ -1,7 +1,9 @@
 //! `vmstat:0:vm:*`: the virtual-memory events of the whole machine, from /proc/vmstat.
 
 use super::Provider;
-use super::fields::{memory_event, memory_value, pair};
+use pagelab_procfs::pair;
+
+use super::fields::{memory_event, memory_value};
 use crate::root::Root;
 use crate::sink::Sink;
 

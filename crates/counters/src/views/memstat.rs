@@ -92,7 +92,7 @@ pub fn lines(now: &Snapshot) -> Vec<Line> {
 
 /// The table to print: kind, pages, MiB, percent of the total.
 pub fn table(lines: &[Line], page_size: u64) -> String {
-    let total: f64 = lines.iter().filter(|l| !l.part).filter_map(|l| l.bytes).sum();
+    let total = 0.0 + lines.iter().filter(|l| !l.part).filter_map(|l| l.bytes).sum::<f64>();
     let mut out = format!("{:<28} {:>12} {:>10} {:>5}\n", "where memory is", "pages", "MiB", "%");
     for line in lines {
         out.push_str(&row(line.kind, line.bytes, total, page_size));

@@ -1,6 +1,7 @@
 //! What an administrator looks at, computed from snapshots. Nothing here reads a file: each view says
 //! what it needs as a [`Selection`], and its formulas stand beside its columns.
 
+pub mod capped;
 pub mod doctor;
 pub mod iostat;
 pub mod memstat;
@@ -20,9 +21,14 @@ fn constant(operands: &[&str]) -> Selection {
 /// A figure in a column: whole, or with decimals, or a dash where there is none.
 fn cell(value: Option<f64>, width: usize, decimals: usize) -> String {
     match value {
-        Some(v) => format!("{v:>width$.decimals$} "),
+        Some(v) => format!("{:>width$.decimals$} ", positive_zero(v, decimals)),
         None => format!("{:>width$} ", "-"),
     }
+}
+
+/// The value, but 0 instead of one that would be printed as -0.
+fn positive_zero(value: f64, decimals: usize) -> f64 {
+    if value.abs() * 10f64.powi(decimals as i32) < 0.5 { 0.0 } else { value }
 }
 
 /// How wide the lines of a view may be.
@@ -67,8 +73,10 @@ impl Width {
 /// A whole figure in a column, in thousands (`base`) and so on with their letters where it is too long.
 fn fitting(value: Option<f64>, width: usize, base: f64, letters: &[&str]) -> String {
     let Some(value) = value else { return cell(None, width, 0) };
-    let texts =
-        letters.iter().enumerate().map(|(n, letter)| format!("{:.0}{letter}", value / base.powi(n as i32)));
+    let texts = letters
+        .iter()
+        .enumerate()
+        .map(|(n, letter)| format!("{:.0}{letter}", positive_zero(value / base.powi(n as i32), 0)));
     let mut last = String::new();
     for text in texts {
         let fits = text.len() <= width;

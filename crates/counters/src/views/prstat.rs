@@ -29,6 +29,7 @@ mod describe;
 mod ended;
 mod lines;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -46,7 +47,7 @@ pub fn selection() -> Selection {
     super::constant(&[
         "thread:::/^(pid|start|utime|stime|minor_faults|major_faults|run_time|run_delay)$/",
         "thread:::*_switches",
-        "process:::/^(state|threads|rss|swap|virtual_size|uid|cgroup|utime|stime|start|minor_faults|major_faults)$/",
+        "process:::/^(state|threads|rss|swap|virtual_size|uid|cgroup|utime|stime|cutime|cstime|start|minor_faults|major_faults)$/",
         "stat:0:all:forks",
         "system:0:clock:uptime",
     ])
@@ -59,8 +60,7 @@ pub fn processes() -> Selection {
 }
 
 /// The counters of processes that [`processes`] reads.
-pub(crate) const PROCESSES: &str =
-    "process:::/^(state|threads|rss|virtual_size|utime|stime|start|minor_faults|major_faults)$/";
+pub(crate) const PROCESSES: &str = "process:::/^(state|threads|rss|virtual_size|utime|stime|cutime|cstime|start|minor_faults|major_faults)$/";
 
 /// What a process did since it started, all its threads together, as the kernel accounts it. Times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,16 +205,25 @@ pub fn rows(before: &Moment, now: &Moment, by_thread: bool) -> Vec<Row> {
     let Some(seconds) = now.counters.seconds_since(&before.counters) else { return Vec::new() };
     let mut rows =
         if by_thread { thread_rows(before, now, seconds) } else { process_rows(before, now, seconds) };
-    rows.sort_by(|a, b| {
-        key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.pid.cmp(&b.pid))
-    });
+    rows.sort_by(|a, b| b.waits_longer(a).then(a.pid.cmp(&b.pid)));
     rows
 }
 
-/// Without delay accounting, major faults per second stand for the time they cost.
-fn key(row: &Row) -> (f64, f64, f64, f64) {
-    let tenths = |percent: f64| (percent * 10.0).round();
-    (tenths(row.dfl.unwrap_or(0.0)), row.major_faults.round(), tenths(row.lat), tenths(row.usr + row.sys))
+/// The share of a task's time that a major fault per second stands for where delays are not
+/// accounted, in percent: at 0.1 ms a fault.
+const FAULT: f64 = 0.01;
+
+impl Row {
+    /// The order by waiting for memory, then for a CPU, then by use of one. Tasks with and without delay
+    /// accounting are mixed: without it, major faults stand for the time they cost.
+    pub fn waits_longer(&self, other: &Self) -> Ordering {
+        let tenths = |percent: f64| (percent * 10.0).round();
+        let key = |row: &Self| {
+            let memory = row.dfl.unwrap_or((row.major_faults * FAULT).min(100.0));
+            [tenths(memory), row.major_faults.round(), tenths(row.lat), tenths(row.usr + row.sys)]
+        };
+        key(self).partial_cmp(&key(other)).unwrap_or(Ordering::Equal)
+    }
 }
 
 fn process_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
@@ -517,6 +526,16 @@ mod tests {
     }
 
     #[test]
+    fn a_task_of_unknown_delay_is_ordered_by_its_major_faults() {
+        let row = |pid, dfl, major_faults| Row { pid, dfl, major_faults, ..Row::default() };
+        let rows =
+            [row(1, Some(0.0), 0.0), row(2, Some(0.3), 40.0), row(3, None, 5000.0), row(4, Some(60.0), 9.0)];
+        let mut sorted: Vec<&Row> = rows.iter().collect();
+        sorted.sort_by(|a, b| b.waits_longer(a));
+        assert_eq!(sorted.iter().map(|row| row.pid).collect::<Vec<_>>(), [4, 3, 2, 1]);
+    }
+
+    #[test]
     fn a_task_born_within_the_interval_is_judged_by_its_time_since_birth() {
         let uptime = |seconds: f64| Sample {
             name: "clock".into(),
@@ -546,6 +565,24 @@ mod tests {
         assert_eq!(found.line(), "ended within the interval: 3 tasks, 0.06 s on a CPU (sh 2, db 1)");
         now.exits = Some(Vec::new());
         assert_eq!(ended(&before, &now), None);
+        // The parents' counts of their children have what the exits' accounts missed, less what was
+        // known before.
+        let parent = |seconds: u64, children: u64, dead: bool| {
+            let counters = moment(seconds, [0, 0], 0).counters;
+            let mut samples = counters.samples().to_vec();
+            samples.extend(task("process", 7, &[("cutime", children * MS), ("cstime", children * MS)]));
+            if dead {
+                let times = [("utime", 20 * MS), ("stime", 0), ("cutime", 5 * MS), ("cstime", 5 * MS)];
+                samples.extend(task("process", 9, &times));
+            }
+            Moment { counters: Snapshot::new(counters.at_ns, samples), ..Moment::default() }
+        };
+        let after = Moment { exits: Some(vec![exit(9, "sh", 21 * MS)]), ..parent(1, 100, false) };
+        assert_eq!(ended(&parent(0, 10, true), &after).unwrap().cpu, Some(150e6), "2 * 90 ms less 30");
+        assert_eq!(ended(&parent(0, 100, true), &after).unwrap().cpu, Some(21e6), "not waited for yet");
+        now.exits = Some(vec![exit(7, "db", 0)]);
+        let text = ended(&moment(0, [100 * MS, 0], 0), &now).unwrap().line();
+        assert!(text.contains(", 0.00 s on a CPU"), "{text}");
         // Without the kernel's word: five were forked, and one is there more.
         let forks = |n| Sample { name: "all".into(), ..task("stat", 0, &[("forks", n)])[0].clone() };
         let with = |samples: &[Sample], more: &[Sample]| {

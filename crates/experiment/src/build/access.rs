@@ -2,7 +2,10 @@
 
 use super::Figure;
 use super::distribution::merged;
-use crate::catalogue::name;
+use crate::metrics::{
+    ACCESS_HIT_MEAN, ACCESS_HIT_P50, ACCESS_MAJOR_MEAN, ACCESS_MAJOR_P50, ACCESS_MAJOR_P99, ACCESS_MAX,
+    ACCESS_MEAN, ACCESS_MINOR_MEAN, ACCESS_MINOR_P50, ACCESS_P50, ACCESS_P99, ACCESS_P999, MetricId,
+};
 use crate::observation::Histogram;
 
 /// The name of the distribution of references whose page was present.
@@ -19,19 +22,12 @@ pub const KINDS: [&str; 3] = [HIT, MINOR, MAJOR];
 pub fn access_metrics(kinds: &[Histogram; 3]) -> Vec<Figure> {
     let all = merged("access", kinds);
     let [hit, minor, major] = kinds;
-    let quantile = |histogram: &Histogram, q| histogram.quantile(q).map(|v| v as f64);
-    vec![
-        (name::ACCESS_MEAN, all.mean()),
-        (name::ACCESS_P50, quantile(&all, 0.5)),
-        (name::ACCESS_P99, quantile(&all, 0.99)),
-        (name::ACCESS_P999, quantile(&all, 0.999)),
-        (name::ACCESS_MAX, (all.count() > 0).then_some(all.max as f64)),
-        (name::ACCESS_HIT_MEAN, hit.mean()),
-        (name::ACCESS_HIT_P50, quantile(hit, 0.5)),
-        (name::ACCESS_MINOR_MEAN, minor.mean()),
-        (name::ACCESS_MINOR_P50, quantile(minor, 0.5)),
-        (name::ACCESS_MAJOR_MEAN, major.mean()),
-        (name::ACCESS_MAJOR_P50, quantile(major, 0.5)),
-        (name::ACCESS_MAJOR_P99, quantile(major, 0.99)),
+    let of = |histogram, metrics: &[MetricId]| metrics.iter().map(|m| m.of(histogram)).collect::<Vec<_>>();
+    [
+        of(&all, &[ACCESS_MEAN, ACCESS_P50, ACCESS_P99, ACCESS_P999, ACCESS_MAX]),
+        of(hit, &[ACCESS_HIT_MEAN, ACCESS_HIT_P50]),
+        of(minor, &[ACCESS_MINOR_MEAN, ACCESS_MINOR_P50]),
+        of(major, &[ACCESS_MAJOR_MEAN, ACCESS_MAJOR_P50, ACCESS_MAJOR_P99]),
     ]
+    .concat()
 }

@@ -1,7 +1,8 @@
 //! What `replay` and `mrc` observe: misses against memory, of one policy or system on a stream.
 
 use crate::Observation;
-use crate::catalogue::{CURVE, metric};
+use crate::catalogue::CURVE;
+use crate::metrics;
 use crate::observation::{Column, Table, Unit, Values};
 
 /// One point of a curve.
@@ -57,13 +58,15 @@ pub fn curve(page_size: u64, points: &[Point]) -> Vec<Observation> {
     let table = Table { name: CURVE.to_owned(), columns };
     let largest = points.iter().max_by_key(|point| point.frames);
     let ratios: Vec<f64> = points.iter().filter_map(|point| point.ratio).collect();
-    let mean = (ratios.len() == points.len() && !ratios.is_empty())
-        .then(|| ratios.iter().sum::<f64>() / ratios.len() as f64);
+    let whole = ratios.len() == points.len();
+    let (_, mean) = metrics::MISS_RATIO_MEAN.over(ratios.into_iter().filter(|_| whole));
     vec![
         page_size_of(page_size),
         Observation::Table(table),
-        Observation::Metric(metric("misses", largest.and_then(|p| p.misses).map(|misses| misses as f64))),
-        Observation::Metric(metric("miss.ratio.mean", mean)),
+        Observation::Metric(
+            metrics::MISSES.figure(largest.and_then(|p| p.misses).map(|misses| misses as f64)),
+        ),
+        Observation::Metric(metrics::MISS_RATIO_MEAN.figure(mean)),
     ]
 }
 

@@ -13,8 +13,8 @@ mod sheet;
 mod vmtest;
 mod windows;
 
-use crate::catalogue;
 use crate::failure::Failure;
+use crate::metrics::MetricId;
 use crate::observation::{Level, Note, Observation};
 use crate::target::Recorder;
 
@@ -29,32 +29,26 @@ pub use sheet::Sheet;
 pub use vmtest::speeds;
 pub use windows::{Window, Windows};
 
-/// A figure by its name in the catalogue; `None`: not measured.
-pub type Figure = (&'static str, Option<f64>);
+/// A figure of a metric; `None`: not measured.
+pub type Figure = (MetricId, Option<f64>);
 
-/// Records the figure of this name in the catalogue; `None`: not measured.
+/// Records a figure; `None`: not measured.
 ///
 /// # Errors
 /// When it cannot be kept.
-///
-/// # Panics
-/// When the name is not in the catalogue.
-pub fn metric(recorder: &mut dyn Recorder, name: &str, value: Option<f64>) -> Result<(), Failure> {
-    Ok(recorder.observe(Observation::Metric(catalogue::metric(name, value)))?)
+pub fn metric(recorder: &mut dyn Recorder, metric: MetricId, value: Option<f64>) -> Result<(), Failure> {
+    Ok(recorder.observe(Observation::Metric(metric.figure(value)))?)
 }
 
 /// Records several figures.
 ///
 /// # Errors
 /// When they cannot be kept.
-///
-/// # Panics
-/// When a name is not in the catalogue.
 pub fn metrics(
     recorder: &mut dyn Recorder,
     figures: impl IntoIterator<Item = Figure>,
 ) -> Result<(), Failure> {
-    figures.into_iter().try_for_each(|(name, value)| metric(recorder, name, value))
+    figures.into_iter().try_for_each(|(of, value)| metric(recorder, of, value))
 }
 
 /// Records a remark.

@@ -2,6 +2,7 @@
 
 use super::sheet::Sheet;
 use crate::catalogue::WINDOWS;
+use crate::metrics;
 use crate::observation::{Table, Unit};
 
 /// One window.
@@ -38,13 +39,13 @@ impl Windows {
     const COLUMNS: [(&'static str, Unit); 9] = [
         ("reference", Unit::Count),
         ("time", Unit::Nanoseconds),
-        ("access.mean", Unit::Nanoseconds),
-        ("access.max", Unit::Nanoseconds),
-        ("faults.minor", Unit::Count),
-        ("faults.major", Unit::Count),
-        ("swap.in", Unit::Pages),
-        ("swap.out", Unit::Pages),
-        ("pages.present", Unit::Pages),
+        metrics::ACCESS_MEAN.column(),
+        metrics::ACCESS_MAX.column(),
+        metrics::FAULTS_MINOR.column(),
+        metrics::FAULTS_MAJOR.column(),
+        metrics::SWAP_IN.column(),
+        metrics::SWAP_OUT.column(),
+        metrics::PAGES_PRESENT.column(),
     ];
 
     /// Without windows.

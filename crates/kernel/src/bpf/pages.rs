@@ -1,6 +1,6 @@
-//! Executables' pages that come into the page cache and leave it: `filemap:mm_filemap_add_to_page_cache`
-//! and `mm_filemap_delete_from_page_cache`, counted by file; which files are executables, the mappings
-//! of the processes tell ([`executable_files`]).
+//! Executables' pages that come into the page cache and leave it:
+//! `filemap:mm_filemap_add_to_page_cache` and `mm_filemap_delete_from_page_cache`, counted by file;
+//! which files are executables, the mappings of the processes tell ([`executable_files`]).
 
 use std::collections::HashSet;
 

@@ -1,9 +1,9 @@
 //! Requests that wait for a block device, from `block:block_rq_insert` to `block_rq_issue`: the sums
 //! that kstat kept of a device's wait queue and Linux does not.
 //!
-//! A request is known by its device and first sector. `block_bio_frontmerge` moves that; one that is
-//! merged into another (`block_rq_merge`) waits no longer. A request that is issued without having been
-//! inserted did not wait.
+//! A request is known by its device and first sector. `block_bio_frontmerge` moves that; one that
+//! is merged into another (`block_rq_merge`) waits no longer. A request that is issued without
+//! having been inserted did not wait.
 
 use std::collections::HashMap;
 

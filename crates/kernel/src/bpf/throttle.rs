@@ -1,5 +1,6 @@
-//! How long the kernel holds a thread up because too much is dirty: `writeback:balance_dirty_pages`, which is met before
-//! each pause with its length in milliseconds (0 and less where there is none).
+//! How long the kernel holds a thread up because too much is dirty:
+//! `writeback:balance_dirty_pages`, which is met before each pause with its length in milliseconds
+//! (0 and less where there is none).
 
 use super::TraceError;
 use super::assembler::*;

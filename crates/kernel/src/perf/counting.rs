@@ -35,9 +35,10 @@ pub struct Counting {
     names: Names,
 }
 
-/// The names of the functions. At each fork the kernel makes the child's counters from the attributes of the
-/// parent's, and reads the names from the forking process's memory again: without them the fork fails. So they have pages
-/// of their own, which a process that unmaps all else keeps ([`names`]).
+/// The names of the functions. At each fork the kernel makes the child's counters from the
+/// attributes of the parent's, and reads the names from the forking process's memory again: without
+/// them the fork fails. So they have pages of their own, which a process that unmaps all else keeps
+/// ([`names`]).
 #[derive(Debug)]
 struct Names {
     pages: io::Result<Region>,
@@ -47,8 +48,9 @@ struct Names {
 /// Where the names of the counters lie that are on, and how many bytes they have.
 static NAMES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// The memory that must stay mapped for this process to fork while functions are counted; empty where none are.
-pub(crate) fn names() -> Range<usize> {
+/// The memory that must stay mapped for this process to fork while functions are counted; empty
+/// where none are.
+pub fn names() -> Range<usize> {
     let [start, bytes] = NAMES.each_ref().map(|cell| cell.load(Relaxed));
     start..start + bytes
 }

@@ -1,5 +1,5 @@
-//! The kernel functions whose calls are counted, as Morton counted those of 2.5.27: what each does, and
-//! the names that it has had, the newest first. Which of them a kernel has, its symbols say.
+//! The kernel functions whose calls are counted, as Morton counted those of 2.5.27: what each does,
+//! and the names that it has had, the newest first. Which of them a kernel has, its symbols say.
 
 use super::symbols::Symbols;
 

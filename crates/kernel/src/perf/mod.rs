@@ -1,4 +1,5 @@
-//! Kernel events: tracepoints and function calls counted, and samples of where the kernel is, through perf_event_open(2).
+//! Kernel events: tracepoints and function calls counted, and samples of where the kernel is,
+//! through perf_event_open(2).
 //!
 //! Works without a hardware counter: tracepoints and the software clock `cpu-clock` are enough.
 //! Needs CAP_PERFMON or root (or `kernel.perf_event_paranoid` below 0 for what is not one's own).
@@ -104,9 +105,9 @@ fn cpus() -> Vec<i32> {
     text.trim().split(',').filter_map(range).flatten().collect()
 }
 
-/// Whether this user may count and sample in the kernel. Looks only: an event opened before a run would switch
-/// on hooks in the kernel that the run then pays for (a first touch was seen to change by 2.7 % of its
-/// instructions).
+/// Whether this user may count and sample in the kernel. Looks only: an event opened before a run
+/// would switch on hooks in the kernel that the run then pays for (a first touch was seen to change
+/// by 2.7 % of its instructions).
 ///
 /// # Errors
 /// Why not.
@@ -115,7 +116,7 @@ pub fn permitted() -> Result<(), String> {
     const ENOUGH: u64 = 1 << 21 | 1 << 38;
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
         .map_err(|_| "this kernel has no perf events".to_owned())?;
-    let status = crate::kernel::text("/proc/self/status").unwrap_or_default();
+    let status = crate::files::text("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     if mask & ENOUGH != 0 || paranoid.trim().parse::<i32>().is_ok_and(|level| level < 0) {

@@ -1,20 +1,19 @@
-//! What the kernel accounts of each task (TASKSTATS over generic netlink): processor time, wall time, and
-//! how long it was delayed by what.
+//! What the kernel accounts of each task (TASKSTATS over generic netlink): processor time, wall
+//! time, and how long it was delayed by what.
 //!
-//! The kernel answers for a thread or for a whole process, threads that ended included, and sends the
-//! statistics of every task that ends. It needs CAP_NET_ADMIN. Delays need `kernel.task_delayacct` = 1 when
-//! the task started: a task that was there before the switch has no accounting until it ends, so nothing is
-//! known of it ([`Taskstats::process`] is None) rather than that it never waited.
+//! The kernel answers for a thread or for a whole process, threads that ended included, and sends
+//! the statistics of every task that ends. It needs CAP_NET_ADMIN. Delays need
+//! `kernel.task_delayacct` = 1 when the task started: a task that was there before the switch has
+//! no accounting until it ends, so nothing is known of it ([`Taskstats::process`] is None) rather
+//! than that it never waited.
 
 mod stats;
-mod switch;
 
 use std::io;
 
 use pagelab_counters::views::prstat::{Account, Delays, Exit};
 
-pub(crate) use stats::Stats;
-pub use switch::{Accounting, SWITCH};
+pub use stats::Stats;
 
 use crate::netlink::{Message, Netlink, attributes};
 
@@ -78,8 +77,8 @@ impl Taskstats {
         self.whole(pid)?.1
     }
 
-    /// What a process did, the processor time of its ended threads included, and its delays where they are accounted;
-    /// None when it has ended.
+    /// What a process did, the processor time of its ended threads included, and its delays where
+    /// they are accounted; None when it has ended.
     pub fn whole(&mut self, pid: u64) -> Option<(Account, Option<Delays>)> {
         let stats = self.ask(CMD_ATTR_TGID, TYPE_AGGR_TGID, u32::try_from(pid).ok()?)?;
         let [voluntary, involuntary] = stats.switches;
@@ -98,7 +97,7 @@ impl Taskstats {
     }
 
     /// Everything about a thread; None when it has ended.
-    pub(crate) fn task(&mut self, tid: u32) -> Option<Stats> {
+    pub fn task(&mut self, tid: u32) -> Option<Stats> {
         self.ask(CMD_ATTR_PID, TYPE_AGGR_PID, tid)
     }
 
@@ -113,7 +112,7 @@ impl Taskstats {
 pub struct Exits {
     connection: Netlink,
     /// Whether the kernel dropped some because the queue was full.
-    pub(crate) overflowed: bool,
+    pub overflowed: bool,
 }
 
 impl Exits {
@@ -150,7 +149,7 @@ impl Exits {
     }
 
     /// Takes what has been queued.
-    pub(crate) fn drain(&mut self, into: &mut Vec<Stats>) {
+    pub fn drain(&mut self, into: &mut Vec<Stats>) {
         loop {
             match self.connection.next() {
                 Ok(Some(message)) => into.extend(stats(&message, TYPE_AGGR_PID)),

@@ -7,37 +7,46 @@ use pagelab_counters::views::prstat::Delays;
 
 /// One task, from its start to the moment of asking or its end. Times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stats {
-    pub(crate) pid: u32,
-    pub(crate) parent: u32,
+pub struct Stats {
+    /// Its number.
+    pub pid: u32,
+    /// The process that is its parent.
+    pub parent: u32,
     /// The process that it is a thread of; `None` before Linux 5.19.
-    pub(crate) process: Option<u32>,
+    pub process: Option<u32>,
     /// Voluntary and involuntary context switches.
-    pub(crate) switches: [u64; 2],
+    pub switches: [u64; 2],
     /// Most resident memory of its process, bytes; of a sum the greatest of one.
-    pub(crate) peak: u64,
+    pub peak: u64,
     /// Its command's name, behind it zeroes.
-    pub(crate) command: [u8; 16],
+    pub command: [u8; 16],
     /// Wall time since it started.
-    pub(crate) elapsed: u64,
+    pub elapsed: u64,
     /// Processor time as the ticks sampled it: good for the proportion of the two.
-    pub(crate) user: u64,
-    pub(crate) system: u64,
+    pub user: u64,
+    /// The same in the kernel.
+    pub system: u64,
     /// Processor time, exact, up to the end of this account.
-    pub(crate) on_cpu: u64,
+    pub on_cpu: u64,
     /// Of a sum: processor time of the exits themselves, which no task's account has.
-    pub(crate) exits: u64,
+    pub exits: u64,
     /// Runnable, waiting for a processor.
-    pub(crate) runnable: u64,
-    pub(crate) block_io: u64,
-    pub(crate) swap_in: u64,
-    pub(crate) reclaim: u64,
-    pub(crate) thrashing: Option<u64>,
-    pub(crate) compaction: Option<u64>,
-    pub(crate) copy: Option<u64>,
+    pub runnable: u64,
+    /// Waiting for block I/O.
+    pub block_io: u64,
+    /// Waiting for pages from swap.
+    pub swap_in: u64,
+    /// Inside direct reclaim.
+    pub reclaim: u64,
+    /// Waiting for pages that were evicted a short while before.
+    pub thrashing: Option<u64>,
+    /// Inside compaction.
+    pub compaction: Option<u64>,
+    /// Copying pages on write.
+    pub copy: Option<u64>,
     /// Whether the kernel has counted a delay of any kind but for a processor: 0 of all means that it
     /// accounts none.
-    pub(crate) accounted: bool,
+    pub accounted: bool,
 }
 
 /// The version that has extremes inside.
@@ -45,7 +54,7 @@ const EXTREMES_INSIDE: u16 = 15;
 
 impl Stats {
     /// `None` when the bytes are too few.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
         let version = u16::from_ne_bytes(*bytes.first_chunk()?);
         let word32 = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes);
         let word64 = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes);
@@ -89,13 +98,13 @@ impl Stats {
     }
 
     /// The task's name.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let end = self.command.iter().position(|&byte| byte == 0).unwrap_or(self.command.len());
         String::from_utf8_lossy(&self.command[..end]).into_owned()
     }
 
     /// The delays; `None` where the kernel accounts none for this task.
-    pub(crate) fn delays(&self) -> Option<Delays> {
+    pub fn delays(&self) -> Option<Delays> {
         self.accounted.then_some(Delays {
             block_io: self.block_io,
             swap_in: self.swap_in,
@@ -108,14 +117,14 @@ impl Stats {
 
     /// Whether no delay is longer than the task lived. One that began before delay accounting was
     /// switched on, and ended after, is counted from the boot of the machine.
-    pub(crate) fn plausible(&self) -> bool {
+    pub fn plausible(&self) -> bool {
         let longest = [self.block_io, self.swap_in, self.reclaim].into_iter().max().unwrap_or(0);
         let longest = longest.max(self.thrashing.unwrap_or(0)).max(self.compaction.unwrap_or(0));
         longest <= self.elapsed.saturating_add(10_000_000)
     }
 
     /// The growth since `before`, of the same task.
-    pub(crate) fn since(&self, before: &Self) -> Self {
+    pub fn since(&self, before: &Self) -> Self {
         let less = |a: u64, b: u64| a.saturating_sub(b);
         let option = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| less(a, b));
         Self {
@@ -142,7 +151,7 @@ impl Stats {
     }
 
     /// Both tasks together.
-    pub(crate) fn plus(&self, other: &Self) -> Self {
+    pub fn plus(&self, other: &Self) -> Self {
         let option = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         Self {
             pid: 0,
@@ -174,8 +183,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// offsetof() of the version 13 header: cpu_delay_total 24, blkio 40, swapin 56,
-    /// cpu_run_virtual_total 72, ac_comm 80, ac_pid 128, ac_ppid 132, ac_etime 144, ac_utime 152, ac_stime 160,
-    /// hiwater_rss 200, nvcsw 272, nivcsw 280, ac_tgid 368, freepages_delay_total 320, thrashing 336, compact 360, wpcopy_count 400.
+    /// cpu_run_virtual_total 72, ac_comm 80, ac_pid 128, ac_ppid 132, ac_etime 144, ac_utime 152,
+    /// ac_stime 160, hiwater_rss 200, nvcsw 272, nivcsw 280, ac_tgid 368, freepages_delay_total
+    /// 320, thrashing 336, compact 360, wpcopy_count 400.
     #[test]
     fn offsets_are_the_headers() {
         let mut bytes = vec![0_u8; 416];

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pagelab_counters::Root;
 use pagelab_counters::views::vmstat::Executables;
-use pagelab_live::bpf::pages::Pages;
-use pagelab_live::bpf::tasks::Tasks;
+use pagelab_kernel::bpf::pages::Pages;
+use pagelab_kernel::bpf::tasks::Tasks;
 use pagelab_testing::{Need, ROOT, Test, tests};
 
 pub fn tests() -> Vec<Test> {

@@ -1,11 +1,11 @@
 //! `unmap`, `mremap` and `populate` on the running kernel.
 //!
-//! Each round has a mapping of its own, of private anonymous base pages, which is written beforehand where the operation
-//! is about pages that are there; then one call is timed, in processor time of the calling thread, which other programs do
-//! not lengthen; waiting for other processors to drop their translations is in it, for the kernel spins there. Faults are
-//! the thread's own. Sharers are threads of this process that do nothing but run, each on a processor of its own.
-
-mod area;
+//! Each round has a mapping of its own, of private anonymous base pages, which is written
+//! beforehand where the operation is about pages that are there; then one call is timed, in
+//! processor time of the calling thread, which other programs do not lengthen; waiting for other
+//! processors to drop their translations is in it, for the kernel spins there. Faults are the
+//! thread's own. Sharers are threads of this process that do nothing but run, each on a processor
+//! of its own.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -16,22 +16,22 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Addressing;
 use pagelab_experiment::experiments::addressing::COLUMNS;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, MetricId, Recorder};
+use pagelab_kernel::affinity::{Pinned, allowed, pin};
+use pagelab_kernel::rusage;
 
-pub(crate) use self::area::{Area, base_pages_only};
-use crate::affinity::{Kept, allowed, keep_to};
-use crate::harness::Harness;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::rusage;
+use crate::harness::area::{Area, base_pages_only};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
 
-/// An operation: what it is called, the figures of it without sharers and with them, whether its pages are written
-/// beforehand, and what is done.
+/// An operation: what it is called, the figures of it without sharers and with them, whether its
+/// pages are written beforehand, and what is done.
 #[derive(Clone, Copy)]
 pub struct Operation {
     what: &'static str,
-    metric: &'static str,
-    shared: Option<&'static str>,
+    metric: MetricId,
+    shared: Option<MetricId>,
     written: bool,
     done: fn(&mut Area) -> std::io::Result<()>,
 }
@@ -140,14 +140,14 @@ struct Cost {
 pub fn perform(
     parameters: &Addressing,
     operations: &[Operation],
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
-    place.join()?;
+    let mut harness = Harness::open(context, recorder)?;
+    context.join()?;
     base_pages_only();
-    let processors = allowed()?;
-    let _processor = Kept::to(1)?;
+    let processors = allowed().map_err(failed("looking at processors"))?;
+    let _processor = Pinned::to(1).map_err(failed("choosing processors"))?;
     let room = (processors.len() - 1).min(parameters.sharers as usize);
     harness.begin();
     let before = rusage::thread_up_to_date();
@@ -200,7 +200,7 @@ pub fn perform(
     for (name, value) in figures {
         metric(recorder, name, value)?;
     }
-    metric(recorder, name::TIME_PROCESSOR, Some(used.processor as f64))?;
+    metric(recorder, name::TIME_CPU, Some(used.processor as f64))?;
     metric(recorder, name::FAULTS_MINOR, Some(used.minor as f64))?;
     metric(recorder, name::FAULTS_MAJOR, Some(used.major as f64))?;
     if parameters.sharers as usize > room {
@@ -217,19 +217,20 @@ pub fn perform(
 }
 
 /// Calls `work` while a thread runs on each of `processors`.
-fn with_sharers<T>(processors: &[usize], work: impl FnOnce() -> T) -> T {
+fn with_sharers<T>(processors: &[usize], work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for &processor in processors {
+        let start = |&processor: &usize| {
             let over = &over;
-            scope.spawn(move || {
-                let _ = keep_to(processor);
+            let spin = move || {
+                let _ = pin(processor);
                 while !over.load(Relaxed) {
                     std::hint::spin_loop();
                 }
-            });
-        }
-        let done = work();
+            };
+            std::thread::Builder::new().spawn_scoped(scope, spin).map(drop)
+        };
+        let done = processors.iter().try_for_each(start).and_then(|()| work());
         over.store(true, Relaxed);
         done
     })
@@ -264,8 +265,8 @@ fn rounds(operation: &Operation, parameters: &Addressing) -> std::io::Result<Opt
     }))
 }
 
-/// Interrupts by which processors were told to drop translations, since boot, all processors together: the line `TLB` of
-/// /proc/interrupts, which x86 has.
+/// Interrupts by which processors were told to drop translations, since boot, all processors
+/// together: the line `TLB` of /proc/interrupts, which x86 has.
 fn shootdowns() -> Option<u64> {
     let text = fs::read_to_string("/proc/interrupts").ok()?;
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"))?;

@@ -1,14 +1,16 @@
 //! `bandwidth` on the running kernel: STREAM's four loops.
 //!
-//! Each thread is kept to a processor and has three arrays of its own, which it writes first. At each working set the loops are made
-//! one after the other, as many passes to a round as move `LEAST` bytes. One thread is timed in its processor time, several in wall time
-//! from a barrier to a barrier. In the end every element must hold what as many rounds make of it.
+//! Each thread is kept to a processor and has three arrays of its own, which it writes first. At
+//! each working set the loops are made one after the other, as many passes to a round as move
+//! `LEAST` bytes. One thread is timed in its processor time, several in wall time from a barrier to
+//! a barrier. In the end every element must hold what as many rounds make of it.
 
 use std::hint::black_box;
 use std::slice;
-use std::sync::Barrier;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, compiler_fence};
+use std::sync::{Barrier, OnceLock};
+use std::thread;
 
 use pagelab_experiment::build::{Sheet, median, metric, note};
 use pagelab_experiment::catalogue::name;
@@ -16,21 +18,22 @@ use pagelab_experiment::experiments::Bandwidth;
 use pagelab_experiment::experiments::bandwidth::{COLUMNS, TIMES};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder, Size};
+use pagelab_kernel::affinity::{Pinned, allowed, pin};
+use pagelab_kernel::geometry;
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage;
 
-use crate::affinity::{Kept, allowed, keep_to};
-use crate::clock::{Clock, Monotonic};
-use crate::geometry;
-use crate::harness::Harness;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage;
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
 
 /// Elements of a cache line of 64 bytes, which are read and written together.
 const LINE: usize = 8;
 /// Bytes that a round reads and writes at least, so that reading the clock is nothing of it.
 const LEAST: usize = 32 << 20;
-/// STREAM's scalar, but one that makes `s (2 + s)` 1, so that nothing grows: the square root of 2, less 1.
+/// STREAM's scalar, but one that makes `s (2 + s)` 1, so that nothing grows: the square root of 2,
+/// less 1.
 const SCALAR: f64 = 0.414_213_562_373_095_03;
 /// What the arrays hold first, as in STREAM.
 const FIRST: [f64; 3] = [1.0, 2.0, 0.0];
@@ -64,8 +67,8 @@ impl Arrays {
     /// a, b and c.
     fn parts(&mut self) -> [&mut [f64]; 3] {
         let (base, length) = (self.region.base().cast::<f64>(), self.length);
-        // SAFETY: the mapping has room for three times `length` numbers, is aligned to a page, zeroed where it was not written, and used by
-        // nobody else; the three do not overlap.
+        // SAFETY: the mapping has room for three times `length` numbers, is aligned to a page,
+        // zeroed where it was not written, and used by nobody else; the three do not overlap.
         [0, 1, 2].map(|n| unsafe { slice::from_raw_parts_mut(base.add(n * length), length) })
     }
 
@@ -94,8 +97,8 @@ impl Arrays {
     }
 }
 
-/// `to[i] = f(x[i], y[i])`, a line at a time: the fence keeps the compiler from making a call of memcpy of it, whose stores may go
-/// around the caches.
+/// `to[i] = f(x[i], y[i])`, a line at a time: the fence keeps the compiler from making a call of
+/// memcpy of it, whose stores may go around the caches.
 #[inline(always)]
 fn each(to: &mut [f64], x: &[f64], y: &[f64], f: impl Fn(f64, f64) -> f64) {
     let (to, _) = to.as_chunks_mut::<LINE>();
@@ -112,14 +115,18 @@ fn each(to: &mut [f64], x: &[f64], y: &[f64], f: impl Fn(f64, f64) -> f64) {
 ///
 /// # Errors
 /// When the kernel refuses memory.
-pub fn perform(bandwidth: &Bandwidth, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
+pub fn perform(
+    bandwidth: &Bandwidth,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
     let sizes = bandwidth.sweep().bytes(page_size() as u64);
     let mut threads = bandwidth.threads.clone();
     threads.sort_unstable();
     threads.dedup();
-    place.join()?;
-    let processors = allowed()?;
+    context.join()?;
+    let processors = allowed().map_err(failed("looking at processors"))?;
     harness.begin();
     let before = rusage::process();
     let mut sheet = Sheet::new("bandwidth", &COLUMNS).with_texts("working-set");
@@ -159,7 +166,7 @@ pub fn perform(bandwidth: &Bandwidth, place: &Place, recorder: &mut dyn Recorder
     if sizes.len() > 1 {
         metric(recorder, name::BANDWIDTH_TRIAD_CACHE, seen[0].map(|rates| rates[3]))?;
     }
-    metric(recorder, name::TIME_PROCESSOR, Some(used.processor as f64))?;
+    metric(recorder, name::TIME_CPU, Some(used.processor as f64))?;
     metric(recorder, name::FAULTS_MINOR, Some(used.minor as f64))?;
     metric(recorder, name::FAULTS_MAJOR, Some(used.major as f64))?;
     remarks(&sizes, &threads, processors.len(), recorder)
@@ -176,7 +183,7 @@ fn remarks(
         let text = format!("--threads: each needs a processor of its own, and there are {processors}");
         note(recorder, Level::Info, text)?;
     }
-    let last = geometry::machine().get("cache.l3").and_then(|bytes| bytes.parse::<u64>().ok());
+    let last = geometry::machine().caches[2];
     let greatest = sizes.last().copied().unwrap_or(0);
     match last {
         Some(cache) if greatest < TIMES * cache => {
@@ -199,12 +206,17 @@ fn remarks(
 fn measured(rounds: u32, size: usize, processors: &[usize]) -> Result<Rates, Failure> {
     let share = size / processors.len();
     let barrier = Barrier::new(processors.len());
+    // Whether there are threads for all: nobody waits at a barrier for one that is not there.
+    let complete: OnceLock<bool> = OnceLock::new();
     let lacking = AtomicBool::new(false);
     let loops = |leads: bool, processor: usize| -> Result<Rates, Failure> {
-        let arrays =
-            keep_to(processor).and_then(|()| Arrays::new(share).map_err(failed("mapping the arrays")));
-        // Nobody waits at a barrier for one that has none.
+        let arrays = pin(processor)
+            .map_err(failed("choosing a processor"))
+            .and_then(|()| Arrays::new(share).map_err(failed("mapping the arrays")));
         lacking.fetch_or(arrays.is_err(), SeqCst);
+        if !*complete.wait() {
+            return Err(Failure::interrupted());
+        }
         barrier.wait();
         let mut arrays = arrays?;
         if lacking.load(SeqCst) {
@@ -241,18 +253,22 @@ fn measured(rounds: u32, size: usize, processors: &[usize]) -> Result<Rates, Fai
         Ok(times.map(|times| median(times).unwrap_or(f64::NAN)))
     };
     if let [processor] = *processors {
-        let _kept = Kept::to(1)?;
+        let _ = complete.set(true);
+        let _kept = Pinned::to(1).map_err(failed("choosing processors"))?;
         return loops(true, processor);
     }
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let all: Vec<_> = processors
             .iter()
             .enumerate()
             .map(|(n, &processor)| {
                 let loops = &loops;
-                scope.spawn(move || loops(n == 0, processor))
+                thread::Builder::new().spawn_scoped(scope, move || loops(n == 0, processor))
             })
             .collect();
+        let _ = complete.set(all.iter().all(Result::is_ok));
+        let all: Vec<_> =
+            all.into_iter().collect::<std::io::Result<_>>().map_err(failed("starting a thread"))?;
         let results = all.into_iter().map(|thread| match thread.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),

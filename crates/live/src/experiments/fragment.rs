@@ -1,8 +1,9 @@
 //! `fragment` on the running kernel: in a guest, for it fills the machine's memory.
 //!
-//! Each way of asking begins with memory in the same state: filled anew until little is free, then all but one page of each group
-//! given back. Pages that lie side by side in a mapping that is filled at once mostly do so in memory, too; how far free memory is
-//! in pieces is read from `/proc/buddyinfo` before asking. What was had is `AnonHugePages` of the mapping.
+//! Each way of asking begins with memory in the same state: filled anew until little is free, then
+//! all but one page of each group given back. Pages that lie side by side in a mapping that is
+//! filled at once mostly do so in memory, too; how far free memory is in pieces is read from
+//! `/proc/buddyinfo` before asking. What was had is `AnonHugePages` of the mapping.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +13,16 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Fragment;
 use pagelab_experiment::experiments::fragment::{COLUMNS, WAYS};
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::files;
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage;
 
-use crate::harness::Harness;
-use crate::kernel::{self, value};
-use crate::observe::failed;
-use crate::paging::huge::covered;
-use crate::place::Place;
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage;
+use pagelab_procfs::value;
+
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::huge::covered;
+use crate::harness::measurement::Harness;
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
@@ -71,7 +74,11 @@ struct Seen {
 ///
 /// # Errors
 /// Where the kernel has no transparent huge pages, and when it refuses.
-pub fn perform(parameters: &Fragment, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub fn perform(
+    parameters: &Fragment,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
     let size = fs::read_to_string(format!("{THP}/hpage_pmd_size")).ok().and_then(|t| t.trim().parse().ok());
     let Some(huge) = size else {
         let what = "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)";
@@ -83,7 +90,7 @@ pub fn perform(parameters: &Fragment, place: &Place, recorder: &mut dyn Recorder
     // From Linux 5.9 on the kernel compacts by itself twice a second where free memory is in pieces.
     let proactive = Path::new(PROACTIVE);
     let _proactive = proactive.exists().then(|| Held::set(proactive.to_owned(), "0")).transpose()?;
-    let mut harness = Harness::open(place, recorder)?;
+    let mut harness = Harness::open(context, recorder)?;
     harness.begin();
     let mut sheet = Sheet::new("ways", &COLUMNS).with_texts("way");
     let mut all = Vec::new();
@@ -118,16 +125,16 @@ pub fn perform(parameters: &Fragment, place: &Place, recorder: &mut dyn Recorder
     metrics(
         recorder,
         [
-            (name::FRAGMENT_WHOLE, had(0)),
-            (name::FRAGMENT_PIECES, had(1)),
+            (name::FRAGMENT_UNFRAGMENTED, had(0)),
+            (name::FRAGMENT_FRAGMENTED, had(1)),
             (name::FRAGMENT_DIRECT, had(2)),
             (name::FRAGMENT_COLLAPSE, had(3)),
             (name::FRAGMENT_COMPACTED, had(4)),
             (name::FRAGMENT_BLOCKS, all[1].blocks.map(|blocks| blocks as f64)),
-            (name::FRAGMENT_COST_WHOLE, each(0)),
+            (name::FRAGMENT_COST_UNFRAGMENTED, each(0)),
             (name::FRAGMENT_COST_DIRECT, each(2)),
             (name::FRAGMENT_COST_COLLAPSE, each(3)),
-            (name::FRAGMENT_COMPACTING, all[4].compacting.map(|time| time as f64)),
+            (name::FRAGMENT_COMPACTION_CPU, all[4].compacting.map(|time| time as f64)),
         ],
     )?;
     measured.note_scope(recorder)
@@ -169,7 +176,8 @@ fn ask(parameters: &Fragment, way: &str, huge: usize, recorder: &mut dyn Recorde
     for place in 0..count {
         let page = first + place * pages;
         if way == "collapse" {
-            // SAFETY: a huge page's part of the mapping; the advice keeps its content. What is refused is not had.
+            // SAFETY: a huge page's part of the mapping; the advice keeps its content. What is
+            // refused is not had.
             unsafe { libc::madvise(region.base().add(page * page_size()).cast(), huge, COLLAPSE) };
         } else {
             touch(page);
@@ -214,14 +222,13 @@ fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region, Fa
 
 /// Free memory, bytes.
 fn free() -> Option<u64> {
-    let text = kernel::text("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemFree:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+    let text = files::text("/proc/meminfo").ok()?;
+    value(&text, "MemFree")
 }
 
 /// Free blocks of so many pages, each larger one as many as it has: `/proc/buddyinfo`, all zones.
 fn blocks(pages: usize) -> Option<u64> {
-    of_size(&kernel::text("/proc/buddyinfo").ok()?, pages)
+    of_size(&files::text("/proc/buddyinfo").ok()?, pages)
 }
 
 fn of_size(text: &str, pages: usize) -> Option<u64> {
@@ -236,7 +243,7 @@ fn of_size(text: &str, pages: usize) -> Option<u64> {
 
 /// Direct compactions since boot, and of them with and without success.
 fn compactions() -> [Option<u64>; 3] {
-    let text = kernel::text("/proc/vmstat").unwrap_or_default();
+    let text = files::text("/proc/vmstat").unwrap_or_default();
     ["compact_stall", "compact_success", "compact_fail"].map(|name| value(&text, name))
 }
 

@@ -1,9 +1,10 @@
 //! `ksm` on the running kernel.
 //!
-//! ksmd is one thread of the kernel's with one set of counters for the whole machine; what the experiment tells it is put back with
-//! everything else that a run changes ([`FILES`]). The machine's counters have other programs' pages in them (QEMU offers the memory of
-//! every guest), so figures are of this mapping: which of its pages lie in one frame, by /proc/self/pagemap, and what the kernel counts for
-//! the process.
+//! ksmd is one thread of the kernel's with one set of counters for the whole machine; what the
+//! experiment tells it is put back with everything else that a run changes ([`SETTINGS`]). The
+//! machine's counters have other programs' pages in them (QEMU offers the memory of every guest),
+//! so figures are of this mapping: which of its pages lie in one frame, by /proc/self/pagemap, and
+//! what the kernel counts for the process.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,33 +15,27 @@ use std::time::Duration;
 use pagelab_experiment::build::{Sheet, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Ksm;
-use pagelab_experiment::experiments::ksm::{COSTS, SCANS};
+use pagelab_experiment::experiments::ksm::{COSTS, SCANS, SETTINGS};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::affinity::Pinned;
+use pagelab_kernel::content::Filler;
+use pagelab_kernel::kthread::KernelThreads;
+use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::rusage;
 
-use crate::affinity::Kept;
-use crate::clock::{Clock, Monotonic};
-use crate::content::Filler;
-use crate::harness::Harness;
-use crate::kernel::value;
-use crate::kthread::KernelThreads;
-use crate::observe::failed;
-use crate::paging::timing::bare;
-use crate::paging::touch::Write;
-use crate::place::Place;
-use crate::processor;
-use crate::region::{HugePages, Region};
-use crate::rusage;
+use pagelab_procfs::value;
+
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
+use crate::harness::processor;
+use crate::harness::timing::bare;
+use crate::harness::touch::Write;
 
 /// Where ksmd is told what to do, and tells what it did.
 pub const FOLDER: &str = "/sys/kernel/mm/ksm";
-/// What is changed and put back, the last first: the number of pages can be written only while no advisor chooses it.
-pub const FILES: [&str; 4] = [
-    "/sys/kernel/mm/ksm/run",
-    "/sys/kernel/mm/ksm/advisor_mode",
-    "/sys/kernel/mm/ksm/sleep_millisecs",
-    "/sys/kernel/mm/ksm/pages_to_scan",
-];
 /// Between two looks at the counters.
 const LOOK: Duration = Duration::from_millis(2);
 /// A page is remembered in one scan, and merged in another one; the first one is not whole.
@@ -75,14 +70,18 @@ struct Merged {
 ///
 /// # Errors
 /// When the kernel refuses memory or its settings.
-pub fn perform(parameters: &Ksm, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
-    place.join()?;
-    let _processor = Kept::to(1)?;
+pub fn perform(
+    parameters: &Ksm,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
+    context.join()?;
+    let _processor = Pinned::to(1).map_err(failed("choosing processors"))?;
     let (region, equal, others) = filled(parameters, recorder)?;
     set("run", "0")?;
     // A kernel before 6.7 has no advisor.
-    if Path::new(FILES[1]).exists() {
+    if Path::new(SETTINGS[1]).exists() {
         set("advisor_mode", "none")?;
     }
     set("sleep_millisecs", &parameters.sleep.to_string())?;
@@ -126,7 +125,7 @@ pub fn perform(parameters: &Ksm, place: &Place, recorder: &mut dyn Recorder) -> 
         (name::KSM_PROFIT, profit.map(|bytes| bytes as f64)),
         (name::KSM_TIME, Some(merged.time as f64)),
         (name::KSM_SCANS, Some(merged.scans as f64)),
-        (name::KSM_PROCESSOR, merged.ksmd.map(|time| time as f64)),
+        (name::KSM_CPU, merged.ksmd.map(|time| time as f64)),
         (name::KSM_COPY, copy),
         (name::KSM_WRITE, write),
         (name::KSM_UNMERGE, unmerge),
@@ -139,8 +138,8 @@ pub fn perform(parameters: &Ksm, place: &Place, recorder: &mut dyn Recorder) -> 
     metric(recorder, time.0, time.1)?;
     if !merged.settled {
         let text = format!(
-            "after {} s ksmd still merged: give --patience, or --scan more pages",
-            parameters.patience
+            "after {} s ksmd still merged: raise --timeout, or --scan more pages",
+            parameters.timeout
         );
         note(recorder, Level::Warning, text)?;
     }
@@ -190,7 +189,7 @@ fn filled(parameters: &Ksm, recorder: &mut dyn Recorder) -> Result<(Region, Vec<
     Ok((region, equal, others))
 }
 
-/// Has ksmd merge until a whole scan merges no more, or patience ends.
+/// Has ksmd merge until a whole scan merges no more, or the timeout is over.
 fn merge(
     parameters: &Ksm,
     threads: &KernelThreads,
@@ -199,7 +198,7 @@ fn merge(
     recorder: &mut dyn Recorder,
 ) -> Result<Merged, Failure> {
     let (begun, before) = (Monotonic.now(), threads.time());
-    let patience = (parameters.patience * 1e9) as u64;
+    let timeout = (parameters.timeout * 1e9) as u64;
     let spent = || threads.time().zip(before).map(|(now, before)| now - before);
     let mut merged = Merged { time: 0, ksmd: Some(0), scans: 0, settled: false };
     // The most that was merged, and the scan in which that was seen.
@@ -225,7 +224,7 @@ fn merge(
         }
         merged.scans = scans;
         merged.settled = scans >= SCANS_AT_LEAST.max(last + 2);
-        if merged.settled || time > patience {
+        if merged.settled || time > timeout {
             return Ok(merged);
         }
         recorder.progress("merge", so_far, parameters.equal.of(parameters.pages));
@@ -235,8 +234,8 @@ fn merge(
     }
 }
 
-/// Frames that the mapping's pages need less than their number, and frames that several of them lie in; `None` where the kernel shows no
-/// frames.
+/// Frames that the mapping's pages need less than their number, and frames that several of them lie
+/// in; `None` where the kernel shows no frames.
 fn frames(region: &Region) -> io::Result<Option<(u64, u64)>> {
     /// Of an entry of pagemap: present, and the frame's number.
     const PRESENT: u64 = 1 << 63;
@@ -256,7 +255,8 @@ fn frames(region: &Region) -> io::Result<Option<(u64, u64)>> {
     Ok(Some(((frames.len() - groups().count()) as u64, shared as u64)))
 }
 
-/// What the kernel says merging has saved this process, its own bookkeeping deducted: bytes (Linux 6.4).
+/// What the kernel says merging has saved this process, its own bookkeeping deducted: bytes (Linux
+/// 6.4).
 fn profit() -> Option<i64> {
     let text = fs::read_to_string("/proc/self/ksm_stat").ok()?;
     text.lines().find_map(|line| line.strip_prefix("ksm_process_profit")?.trim().parse().ok())

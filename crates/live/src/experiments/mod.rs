@@ -1,52 +1,78 @@
-//! Performs an experiment in the calling process: on the host that is the worker, in a guest init.
+//! How each experiment is run on the running kernel.
+
+pub mod addressing;
+pub mod bandwidth;
+pub mod clock;
+pub mod command;
+pub mod faultscale;
+pub mod fileread;
+pub mod forkstorm;
+pub mod fragment;
+pub mod ksm;
+pub mod latency;
+pub mod neighbour;
+pub mod oom;
+pub mod paging;
+pub mod reclaim;
+pub mod tier;
+pub mod vmtest;
+
+use std::path::Path;
 
 use pagelab_experiment::experiments::Backing;
 use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
 
-use crate::place::Place;
-use crate::{
-    addressing, bandwidth, clocktest, command, faultscale, fileread, forkstorm, fragment, ksm, latency,
-    neighbour, oom, paging, reclaim, tier, vmtest,
-};
+use crate::harness::context::ExecutionContext;
+
+/// The kernel settings that `experiment` itself writes while it is performed, those that this
+/// kernel has.
+pub fn changed_by(experiment: &Experiment) -> Vec<&'static Path> {
+    let files = experiment.declaration().kernel_settings();
+    files.iter().map(Path::new).filter(|path| path.exists()).collect()
+}
 
 /// Performs `experiment` once and gives everything it sees to `recorder`.
 ///
-/// Of `setting` only the huge page mode (see [`paging`]) and what is to be counted and sampled are looked
-/// at: the rest is set up by whoever made the `place`.
+/// Of `setting` only the huge page mode (see [`paging`]) and what is to be counted and sampled are
+/// looked at: the rest is set up by the maker of the `context`.
 ///
 /// # Errors
 /// See [`Failure`].
 pub fn perform(
     experiment: &Experiment,
     setting: &Setting,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     match experiment {
-        Experiment::Mapanon(paging) => paging::perform(paging, Backing::Anonymous, setting, place, recorder),
-        Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, place, recorder),
-        Experiment::Vmtest(parameters) => vmtest::perform(parameters, place, recorder),
-        Experiment::Latency(parameters) => latency::perform(parameters, place, recorder),
-        Experiment::Unmap(parameters) => addressing::perform(parameters, addressing::UNMAP, place, recorder),
+        Experiment::Mapanon(paging) => {
+            paging::perform(paging, Backing::Anonymous, setting, context, recorder)
+        }
+        Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, context, recorder),
+        Experiment::Vmtest(parameters) => vmtest::perform(parameters, context, recorder),
+        Experiment::Latency(parameters) => latency::perform(parameters, context, recorder),
+        Experiment::Unmap(parameters) => {
+            addressing::perform(parameters, addressing::UNMAP, context, recorder)
+        }
         Experiment::Mremap(parameters) => {
-            addressing::perform(parameters, addressing::MREMAP, place, recorder)
+            addressing::perform(parameters, addressing::MREMAP, context, recorder)
         }
         Experiment::Populate(parameters) => {
-            addressing::perform(parameters, addressing::POPULATE, place, recorder)
+            addressing::perform(parameters, addressing::POPULATE, context, recorder)
         }
-        Experiment::Neighbour(parameters) => neighbour::perform(parameters, place, recorder),
-        Experiment::Bandwidth(parameters) => bandwidth::perform(parameters, place, recorder),
-        Experiment::Ksm(parameters) => ksm::perform(parameters, place, recorder),
-        Experiment::Tier(parameters) => tier::perform(parameters, place, recorder),
-        Experiment::Oom(parameters) => oom::perform(parameters, place, recorder),
-        Experiment::Reclaim(parameters) => reclaim::perform(parameters, place, recorder),
-        Experiment::Fragment(parameters) => fragment::perform(parameters, place, recorder),
-        Experiment::Clock(parameters) => clocktest::perform(parameters, place, recorder),
-        Experiment::Command(parameters) => command::perform(parameters, place, recorder),
-        Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, place, recorder),
-        Experiment::Faultscale(parameters) => faultscale::perform(parameters, place, recorder),
-        Experiment::Fileread(parameters) => fileread::random::perform(parameters, place, recorder),
-        Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, place, recorder),
+        Experiment::Neighbour(parameters) => neighbour::perform(parameters, context, recorder),
+        Experiment::Bandwidth(parameters) => bandwidth::perform(parameters, context, recorder),
+        Experiment::Ksm(parameters) => ksm::perform(parameters, context, recorder),
+        Experiment::Tier(parameters) => tier::perform(parameters, context, recorder),
+        Experiment::Oom(parameters) => oom::perform(parameters, context, recorder),
+        Experiment::Reclaim(parameters) => reclaim::perform(parameters, context, recorder),
+        Experiment::Fragment(parameters) => fragment::perform(parameters, context, recorder),
+        Experiment::Clock(parameters) => clock::perform(parameters, context, recorder),
+        Experiment::Command(parameters) => command::perform(parameters, context, recorder),
+        Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, context, recorder),
+        Experiment::Faultscale(parameters) => faultscale::perform(parameters, context, recorder),
+        Experiment::Fileread(parameters) => fileread::random::perform(parameters, context, recorder),
+        Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, context, recorder),
         Experiment::Record(_)
         | Experiment::Trace(_)
         | Experiment::Replay(_)

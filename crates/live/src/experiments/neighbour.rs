@@ -1,9 +1,10 @@
 //! `neighbour` on the running kernel.
 //!
-//! Inside the run's cgroup, which has the limit, two are made: the worker joins the victim's, a child that it forks the
-//! neighbour's. They are removed with the run's. The victim's mapping is made once; before each situation it is touched
-//! once from first to last, and the neighbour has gone round its own once. The victim's references are not timed one by one: the figure is
-//! the thread's processor time, in which the neighbour's turns on the same processor are not.
+//! Inside the run's cgroup, which has the limit, two are made: the worker joins the victim's, a
+//! child that it forks the neighbour's. They are removed with the run's. The victim's mapping is
+//! made once; before each situation it is touched once from first to last, and the neighbour has
+//! gone round its own once. The victim's references are not timed one by one: the figure is the
+//! thread's processor time, in which the neighbour's turns on the same processor are not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,22 +14,23 @@ use std::time::Duration;
 use pagelab_experiment::build::{Sheet, metric};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Neighbour;
-use pagelab_experiment::experiments::neighbour::{COLUMNS, SITUATIONS};
+use pagelab_experiment::experiments::neighbour::{COLUMNS, METRICS, SITUATIONS};
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::cgroup::Group;
+use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::rusage;
+use pagelab_procfs::value;
 
-use crate::cgroup::Group;
-use crate::family::{Barrier, Family};
-use crate::harness::Harness;
-use crate::kernel::value;
-use crate::observe::failed;
-use crate::paging::timing::bare;
-use crate::paging::touch::Write;
-use crate::place::Place;
-use crate::region::{HugePages, Region};
-use crate::rusage;
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::family::{Barrier, Family};
+use crate::harness::measurement::Harness;
+use crate::harness::timing::bare;
+use crate::harness::touch::Write;
 
-/// The victim is protected for what it had alone and for this part of it more. Chosen by trial, not derived: of a
-/// victim of 8 MiB there were 1,132 and 1,144 faults with exactly what it had alone, and 713 and 696 with an eighth more.
+/// The victim is protected for what it had alone and for this part of it more. Chosen by trial, not
+/// derived: of a victim of 8 MiB there were 1,132 and 1,144 faults with exactly what it had alone,
+/// and 713 and 696 with an eighth more.
 const MORE: u64 = 8;
 /// References between two looks at whether to go on.
 const BLOCK: usize = 20_000;
@@ -102,14 +104,18 @@ struct Situations<'a> {
 ///
 /// # Errors
 /// Without a limit, and when the kernel refuses.
-pub fn perform(parameters: &Neighbour, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let Some(shared) = place.cgroup.as_deref() else {
+pub fn perform(
+    parameters: &Neighbour,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let Some(shared) = context.cgroup.as_deref() else {
         return Err(Failure::unsupported(
             "neighbour needs a memory limit that two share",
             "give --memory SIZE",
         ));
     };
-    let mut harness = Harness::open(place, recorder)?;
+    let mut harness = Harness::open(context, recorder)?;
     fs::write(shared.join("cgroup.subtree_control"), "+memory")
         .map_err(failed(&format!("handing memory on in {}", shared.display())))?;
     let (victim, neighbour) = (Inner::make(shared, "victim")?, Inner::make(shared, "neighbour")?);
@@ -154,14 +160,6 @@ pub fn perform(parameters: &Neighbour, place: &Place, recorder: &mut dyn Recorde
     metric(recorder, name::VICTIM_PROTECTED, protected.map(|bytes| bytes as f64))?;
     measured.note_scope(recorder)
 }
-
-/// Of each situation: cost, major faults, refaults.
-const METRICS: [[&str; 3]; 4] = [
-    [name::VICTIM_COST_ALONE, name::VICTIM_FAULTS_ALONE, name::VICTIM_REFAULTS_ALONE],
-    [name::VICTIM_COST_BESIDE, name::VICTIM_FAULTS_BESIDE, name::VICTIM_REFAULTS_BESIDE],
-    [name::VICTIM_COST_LOW, name::VICTIM_FAULTS_LOW, name::VICTIM_REFAULTS_LOW],
-    [name::VICTIM_COST_MIN, name::VICTIM_FAULTS_MIN, name::VICTIM_REFAULTS_MIN],
-];
 
 impl Situations<'_> {
     fn perform(&self, situation: &str, stream: &[u32], recorder: &mut dyn Recorder) -> Result<Seen, Failure> {

@@ -1,9 +1,10 @@
 //! `oom` on the running kernel.
 //!
-//! The worker stays outside the limit and looks; its children join the cgroup, hold what they are to hold, and the last one grows.
-//! A look, every fifth of a millisecond, reads the cgroup's count of times at the limit, what each child holds
-//! (`/proc/PID/status`), and which children are gone. The scores are the kernel's formula (`oom_badness`) on the last look
-//! before the kill; who was killed and what the cgroup counts are the kernel's own word.
+//! The worker stays outside the limit and looks; its children join the cgroup, hold what they are
+//! to hold, and the last one grows. A look, every fifth of a millisecond, reads the cgroup's count
+//! of times at the limit, what each child holds (`/proc/PID/status`), and which children are gone.
+//! The scores are the kernel's formula (`oom_badness`) on the last look before the kill; who was
+//! killed and what the cgroup counts are the kernel's own word.
 
 use std::fs;
 use std::path::Path;
@@ -16,28 +17,30 @@ use pagelab_experiment::experiments::Oom;
 use pagelab_experiment::experiments::oom::{COLUMNS, SITUATIONS};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_kernel::cgroup::Group;
+use pagelab_kernel::region::{HugePages, Region, page_size};
 
-use crate::cgroup::Group;
-use crate::clock::{Clock, Monotonic};
-use crate::family::{Barrier, Family};
-use crate::harness::Harness;
-use crate::kernel::value;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::region::{HugePages, Region, page_size};
+use pagelab_procfs::value;
 
-/// `oom_score_adj` of all that are not adjusted: should the machine itself run out of memory, they go first.
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::family::{Barrier, Family};
+use crate::harness::measurement::Harness;
+
+/// `oom_score_adj` of all that are not adjusted: should the machine itself run out of memory, they
+/// go first.
 const BASE: u32 = 500;
 /// Between two looks.
 const LOOK: Duration = Duration::from_micros(200);
-/// Pages between two looks of the growing process at the count of kills: fewer than a killed one gives back, so that nobody
-/// is killed after the first.
+/// Pages between two looks of the growing process at the count of kills: fewer than a killed one
+/// gives back, so that nobody is killed after the first.
 const STRIDE: usize = 16;
 /// How long the others of a group may take to go after the first.
 const REST: u64 = 2_000_000_000;
 
-/// Cells: children ready, whether to go, whether the kernel refused one, when the growing one last wrote a page, and whether
-/// it has all it was to have.
+/// Cells: children ready, whether to go, whether the kernel refused one, when the growing one last
+/// wrote a page, and whether it has all it was to have.
 const READY: usize = 0;
 const GO: usize = 1;
 const REFUSED: usize = 2;
@@ -59,11 +62,12 @@ impl Child {
     /// Looks at it, while it is there.
     fn look(&mut self) {
         let Ok(text) = fs::read_to_string(format!("/proc/{}/status", self.pid)) else { return };
-        let bytes = |name: &str| kib(&text, name).map(|kib| kib << 10);
+        let bytes = |name: &str| value(&text, name);
         // One that is ending has given its memory back, and says nothing of it.
         let Some(resident) = bytes("VmRSS") else { return };
         let (tables, swapped) = (bytes("VmPTE").unwrap_or(0), bytes("VmSwap").unwrap_or(0));
-        // They hold more and more, in memory or in swap: one that holds less has been killed, and is giving it back.
+        // They hold more and more, in memory or in swap: one that holds less has been killed, and
+        // is giving it back.
         if resident + swapped < self.resident + self.swapped {
             return;
         }
@@ -75,12 +79,6 @@ impl Child {
     fn score(&self, total: u64) -> f64 {
         self.pages as f64 + f64::from(self.adjust) * (total / 1000) as f64
     }
-}
-
-/// A line of `/proc/PID/status` with KiB.
-fn kib(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
 /// What the cgroup counts.
@@ -97,8 +95,8 @@ impl Counts {
     fn read(group: Group<'_>) -> Self {
         let text = |file: &str| fs::read_to_string(group.path().join(file)).ok();
         let events = || value(&text("memory.events")?, "max");
-        // Of version 1 memory and swap together have a limit of their own, which is met first where there is no swap; Linux 6.18
-        // does not count that.
+        // Of version 1 memory and swap together have a limit of their own, which is met first where
+        // there is no swap; Linux 6.18 does not count that.
         let of = |file: &str| text(file)?.trim().parse::<u64>().ok();
         let failures = || Some(of("memory.failcnt")? + of("memory.memsw.failcnt").unwrap_or(0));
         let stalled = || {
@@ -133,11 +131,15 @@ impl Seen {
 ///
 /// # Errors
 /// Without a limit, and when the kernel refuses.
-pub fn perform(parameters: &Oom, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let Some(group) = place.group() else {
+pub fn perform(
+    parameters: &Oom,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let Some(group) = context.group() else {
         return Err(Failure::unsupported("oom needs a memory limit", "give --memory SIZE"));
     };
-    let mut harness = Harness::open(place, recorder)?;
+    let mut harness = Harness::open(context, recorder)?;
     harness.begin();
     let total = total(group);
     let together = group.path().join("memory.oom.group");
@@ -154,7 +156,7 @@ pub fn perform(parameters: &Oom, place: &Place, recorder: &mut dyn Recorder) -> 
         if grouped {
             fs::write(&together, "1").map_err(failed(&format!("writing 1 to {}", together.display())))?;
         }
-        let seen = kill(parameters, situation, total, place, recorder);
+        let seen = kill(parameters, situation, total, context, recorder);
         if grouped {
             fs::write(&together, "0").map_err(failed(&format!("writing 0 to {}", together.display())))?;
         }
@@ -232,7 +234,7 @@ fn total(group: Group<'_>) -> u64 {
     let swap = number("memory.swap.max")
         .or_else(|| number("memory.memsw.limit_in_bytes").map(|both| both.saturating_sub(memory)));
     // What is not bounded is what the machine has; the kernel counts no more than that.
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| kib(&text, "SwapTotal"));
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| value(&text, "SwapTotal"));
     let swap = swap.unwrap_or(u64::MAX).min(machine.unwrap_or(0) << 10);
     (memory + swap) / page_size() as u64
 }
@@ -242,11 +244,11 @@ fn kill(
     parameters: &Oom,
     situation: &str,
     total: u64,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<Seen, Failure> {
     let group =
-        place.group().ok_or_else(|| Failure::unsupported("oom needs a memory limit", "give --memory"))?;
+        context.group().ok_or_else(|| Failure::unsupported("oom needs a memory limit", "give --memory"))?;
     let barrier = Barrier::new(8).map_err(failed("making shared memory"))?;
     let mut family = Family::default();
     let mut children = Vec::new();
@@ -362,7 +364,5 @@ mod tests {
     fn the_score_is_the_kernels_formula() {
         let child = Child { adjust: 500, pages: 100, ..Child::default() };
         assert_eq!(child.score(16_384), 100.0 + 500.0 * 16.0);
-        assert_eq!(kib("Name:\tx\nVmRSS:\t     520 kB\nVmSwap:\t 4 kB\n", "VmRSS"), Some(520));
-        assert_eq!(kib("Name:\tx\n", "VmRSS"), None);
     }
 }

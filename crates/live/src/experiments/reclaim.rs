@@ -1,9 +1,10 @@
 //! `reclaim` on the running kernel.
 //!
-//! The worker joins the cgroup and maps a hot part and a cold one, side by side. Step by step memory is taken from it. Asked by a
-//! line to `memory.reclaim`, the writing thread itself reclaims, between two rounds of references to the hot part; a scheme
-//! of DAMON's ([`crate::damon`]) acts while the hot part is referenced all the time. Which pages went is read from
-//! `/proc/self/pagemap`; what the kernel counts stands beside.
+//! The worker joins the cgroup and maps a hot part and a cold one, side by side. Step by step
+//! memory is taken from it. Asked by a line to `memory.reclaim`, the writing thread itself
+//! reclaims, between two rounds of references to the hot part; a scheme of DAMON's
+//! ([`pagelab_kernel::damon`]) acts while the hot part is referenced all the time. Which pages went
+//! is read from `/proc/self/pagemap`; what the kernel counts stands beside.
 
 use std::fs;
 use std::io;
@@ -13,21 +14,21 @@ use std::thread;
 use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Reclaim;
-use pagelab_experiment::experiments::paging::Backing;
 use pagelab_experiment::experiments::reclaim::{By, COLUMNS, SCHEME};
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::damon::{Kdamond, Scheme, Stats};
+use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage;
 
-use crate::clock::{Clock, Monotonic};
-use crate::damon::{Kdamond, Stats};
-use crate::harness::Harness;
-use crate::kernel::value;
-use crate::observe::failed;
-use crate::pagemap::{Snapshot, SnapshotReader};
-use crate::paging::timing::bare;
-use crate::paging::touch::Write;
-use crate::place::Place;
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage;
+use pagelab_procfs::value;
+
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::{self, failed};
+use crate::harness::measurement::Harness;
+use crate::harness::timing::bare;
+use crate::harness::touch::Write;
 
 /// The file of a cgroup that is asked.
 const FILE: &str = "memory.reclaim";
@@ -56,7 +57,8 @@ struct Load {
     cold: Vec<u32>,
     reader: SnapshotReader,
     look: Snapshot,
-    /// References to the hot part so far, the thread's processor time for them, their faults, and the major ones of these.
+    /// References to the hot part so far, the thread's processor time for them, their faults, and
+    /// the major ones of these.
     references: u64,
     time: u64,
     faults: u64,
@@ -65,17 +67,22 @@ struct Load {
 
 impl Load {
     /// Maps and writes both parts.
-    fn new(parameters: &Reclaim, place: &Place, recorder: &mut dyn Recorder) -> Result<Self, Failure> {
+    fn new(
+        parameters: &Reclaim,
+        context: &ExecutionContext,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Self, Failure> {
         let pages = usize::try_from(parameters.hot.saturating_add(parameters.cold)).unwrap_or(usize::MAX);
-        let reader = SnapshotReader::new(Backing::Anonymous).map_err(failed("opening /proc/self/pagemap"))?;
+        let reader = SnapshotReader::anonymous().map_err(failed("opening /proc/self/pagemap"))?;
         let (look, first) = (Snapshot::new(pages), parameters.hot as u32);
         let [hot, cold]: [Vec<u32>; 2] = [(0..first).collect(), (first..pages as u32).collect()];
-        place.join()?;
+        context.join()?;
         let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
         let _ = region.advise(HugePages::Forbidden);
         region.populate(|done, of| recorder.progress("populate", done, of));
         let mut new = Self { region, hot, cold, reader, look, references: 0, time: 0, faults: 0, major: 0 };
-        // Once before: what it executes for the first time is mapped then, with faults that bring back nothing.
+        // Once before: what it executes for the first time is mapped then, with faults that bring
+        // back nothing.
         new.reference(1, || false);
         [new.references, new.time, new.faults, new.major] = [0; 4];
         Ok(new)
@@ -99,7 +106,7 @@ impl Load {
     /// Pages of the hot part and of the cold one that are not in memory.
     fn away(&mut self) -> Result<[u64; 2], Failure> {
         self.reader.look(&self.region, &mut self.look).map_err(failed("reading /proc/self/pagemap"))?;
-        let flags = self.look.present().flags(self.region.pages() as u32);
+        let flags = self.look.present().collect::<Vec<bool>>();
         let (hot, cold) = flags.split_at(self.hot.len());
         Ok([hot, cold].map(|part| part.iter().filter(|present| !**present).count() as u64))
     }
@@ -109,8 +116,12 @@ impl Load {
 ///
 /// # Errors
 /// Without a limit, where the kernel has no such way, and when it refuses.
-pub fn perform(parameters: &Reclaim, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let Some(group) = place.cgroup.as_deref() else {
+pub fn perform(
+    parameters: &Reclaim,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let Some(group) = context.cgroup.as_deref() else {
         return Err(Failure::unsupported("reclaim needs a cgroup of the load's own", "give --memory SIZE"));
     };
     let file = group.join(FILE);
@@ -118,8 +129,8 @@ pub fn perform(parameters: &Reclaim, place: &Place, recorder: &mut dyn Recorder)
         let what = "this kernel's cgroups have no memory.reclaim (version 2, Linux 5.19 and later)";
         return Err(Failure::unsupported(what, "use a kernel image of Linux 5.19 or later"));
     }
-    let mut harness = Harness::open(place, recorder)?;
-    let mut load = Load::new(parameters, place, recorder)?;
+    let mut harness = Harness::open(context, recorder)?;
+    let mut load = Load::new(parameters, context, recorder)?;
     harness.begin();
     let (steps, kdamond) = match parameters.by {
         By::MemoryReclaim => (asked(parameters, &mut load, group, recorder)?, None),
@@ -180,7 +191,13 @@ fn watched(
     let quota = parameters.ask.div_ceil(parameters.windows().max(1)).max(1) * page;
     let seconds = |seconds: f64| (seconds * 1e9) as u64;
     let (mut held, mut before) = (charged(group), load.away()?);
-    let kdamond = Kdamond::start(parameters, &load.region.range(), quota)?;
+    let scheme = Scheme {
+        action: parameters.action.to_string(),
+        sampling: parameters.sampling,
+        aggregation: parameters.aggregation,
+        age: parameters.age,
+    };
+    let kdamond = Kdamond::start(&scheme, &load.region.range(), quota).map_err(failure::of)?;
     let (mut stats, mut time) = (Stats::default(), kdamond.time());
     let mut until = Monotonic.now() + seconds(parameters.lead());
     // What comes before the first step is of it.
@@ -196,7 +213,7 @@ fn watched(
         let used = kdamond.time();
         if number + 1 == parameters.steps {
             // Nothing goes any more from here on.
-            kdamond.stop()?;
+            kdamond.stop().map_err(failure::of)?;
         }
         let (left, now) = (charged(group), load.away()?);
         steps.push(Step {
@@ -220,10 +237,13 @@ fn watched(
     Ok((steps, time))
 }
 
-/// What the scheme counts. It tells at the end of an aggregation interval, and until then the hot part must be referenced on.
+/// What the scheme counts. It tells at the end of an aggregation interval, and until then the hot
+/// part must be referenced on.
 fn told(kdamond: &Kdamond, load: &mut Load) -> Result<Stats, Failure> {
     thread::scope(|scope| {
-        let asked = scope.spawn(|| kdamond.stats());
+        let asked = thread::Builder::new()
+            .spawn_scoped(scope, || kdamond.stats().map_err(failure::of))
+            .map_err(failed("starting a thread"))?;
         load.reference(0, || !asked.is_finished());
         asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -266,8 +286,8 @@ fn charged(group: &Path) -> Option<i64> {
     text("memory.current").or_else(|_| text("memory.usage_in_bytes")).ok()?.trim().parse().ok()
 }
 
-/// The tables and the figures of all steps; `back` is the processor time of referencing the cold part at last, and its major
-/// faults.
+/// The tables and the figures of all steps; `back` is the processor time of referencing the cold
+/// part at last, and its major faults.
 fn report(
     steps: &[Step],
     load: &Load,
@@ -308,8 +328,8 @@ fn report(
     metrics(
         recorder,
         [
-            (name::RECLAIM_ASKED, Some(sum(|step| step.asked))),
-            (name::RECLAIM_HAD, all(|step| step.reclaimed)),
+            (name::RECLAIM_REQUESTED, Some(sum(|step| step.asked))),
+            (name::RECLAIM_RECLAIMED, all(|step| step.reclaimed)),
             (name::RECLAIM_FREED, freed),
             (name::RECLAIM_PAGES, Some(out)),
             (name::RECLAIM_COLD, each(sum(|step| step.cold), out)),
@@ -318,9 +338,9 @@ fn report(
             (name::RECLAIM_TRIED, all(|step| Some(step.stats?.tried))),
             (name::RECLAIM_APPLIED, all(|step| Some(step.stats?.applied))),
             (name::RECLAIM_KDAMOND, kdamond.map(float)),
-            (name::RECLAIM_REFERENCE, each(float(load.time), float(load.references))),
-            (name::RECLAIM_BACK_FAULTS, Some(float(back.1))),
-            (name::RECLAIM_BACK_COST, each(float(back.0), float(back.1))),
+            (name::RECLAIM_HOT_COST, each(float(load.time), float(load.references))),
+            (name::RECLAIM_REREAD_FAULTS, Some(float(back.1))),
+            (name::RECLAIM_REREAD_COST, each(float(back.0), float(back.1))),
         ],
     )
 }

@@ -1,11 +1,11 @@
 //! `tier` on the running kernel.
 //!
-//! In each situation the hot set is referenced, a word of a page at a time in random order, for so much processor time at each of its
-//! positions, and in between it is asked on which nodes its pages are. Placements have a mapping of the hot sets alone; what is left to the
-//! kernel is larger than the fast node, so that it lies on both. On a machine whose nodes are in one tier that mapping begins on the
-//! slow node instead, and balancing moves it. What is changed is put back with everything else that a run changes ([`FILES`]).
-
-pub mod nodes;
+//! In each situation the hot set is referenced, a word of a page at a time in random order, for so
+//! much processor time at each of its positions, and in between it is asked on which nodes its
+//! pages are. Placements have a mapping of the hot sets alone; what is left to the kernel is larger
+//! than the fast node, so that it lies on both. On a machine whose nodes are in one tier that
+//! mapping begins on the slow node instead, and balancing moves it. What is changed is put back
+//! with everything else that a run changes.
 
 use std::fs;
 use std::path::Path;
@@ -13,38 +13,30 @@ use std::path::Path;
 use pagelab_experiment::build::{Sheet, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Tier;
-use pagelab_experiment::experiments::tier::{COLUMNS, PAGES, SITUATIONS};
+use pagelab_experiment::experiments::tier::{
+    BALANCING, COLUMNS, DEMOTION, METRICS, PAGES, SCANNING, SITUATIONS,
+};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::affinity::{Pinned, allowed};
+use pagelab_kernel::files::text;
+use pagelab_kernel::kthread::KernelThreads;
+use pagelab_kernel::numa::{self, Nodes, Policy};
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage;
+use pagelab_procfs::value;
 use pagelab_reference::rng::Rng;
 
-use self::nodes::{Nodes, Policy};
-use crate::affinity::{Kept, allowed};
-use crate::harness::Harness;
-use crate::kernel::{text, value};
-use crate::kthread::KernelThreads;
-use crate::observe::failed;
-use crate::paging::timing::bare;
-use crate::paging::touch::Write;
-use crate::place::Place;
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage;
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
+use crate::harness::timing::bare;
+use crate::harness::touch::Write;
 
-/// Whether reclaim demotes.
-pub const DEMOTION: &str = "/sys/kernel/mm/numa/demotion_enabled";
-/// 0, 1 for balancing between processors' nodes, 2 for promotion between tiers.
-pub const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
-/// When the kernel looks for pages in use; there where debugfs is.
-const SCANNING: [&str; 3] = [
-    "/sys/kernel/debug/sched/numa_balancing/scan_period_max_ms",
-    "/sys/kernel/debug/sched/numa_balancing/scan_period_min_ms",
-    "/sys/kernel/debug/sched/numa_balancing/scan_delay_ms",
-];
-/// What is changed and put back, the last first.
-pub const FILES: [&str; 5] = [DEMOTION, BALANCING, SCANNING[0], SCANNING[1], SCANNING[2]];
 /// Looks at the pages' nodes at each position.
 const LOOKS: u64 = 20;
-/// The mapping that is left to the kernel is larger than what is free on the fast node by this part of it.
+/// The mapping that is left to the kernel is larger than what is free on the fast node by this part
+/// of it.
 const MORE: u64 = 8;
 
 /// The kernel's counters, of the whole machine.
@@ -90,10 +82,11 @@ struct Machine<'a> {
     kswapd: KernelThreads,
 }
 
-/// Pages of a mapping that is larger than what the fast node of the first processor has free; `None` where there are not two nodes.
+/// Pages of a mapping that is larger than what the fast node of the first processor has free;
+/// `None` where there are not two nodes.
 pub fn beyond_the_fast_node() -> Option<u64> {
     let nodes = Nodes::of(*allowed().ok()?.first()?)?;
-    let free = nodes::free(nodes.fast)?;
+    let free = numa::free(nodes.fast)?;
     Some((free + free / MORE) / page_size() as u64)
 }
 
@@ -101,12 +94,17 @@ pub fn beyond_the_fast_node() -> Option<u64> {
 ///
 /// # Errors
 /// On a machine without two nodes, and when the kernel refuses memory or its settings.
-pub fn perform(parameters: &Tier, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
-    place.join()?;
+pub fn perform(
+    parameters: &Tier,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
+    context.join()?;
     let lacks = || Failure::unsupported("tier needs memory in two nodes", REMEDY);
-    let nodes = Nodes::of(*allowed()?.first().ok_or_else(lacks)?).ok_or_else(lacks)?;
-    let _processor = Kept::to(1)?;
+    let nodes = Nodes::of(*allowed().map_err(failed("looking at processors"))?.first().ok_or_else(lacks)?)
+        .ok_or_else(lacks)?;
+    let _processor = Pinned::to(1).map_err(failed("choosing processors"))?;
     let pages = parameters.pages.unwrap_or(0).max(2 * parameters.hot);
     let machine = Machine { parameters, nodes, pages, kswapd: KernelThreads::find("kswapd") };
     let balances = Path::new(BALANCING).exists();
@@ -153,8 +151,8 @@ pub fn perform(parameters: &Tier, place: &Place, recorder: &mut dyn Recorder) ->
     let tiered = |figure: Option<f64>| figure.filter(|_| nodes.tiered);
     metric(recorder, name::TIER_PROMOTED, tiered(on.as_ref().map(|on| on.promoted as f64)))?;
     metric(recorder, name::TIER_DEMOTED, tiered(on.as_ref().map(|on| on.demoted as f64)))?;
-    metric(recorder, name::TIER_HINTS, on.as_ref().map(|on| on.hints as f64))?;
-    metric(recorder, name::TIME_PROCESSOR, Some(used.processor as f64))?;
+    metric(recorder, name::TIER_HINT_FAULTS, on.as_ref().map(|on| on.hints as f64))?;
+    metric(recorder, name::TIME_CPU, Some(used.processor as f64))?;
     metric(recorder, name::FAULTS_MINOR, Some(used.minor as f64))?;
     metric(recorder, name::FAULTS_MAJOR, Some(used.major as f64))?;
     machine.remarks(balances, on.as_ref(), recorder)
@@ -162,15 +160,6 @@ pub fn perform(parameters: &Tier, place: &Place, recorder: &mut dyn Recorder) ->
 
 /// What to do where there are not two nodes.
 pub const REMEDY: &str = "perform it in a guest with nodes: --on kernel:IMAGE,numa=256M+512M@slow";
-
-/// Of each situation: cost, share on the fast node, latency by the machine's tables.
-const METRICS: [[&str; 3]; 5] = [
-    [name::TIER_COST_FAST, name::TIER_HOT_FAST, name::TIER_LATENCY_FAST],
-    [name::TIER_COST_SLOW, name::TIER_HOT_SLOW, name::TIER_LATENCY_SLOW],
-    [name::TIER_COST_INTERLEAVED, name::TIER_HOT_INTERLEAVED, name::TIER_LATENCY_INTERLEAVED],
-    [name::TIER_COST_OFF, name::TIER_HOT_OFF, name::TIER_LATENCY_OFF],
-    [name::TIER_COST_ON, name::TIER_HOT_ON, name::TIER_LATENCY_ON],
-];
 
 impl Machine<'_> {
     fn both(&self) -> [usize; 2] {
@@ -214,10 +203,10 @@ impl Machine<'_> {
         let region = Region::anonymous(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
         let _ = region.advise(HugePages::Forbidden);
         region.keep_apart().map_err(failed("keeping the mapping apart"))?;
-        nodes::place(&region, policy).map_err(failed("mbind"))?;
+        numa::place(&region, policy).map_err(failed("mbind"))?;
         region.populate(|done, of| recorder.progress(&format!("{situation}: populate"), done, of));
         if left_to_the_kernel {
-            nodes::place(&region, Policy::Default).map_err(failed("mbind"))?;
+            numa::place(&region, Policy::Default).map_err(failed("mbind"))?;
         }
         Ok(region)
     }
@@ -243,8 +232,8 @@ impl Machine<'_> {
             }
             let mut here = 0;
             for look in 0..=LOOKS {
-                let on = nodes::nodes_of(&region, first, hot, self.both()).map_err(failed("move_pages"))?;
-                let whole = nodes::mapped(&region, self.both());
+                let on = numa::nodes_of(&region, first, hot, self.both()).map_err(failed("move_pages"))?;
+                let whole = numa::mapped(&region, self.both());
                 let now = Counts::read();
                 let row = [
                     Some(f64::from(position)),

@@ -1,23 +1,25 @@
-//! A process that leaves this program behind: nothing stays mapped but a page or two of stack, the program's code and
-//! what the caller names.
+//! A process that leaves this program behind: nothing stays mapped but a page or two of stack, the
+//! program's code and what the caller names.
 //!
-//! A fork goes through every mapping of its process, those too that the child does not get: with this program's forty or
-//! so it takes 1.4 times as long as a C program's. What runs here may touch nothing of Rust's statics or of the C
-//! library's: code of this program that asks the kernel directly ([`bare::call`]), and memory that was kept.
+//! A fork goes through every mapping of its process, those too that the child does not get: with
+//! this program's forty or so it takes 1.4 times as long as a C program's. What runs here may touch
+//! nothing of Rust's statics or of the C library's: code of this program that asks the kernel
+//! directly ([`bare::call`]), and memory that was kept.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::ptr::with_exposed_provenance_mut;
 
-use crate::bare::{self, Range, call};
-use crate::perf::counting;
-use crate::region::{HugePages, Region, page_size};
+use pagelab_kernel::perf::counting;
+use pagelab_kernel::region::{HugePages, Region, page_size};
+
+use crate::harness::bare::{self, Range, call};
 
 /// Pages of the new stack, of which one or two get used.
 const STACK: usize = 8;
-/// The most ranges that are kept: code, stack, the thread's own page, the names of counted functions, and four of the
-/// caller's.
+/// The most ranges that are kept: code, stack, the thread's own page, the names of counted
+/// functions, and four of the caller's.
 const MOST: usize = 8;
 
 /// What stays mapped, and whether children get it.
@@ -44,8 +46,8 @@ pub(crate) struct Alone {
 }
 
 impl Alone {
-    /// The pages that a fork copies beyond the caller's: those present of the stack, and the thread's own where the kernel
-    /// writes into it. `None` where the kernel does not show them.
+    /// The pages that a fork copies beyond the caller's: those present of the stack, and the
+    /// thread's own where the kernel writes into it. `None` where the kernel does not show them.
     #[inline(always)]
     pub(crate) fn residual(&self) -> Option<u64> {
         let (mut entry, mut present) = (0_u64, 0);
@@ -85,8 +87,8 @@ struct Start<S> {
     state: S,
 }
 
-/// Unmaps everything but the code, a new stack and `kept`, and goes on as `then` with `state`, which stands on that
-/// stack. Never returns where it succeeds.
+/// Unmaps everything but the code, a new stack and `kept`, and goes on as `then` with `state`,
+/// which stands on that stack. Never returns where it succeeds.
 ///
 /// # Errors
 /// When the kernel does not show what is mapped, or refuses memory; then nothing is unmapped.
@@ -99,7 +101,7 @@ pub(crate) unsafe fn leave<S>(
     state: S,
     then: Then<S>,
 ) -> io::Result<std::convert::Infallible> {
-    let maps = crate::kernel::text("/proc/self/maps")?;
+    let maps = pagelab_kernel::files::text("/proc/self/maps")?;
     let mapped: Vec<Range> = maps.lines().filter_map(bare::range).collect();
     let code = go::<S> as *const () as usize;
     let code = mapped.iter().find(|range| range.contains(&code));
@@ -131,8 +133,9 @@ pub(crate) unsafe fn leave<S>(
             };
         }
     }
-    // SAFETY: the start lies within the new stack, aligned, and the stack goes down from there; it is never unmapped.
-    // What this function and its callers own is not dropped but unmapped with all the rest.
+    // SAFETY: the start lies within the new stack, aligned, and the stack goes down from there; it
+    // is never unmapped. What this function and its callers own is not dropped but unmapped with
+    // all the rest.
     unsafe {
         let top = stack.base().add(stack.bytes() - size_of::<Start<S>>());
         let top = top.sub(top.addr() % 64).cast::<Start<S>>();

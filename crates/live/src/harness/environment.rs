@@ -4,9 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::clock;
-use crate::kernel::{self, KernelFile};
-use crate::region::page_size;
+use pagelab_kernel::files::{self, KernelFile, chosen};
+use pagelab_kernel::geometry::{self, Geometry};
+use pagelab_kernel::region::page_size;
+use pagelab_kernel::{settings, thp};
+use pagelab_procfs::value;
+
+use crate::harness::clock;
 
 /// Entries by name.
 pub type Entries = BTreeMap<String, String>;
@@ -18,7 +22,7 @@ const COMMAND_LINE: usize = 1000;
 pub fn machine() -> Entries {
     let uname = rustix::system::uname();
     let memory = text("/proc/meminfo").unwrap_or_default();
-    let memory = |name: &str| memory_bytes(&memory, name).map(|v| v.to_string());
+    let memory = |name: &str| value(&memory, name).map(|v| v.to_string());
     let online = std::thread::available_parallelism().ok().map(|n| n.to_string());
     let cpu_info = text("/proc/cpuinfo").unwrap_or_default();
     let load = text("/proc/loadavg").and_then(|t| t.split(' ').next().map(str::to_owned));
@@ -38,8 +42,8 @@ pub fn machine() -> Entries {
         ("memory.available", memory("MemAvailable")),
         ("page.size", Some(page_size().to_string())),
         ("thp.enabled", thp),
-        ("thp.sizes", crate::confine::sizes::in_force()),
-        ("zswap.enabled", text(crate::confine::ZSWAP)),
+        ("thp.sizes", thp::in_force()),
+        ("zswap.enabled", text(settings::ZSWAP)),
         ("zswap.compressor", zswap("compressor")),
         ("zswap.max-pool-percent", zswap("max_pool_percent")),
         ("zswap.accept-threshold-percent", zswap("accept_threshold_percent")),
@@ -53,6 +57,14 @@ pub fn machine() -> Entries {
         ("load.1min", load),
         ("governor", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
     ])
+}
+
+/// The sizes of the machine's caches, bytes, and of its TLBs, entries for base pages.
+pub fn geometry() -> Entries {
+    let Geometry { caches: [l1d, l2, l3], tlbs: [first, second] } = geometry::machine();
+    let sizes =
+        [("cache.l1d", l1d), ("cache.l2", l2), ("cache.l3", l3), ("tlb.l1d", first), ("tlb.l2", second)];
+    entries(sizes.map(|(name, size)| (name, size.map(|size| size.to_string()))))
 }
 
 /// Entries from pairs, without the absent and the empty.
@@ -92,7 +104,7 @@ fn stolen(stat: &str) -> Option<(u64, u64)> {
 }
 
 fn text(path: &str) -> Option<String> {
-    kernel::text(path).ok().map(|text| text.trim().to_owned())
+    files::text(path).ok().map(|text| text.trim().to_owned())
 }
 
 /// Where the memory controller is: version 2, version 1, or nowhere.
@@ -114,23 +126,6 @@ fn swap_bytes(swaps: &str) -> Option<u64> {
         .skip(1)
         .map(|line| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()?.checked_mul(1024));
     sizes.sum()
-}
-
-/// The bytes available for new load without swapping, as the kernel estimates them.
-pub fn memory_available() -> Option<u64> {
-    memory_bytes(&text("/proc/meminfo")?, "MemAvailable")
-}
-
-/// `NAME:  N kB` as bytes.
-fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// The word in brackets, as sysfs marks the choice in force; all of it when there is none.
-pub(crate) fn chosen(text: &str) -> String {
-    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(text, |(word, _)| word).to_owned()
 }
 
 fn cpu_model(cpu_info: &str) -> Option<String> {
@@ -177,7 +172,8 @@ mod tests {
 
     #[test]
     fn every_entry_is_in_the_catalogue() {
-        let all = machine();
+        let mut all = machine();
+        all.extend(geometry());
         for name in all.keys() {
             assert!(ENVIRONMENT.iter().any(|(known, _)| known == name), "{name}");
         }
@@ -188,8 +184,6 @@ mod tests {
 
     #[test]
     fn forms_of_the_kernel() {
-        assert_eq!(chosen("always [madvise] never"), "madvise");
-        assert_eq!(memory_bytes("MemTotal:       16 kB\n", "MemTotal"), Some(16384));
         let swaps = "Filename Type Size Used Priority\n/a\\040b file 4 0 -2\n/dev/zram0 partition 8 0 5";
         assert_eq!((swap_bytes(swaps), swap_bytes("Filename\n")), (Some(12 << 10), Some(0)));
         assert_eq!(stolen("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\n"), Some((8, 36)));
@@ -198,7 +192,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_parsers_panic(text: String) {
-            let _ = (chosen(&text), memory_bytes(&text, "MemTotal"), swap_bytes(&text), stolen(&text), cpu_model(&text));
+            let _ = (swap_bytes(&text), stolen(&text), cpu_model(&text));
         }
     }
 }

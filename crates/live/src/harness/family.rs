@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 
 use pagelab_experiment::{Failure, FailureKind};
+use pagelab_kernel::region::{Region, page_size};
 
-use crate::place::Place;
-use crate::region::{Region, page_size};
+use crate::harness::context::ExecutionContext;
 
 /// Cells that the parent and all its children share; all 0 at first.
 #[derive(Debug)]
@@ -62,8 +62,8 @@ pub struct Lost {
 
 impl Lost {
     /// As an error: out of memory where the kernel killed it inside the place's limit.
-    pub fn error(&self, place: &Place) -> Failure {
-        match (libc::WIFSIGNALED(self.status).then(|| libc::WTERMSIG(self.status)), place.limit()) {
+    pub fn error(&self, context: &ExecutionContext) -> Failure {
+        match (libc::WIFSIGNALED(self.status).then(|| libc::WTERMSIG(self.status)), context.limit()) {
             (Some(libc::SIGKILL), Some(limit)) => Failure::out_of_memory(limit),
             (Some(signal), _) => Failure::new(
                 FailureKind::WorkerDied { signal: Some(signal) },

@@ -1,6 +1,6 @@
-//! In folios of which size the pages of a mapping are: `/proc/self/pagemap` says in which frame a page is, and
-//! `/proc/kpageflags` which frames make a compound page (Documentation/admin-guide/mm/pagemap.rst). Both say it to root
-//! alone.
+//! In folios of which size the pages of a mapping are: `/proc/self/pagemap` says in which frame a
+//! page is, and `/proc/kpageflags` which frames make a compound page
+//! (Documentation/admin-guide/mm/pagemap.rst). Both say it to root alone.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,14 +10,14 @@ use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
-
-use crate::region::Region;
+use pagelab_kernel::region::Region;
 
 const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
 const HEAD: u64 = 1 << 15;
 const TAIL: u64 = 1 << 16;
-/// Frames whose flags are read at once. Folios lie aligned to their size, so that none of up to so many crosses two blocks.
+/// Frames whose flags are read at once. Folios lie aligned to their size, so that none of up to so
+/// many crosses two blocks.
 const BLOCK: usize = 1 << 11;
 /// Pages of the mapping that are looked up at once.
 const PAGES: usize = 1 << 12;
@@ -79,7 +79,7 @@ impl Folios {
         };
         metrics(
             recorder,
-            [(name::FOLIO_COVERAGE_FIRST, share(first)), (name::FOLIO_COVERAGE_LAST, share(last))],
+            [(name::FOLIO_COVERAGE_BEFORE, share(first)), (name::FOLIO_COVERAGE_AFTER, share(last))],
         )?;
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
         let columns = [("size", Unit::Bytes), ("pages.first", Unit::Pages), ("pages.last", Unit::Pages)];

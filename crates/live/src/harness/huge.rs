@@ -1,21 +1,23 @@
 //! How far transparent huge pages cover the mapping, and what the kernel did about them.
 //!
-//! The coverage is `AnonHugePages` of the mapping's own entry in `/proc/self/smaps`, read before the first reference
-//! and after the last. That is of huge pages that the processor maps in one entry; of folios of every size the page flags
-//! say it (`folios`). The counters are those of `/proc/vmstat` whose names begin with `thp_`, read before the
-//! mapping is populated too: that is where huge pages are given, and those of each size from Linux 6.8 on
-//! (`hugepages-*kB/stats`). They are the whole machine's.
+//! The coverage is `AnonHugePages` of the mapping's own entry in `/proc/self/smaps`, read before
+//! the first reference and after the last. That is of huge pages that the processor maps in one
+//! entry; of folios of every size the page flags say it (`folios`). The counters are those of
+//! `/proc/vmstat` whose names begin with `thp_`, read before the mapping is populated too: that is
+//! where huge pages are given, and those of each size from Linux 6.8 on (`hugepages-*kB/stats`).
+//! They are the whole machine's.
 
 use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::counters;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::region::Region;
+use pagelab_kernel::{files, rusage, thp};
 
-use super::folios::Folios;
-use crate::confine::sizes;
-use crate::region::Region;
-use crate::{kernel, rusage};
+use pagelab_procfs::value;
+
+use crate::harness::folios::Folios;
 
 /// What is known before the mapping is populated.
 #[derive(Debug)]
@@ -97,10 +99,10 @@ impl Seen {
         metrics(
             recorder,
             [
-                (name::HUGE_FIRST, first.map(|v| v as f64)),
-                (name::HUGE_LAST, last.map(|v| v as f64)),
-                (name::HUGE_COVERAGE_FIRST, share(first)),
-                (name::HUGE_COVERAGE_LAST, share(last)),
+                (name::HUGE_BEFORE, first.map(|v| v as f64)),
+                (name::HUGE_AFTER, last.map(|v| v as f64)),
+                (name::HUGE_COVERAGE_BEFORE, share(first)),
+                (name::HUGE_COVERAGE_AFTER, share(last)),
             ],
         )?;
         Folios::report(&populated.folios, &referenced.folios, self.bytes, recorder)?;
@@ -128,10 +130,10 @@ impl Seen {
 
 /// The counters of huge pages since boot; none where the kernel has none.
 fn thp() -> Vec<(String, u64)> {
-    let text = kernel::text("/proc/vmstat").unwrap_or_default();
+    let text = files::text("/proc/vmstat").unwrap_or_default();
     let thp = text.lines().filter(|line| line.starts_with("thp_"));
     thp.filter_map(|line| line.split_once(' ').and_then(|(n, v)| Some((n.to_owned(), v.parse().ok()?))))
-        .chain(sizes::stats())
+        .chain(thp::stats())
         .collect()
 }
 
@@ -157,11 +159,11 @@ fn of_size(counter: &str) -> &'static str {
 /// Bytes of `region` in transparent huge pages; `None` where that is not known of it alone.
 pub(crate) fn covered(region: &Region) -> Option<u64> {
     let begin = region.base() as u64;
-    anon_huge(&kernel::text("/proc/self/smaps").ok()?, begin..begin + region.bytes() as u64)
+    anon_huge(&files::text("/proc/self/smaps").ok()?, begin..begin + region.bytes() as u64)
 }
 
-/// The sum of `AnonHugePages` over the mappings within `range`; `None` where one sticks out of it (the kernel has
-/// merged it with a neighbour), or none is there, or the kernel does not say.
+/// The sum of `AnonHugePages` over the mappings within `range`; `None` where one sticks out of it
+/// (the kernel has merged it with a neighbour), or none is there, or the kernel does not say.
 fn anon_huge(smaps: &str, range: std::ops::Range<u64>) -> Option<u64> {
     let (mut sum, mut bytes, mut inside) = (0, 0, false);
     for line in smaps.lines() {
@@ -170,8 +172,8 @@ fn anon_huge(smaps: &str, range: std::ops::Range<u64>) -> Option<u64> {
             if inside && (begin < range.start || end > range.end) {
                 return None;
             }
-        } else if inside && let Some(value) = line.strip_prefix("AnonHugePages:") {
-            sum += value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
+        } else if inside && let Some(huge) = value(line, "AnonHugePages") {
+            sum += huge;
             bytes += 1;
         }
     }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The library `name`: what the environment's `variable` says, else beside this program, else in `../lib/pagelab`.
+/// The library `name`: what the environment's `variable` says, else beside this program, else in
+/// `../lib/pagelab`.
 pub fn find(variable: &str, name: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());

@@ -1,5 +1,5 @@
-//! Two instructions that do nothing, by which a load in a guest says from where to where the machine that it runs in is
-//! to count; and what is needed to say which function an address is of.
+//! Two instructions that do nothing, by which a load in a guest says from where to where the
+//! machine that it runs in is to count; and what is needed to say which function an address is of.
 
 use std::fs;
 use std::io::Write;
@@ -37,7 +37,8 @@ impl Recorder for Silent<'_> {
     }
 }
 
-/// Waits until nobody else has had to run several times in a row: what was told before the load is still being passed on.
+/// Waits until nobody else has had to run several times in a row: what was told before the load is
+/// still being passed on.
 pub fn settle() {
     const PAUSE: Duration = Duration::from_millis(20);
     let mut quiet = 0;

@@ -1,15 +1,15 @@
-//! The measurement harness: what every experiment on the running kernel is measured with, beside its own
-//! figures.
+//! The measurement harness: what every experiment on the running kernel is measured with, beside
+//! its own figures.
 //!
-//! An experiment opens the harness, joins its place's limit, begins, performs, and finishes; between begin
-//! and finish nothing is allocated by it. Then it records what was measured.
+//! An experiment opens the harness, joins its place's limit, begins, performs, and finishes;
+//! between begin and finish nothing is allocated by it. Then it records what was measured.
 //!
 //! | measured | from |
 //! |---|---|
 //! | environment | the machine, its caches and TLBs, the place; the share of processor time stolen meanwhile |
 //! | kernel counters | every one of `/proc/vmstat` and the cgroup's `memory.stat` |
 //! | swap traffic, stalled time | the cgroup's where it counts them, else the machine's |
-//! | microstates | task statistics of the experiment's threads ([`crate::microstates`]) |
+//! | microstates | task statistics of the experiment's threads ([`crate::harness::microstates`]) |
 
 use std::time::Instant;
 
@@ -17,15 +17,15 @@ use pagelab_experiment::build::{Figure, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Counter, Level};
 use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_kernel::files::{Stall, SwapTraffic};
+use pagelab_kernel::rusage::Usage;
 
-use crate::environment::{self, Steal};
-use crate::geometry;
-use crate::kernel::{Counters, Stall, SwapTraffic};
-use crate::microstates::{Microstates, Whose};
-use crate::phase;
-use crate::place::Place;
-use crate::processor;
-use crate::rusage::Usage;
+use crate::harness::context::ExecutionContext;
+use crate::harness::counters::Counters;
+use crate::harness::environment::{self, Steal};
+use crate::harness::microstates::{Microstates, Whose};
+use crate::harness::phase;
+use crate::harness::processor;
 
 /// Instruments that are open, and what they showed at the start.
 #[derive(Debug)]
@@ -52,20 +52,20 @@ impl Harness {
     ///
     /// # Errors
     /// When the environment cannot be kept.
-    pub fn open(place: &Place, recorder: &mut dyn Recorder) -> Result<Self, Failure> {
+    pub fn open(context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<Self, Failure> {
         let mut facts = environment::machine();
-        facts.extend(geometry::machine());
-        facts.extend(place.environment.clone());
+        facts.extend(environment::geometry());
+        facts.extend(context.environment.clone());
         recorder.observe(Observation::Environment(facts))?;
         Ok(Self {
             steal: None,
-            counters: Counters::open(place.memory_stat.as_deref()),
-            swap: SwapTraffic::open(place.memory_stat.as_deref()),
-            stall: Stall::open(place.memory_pressure.as_deref()),
+            counters: Counters::open(context.memory_stat.as_deref()),
+            swap: SwapTraffic::open(context.memory_stat.as_deref()),
+            stall: Stall::open(context.memory_pressure.as_deref()),
             states: None,
             before: Readings::default(),
             begun: Instant::now(),
-            repetition: place.repetition,
+            repetition: context.repetition,
         })
     }
 
@@ -185,8 +185,8 @@ impl Measured {
         Ok(())
     }
 
-    /// Records where the tasks' time went, where they were watched; `lock`: the share of it that waited for
-    /// locks of the kernel, where the experiment knows it.
+    /// Records where the tasks' time went, where they were watched; `lock`: the share of it that
+    /// waited for locks of the kernel, where the experiment knows it.
     ///
     /// # Errors
     /// When it cannot be kept.
@@ -199,18 +199,21 @@ impl Measured {
         self.states.take().map_or(Ok(()), |states| states.report(whose, lock, recorder))
     }
 
-    /// The greatest resident set of any one task that ended, bytes, where they were watched and the kernel tells.
+    /// The greatest resident set of any one task that ended, bytes, where they were watched and the
+    /// kernel tells.
     pub fn peak(&mut self) -> Option<u64> {
         self.states.as_mut().and_then(Microstates::peak)
     }
 
-    /// The share of user mode in the samples of all descendants that ended together; `None` where not known.
+    /// The share of user mode in the samples of all descendants that ended together; `None` where
+    /// not known.
     pub(crate) fn user_share(&mut self) -> Option<f64> {
         self.states.as_mut().and_then(Microstates::user_share)
     }
 
-    /// Processor time of children that were waited for, as figures. Most are shorter than a tick and the kernel parts each
-    /// by itself, so they are parted as all samples together: where tasks were watched.
+    /// Processor time of children that were waited for, as figures. Most are shorter than a tick
+    /// and the kernel parts each by itself, so they are parted as all samples together: where tasks
+    /// were watched.
     pub(crate) fn processor_of_children(&mut self, used: &Usage) -> [Figure; 3] {
         match self.states.as_mut().filter(|states| states.listens()) {
             Some(_) => processor::figures_by(used, self.user_share()),

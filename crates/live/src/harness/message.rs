@@ -1,4 +1,4 @@
-//! What a performer says to the recorder's side, one message a frame of [`crate::wire`].
+//! What a performer says to the recorder's side, one message a frame of [`crate::harness::wire`].
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{self, Receiver};
@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use pagelab_experiment::{Failure, Observation, Recorder, RecorderError};
 use serde::{Deserialize, Serialize};
 
-use crate::wire;
+use crate::harness::wire;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,9 +60,14 @@ impl<W: Write> Recorder for Sender<W> {
 pub type Received = Result<Option<Message>, wire::WireError>;
 
 /// Reads messages in a thread of its own until the end of `input` or the first error.
-pub fn listen(mut input: impl Read + Send + 'static) -> (Receiver<Received>, JoinHandle<()>) {
+///
+/// # Errors
+/// When there can be no thread.
+pub fn listen(
+    mut input: impl Read + Send + 'static,
+) -> std::io::Result<(Receiver<Received>, JoinHandle<()>)> {
     let (sender, messages) = mpsc::channel();
-    let reading = std::thread::spawn(move || {
+    let reading = std::thread::Builder::new().spawn(move || {
         loop {
             let received = receive(&mut input);
             let more = matches!(received, Ok(Some(_)));
@@ -70,8 +75,8 @@ pub fn listen(mut input: impl Read + Send + 'static) -> (Receiver<Received>, Joi
                 return;
             }
         }
-    });
-    (messages, reading)
+    })?;
+    Ok((messages, reading))
 }
 
 /// Reads the next message; `None` at the end of the input.

@@ -1,10 +1,10 @@
 //! Where the time of an experiment's threads went: shares of the wall time of all of them together,
 //! as Solaris' microstate accounting has them (`prstat -m`).
 //!
-//! The kernel sends the statistics of every task that ends ([`crate::taskstats`]); those that descend from the
-//! calling process count, each from its start to its end, and the calling thread where it does the
-//! work itself. The descendants are known by their parents: the calling process becomes the reaper of
-//! orphans, so no descendant escapes to init.
+//! The kernel sends the statistics of every task that ends ([`pagelab_kernel::taskstats`]); those
+//! that descend from the calling process count, each from its start to its end, and the calling
+//! thread where it does the work itself. The descendants are known by their parents: the calling
+//! process becomes the reaper of orphans, so no descendant escapes to init.
 //!
 //! | share | from | what it is |
 //! |---|---|---|
@@ -17,9 +17,10 @@
 //! | `state.sleep` | what is left | sleeping of its own accord, locks of user mode included |
 //! | `state.lock` | not accounted per task by any Linux; `faultscale` has it from tracepoints | waiting for locks of the kernel |
 //!
-//! A task's statistics are made when its exit begins; what it consumes then, giving its memory back above all, is
-//! not in them. For children that were waited for the kernel's account of children (getrusage(2)) has it: what that
-//! has beyond the statistics is time in the kernel, and counts as such.
+//! A task's statistics are made when its exit begins; what it consumes then, giving its memory back
+//! above all, is not in them. For children that were waited for the kernel's account of children
+//! (getrusage(2)) has it: what that has beyond the statistics is time in the kernel, and counts as
+//! such.
 //!
 //! Block I/O, swap-in, thrashing, reclaim and compaction need `kernel.task_delayacct` = 1 before the
 //! tasks start; everything here needs CAP_NET_ADMIN.
@@ -27,14 +28,14 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-use pagelab_experiment::build::{metric, note};
+use pagelab_experiment::build::{Figure, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::rusage::{self, Usage};
+use pagelab_kernel::taskstats::{Exits, Stats, Taskstats, TaskstatsError};
 
-use crate::processor;
-use crate::rusage::{self, Usage};
-use crate::taskstats::{Exits, Stats, Taskstats, TaskstatsError};
+use crate::harness::processor;
 
 /// Watches the calling process and its descendants from its start on.
 #[derive(Debug)]
@@ -87,8 +88,8 @@ impl Microstates {
         self.listening.is_ok()
     }
 
-    /// The share of user mode in the processor time of the descendants that ended, as the ticks sampled all of
-    /// them together; `None` where not known, or of too few samples.
+    /// The share of user mode in the processor time of the descendants that ended, as the ticks
+    /// sampled all of them together; `None` where not known, or of too few samples.
     pub fn user_share(&mut self) -> Option<f64> {
         self.poll();
         let total = self.total(Whose::Descendants).0?;
@@ -194,7 +195,7 @@ fn descendants(ended: &[Stats], root: u32) -> Vec<Stats> {
 }
 
 /// The shares by their metric's name. `delays`: whether the kernel accounted them.
-fn shares(total: Option<&Stats>, delays: bool) -> [(&'static str, Option<f64>); 9] {
+fn shares(total: Option<&Stats>, delays: bool) -> [Figure; 9] {
     let share = |part: Option<u64>| {
         let total = total.filter(|t| t.elapsed > 0)?;
         Some(part? as f64 / total.elapsed as f64)
@@ -261,7 +262,7 @@ mod tests {
         let total =
             Stats { block_io: 15 * SECOND, swap_in: 10 * SECOND, thrashing: Some(5 * SECOND), ..task(1, 2) };
         let shares = shares(Some(&total), true);
-        let share = |name: &str| shares.iter().find(|(n, _)| *n == name).unwrap().1;
+        let share = |name: &str| shares.iter().find(|(n, _)| n.name == name).unwrap().1;
         assert_eq!(share("state.user"), Some(0.3));
         assert_eq!(share("state.system"), Some(0.1));
         assert_eq!(share("state.fault"), Some(0.15));

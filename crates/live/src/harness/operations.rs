@@ -5,10 +5,9 @@
 use pagelab_experiment::build::{Sheet, note};
 use pagelab_experiment::observation::{Level, Table, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
-
-use crate::perf::functions::{self, FUNCTIONS};
-use crate::perf::symbols::Symbols;
-use crate::perf::{self, Counted, Counting};
+use pagelab_kernel::perf::functions::{self, FUNCTIONS};
+use pagelab_kernel::perf::symbols::Symbols;
+use pagelab_kernel::perf::{self, Counted, Counting};
 
 /// The tracepoints that are counted.
 const TRACEPOINTS: &[&str] = &[
@@ -38,8 +37,8 @@ fn wanted(with_functions: bool) -> Vec<(&'static str, Option<Counted>)> {
     list
 }
 
-/// Performs `load`, counts, and records the table `operations`: each count, and its share of a fork and
-/// of a fault. What cannot be counted is a dash, and a remark says why.
+/// Performs `load`, counts, and records the table `operations`: each count, and its share of a fork
+/// and of a fault. What cannot be counted is a dash, and a remark says why.
 ///
 /// # Errors
 /// Those of the load, when the table cannot be kept, and when functions were asked for and nothing can be counted.

@@ -1,16 +1,17 @@
 //! Where between two ticks of the kernel a measurement begins.
 //!
-//! A tick is work that is in the figures of whatever it interrupts. In a guest everything else is the same each time, so
-//! a word more on the kernel's command line, which moves the beginning of a load against the ticks, would look like a
-//! change of the kernel. A measurement there begins at a moment that its repetition alone decides: both sides of a
-//! comparison begin alike, and what the repetitions of a side differ by shows how much the moment matters.
+//! A tick is work that is in the figures of whatever it interrupts. In a guest everything else is
+//! the same each time, so a word more on the kernel's command line, which moves the beginning of a
+//! load against the ticks, would look like a change of the kernel. A measurement there begins at a
+//! moment that its repetition alone decides: both sides of a comparison begin alike, and what the
+//! repetitions of a side differ by shows how much the moment matters.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
-/// The share of a period by which each repetition begins later than the one before: of the golden section, so that few
-/// repetitions are spread as evenly as many.
+/// The share of a period by which each repetition begins later than the one before: of the golden
+/// section, so that few repetitions are spread as evenly as many.
 const STEP: f64 = 0.618_033_988_749_894_9;
 /// Periods after which a clock that does not move is no longer waited for.
 const PATIENCE: u32 = 8;
@@ -33,7 +34,8 @@ fn offset(repetition: u32, period: Duration) -> Duration {
     period.mul_f64((f64::from(repetition) * STEP).fract())
 }
 
-/// Waits, working, for the next tick and then for the repetition's own moment; `None`: no moment is asked for.
+/// Waits, working, for the next tick and then for the repetition's own moment; `None`: no moment is
+/// asked for.
 pub fn wait(repetition: Option<u32>) {
     let Some(repetition) = repetition else { return };
     let period = duration(clock_getres(ClockId::MonotonicCoarse));
@@ -63,8 +65,9 @@ mod tests {
         assert!(offsets.iter().all(|offset| *offset < period));
     }
 
-    /// The middle of many, as another process may take the processor at any of them, and of the same up to
-    /// ten times where it does so at most of them. Of moments at random the middle is that near once in 250 times.
+    /// The middle of many, as another process may take the processor at any of them, and of the
+    /// same up to ten times where it does so at most of them. Of moments at random the middle is
+    /// that near once in 250 times.
     #[test]
     fn a_repetition_begins_at_its_moment() {
         let period = duration(clock_getres(ClockId::MonotonicCoarse));

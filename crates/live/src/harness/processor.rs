@@ -1,26 +1,27 @@
-//! Processor time as figures: exact in sum, and in two parts only where the kernel's ticks met both often enough.
+//! Processor time as figures: exact in sum, and in two parts only where the kernel's ticks met both
+//! often enough.
 //!
-//! The kernel counts what a task runs to the nanosecond, and parts it in user mode and kernel as its ticks, some
-//! milliseconds apart, found the task. A program shorter than a tick is in user mode whole, or in the kernel whole: a part
-//! that no tick met is not known, and is no 0.
+//! The kernel counts what a task runs to the nanosecond, and parts it in user mode and kernel as
+//! its ticks, some milliseconds apart, found the task. A program shorter than a tick is in user
+//! mode whole, or in the kernel whole: a part that no tick met is not known, and is no 0.
 
 use pagelab_experiment::build::Figure;
 use pagelab_experiment::catalogue::name;
-
-use crate::rusage::Usage;
+use pagelab_kernel::rusage::Usage;
 
 /// Ticks below which no parts are given: of ten the standard error of a share is up to 16 points.
 const LEAST: f64 = 10.0;
 
-/// The figures `time.processor`, `time.user` and `time.system` of what one thread, or several of many ticks each, consumed.
+/// The figures `time.cpu`, `time.user` and `time.system` of what one thread, or several of many
+/// ticks each, consumed.
 pub(crate) fn figures(used: &Usage) -> [Figure; 3] {
     let (user, system) = (used.user as f64, used.system as f64);
     let [user_part, system_part] = parts(user, system);
     named(used.processor as f64, user_part, system_part)
 }
 
-/// The same of descendants too short to be parted one by one: by the share of user mode in the samples of all of them
-/// together, which is known where those were enough.
+/// The same of descendants too short to be parted one by one: by the share of user mode in the
+/// samples of all of them together, which is known where those were enough.
 pub(crate) fn figures_by(used: &Usage, user_share: Option<f64>) -> [Figure; 3] {
     let whole = used.processor as f64;
     let [user, system] = user_share.map_or([None; 2], |share| met([whole * share, whole * (1.0 - share)]));
@@ -28,7 +29,7 @@ pub(crate) fn figures_by(used: &Usage, user_share: Option<f64>) -> [Figure; 3] {
 }
 
 fn named(whole: f64, user: Option<f64>, system: Option<f64>) -> [Figure; 3] {
-    [(name::TIME_PROCESSOR, Some(whole)), (name::TIME_USER, user), (name::TIME_SYSTEM, system)]
+    [(name::TIME_CPU, Some(whole)), (name::TIME_USER, user), (name::TIME_SYSTEM, system)]
 }
 
 /// Both parts as far as they are known.

@@ -1,7 +1,7 @@
 //! Where the kernel is during a load: samples as tables.
 //!
-//! The samples are equally far apart in time. In a guest whose clock counts instructions they are equally
-//! far apart in instructions, and the profile is one of instructions.
+//! The samples are equally far apart in time. In a guest whose clock counts instructions they are
+//! equally far apart in instructions, and the profile is one of instructions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,17 +9,17 @@ use pagelab_experiment::build::{Sheet, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
-
-use crate::perf::symbols::Symbols;
-use crate::perf::{self, Profile, Sampling};
+use pagelab_kernel::perf::symbols::Symbols;
+use pagelab_kernel::perf::{self, Profile, Sampling};
 
 /// Functions of the table.
 const FUNCTIONS: usize = 60;
 /// Folded stacks are cut at this many bytes.
 const STACKS: usize = 4 << 20;
 
-/// Performs `load` and records its profile at `frequency` samples a second on each processor. The load may
-/// take what was sampled so far ([`Sampling::poll`]), else there is room for the last 4 MiB.
+/// Performs `load` and records its profile at `frequency` samples a second on each processor. The
+/// load may take what was sampled so far ([`Sampling::poll`]), else there is room for the last 4
+/// MiB.
 ///
 /// # Errors
 /// Those of the load, when the profile cannot be kept, and when it was `asked` for and cannot be taken.

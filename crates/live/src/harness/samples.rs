@@ -1,12 +1,12 @@
-//! Single times that several processes or threads leave for their parent: memory shared before they are forked.
+//! Single times that several processes or threads leave for their parent: memory shared before they
+//! are forked.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use pagelab_experiment::build::Distribution;
-
-use crate::region::Region;
+use pagelab_kernel::region::Region;
 
 /// Times of each owner, at most: of more the latest stay.
 const MOST: usize = 1 << 16;
@@ -30,12 +30,16 @@ impl Samples {
     pub(crate) fn new(owners: usize, each: usize) -> io::Result<Self> {
         let each = each.clamp(1, MOST);
         let bytes = owners * (each + 1) * size_of::<AtomicU32>();
-        Ok(Self { region: Region::shared(bytes.div_ceil(crate::region::page_size()).max(1))?, each, owners })
+        Ok(Self {
+            region: Region::shared(bytes.div_ceil(pagelab_kernel::region::page_size()).max(1))?,
+            each,
+            owners,
+        })
     }
 
     fn cells(&self) -> &[AtomicU32] {
-        // SAFETY: the mapping is aligned to a page, at least as long, zeroed (a valid AtomicU32), lives as long as
-        // self, and everybody uses it as atomics alone.
+        // SAFETY: the mapping is aligned to a page, at least as long, zeroed (a valid AtomicU32),
+        // lives as long as self, and everybody uses it as atomics alone.
         unsafe {
             let first = self.region.base().cast::<AtomicU32>();
             std::slice::from_raw_parts(first, self.owners * (self.each + 1))
@@ -88,8 +92,8 @@ impl Own<'_> {
         self.made.store(self.count.min(self.times.len()) as u32, Release);
     }
 
-    /// For an owner that has nothing but this memory: where the number of times kept stands, and where the times, of
-    /// which it has room for so many.
+    /// For an owner that has nothing but this memory: where the number of times kept stands, and
+    /// where the times, of which it has room for so many.
     pub(crate) fn raw(&self) -> (*mut u32, *mut u32, usize) {
         (self.made.as_ptr(), self.times.as_ptr().cast_mut().cast(), self.times.len())
     }

@@ -6,17 +6,17 @@
 //! fault counters read; from them it is known, not guessed, whether the reference was a hit, a minor
 //! or a major fault. That reading belongs to no reference: the clock is read again after it.
 //!
-//! Where one reference in N is timed ([`sampled`]), which one of each N is drawn, so that no rhythm of the stream meets
-//! that of the sampling.
+//! Where one reference in N is timed ([`sampled`]), which one of each N is drawn, so that no rhythm
+//! of the stream meets that of the sampling.
 
 use pagelab_experiment::build::Distribution;
+use pagelab_kernel::region::Region;
+use pagelab_kernel::rusage::{self, Usage};
 use pagelab_reference::rng::Rng;
 
-use super::doubt::Doubt;
-use super::touch::Touch;
-use crate::clock::Clock;
-use crate::region::Region;
-use crate::rusage::{self, Usage};
+use crate::harness::clock::Clock;
+use crate::harness::doubt::Doubt;
+use crate::harness::touch::Touch;
 
 /// What a reference met, in the order of [`pagelab_experiment::build::KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ impl Kind {
 pub struct Tally {
     /// The references by [`Kind`].
     pub kinds: [Distribution; 3],
-    /// Hits that were in doubt: the kernel was entered for something else, an interrupt or another task. How many, and
-    /// their nanoseconds.
+    /// Hits that were in doubt: the kernel was entered for something else, an interrupt or another
+    /// task. How many, and their nanoseconds.
     pub interrupted: (u64, u64),
     /// Of references of which some write, those that do, whatever they met.
     pub writes: Distribution,
@@ -224,12 +224,12 @@ fn check<T: Touch>(region: &Region, pages: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Monotonic;
+    use crate::harness::clock::Monotonic;
     #[cfg(target_arch = "x86_64")]
-    use crate::paging::doubt::Mark;
-    use crate::paging::doubt::Slow;
-    use crate::paging::touch;
-    use crate::region::HugePages;
+    use crate::harness::doubt::Mark;
+    use crate::harness::doubt::Slow;
+    use crate::harness::touch;
+    use pagelab_kernel::region::HugePages;
 
     fn growth(minor: u64, major: u64) -> Usage {
         Usage { minor, major, ..Usage::default() }

@@ -39,8 +39,8 @@ pub trait Touch {
     }
 }
 
-/// Reads every byte of the page: adds all its words, in eight sums, so that additions wait for loads and not for one
-/// another.
+/// Reads every byte of the page: adds all its words, in eight sums, so that additions wait for
+/// loads and not for one another.
 #[derive(Debug)]
 pub struct Page;
 

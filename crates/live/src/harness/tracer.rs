@@ -1,8 +1,9 @@
 //! A program under QEMU's user mode, with the references that its translator saw.
 //!
-//! QEMU loads pagelab's tracer (crates/live/tracer) as a plugin, which writes each thread's references into a ring of its own
-//! in a mapping without a file ([`pagelab_ring`]); this side reads them while the program runs. Plugin and mapping are
-//! handed over as descriptors of this process, so nothing is left of them whatever ends first.
+//! QEMU loads pagelab's tracer (crates/live/tracer) as a plugin, which writes each thread's
+//! references into a ring of its own in a mapping without a file ([`pagelab_ring`]); this side
+//! reads them while the program runs. Plugin and mapping are handed over as descriptors of this
+//! process, so nothing is left of them whatever ends first.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,17 +15,19 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
+use pagelab_kernel::spawn;
 use pagelab_ring::{
     BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RINGS, SLOTS, Slot, TABLE, WORDS,
     words,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::{library, spawn};
+use crate::harness::library;
 
 /// What stands behind the version in the plugin's data.
 const MARK: &[u8] = b"pagelab's tracer";
-/// The version of the plugin interface: for QEMU before 9, and for 9 and later. The first was tried with 7.2, the second not.
+/// The version of the plugin interface: for QEMU before 9, and for 9 and later. The first was tried
+/// with 7.2, the second not.
 const VERSIONS: [i32; 2] = [1, 2];
 /// How long to wait for references when there are none.
 const IDLE: Duration = Duration::from_micros(200);
@@ -32,13 +35,15 @@ const IDLE: Duration = Duration::from_micros(200);
 /// Which thread references come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// The number of its address space, from 0: a process that was forked and a program that was executed have others.
+    /// The number of its address space, from 0: a process that was forked and a program that was
+    /// executed have others.
     pub image: u32,
     /// The thread's within it, from 0; the number of an ended one may come again.
     pub thread: u32,
 }
 
-/// Takes words of one thread, a buffer's or the beginning of one ([`pagelab_ring::words`]); what it returns ends the reading.
+/// Takes words of one thread, a buffer's or the beginning of one ([`pagelab_ring::words`]); what it
+/// returns ends the reading.
 pub type Sink<'a, E> = dyn FnMut(Source, &[u32]) -> Result<(), E> + 'a;
 
 /// What is to be recorded.
@@ -59,7 +64,8 @@ pub enum Streams {
     Nothing,
 }
 
-/// An address space: the program's, that of a process that was forked, or of a program that was executed.
+/// An address space: the program's, that of a process that was forked, or of a program that was
+/// executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Space {
     /// Its number, from 0.
@@ -73,7 +79,8 @@ pub struct Space {
 /// Sums that the tracer keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
-    /// Threads beyond [`SLOTS`] at a time, and those of processes beyond [`IMAGES`], which were not recorded.
+    /// Threads beyond [`SLOTS`] at a time, and those of processes beyond [`IMAGES`], which were not
+    /// recorded.
     pub threads: u32,
     /// Programs that were executed and are not recorded: the tracer's module `programs` says which.
     pub programs: u32,
@@ -189,7 +196,8 @@ impl Reader {
         &self.ring.file
     }
 
-    /// Gives all words that are ready, of one thread at a time in its order; how many. Waits a little when there are none.
+    /// Gives all words that are ready, of one thread at a time in its order; how many. Waits a
+    /// little when there are none.
     ///
     /// # Errors
     /// What `each` returns.
@@ -212,8 +220,8 @@ impl Reader {
             return Ok(0);
         }
         let (mut read, mut seen) = (slot.read.load(Relaxed), 0);
-        // Looked at before what it has left: a process that is gone writes no more. That is a file of /proc's to read, for which
-        // there is time where no buffer is full.
+        // Looked at before what it has left: a process that is gone writes no more. That is a file
+        // of /proc's to read, for which there is time where no buffer is full.
         let over = state == CLOSED || (read == slot.filled.load(Acquire) && is_gone(process));
         let source = Source { image: slot.image.load(Relaxed), thread: slot.thread.load(Relaxed) };
         // No more than there are now: who is called back has other things to look at meanwhile.
@@ -309,8 +317,9 @@ impl Traced {
         self.reader.ring.slots().iter().any(|slot| slot.state.load(Acquire) == OPEN)
     }
 
-    /// The address spaces that are recorded now, but for those whose process is about to execute another program; with
-    /// `waiting`, only those whose process waits until what it has mapped was looked at.
+    /// The address spaces that are recorded now, but for those whose process is about to execute
+    /// another program; with `waiting`, only those whose process waits until what it has mapped was
+    /// looked at.
     pub fn open(&self, waiting: bool) -> Vec<Space> {
         let ring = &self.reader.ring;
         let wanted = |number: &u32| {

@@ -96,7 +96,7 @@ fn faultscale_beside_another_thread() {
     let alone =
         perform(Experiment::Faultscale(Faultscale { work: Work::Refill, ..small() }), &Setting::default());
     let alone = alone.unwrap();
-    assert!(alone.table("beside").is_none() && alone.metric("beside.throughput").is_none());
+    assert!(alone.table("beside").is_none() && alone.metric_named("beside.throughput").is_none());
     let elapsed = column(&alone, "faultscale", "time.elapsed");
     let faults = column(&alone, "faultscale", "faults.minor");
     let operations = column(&alone, "faultscale", "throughput")[0] * elapsed[0] / 1e9;

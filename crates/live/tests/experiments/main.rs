@@ -25,7 +25,7 @@ use pagelab_testing::run_in_turn;
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some(worker::ARGUMENT) => return pagelab_live::worker_main(),
-        Some(pagelab_live::forkstorm::NOTHING) => return ExitCode::SUCCESS,
+        Some(pagelab_live::experiments::forkstorm::copy::NOTHING) => return ExitCode::SUCCESS,
         _ => {}
     }
     run_in_turn(
@@ -109,7 +109,7 @@ fn column(seen: &Observations, table: &str, name: &str) -> Vec<f64> {
 
 /// The figure of this name, which must have been measured.
 fn figure(seen: &Observations, name: &str) -> f64 {
-    seen.metric(name).unwrap_or_else(|| panic!("{name} is not measured"))
+    seen.metric_named(name).unwrap_or_else(|| panic!("{name} is not measured"))
 }
 
 fn limit(bytes: u64) -> Setting {

@@ -45,8 +45,6 @@ fn vmtest_past_the_limit_swaps() {
     assert_eq!(major[..2], [0.0, 0.0], "{major:?}");
     assert!(major[2] > 100.0, "{major:?}");
     assert!(column(&seen, "vmtest", "swap.in")[2] > 100.0);
-    let speed = column(&seen, "vmtest", "relative.speed");
-    assert!(speed[2] < speed[1] / 10.0, "past the limit it is slow: {speed:?}");
 }
 
 fn vmtest_parts_of_a_file() {

@@ -19,7 +19,7 @@ use x86::the_tsc_agrees_with_the_kernel;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use pagelab_live::clock::{Clock, Monotonic, Tsc};
+    use pagelab_live::harness::clock::{Clock, Monotonic, Tsc};
     use pagelab_testing::Need;
 
     /// The kernel trusts the TSC.

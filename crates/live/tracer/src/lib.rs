@@ -214,7 +214,36 @@ extern "C" fn translate(_: Id, block: *mut api::Block) {
 /// One callback for both kinds: asked for loads or stores alone, QEMU 7.2 calls back for others. One for each granularity that
 /// there is, so that nothing is looked up.
 extern "C" fn access<const SHIFT: u32>(processor: c_uint, what: u32, address: u64, _: *mut c_void) {
+    if near_end(address, SHIFT) {
+        return access_near_end(processor, what, address, SHIFT);
+    }
     executions::access(processor, Reference::new(address >> SHIFT, what));
+}
+
+/// The most bytes that QEMU accesses at once.
+const LARGEST: u64 = 16;
+
+/// Whether the largest access at `address` would end in the next unit of `1 << shift` bytes.
+#[inline]
+fn near_end(address: u64, shift: u32) -> bool {
+    address & ((1 << shift) - 1) > (1 << shift) - LARGEST
+}
+
+/// As [`access`] of what may lie in two units, which then are referenced one after the other.
+#[cold]
+#[inline(never)]
+fn access_near_end(processor: c_uint, what: u32, address: u64, shift: u32) {
+    executions::access(processor, Reference::new(address >> shift, what));
+    if crosses(what, address, shift) {
+        executions::access(processor, Reference::new((address >> shift) + 1, what));
+    }
+}
+
+/// Whether an access ends in another unit than it begins.
+fn crosses(what: u32, address: u64, shift: u32) -> bool {
+    // SAFETY: looks at the word alone.
+    let bytes = 1 << unsafe { api::qemu_plugin_mem_size_shift(what) };
+    (address ^ (address + bytes - 1)) >> shift != 0
 }
 
 /// The bits of QEMU's word for an access that say that it is a store: asked once, for it is a call into QEMU.

@@ -44,4 +44,8 @@ fn unit(address: u64) -> u64 {
 
 extern "C" fn access(_: c_uint, what: u32, address: u64, _: *mut c_void) {
     executions::access(THREAD, Reference::new(unit(address), what));
+    let shift = SHIFT.load(Relaxed);
+    if crate::near_end(address, shift) && crate::crosses(what, address, shift) {
+        executions::access(THREAD, Reference::new(unit(address) + 1, what));
+    }
 }

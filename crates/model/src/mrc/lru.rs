@@ -24,9 +24,6 @@ const BLOCK: usize = WORDS * 64;
 const BLOCKS: usize = 128;
 const SUPERBLOCK: usize = BLOCK * BLOCKS;
 
-/// References between two words of progress.
-const CHUNK: usize = 1 << 20;
-
 /// So many references ahead what is known of a page is fetched into the processor's cache.
 const AHEAD: usize = 32;
 
@@ -334,19 +331,8 @@ impl LruCurve {
     /// # Panics
     /// When the stream has more than 2^30 pages.
     pub fn of(stream: &Stream) -> Self {
-        Self::with(stream, |_| {})
-    }
-
-    /// As [`LruCurve::of`]; `progress` is told now and then how far it is, from 0 to 1.
-    ///
-    /// # Panics
-    /// As [`LruCurve::of`].
-    pub fn with(stream: &Stream, progress: impl Fn(f64)) -> Self {
         let mut counting = LruCounting::default();
-        for (n, chunk) in stream.references().chunks(CHUNK).enumerate() {
-            progress((n * CHUNK) as f64 / stream.len() as f64);
-            counting.take(stream.pages(), chunk);
-        }
+        counting.take(stream.pages(), stream.references());
         counting.finish()
     }
 

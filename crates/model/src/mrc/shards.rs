@@ -39,6 +39,24 @@ pub enum Sampling {
     Pages(usize),
 }
 
+/// The least share that can be sampled.
+const MIN_RATE: f64 = 1e-7;
+
+/// The share cannot be sampled.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{0}: the share of the pages must be between 0.0000001 and 1")]
+pub struct WrongRate(f64);
+
+impl Sampling {
+    /// This share of the pages.
+    ///
+    /// # Errors
+    /// When it is less than a ten-millionth, or more than 1.
+    pub fn of_rate(share: f64) -> Result<Self, WrongRate> {
+        if (MIN_RATE..=1.0).contains(&share) { Ok(Self::Rate(share)) } else { Err(WrongRate(share)) }
+    }
+}
+
 /// Samples a stream that is fed reference by reference; page numbers need not be dense.
 #[derive(Debug)]
 pub struct Shards {

@@ -49,126 +49,26 @@ fn did_you_mean(text: &str) -> String {
 }
 
 /// A policy as it is listed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Described {
     /// The text form; `TAU` stands for a number that must be given.
     pub form: &'static str,
-    /// One line, with the parameters and their defaults.
-    pub help: &'static str,
+    /// One line, with the defaults of the parameters.
+    pub help: String,
     /// Who published it.
     pub source: &'static str,
 }
 
-const fn one(form: &'static str, help: &'static str, source: &'static str) -> Described {
-    Described { form, help, source }
+impl Described {
+    pub(super) fn new(form: &'static str, help: &str, source: &'static str) -> Self {
+        let usual = form.parse::<PolicyKind>().ok().map(|kind| kind.to_string());
+        let defaults = usual.filter(|usual| usual != form).map(|usual| format!(" (default {usual})"));
+        Self { form, help: format!("{help}{}", defaults.unwrap_or_default()), source }
+    }
 }
 
-const CATALOGUE: &[Described] = &[
-    one(
-        "opt",
-        "Belady's optimum: evicts the page whose next reference is farthest (exact, offline)",
-        "Belady 1966 (MIN)",
-    ),
-    one("lru", "least recently used", "Mattson, Gecsei, Slutz and Traiger 1970"),
-    one("fifo", "first in, first out", "Belady 1966"),
-    one("clock", "one reference bit and a hand", "Corbató 1968"),
-    one("random", "any resident page (random:SEED, default 1)", "Belady 1966 (RAND)"),
-    one("lfu", "least frequently used since it came in, the oldest of equals", "Shah, Mitra and Matani 2010"),
-    one("lfuda", "LFU with dynamic aging (LFU-DA)", "Arlitt, Cherkasova, Dilley, Friedrich and Jin 2000"),
-    one(
-        "2q",
-        "2Q (2q:kin=SHARE,kout=SHARE of the frames, default 0.25 and 0.5)",
-        "Johnson and Shasha, VLDB 1994",
-    ),
-    one("arc", "adaptive replacement cache", "Megiddo and Modha, FAST 2003"),
-    one(
-        "lirs",
-        "low inter-reference recency set (lirs:hir=SHARE,least=FRAMES for HIR pages, default 0.01 and 2)",
-        "Jiang and Zhang, SIGMETRICS 2002",
-    ),
-    one("clock-pro", "CLOCK-Pro with adaptive cold pages", "Jiang, Chen and Zhang, USENIX 2005"),
-    one(
-        "s3-fifo",
-        "S3-FIFO (s3-fifo:small=SHARE,ghost=SHARE,promote=HITS,fill=main|small, default 0.1, 0.9, 2, main)",
-        "Yang, Zhang, Qiu, Yue and Rashmi, SOSP 2023",
-    ),
-    one("sieve", "SIEVE", "Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024"),
-    one(
-        "slru",
-        "segmented LRU (slru:segments=N, default 4)",
-        "Karedla, Love and Wherry 1994; Huang and others, SOSP 2013",
-    ),
-    one("lru-k", "by the K-th last reference (lru-k:K, default 2)", "O'Neil, O'Neil and Weikum, SIGMOD 1993"),
-    one("car", "clock with adaptive replacement", "Bansal and Modha, FAST 2004"),
-    one(
-        "mq",
-        "multi-queue (mq:queues=N,life=SHARE,ghost=SHARE of the frames, default 8, 10 and 4)",
-        "Zhou, Philbin and Li, USENIX 2001",
-    ),
-    one(
-        "w-tinylfu",
-        "a window and admission by recent frequency (w-tinylfu:window=SHARE, default 0.01)",
-        "Einziger, Friedman and Manes 2017",
-    ),
-    one(
-        "lecar",
-        "LRU or LFU, by weights that are learned (lecar:rate=R,seed=N, default 0.45 and 1)",
-        "Vietri and others, HotStorage 2018",
-    ),
-    one(
-        "cacheus",
-        "LRU that resists scans or LFU that resists churn, by weights that are learned (cacheus:SEED, default 1)",
-        "Rodriguez and others, FAST 2021",
-    ),
-    one(
-        "hyperbolic",
-        "fewest references for its time, of a sample (hyperbolic:sample=N,seed=N, default 64 and 1)",
-        "Blankstein, Sen and Freedman, ATC 2017",
-    ),
-    one(
-        "nru",
-        "not recently used: a page of the lowest class of two bits (nru:tick=SHARE of the frames,seed=N, default 1 and 1)",
-        "Tanenbaum and Bos 2014, 3.4.2",
-    ),
-    one(
-        "aging",
-        "eight-bit counters, shifted at each tick (aging:tick=SHARE of the frames in references, default 1)",
-        "Tanenbaum and Bos 2014, 3.4.7",
-    ),
-    one(
-        "gclock",
-        "a hand that counts down (gclock:max=N,start=N, default 3 and 1)",
-        "Smith 1978; Nicola, Dan and Dias 1992",
-    ),
-    one(
-        "wsclock",
-        "a hand that takes what has left the working set (wsclock:tau=SHARE of the frames in references, default 0.5)",
-        "Carr and Hennessy, SOSP 1981",
-    ),
-    one(
-        "cflru",
-        "LRU that prefers a clean page in its window (cflru:window=SHARE, default 0.25)",
-        "Park, Jung, Kang, Kim and Lee, CASES 2006",
-    ),
-    one(
-        "pff:TAU",
-        "page fault frequency: lets unused pages go at a fault more than TAU references after the last",
-        "Chu and Opderbeck 1972",
-    ),
-    one(
-        "ws:TAU",
-        "Denning's working set: resident while referenced within the last TAU references",
-        "Denning 1968",
-    ),
-];
-
 impl PolicyKind {
-    /// Every policy.
-    pub fn catalogue() -> &'static [Described] {
-        CATALOGUE
-    }
-
     fn names() -> String {
-        CATALOGUE.iter().map(|one| one.form).collect::<Vec<_>>().join(", ")
+        Self::catalogue().iter().map(|one| one.form).collect::<Vec<_>>().join(", ")
     }
 }

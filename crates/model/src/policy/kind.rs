@@ -1,143 +1,271 @@
-//! The policies by name: parsing, printing with every parameter, and making them.
+//! The policies: one table with the name, the parameters with their defaults, the source and the
+//! constructor of each. Parsing, printing, the catalogue (and with it completions, documentation
+//! and Python) derive from it.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use super::opt::{NextUse, Opt};
 use super::parameters::Parameters;
 use super::s3_fifo::Fill;
 use super::{
-    Policy, PolicyError, aging, arc, cacheus, car, cflru, clock, clock_pro, fifo, gclock, hyperbolic, le_car,
-    lfu, lfuda, lirs, lru, lru_k, mq, nru, pff, random, s3_fifo, sieve, slru, tiny_lfu, two_q, ws, wsclock,
+    Described, Policy, PolicyError, aging, arc, cacheus, car, cflru, clock, clock_pro, fifo, gclock,
+    hyperbolic, le_car, lfu, lfuda, lirs, lru, lru_k, mq, nru, pff, random, s3_fifo, sieve, slru, tiny_lfu,
+    two_q, ws, wsclock,
 };
 
-/// A policy and its parameters. The text form is a name, or a name and parameters: `ws:1000`,
-/// `2q:kin=0.25,kout=0.5`; `model:` may stand before it. [`fmt::Display`] prints every parameter, also those left at their defaults.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PolicyKind {
-    /// See [`super::opt`].
-    Opt,
-    /// See [`super::lru`].
-    Lru,
-    /// See [`super::fifo`].
-    Fifo,
-    /// See [`super::clock`].
-    Clock,
-    /// See [`super::random`].
-    Random {
-        /// Seed of the draws.
-        seed: u64,
+/// References of a tick as a share of the frames.
+const SHARES: std::ops::RangeInclusive<f64> = 0.0..=1e6;
+/// Seeds of draws.
+const SEEDS: std::ops::RangeInclusive<u64> = 0..=u64::MAX;
+
+/// The part of a form before the colon.
+fn name(form: &str) -> &str {
+    form.split(':').next().unwrap_or(form)
+}
+
+/// A policy's text: its name, and every parameter; `bare`: without their names.
+fn print(f: &mut fmt::Formatter, name: &str, bare: bool, list: &[(&str, &dyn fmt::Display)]) -> fmt::Result {
+    f.write_str(name)?;
+    for (n, (parameter, value)) in list.iter().enumerate() {
+        f.write_str(if n == 0 { ":" } else { "," })?;
+        if bare { write!(f, "{value}")? } else { write!(f, "{parameter}={value}")? }
+    }
+    Ok(())
+}
+
+/// Each policy: the form, the variant (`bare`: its parameter is printed without a name), the
+/// parameters and how they are [taken](Parameters) with their defaults, one line, the source, and
+/// the constructor of the three values named first. The first parameter may be written without its
+/// name.
+macro_rules! policies {
+    (
+        |$pages:ident, $frames:ident, $future:ident|
+        $(
+            $form:literal $variant:ident $($bare:ident)?
+            $({ $($parameter:ident: $type:ty = $take:ident($($argument:expr),*)),* })?,
+            $help:literal, $source:literal, $make:expr;
+        )*
+    ) => {
+        /// A policy and its parameters. The text form is a name, or a name and parameters:
+        /// `ws:1000`, `2q:kin=0.25,kout=0.5`; `model:` may stand before it. [`fmt::Display`] prints
+        /// every parameter, also those left at their defaults.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum PolicyKind {
+            $(
+                #[doc = $help]
+                $variant $({
+                    $(#[doc = concat!("The parameter `", stringify!($parameter), "`.")] $parameter: $type),*
+                })?,
+            )*
+        }
+
+        impl PolicyKind {
+            /// Makes the policy with `frames` (at least 1) empty frames for the pages `0..pages`.
+            ///
+            /// # Panics
+            /// When the policy [needs the future](Self::needs_future) and it is not given.
+            pub fn build<'a>(
+                &self,
+                $pages: u32,
+                $frames: u32,
+                $future: Option<&'a NextUse>,
+            ) -> Box<dyn Policy + 'a> {
+                let $frames = $frames.max(1);
+                match *self {
+                    $(Self::$variant $({ $($parameter),* })? => Box::new($make),)*
+                }
+            }
+
+            /// Every policy.
+            pub fn catalogue() -> &'static [Described] {
+                static CATALOGUE: LazyLock<Vec<Described>> =
+                    LazyLock::new(|| vec![$(Described::new($form, $help, $source)),*]);
+                &CATALOGUE
+            }
+        }
+
+        impl fmt::Display for PolicyKind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant $({ $($parameter),* })? => {
+                        let bare = !concat!($(stringify!($bare))?).is_empty();
+                        print(f, name($form), bare, &[$($((stringify!($parameter), $parameter)),*)?])
+                    })*
+                }
+            }
+        }
+
+        impl FromStr for PolicyKind {
+            type Err = PolicyError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let text = text.strip_prefix("model:").unwrap_or(text);
+                let (named, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+                $(
+                    if named == name($form) {
+                        let first: &[&str] = &[$($(stringify!($parameter)),*)?];
+                        let mut _p = Parameters::new(text, rest, first.first().copied().unwrap_or_default());
+                        let kind = Self::$variant $({ $(
+                            $parameter: _p.$take(stringify!($parameter), $($argument),*)?
+                        ),* })?;
+                        return _p.finish(kind);
+                    }
+                )*
+                Err(PolicyError::Unknown(text.to_owned()))
+            }
+        }
+    };
+}
+
+policies! {
+    |pages, frames, future|
+
+    "opt" Opt,
+    "Belady's optimum: evicts the page whose next reference is farthest (exact, offline)",
+    "Belady 1966 (MIN)",
+    Opt::new(frames, future.expect("OPT needs the next uses"));
+
+    "lru" Lru,
+    "least recently used",
+    "Mattson, Gecsei, Slutz and Traiger 1970",
+    lru::Lru::new(pages, frames);
+
+    "fifo" Fifo,
+    "first in, first out",
+    "Belady 1966",
+    fifo::Fifo::new(pages, frames);
+
+    "clock" Clock,
+    "one reference bit and a hand",
+    "Corbató 1968",
+    clock::Clock::new(pages, frames);
+
+    "random" Random bare { seed: u64 = take(1, SEEDS) },
+    "any resident page, by a seed",
+    "Belady 1966 (RAND)",
+    random::Random::new(pages, frames, seed);
+
+    "lfu" Lfu,
+    "least frequently used since it came in, the oldest of equals",
+    "Shah, Mitra and Matani 2010",
+    lfu::Lfu::new(pages, frames);
+
+    "lfuda" Lfuda,
+    "LFU with dynamic aging (LFU-DA)",
+    "Arlitt, Cherkasova, Dilley, Friedrich and Jin 2000",
+    lfuda::Lfuda::new(pages, frames);
+
+    "2q" TwoQ { kin: f64 = take(0.25, 0.0..=1.0), kout: f64 = take(0.5, 0.0..=10.0) },
+    "2Q; A1in and A1out as shares of the frames",
+    "Johnson and Shasha, VLDB 1994",
+    two_q::TwoQ::new(pages, frames, kin, kout);
+
+    "arc" Arc,
+    "adaptive replacement cache",
+    "Megiddo and Modha, FAST 2003",
+    arc::Arc::new(pages, frames);
+
+    "lirs" Lirs { hir: f64 = take(0.01, 0.0..=1.0), least: u32 = take(2, 1..=u32::MAX) },
+    "low inter-reference recency set; HIR pages as a share of the frames, and at least so many",
+    "Jiang and Zhang, SIGMETRICS 2002",
+    lirs::Lirs::new(pages, frames, hir, least);
+
+    "clock-pro" ClockPro,
+    "CLOCK-Pro with adaptive cold pages",
+    "Jiang, Chen and Zhang, USENIX 2005",
+    clock_pro::ClockPro::new(pages, frames);
+
+    "s3-fifo" S3Fifo {
+        small: f64 = take(0.1, 0.0..=1.0), ghost: f64 = take(0.9, 0.0..=10.0), promote: u8 = take(2, 1..=3),
+        fill: Fill = word(&[("main", Fill::Main), ("small", Fill::Small)])
     },
-    /// See [`super::lfu`].
-    Lfu,
-    /// See [`super::lfuda`].
-    Lfuda,
-    /// See [`super::two_q`].
-    TwoQ {
-        /// Size of A1in as a share of the frames.
-        kin: f64,
-        /// Size of A1out as a share of the frames.
-        kout: f64,
+    "S3-FIFO; queues as shares of the frames, hits that promote, the queue that is filled first (main or small)",
+    "Yang, Zhang, Qiu, Yue and Rashmi, SOSP 2023",
+    s3_fifo::S3Fifo::new(pages, frames, s3_fifo::Parameters { small, ghost, promote, fill });
+
+    "sieve" Sieve,
+    "SIEVE",
+    "Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024",
+    sieve::Sieve::new(pages, frames);
+
+    "slru" Slru { segments: u8 = take(4, 1..=250) },
+    "segmented LRU",
+    "Karedla, Love and Wherry 1994; Huang and others, SOSP 2013",
+    slru::Slru::new(pages, frames, segments);
+
+    "lru-k" LruK bare { k: u8 = take(2, 1..=16) },
+    "by the K-th last reference",
+    "O'Neil, O'Neil and Weikum, SIGMOD 1993",
+    lru_k::LruK::new(pages, frames, k);
+
+    "car" Car,
+    "clock with adaptive replacement",
+    "Bansal and Modha, FAST 2004",
+    car::Car::new(pages, frames);
+
+    "mq" Mq {
+        queues: u8 = take(8, 1..=32), life: f64 = take(10.0, SHARES), ghost: f64 = take(4.0, 0.0..=100.0)
     },
-    /// See [`super::arc`].
-    Arc,
-    /// See [`super::lirs`].
-    Lirs {
-        /// Share of the frames for HIR pages.
-        hir: f64,
-        /// Frames for HIR pages at least.
-        least: u32,
-    },
-    /// See [`super::clock_pro`].
-    ClockPro,
-    /// See [`super::s3_fifo`].
-    S3Fifo(s3_fifo::Parameters),
-    /// See [`super::sieve`].
-    Sieve,
-    /// See [`super::slru`].
-    Slru {
-        /// Number of segments, 1 to 250.
-        segments: u8,
-    },
-    /// See [`super::lru_k`].
-    LruK {
-        /// The reference that counts, from the last.
-        k: u8,
-    },
-    /// See [`super::car`].
-    Car,
-    /// See [`super::mq`].
-    Mq {
-        /// Number of queues, 1 to 32.
-        queues: u8,
-        /// Lifetime in references as a share of the frames.
-        life: f64,
-        /// Size of the memory as a share of the frames.
-        ghost: f64,
-    },
-    /// See [`super::tiny_lfu`].
-    TinyLfu {
-        /// The window as a share of the frames.
-        window: f64,
-    },
-    /// See [`super::le_car`].
-    LeCar {
-        /// The learning rate.
-        rate: f64,
-        /// Seed of the draws.
-        seed: u64,
-    },
-    /// See [`super::cacheus`].
-    Cacheus {
-        /// Seed of the draws.
-        seed: u64,
-    },
-    /// See [`super::hyperbolic`].
-    Hyperbolic {
-        /// Pages that are looked at.
-        sample: u32,
-        /// Seed of the draws.
-        seed: u64,
-    },
-    /// See [`super::nru`].
-    Nru {
-        /// References of a tick as a share of the frames.
-        tick: f64,
-        /// Seed of the draws.
-        seed: u64,
-    },
-    /// See [`super::aging`].
-    Aging {
-        /// References of a tick as a share of the frames.
-        tick: f64,
-    },
-    /// See [`super::gclock`].
-    GClock {
-        /// The bound of a counter.
-        max: u8,
-        /// The counter of a page that comes in.
-        start: u8,
-    },
-    /// See [`super::cflru`].
-    Cflru {
-        /// The window as a share of the frames.
-        window: f64,
-    },
-    /// See [`super::wsclock`].
-    WsClock {
-        /// τ in references as a share of the frames.
-        tau: f64,
-    },
-    /// See [`super::pff`].
-    Pff {
-        /// The interval in references, at least 1.
-        tau: u64,
-    },
-    /// See [`super::ws`].
-    WorkingSet {
-        /// The window in references, at least 1.
-        tau: u64,
-    },
+    "multi-queue; lifetime in references and ghosts as shares of the frames",
+    "Zhou, Philbin and Li, USENIX 2001",
+    mq::Mq::new(pages, frames, queues, life, ghost);
+
+    "w-tinylfu" TinyLfu { window: f64 = take(0.01, 0.0..=1.0) },
+    "a window (a share of the frames) and admission by recent frequency",
+    "Einziger, Friedman and Manes 2017",
+    tiny_lfu::TinyLfu::new(pages, frames, window);
+
+    "lecar" LeCar { rate: f64 = take(0.45, 0.0..=10.0), seed: u64 = take(1, SEEDS) },
+    "LRU or LFU, by weights that are learned at a rate",
+    "Vietri and others, HotStorage 2018",
+    le_car::LeCar::new(pages, frames, rate, seed);
+
+    "cacheus" Cacheus bare { seed: u64 = take(1, SEEDS) },
+    "LRU that resists scans or LFU that resists churn, by weights that are learned",
+    "Rodriguez and others, FAST 2021",
+    cacheus::Cacheus::new(pages, frames, seed);
+
+    "hyperbolic" Hyperbolic { sample: u32 = take(64, 1..=1_000_000), seed: u64 = take(1, SEEDS) },
+    "fewest references for its time, of a sample of pages",
+    "Blankstein, Sen and Freedman, ATC 2017",
+    hyperbolic::Hyperbolic::new(pages, frames, sample, seed);
+
+    "nru" Nru { tick: f64 = take(1.0, SHARES), seed: u64 = take(1, SEEDS) },
+    "not recently used: a page of the lowest class of two bits; references of a tick as a share of the frames",
+    "Tanenbaum and Bos 2014, 3.4.2",
+    nru::Nru::new(pages, frames, tick, seed);
+
+    "aging" Aging { tick: f64 = take(1.0, SHARES) },
+    "eight-bit counters, shifted at each tick; references of a tick as a share of the frames",
+    "Tanenbaum and Bos 2014, 3.4.7",
+    aging::Aging::new(pages, frames, tick);
+
+    "gclock" GClock { max: u8 = take(3, 1..=254), start: u8 = take(1, 0..=254) },
+    "a hand that counts down; the bound of a counter, and the counter of a page that comes in",
+    "Smith 1978; Nicola, Dan and Dias 1992",
+    gclock::GClock::new(pages, frames, max, start);
+
+    "wsclock" WsClock { tau: f64 = take(0.5, SHARES) },
+    "a hand that takes what has left the working set; the window in references as a share of the frames",
+    "Carr and Hennessy, SOSP 1981",
+    wsclock::WsClock::new(pages, frames, tau);
+
+    "cflru" Cflru { window: f64 = take(0.25, 0.0..=1.0) },
+    "LRU that prefers a clean page in its window (a share of the frames)",
+    "Park, Jung, Kang, Kim and Lee, CASES 2006",
+    cflru::Cflru::new(pages, frames, window);
+
+    "pff:TAU" Pff bare { tau: u64 = needed("an interval") },
+    "page fault frequency: lets unused pages go at a fault more than TAU references after the last",
+    "Chu and Opderbeck 1972",
+    pff::Pff::new(pages, tau);
+
+    "ws:TAU" WorkingSet bare { tau: u64 = needed("a window") },
+    "Denning's working set: resident while referenced within the last TAU references",
+    "Denning 1968",
+    ws::WorkingSet::new(pages, tau);
 }
 
 impl PolicyKind {
@@ -149,164 +277,6 @@ impl PolicyKind {
     /// Whether the policy decides itself how many pages are resident; the frames do not matter then.
     pub fn has_variable_space(&self) -> bool {
         matches!(self, Self::WorkingSet { .. } | Self::Pff { .. })
-    }
-
-    /// Makes the policy with `frames` (at least 1) empty frames for the pages `0..pages`.
-    ///
-    /// # Panics
-    /// When the policy [needs the future](Self::needs_future) and it is not given.
-    pub fn build<'a>(&self, pages: u32, frames: u32, future: Option<&'a NextUse>) -> Box<dyn Policy + 'a> {
-        let frames = frames.max(1);
-        match *self {
-            Self::Opt => Box::new(Opt::new(frames, future.expect("OPT needs the next uses"))),
-            Self::Lru => Box::new(lru::Lru::new(pages, frames)),
-            Self::Fifo => Box::new(fifo::Fifo::new(pages, frames)),
-            Self::Clock => Box::new(clock::Clock::new(pages, frames)),
-            Self::Random { seed } => Box::new(random::Random::new(pages, frames, seed)),
-            Self::Lfu => Box::new(lfu::Lfu::new(pages, frames)),
-            Self::Lfuda => Box::new(lfuda::Lfuda::new(pages, frames)),
-            Self::TwoQ { kin, kout } => Box::new(two_q::TwoQ::new(pages, frames, kin, kout)),
-            Self::Arc => Box::new(arc::Arc::new(pages, frames)),
-            Self::Lirs { hir, least } => Box::new(lirs::Lirs::new(pages, frames, hir, least)),
-            Self::ClockPro => Box::new(clock_pro::ClockPro::new(pages, frames)),
-            Self::S3Fifo(parameters) => Box::new(s3_fifo::S3Fifo::new(pages, frames, parameters)),
-            Self::Sieve => Box::new(sieve::Sieve::new(pages, frames)),
-            Self::Slru { segments } => Box::new(slru::Slru::new(pages, frames, segments)),
-            Self::LruK { k } => Box::new(lru_k::LruK::new(pages, frames, k)),
-            Self::Car => Box::new(car::Car::new(pages, frames)),
-            Self::Mq { queues, life, ghost } => Box::new(mq::Mq::new(pages, frames, queues, life, ghost)),
-            Self::TinyLfu { window } => Box::new(tiny_lfu::TinyLfu::new(pages, frames, window)),
-            Self::LeCar { rate, seed } => Box::new(le_car::LeCar::new(pages, frames, rate, seed)),
-            Self::Cacheus { seed } => Box::new(cacheus::Cacheus::new(pages, frames, seed)),
-            Self::Hyperbolic { sample, seed } => {
-                Box::new(hyperbolic::Hyperbolic::new(pages, frames, sample, seed))
-            }
-            Self::Nru { tick, seed } => Box::new(nru::Nru::new(pages, frames, tick, seed)),
-            Self::Aging { tick } => Box::new(aging::Aging::new(pages, frames, tick)),
-            Self::GClock { max, start } => Box::new(gclock::GClock::new(pages, frames, max, start)),
-            Self::Cflru { window } => Box::new(cflru::Cflru::new(pages, frames, window)),
-            Self::WsClock { tau } => Box::new(wsclock::WsClock::new(pages, frames, tau)),
-            Self::Pff { tau } => Box::new(pff::Pff::new(pages, tau)),
-            Self::WorkingSet { tau } => Box::new(ws::WorkingSet::new(pages, tau)),
-        }
-    }
-}
-
-impl fmt::Display for PolicyKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Opt => f.write_str("opt"),
-            Self::Lru => f.write_str("lru"),
-            Self::Fifo => f.write_str("fifo"),
-            Self::Clock => f.write_str("clock"),
-            Self::Random { seed } => write!(f, "random:{seed}"),
-            Self::Lfu => f.write_str("lfu"),
-            Self::Lfuda => f.write_str("lfuda"),
-            Self::TwoQ { kin, kout } => write!(f, "2q:kin={kin},kout={kout}"),
-            Self::Arc => f.write_str("arc"),
-            Self::Lirs { hir, least } => write!(f, "lirs:hir={hir},least={least}"),
-            Self::ClockPro => f.write_str("clock-pro"),
-            Self::S3Fifo(s3_fifo::Parameters { small, ghost, promote, fill }) => {
-                let fill = match fill {
-                    Fill::Small => "small",
-                    Fill::Main => "main",
-                };
-                write!(f, "s3-fifo:small={small},ghost={ghost},promote={promote},fill={fill}")
-            }
-            Self::Sieve => f.write_str("sieve"),
-            Self::Slru { segments } => write!(f, "slru:segments={segments}"),
-            Self::LruK { k } => write!(f, "lru-k:{k}"),
-            Self::Car => f.write_str("car"),
-            Self::Mq { queues, life, ghost } => write!(f, "mq:queues={queues},life={life},ghost={ghost}"),
-            Self::TinyLfu { window } => write!(f, "w-tinylfu:window={window}"),
-            Self::LeCar { rate, seed } => write!(f, "lecar:rate={rate},seed={seed}"),
-            Self::Cacheus { seed } => write!(f, "cacheus:{seed}"),
-            Self::Hyperbolic { sample, seed } => write!(f, "hyperbolic:sample={sample},seed={seed}"),
-            Self::Nru { tick, seed } => write!(f, "nru:tick={tick},seed={seed}"),
-            Self::Aging { tick } => write!(f, "aging:tick={tick}"),
-            Self::GClock { max, start } => write!(f, "gclock:max={max},start={start}"),
-            Self::Cflru { window } => write!(f, "cflru:window={window}"),
-            Self::WsClock { tau } => write!(f, "wsclock:tau={tau}"),
-            Self::Pff { tau } => write!(f, "pff:{tau}"),
-            Self::WorkingSet { tau } => write!(f, "ws:{tau}"),
-        }
-    }
-}
-
-/// References of a tick as a share of the frames.
-const SHARES: std::ops::RangeInclusive<f64> = 0.0..=1e6;
-
-impl FromStr for PolicyKind {
-    type Err = PolicyError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.strip_prefix("model:").unwrap_or(text);
-        let (name, rest) = match text.split_once(':') {
-            Some((name, rest)) => (name, Some(rest)),
-            None => (text, None),
-        };
-        let only = match name {
-            "random" | "cacheus" => "seed",
-            "ws" | "pff" | "wsclock" => "tau",
-            "aging" => "tick",
-            "lru-k" => "k",
-            "cflru" | "w-tinylfu" => "window",
-            "lirs" => "hir",
-            "slru" => "segments",
-            _ => "",
-        };
-        let mut p = Parameters::new(text, rest, only);
-        let kind = match name {
-            "opt" => Self::Opt,
-            "lru" => Self::Lru,
-            "fifo" => Self::Fifo,
-            "clock" => Self::Clock,
-            "random" => Self::Random { seed: p.take("seed", 1, 0..=u64::MAX)? },
-            "lfu" => Self::Lfu,
-            "lfuda" => Self::Lfuda,
-            "2q" => {
-                Self::TwoQ { kin: p.take("kin", 0.25, 0.0..=1.0)?, kout: p.take("kout", 0.5, 0.0..=10.0)? }
-            }
-            "arc" => Self::Arc,
-            "lirs" => {
-                Self::Lirs { hir: p.take("hir", 0.01, 0.0..=1.0)?, least: p.take("least", 2, 1..=u32::MAX)? }
-            }
-            "clock-pro" => Self::ClockPro,
-            "s3-fifo" => Self::S3Fifo(s3_fifo::Parameters {
-                small: p.take("small", 0.1, 0.0..=1.0)?,
-                ghost: p.take("ghost", 0.9, 0.0..=10.0)?,
-                promote: p.take("promote", 2, 1..=3)?,
-                fill: p.word("fill", &[("main", Fill::Main), ("small", Fill::Small)])?,
-            }),
-            "sieve" => Self::Sieve,
-            "slru" => Self::Slru { segments: p.take("segments", 4, 1..=250)? },
-            "lru-k" => Self::LruK { k: p.take("k", 2, 1..=16)? },
-            "car" => Self::Car,
-            "mq" => Self::Mq {
-                queues: p.take("queues", 8, 1..=32)?,
-                life: p.take("life", 10.0, SHARES)?,
-                ghost: p.take("ghost", 4.0, 0.0..=100.0)?,
-            },
-            "w-tinylfu" => Self::TinyLfu { window: p.take("window", 0.01, 0.0..=1.0)? },
-            "lecar" => Self::LeCar {
-                rate: p.take("rate", 0.45, 0.0..=10.0)?,
-                seed: p.take("seed", 1, 0..=u64::MAX)?,
-            },
-            "cacheus" => Self::Cacheus { seed: p.take("seed", 1, 0..=u64::MAX)? },
-            "hyperbolic" => Self::Hyperbolic {
-                sample: p.take("sample", 64, 1..=1_000_000)?,
-                seed: p.take("seed", 1, 0..=u64::MAX)?,
-            },
-            "nru" => Self::Nru { tick: p.take("tick", 1.0, SHARES)?, seed: p.take("seed", 1, 0..=u64::MAX)? },
-            "aging" => Self::Aging { tick: p.take("tick", 1.0, SHARES)? },
-            "gclock" => Self::GClock { max: p.take("max", 3, 1..=254)?, start: p.take("start", 1, 0..=254)? },
-            "cflru" => Self::Cflru { window: p.take("window", 0.25, 0.0..=1.0)? },
-            "wsclock" => Self::WsClock { tau: p.take("tau", 0.5, 0.0..=1e6)? },
-            "pff" => Self::Pff { tau: p.needed("tau", "an interval")? },
-            "ws" => Self::WorkingSet { tau: p.needed("tau", "a window")? },
-            _ => return Err(PolicyError::Unknown(text.to_owned())),
-        };
-        p.finish(kind)
     }
 }
 
@@ -327,6 +297,10 @@ mod tests {
             "s3-fifo:fill=small".parse::<PolicyKind>().unwrap().to_string(),
             "s3-fifo:small=0.1,ghost=0.9,promote=2,fill=small"
         );
+        assert_eq!("2q:0.3".parse::<PolicyKind>().unwrap().to_string(), "2q:kin=0.3,kout=0.5");
+        assert_eq!("slru:3".parse::<PolicyKind>().unwrap().to_string(), "slru:segments=3");
+        let help = |form| &PolicyKind::catalogue().iter().find(|one| one.form == form).unwrap().help;
+        assert!(help("2q").ends_with("(default 2q:kin=0.25,kout=0.5)") && !help("lru").contains("default"));
         assert_eq!("random:7".parse::<PolicyKind>().unwrap().to_string(), "random:7");
     }
 

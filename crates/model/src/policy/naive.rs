@@ -227,8 +227,9 @@ fn clock() -> Duration {
     spent.map_or_else(|| BEGUN.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
 }
 
-/// At every size from a few to all pages no policy takes many times as long as LIRS: none walks over its pages at each miss,
-/// which takes hundreds of times as long. Those that rank their pages take 3 to 11 times as long (docs/performance.md).
+/// At every size from a few to all pages no policy takes many times as long as LIRS: none walks
+/// over its pages at each miss, which takes hundreds of times as long. Those that rank their pages
+/// take 3 to 11 times as long (docs/src/evidence/performance.md).
 #[test]
 fn no_policy_collapses_at_any_size() {
     let pages = 20_000;

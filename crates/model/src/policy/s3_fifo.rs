@@ -27,6 +27,15 @@ pub enum Fill {
     Main,
 }
 
+impl std::fmt::Display for Fill {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Small => "small",
+            Self::Main => "main",
+        })
+    }
+}
+
 /// The parameters of S3-FIFO.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {

@@ -30,7 +30,7 @@ pub(super) fn perform(guest: &Guest, clock: &Clock, recorder: &mut dyn Recorder)
     }
     sheet.record(recorder)?;
     let figures = [
-        (name::CLOCK_TRUE, Some(f64::from(u8::from(jumps == 0)))),
+        (name::CLOCK_AGREEMENT, Some(f64::from(u8::from(jumps == 0)))),
         (name::CLOCK_STEP_WORST, Some(worst)),
         (name::CLOCK_DRIFT_WORST, (counter > 0.0).then(|| (wall / counter - 1.0).abs())),
         (name::CLOCK_JUMPS, Some(jumps as f64)),

@@ -51,7 +51,7 @@ fn build(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder) ->
     let columns = [
         ("workers", Unit::Count),
         ("throughput", Unit::PerSecond),
-        ("time.elapsed", Unit::Nanoseconds),
+        name::TIME_ELAPSED.column(),
         ("lock.wait", Unit::Share),
     ];
     let mut sheet = Sheet::new("faultscale", &columns);
@@ -77,8 +77,8 @@ fn zero_fill(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder
     let columns = [
         ("workers", Unit::Count),
         ("throughput", Unit::PerSecond),
-        ("time.elapsed", Unit::Nanoseconds),
-        ("faults.minor", Unit::Count),
+        name::TIME_ELAPSED.column(),
+        name::FAULTS_MINOR.column(),
         ("lock.wait", Unit::Share),
     ];
     let mut sheet = Sheet::new("faultscale", &columns);

@@ -47,11 +47,11 @@ pub(super) fn perform(
         ("size", Unit::Bytes),
         ("reads", Unit::Count),
         ("cpu.each", Unit::Nanoseconds),
-        ("time.system", Unit::Nanoseconds),
+        name::TIME_SYSTEM.column(),
         ("calls", Unit::Count),
         ("hits", Unit::Share),
-        ("faults.minor", Unit::Count),
-        ("faults.major", Unit::Count),
+        name::FAULTS_MINOR.column(),
+        name::FAULTS_MAJOR.column(),
     ];
     let mut sheet = Sheet::new("fileread", &columns).with_texts("case");
     let mut total = 0.0;

@@ -286,20 +286,21 @@ mod tests {
         };
         let experiment = Experiment::Vmtest(vmtest);
         let seen = perform("sun4c-sunos403", &experiment).unwrap();
-        let speed =
-            |seen: &Observations| seen.metric("speed.last").unwrap() / seen.metric("speed.first").unwrap();
+        let speed = |seen: &Observations| {
+            seen.metric_named("speed.last").unwrap() / seen.metric_named("speed.first").unwrap()
+        };
         assert!(speed(&seen) < 0.2, "{}", speed(&seen));
         let cured = perform("sun4c-copies", &experiment).unwrap();
         assert!(speed(&cured) > 0.8, "{}", speed(&cured));
         // The same number of reads is made.
-        assert!(seen.metric("faults.minor") > cured.metric("faults.minor"));
+        assert!(seen.metric_named("faults.minor") > cured.metric_named("faults.minor"));
     }
 
     #[test]
     fn time_bounds_a_size() {
         let vmtest = Vmtest { sizes: Some("4M".parse().unwrap()), seconds: 5.0, ..Vmtest::default() };
         let seen = perform("sun4c-sunos403", &Experiment::Vmtest(vmtest)).unwrap();
-        let elapsed = seen.metric("time.elapsed").unwrap();
+        let elapsed = seen.metric_named("time.elapsed").unwrap();
         assert!((5e9..6.5e9).contains(&elapsed), "{elapsed}");
     }
 
@@ -307,7 +308,7 @@ mod tests {
     fn chains_cost_the_script_more_than_counts() {
         let storm = Forkstorm { copies: 4, forks: 20, script: Some("file".into()), ..Forkstorm::default() };
         let experiment = Experiment::Forkstorm(storm);
-        let system = |name| perform(name, &experiment).unwrap().metric("time.system").unwrap();
+        let system = |name| perform(name, &experiment).unwrap().metric_named("time.system").unwrap();
         let (none, chain, folio) =
             (system("linux-2.5.27"), system("linux-2.5.27-rmap"), system("linux-6-folio"));
         assert!(none < folio && folio < chain, "{none} {folio} {chain}");
@@ -317,7 +318,7 @@ mod tests {
     fn chains_cost_the_storm_more_the_more_pages_it_has() {
         let extra = |pages| {
             let storm = Experiment::Forkstorm(Forkstorm { forks: 20, pages, ..Forkstorm::default() });
-            let system = |name| perform(name, &storm).unwrap().metric("fork.system").unwrap();
+            let system = |name| perform(name, &storm).unwrap().metric_named("fork.system").unwrap();
             system("linux-2.5.27-rmap") - system("linux-2.5.27")
         };
         assert!(extra(2000) > 3.0 * extra(100), "{} {}", extra(2000), extra(100));
@@ -332,8 +333,8 @@ mod tests {
         let experiment = Experiment::Faultscale(scale);
         let token = perform("dragonfly-2011-token", &experiment).unwrap();
         let queues = perform("dragonfly-2011-queues", &experiment).unwrap();
-        assert!(token.metric("throughput.last") < queues.metric("throughput.last"));
-        assert!((token.metric("throughput.first").unwrap() - ALONE).abs() < 1.0);
+        assert!(token.metric_named("throughput.last") < queues.metric_named("throughput.last"));
+        assert!((token.metric_named("throughput.first").unwrap() - ALONE).abs() < 1.0);
     }
 
     #[test]
@@ -363,7 +364,7 @@ mod tests {
             ..Fileread::default()
         };
         let experiment = Experiment::Fileread(read);
-        let cost = |name, metric| perform(name, &experiment).unwrap().metric(metric).unwrap() / 1000.0;
+        let cost = |name, metric| perform(name, &experiment).unwrap().metric_named(metric).unwrap() / 1000.0;
         assert!((cost("solaris8-segmap", "read.cpu.small") - 89.0).abs() < 1.0);
         assert!((cost("solaris8-segmap", "read.cpu.beyond") - 236.0).abs() < 24.0);
         let (old, new) =
@@ -389,7 +390,7 @@ mod tests {
     #[test]
     fn a_guest_that_does_not_use_the_counters_has_true_time() {
         let experiment = Experiment::Clock(Clock { steps: 200, ..Clock::default() });
-        let truth = |name| perform(name, &experiment).unwrap().metric("clock.true");
+        let truth = |name| perform(name, &experiment).unwrap().metric_named("clock.agreement");
         assert_eq!((truth("guest-clock"), truth("guest-clock-core")), (Some(0.0), Some(1.0)));
     }
 

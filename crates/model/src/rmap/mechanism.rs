@@ -203,12 +203,6 @@ impl Chains {
     pub fn work(&self) -> (Work, Work) {
         (self.adding, self.removing)
     }
-
-    /// The chance that two operations taken at random are on the same page.
-    pub fn concentration(&self) -> f64 {
-        let all: f64 = self.uses.iter().map(|&n| f64::from(n)).sum();
-        self.uses.iter().map(|&n| (f64::from(n) / all).powi(2)).sum()
-    }
 }
 
 /// The work of the kinds that keep counts, from the events of page tables.

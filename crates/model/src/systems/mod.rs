@@ -6,8 +6,6 @@ pub mod linux_lru;
 pub mod linux_mglru;
 pub mod two_handed;
 
-use pagelab_reference::Stream;
-
 use crate::paging::{Costs, Machine, OutOfMemory, System};
 
 /// A second in ns.
@@ -112,18 +110,18 @@ impl SystemKind {
         (self.make)(pages, frames)
     }
 
-    /// What the system makes of `stream` with `frames` frames: with pages read on demand only, as the policies
-    /// do it, and with its own read-ahead.
+    /// What the system makes of `references` to the pages `0..pages` with `frames` frames: with
+    /// pages read on demand only, as the policies do it, and with its own read-ahead.
     ///
     /// # Errors
     /// When the system cannot run in so few frames.
-    pub fn replay(&self, stream: &Stream, frames: u32) -> Result<Replay, OutOfMemory> {
+    pub fn replay(&self, pages: u32, references: &[u32], frames: u32) -> Result<Replay, OutOfMemory> {
         let perform = |read_ahead: u32| -> Result<(u64, u64), OutOfMemory> {
-            let mut machine = Machine::new(stream.pages(), frames, self.costs, read_ahead);
-            let mut system = self.build(stream.pages(), frames);
-            let mut first = vec![true; stream.pages() as usize];
+            let mut machine = Machine::new(pages, frames, self.costs, read_ahead);
+            let mut system = self.build(pages, frames);
+            let mut first = vec![true; pages as usize];
             let mut firsts = 0;
-            for &page in stream.references() {
+            for &page in references {
                 firsts += u64::from(std::mem::take(&mut first[page as usize]));
                 machine.reference(system.as_mut(), page, false)?;
             }
@@ -213,7 +211,7 @@ mod tests {
         let opt = crate::policy::opt_misses(&stream, 2000);
         let mut ahead = 0;
         for kind in SYSTEMS {
-            let replay = kind.replay(&stream, 2000).unwrap();
+            let replay = kind.replay(3000, stream.references(), 2000).unwrap();
             assert!(replay.misses >= opt, "{}: {} misses, OPT {opt}", kind.name, replay.misses);
             if let Some(read_ahead) = replay.read_ahead {
                 assert!(

@@ -1,5 +1,5 @@
 //! The long form: one figure a row, with the same ten columns for every kind, so that a data frame
-//! takes it as it is. What each kind puts into the columns is in docs/notebook.md.
+//! takes it as it is. What each kind puts into the columns is in docs/src/reference/notebook.md.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use pagelab_experiment::{Observations, Outcome, Repetition, Run};
 
 use crate::write::word;
 
-/// One row: what each kind puts into the columns is in docs/notebook.md.
+/// One row: what each kind puts into the columns is in docs/src/reference/notebook.md.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// The run's name.
@@ -44,22 +44,32 @@ pub(super) fn write_csv(runs: &[Run], to: &mut impl Write) -> io::Result<()> {
         for repetition in &run.repetitions {
             for row in rows(run, repetition) {
                 csv.write_record([
-                    row.run,
+                    inert(row.run),
                     row.repetition.to_string(),
                     row.outcome.to_owned(),
                     row.kind.to_owned(),
-                    row.name,
-                    row.item.unwrap_or_default(),
+                    inert(row.name),
+                    inert(row.item.unwrap_or_default()),
                     row.row.map_or_else(String::new, |n| n.to_string()),
-                    row.unit.unwrap_or_default(),
+                    inert(row.unit.unwrap_or_default()),
                     row.value.map_or_else(String::new, |v| v.to_string()),
-                    row.text.unwrap_or_default(),
+                    inert(row.text.unwrap_or_default()),
                 ])
                 .map_err(unwrapped)?;
             }
         }
     }
     csv.flush()
+}
+
+/// A text that a spreadsheet does not take for a formula: with an apostrophe before what would
+/// begin one. A number stays as it is.
+fn inert(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err() {
+        format!("'{text}")
+    } else {
+        text
+    }
 }
 
 /// The error of the output itself, where it is one: what kind it is decides whether it is a failure at all.

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::RowAccessor;
-    use pagelab_experiment::catalogue::metric;
+    use pagelab_experiment::metrics;
     use pagelab_experiment::{
         Experiment, Observation, Outcome, Repetition, RunHeader, Setting, TargetSpec, experiments::Paging,
     };
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn a_reader_finds_the_figures() {
         let mut observations = pagelab_experiment::Observations::default();
-        observations.add(Observation::Metric(metric("time.elapsed", Some(12.5))));
-        observations.add(Observation::Metric(metric("time.user", None)));
+        observations.add(Observation::Metric(metrics::TIME_ELAPSED.figure(Some(12.5))));
+        observations.add(Observation::Metric(metrics::TIME_USER.figure(None)));
         let header = RunHeader {
             name: "first".into(),
             batch: String::new(),

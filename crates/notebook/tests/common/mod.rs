@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use pagelab_experiment::catalogue::metric;
 use pagelab_experiment::experiments::Paging;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Column, PageSet, PageSnapshot, Table, Unit, Values};
 use pagelab_experiment::{Experiment, Observation, RunHeader, Setting, TargetSpec};
 
@@ -31,8 +31,8 @@ pub fn header(name: &str) -> RunHeader {
 pub fn some(pages: u32) -> Vec<Observation> {
     let numbers = |step: f64| Values::Number((0..200).map(|n| Some(f64::from(n) * step)).collect());
     vec![
-        Observation::Metric(metric("time.elapsed", Some(1e9))),
-        Observation::Metric(metric("time.stalled", None)),
+        Observation::Metric(metrics::TIME_ELAPSED.figure(Some(1e9))),
+        Observation::Metric(metrics::TIME_STALLED.figure(None)),
         Observation::Table(Table {
             name: "windows".into(),
             columns: vec![

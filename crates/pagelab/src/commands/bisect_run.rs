@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use pagelab_analysis::bisect::{Judgement, Side};
 use pagelab_experiment::declaration::Refusal;
-use pagelab_experiment::experiments::Paging;
+use pagelab_experiment::experiments::{Backing, Load, Paging};
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Request, Run, Setting, Size, TargetSpec};
@@ -20,7 +20,7 @@ use pagelab_notebook::{Notebook, Summary};
 use pagelab_reference::Pattern;
 use pagelab_report::text::value;
 
-use super::compare::percent;
+use super::compare::{metric_name, percent};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::remark;
@@ -41,9 +41,11 @@ const BOOTS: usize = 2;
     override_usage = "pagelab bisect-run [OPTIONS] --metric <NAME>
          --worse-than <RUN|PERCENT%> --kernel <PATH> [EXPERIMENT]",
     before_help = "Example, in a kernel's git tree:
-  pagelab run mapanon --memory none --name good --on kernel:good-bzImage,accel=icount
+  pagelab run mapanon --memory none --name good \\
+    --on kernel:good-bzImage,accel=icount
   git bisect run sh -c 'make -s bzImage || exit 125;
-    pagelab --notebook ../pagelab.db bisect-run mapanon --metric fault.anonymous --worse-than 5% \\
+    pagelab --notebook ../pagelab.db bisect-run mapanon \\
+      --metric fault.anonymous --worse-than 5% \\
       --kernel arch/x86/boot/bzImage'
 ",
     after_help = "Before the first verdict the good kernel is booted twice more, each time with another word that does nothing
@@ -56,7 +58,7 @@ pub struct Arguments {
     /// The experiment [default: that of the good kernel's run]
     experiment: Option<String>,
     /// The metric (see: pagelab show)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = metric_name)]
     metric: String,
     /// The run of a good kernel: a name, an id, @1 for the newest; or how much worse is bad, such as 5%, than
     /// the newest run of EXPERIMENT on a kernel that was not made to bisect
@@ -182,10 +184,12 @@ struct Work {
 
 impl Work {
     fn of(arguments: &Arguments, good: &Run) -> Self {
-        let mut experiment = good.header.experiment.clone();
-        if let (Some(pattern), Experiment::Mapanon(paging)) = (&arguments.pattern, &mut experiment) {
-            *paging = Paging { pattern: pattern.clone(), ..paging.clone() };
-        }
+        let experiment = match (&arguments.pattern, good.header.experiment.declaration().load()) {
+            (Some(pattern), Load::References(paging, Backing::Anonymous)) => {
+                Experiment::Mapanon(Paging { pattern: pattern.clone(), ..paging.clone() })
+            }
+            _ => good.header.experiment.clone(),
+        };
         let setting = Setting {
             memory: arguments.memory.map(Limit::Of).or(good.header.setting.memory),
             ..good.header.setting.clone()

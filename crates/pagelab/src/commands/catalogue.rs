@@ -30,61 +30,24 @@ const TARGETS: &[(&str, &str)] = &[
     ("host", "the running kernel"),
     (
         "host,KEY=VALUE…",
-        "the running kernel under settings of its own: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never|\"SIZE:MODE,…\", swappiness=0-200, functions=on|off, profile=HZ, set=/sys/FILE=VALUE",
+        "the running kernel under its own settings: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never|\"SIZE:MODE,…\", swappiness=0-200, functions=on|off, profile=HZ, set=/sys/FILE=VALUE",
     ),
     (
         "kernel:PATH,KEY=VALUE…",
-        "a kernel image booted in a throw-away machine (docs/kernels.md), with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, modules=DIR, init=PATH, root=DIR, file=PATH, timeout=SECONDS, trace=functions|cache|on, to=FILE",
+        "a kernel image booted in a virtual machine, with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, cpu=MODEL, qemu=\"WORDS\", numa=2x512M|256M+512M@slow, distance=N, modules=DIR, init=PATH, root=DIR, file=PATH, timeout=SECONDS, trace=functions|cache|on, to=FILE",
     ),
     (
         "model:NAME,KEY=VALUE…",
-        "a model in virtual time, with frames=N in place of the memory limit, costs in ns (hit, minor, major, scan, seek, transfer), and the model's own parameters",
+        "a simulator in virtual time, with frames=N instead of the memory limit, costs in ns (hit, minor, major, scan, seek, transfer), and its own parameters",
     ),
     (
         "pager:POLICY,KEY=VALUE…",
-        "real memory, mapanon's or a program's, paged in user space by a policy of the models (docs/pager.md), with frames=N in place of the memory limit, hidden=SHARE of the frames whose references the policy sees (1: every reference), and the policy's own parameters",
+        "real memory of mapanon or of a program, paged in user space by a policy, with frames=N instead of the memory limit, hidden=SHARE of the frames whose references the policy sees (1: every reference), and the policy's own parameters",
     ),
 ];
 
-/// The arguments of `experiments`.
-#[derive(clap::Args, Debug)]
-#[command(before_help = "Examples:\n  pagelab experiments\n  pagelab experiments --json\n")]
-pub struct ExperimentArguments {
-    /// Print the tables of docs/experiments/parameters.md
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
-    #[command(flatten)]
-    common: Arguments,
-}
-
-/// The parameters of every experiment and the conditions of all, as the documentation has them.
-fn markdown() {
-    say!("# Parameters of every experiment\n");
-    say!("Made by `pagelab experiments --markdown`; a test keeps it equal to the program.");
-    let of_all = Declared {
-        name: "conditions".to_owned(),
-        help: "Under which every experiment is performed, where the target honours them (`pagelab targets --honours`)"
-            .to_owned(),
-        parameters: Setting::keys(),
-    };
-    for Declared { name, help, parameters } in Experiment::catalogue().into_iter().chain([of_all]) {
-        say!("\n## {name}\n\n{help}.\n");
-        say!("| parameter | default | meaning |\n|---|---|---|");
-        for p in parameters {
-            let words = if p.words.is_empty() { String::new() } else { format!(": {}", p.words.join(", ")) };
-            let default = p.default.map_or_else(|| text::DASH.to_owned(), |default| format!("`{default}`"));
-            say!("| `--{}` | {default} | {}{words} |", p.name, p.help.replace('|', "\\|"));
-        }
-    }
-}
-
 /// Prints the experiments with their parameters.
-pub fn experiments(arguments: &ExperimentArguments, context: &Context) -> Result<ExitCode> {
-    if arguments.markdown {
-        markdown();
-        return Ok(ExitCode::SUCCESS);
-    }
-    let arguments = &arguments.common;
+pub fn experiments(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if arguments.json {
         let list: Vec<_> = Experiment::catalogue()
             .into_iter()
@@ -134,20 +97,20 @@ fn honours(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut list = Vec::new();
     for kind in targets::kinds() {
         for experiment in targets::experiments() {
-            let plain = targets::honours(&kind, &experiment, &Setting::default());
-            if plain.is_err() && !arguments.json {
+            let refusal = |asked| targets::refusal(&kind, &experiment, &asked);
+            if !arguments.json && refusal(Setting::default()).is_some() {
                 continue;
             }
             let mut row = vec![kind.clone(), experiment.name().to_owned()];
             for (condition, setting) in targets::single_conditions() {
-                let honoured = targets::honours(&kind, &experiment, &setting);
-                row.push(if honoured.is_ok() { "yes" } else { text::DASH }.to_owned());
+                let refused = refusal(setting);
+                row.push(if refused.is_none() { "yes" } else { text::DASH }.to_owned());
                 list.push(json!({
                     "target": kind,
                     "experiment": experiment.name(),
                     "condition": condition,
-                    "honoured": honoured.is_ok(),
-                    "why": honoured.err().map(|refused| refused.to_string()),
+                    "honoured": refused.is_none(),
+                    "why": refused.map(|refused| refused.to_string()),
                 }));
             }
             rows.push(row);
@@ -167,20 +130,26 @@ fn honours(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The forms of targets, with one line each.
+pub fn forms() -> Vec<(String, &'static str)> {
+    let models = SYSTEMS
+        .iter()
+        .map(|system| (system.name, system.help))
+        .chain(PUBLISHED.iter().map(|system| (system.name, system.help)))
+        .chain(PolicyKind::catalogue().iter().map(|one| (one.form, one.help.as_str())));
+    let mut list: Vec<(String, &str)> =
+        TARGETS.iter().map(|(form, help)| ((*form).to_owned(), *help)).collect();
+    list.extend(models.map(|(name, help)| (format!("model:{name}"), help)));
+    list
+}
+
 /// Prints the forms of targets.
 pub fn targets(arguments: &TargetArguments, context: &Context) -> Result<ExitCode> {
     if arguments.honours {
         return honours(&arguments.common, context);
     }
     let arguments = &arguments.common;
-    let models = SYSTEMS
-        .iter()
-        .map(|system| (system.name, system.help))
-        .chain(PUBLISHED.iter().map(|system| (system.name, system.help)))
-        .chain(PolicyKind::catalogue().iter().map(|one| (one.form, one.help)));
-    let mut list: Vec<(String, &str)> =
-        TARGETS.iter().map(|(form, help)| ((*form).to_owned(), *help)).collect();
-    list.extend(models.map(|(name, help)| (format!("model:{name}"), help)));
+    let list = forms();
     let list: Vec<(&str, &str)> = list.iter().map(|(form, help)| (form.as_str(), *help)).collect();
     pairs("targets", "target", &list, arguments, context)
 }

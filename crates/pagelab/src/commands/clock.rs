@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use pagelab_live::clocktest::reference::serve;
+use pagelab_live::experiments::clock::reference::serve;
 
 use crate::output::say;
 
@@ -20,7 +20,7 @@ pub struct Arguments {
 enum Action {
     /// Answer with this machine's time whoever asks, until interrupted
     #[command(
-        before_help = "Examples:\n  pagelab clock serve                  on this machine alone\n  pagelab clock serve 0.0.0.0:7071     for other machines: pagelab run clock --reference HOST:7071\n"
+        before_help = "Examples:\n  pagelab clock serve               # to this machine\n  pagelab clock serve 0.0.0.0:7071  # to others, for run clock --reference\n"
     )]
     Serve {
         /// The address to listen on; who can reach it can read this machine's uptime and time

@@ -1,12 +1,14 @@
 //! `pagelab compare RUN RUN…`: every other run against the first, metric by metric.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_analysis::comparison::{Comparison, against_first};
+use pagelab_analysis::comparison::{Comparison, Line, against_first, headlines_against_first};
 use pagelab_experiment::Run;
 use pagelab_experiment::declaration::Refusal;
+use pagelab_experiment::metrics::current;
 use pagelab_notebook::Notebook;
 use pagelab_report::comparisons::{self, Options};
 use pagelab_report::exchange::{self, Gate};
@@ -18,7 +20,7 @@ use crate::{file, output};
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5      # exit status 1 if the primary metric got worse by more than 5 %\n  pagelab compare base patch --fail-on 1 --junit gate.xml\n",
+    before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5   # status 1 if 5% worse\n  pagelab compare @2 @1 --fail-on 5 --metric all-headline\n  pagelab compare base patch --fail-on 1 --junit gate.xml\n",
     after_help = "For each metric: both medians, the change with its 95 % interval, the p value, and a verdict. Interleaved \
 repetitions are tested in pairs (Wilcoxon's signed-rank test), others by their ranks (Mann-Whitney). The experiment's \
 primary metric is tested by itself and decides --fail-on; the others are corrected for their number (Holm). Two models differ exactly, without p values. A repetition is one sample; \
@@ -31,10 +33,12 @@ pub struct Arguments {
     /// Exit with status 1 when the primary metric (or those of --metric) got significantly worse by more than PERCENT
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     fail_on: Option<f64>,
-    /// Compare these metrics only; the first decides the answer, all decide --fail-on
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Compare these metrics only; the first decides the answer, all decide --fail-on.
+    /// all-headline: the primary metric and the experiment's headline metrics, corrected for their
+    /// number
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metric_name)]
     metric: Vec<String>,
-    /// The metrics without a difference in the table as well
+    /// Also list metrics that did not change
     #[arg(short, long)]
     all: bool,
     /// Print JSON
@@ -45,6 +49,11 @@ pub struct Arguments {
     junit: Option<PathBuf>,
 }
 
+/// The primary and the headline metrics of the experiment.
+const ALL_HEADLINE: &str = "all-headline";
+/// Metrics that a warning names.
+const NAMED: usize = 5;
+
 /// A percentage with or without its sign: `5`, `5%`.
 pub fn percent(text: &str) -> Result<f64, Refusal> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
@@ -54,9 +63,14 @@ pub fn percent(text: &str) -> Result<f64, Refusal> {
     }
 }
 
+/// A metric's present name, of a present or former one.
+pub fn metric_name(text: &str) -> Result<String, Infallible> {
+    Ok(current(text).to_owned())
+}
+
 /// That a metric asked for was measured by one of the runs.
 pub fn measured(metric: &str, runs: &[Run]) -> Result<()> {
-    match runs.iter().any(|run| !run.values(metric).is_empty()) {
+    match runs.iter().any(|run| !run.values_named(metric).is_empty()) {
         true => Ok(()),
         false => Err(usage(format!("--metric {metric}: no run measured it (see: pagelab show RUN)"))),
     }
@@ -70,11 +84,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         .iter()
         .map(|name| Ok(notebook.load(notebook.resolve(name)?)?))
         .collect::<Result<Vec<Run>>>()?;
-    for metric in &arguments.metric {
+    let headline = arguments.metric == [ALL_HEADLINE];
+    for metric in arguments.metric.iter().filter(|_| !headline) {
         measured(metric, &runs)?;
     }
     let runs: Vec<&Run> = runs.iter().collect();
-    let compared = against_first(&runs, &arguments.metric);
+    let compared =
+        if headline { headlines_against_first(&runs) } else { against_first(&runs, &arguments.metric) };
+    let gate = arguments.fail_on.map(|percent| gate(&compared, arguments, percent)).transpose()?;
+    let failed = gate.as_ref().is_some_and(|gate| gate.failed);
+    output::set_status(u8::from(failed));
     if arguments.json {
         output::print_json("comparisons", compared.iter().map(comparisons::json).collect())?;
     } else {
@@ -82,7 +101,20 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let print = |c| output::text(&(comparisons::terminal(c, options, &context.style) + "\n"));
         compared.iter().for_each(print);
     }
-    let Some(percent) = arguments.fail_on else { return Ok(ExitCode::SUCCESS) };
+    for line in gate.iter().flat_map(|gate| &gate.lines) {
+        output::remark!("{line}");
+    }
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// What --fail-on says.
+struct Answer {
+    failed: bool,
+    lines: Vec<String>,
+}
+
+/// Judges, and writes what was judged as JUnit's XML where that is wanted.
+fn gate(compared: &[Comparison], arguments: &Arguments, percent: f64) -> Result<Answer> {
     let metrics: Vec<Vec<&str>> = compared.iter().map(|c| judged(c, arguments)).collect::<Result<_>>()?;
     let gates: Vec<Gate> = compared
         .iter()
@@ -92,23 +124,37 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(path) = &arguments.junit {
         file::write(path, |out| Ok(out.write_all(exchange::junit(&gates).as_bytes())?))?;
     }
-    let mut failed = false;
+    let mut answer = Answer { failed: false, lines: Vec::new() };
     for Gate { comparison, metrics, .. } in gates {
+        let run = &comparison.other.run;
         for line in comparison.worse_by(percent, metrics) {
-            failed = true;
-            crate::output::remark!(
-                "{}: {} got worse by more than {percent} %",
-                comparison.other.run,
-                line.name
-            );
+            answer.failed = true;
+            answer.lines.push(format!("{run}: {} got worse by more than {percent}%", line.name));
+        }
+        let others = comparison.unjudged_worse_by(percent, metrics);
+        let change = |line: &&Line| match line.change {
+            Some(change) => format!("{} ({:+.1}%)", line.name, 100.0 * change),
+            None => line.name.clone(),
+        };
+        if let Some(first) = others.first() {
+            let named: Vec<String> = others.iter().take(NAMED).map(change).collect();
+            let more = others.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            answer.lines.push(format!(
+                "warning: {run}: {}{more} got worse by more than {percent}%, but --fail-on does not judge them; \
+                 use --metric {ALL_HEADLINE} or --metric {}",
+                named.join(", "),
+                metrics.iter().copied().chain([first.name.as_str()]).collect::<Vec<_>>().join(",")
+            ));
         }
     }
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(answer)
 }
 
 /// The metrics that decide --fail-on: those of --metric, else the primary one.
 fn judged<'a>(comparison: &'a Comparison, arguments: &'a Arguments) -> Result<Vec<&'a str>> {
     let metrics: Vec<&str> = match arguments.metric.as_slice() {
+        [all] if all == ALL_HEADLINE => comparison.lines.iter().map(|line| line.name.as_str()).collect(),
         [] => comparison.primary.as_deref().into_iter().collect(),
         named => named.iter().map(String::as_str).collect(),
     };

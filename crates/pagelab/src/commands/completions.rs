@@ -28,9 +28,7 @@ type Values = fn() -> Vec<(String, String)>;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
-#[command(
-    before_help = "Example:\n  pagelab completions bash > ~/.local/share/bash-completion/completions/pagelab\n"
-)]
+#[command(before_help = "Example:\n  pagelab completions bash > pagelab.bash\n")]
 pub struct Arguments {
     /// The shell
     #[arg(value_enum)]

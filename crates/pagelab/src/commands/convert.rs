@@ -10,13 +10,13 @@ use pagelab_reference::trace::recorded::{Ending, Heading, LOAD, RUNS, STORE, Wri
 use pagelab_reference::trace::{Densifier, Reader};
 use pagelab_report::text;
 use pagelab_simulation::cost::{Cost, NUMBERING};
-use pagelab_simulation::feed::too_many_pages;
+use pagelab_simulation::piece::too_many_pages;
+use pagelab_simulation::records::{Records, Wanted};
 use pagelab_simulation::{Stopped, Watch as _};
 
 use crate::context::Context;
 use crate::file;
 use crate::output::{aside, say};
-use crate::records::Records;
 use crate::stream::{StreamArguments, described};
 use crate::watching::Watching;
 
@@ -26,7 +26,7 @@ const NEXT: Cost = Cost { page: 4, reference: 4 };
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(before_help = "Examples:
-  pagelab convert zipf:1 --pages 1000 --references 100000 --to oracle-general -o zipf.bin
+  pagelab convert zipf:1 --pages 1000 --references 100000 -o zipf.bin
   pagelab convert trace.zst --to pagelab -o small.trace
   pagelab convert trace.zst --to text -o - | head
   pagelab convert sort.trace --to lackey -o - | zstd > sort.lackey.zst
@@ -72,8 +72,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             To::Lackey => lackey(arguments, &mut out, context)?,
         };
         Ok(out.flush()?)
-    })
-    .with_context(|| format!("{} cannot be written", path.display()))?;
+    })?;
     let to_stdout = file::is_stdout(path);
     if let Some(described) = &converted.described {
         aside(described, to_stdout);
@@ -120,7 +119,7 @@ fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result
     };
     let mut numbering = Numbering::new(arguments);
     let ending = || Ending { status: "converted".into(), ..Ending::default() };
-    let Ok(path) = arguments.stream.recorded("convert") else {
+    let Ok((path, options)) = arguments.stream.recorded("convert") else {
         let mut writer = Writer::new(out, &heading(false))?;
         let described = arguments.stream.pass("converting", context, |pages| {
             let pages = numbering.next(pages)?;
@@ -129,11 +128,12 @@ fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result
         writer.finish(ending())?;
         return Ok(numbering.converted(described));
     };
-    let mut records = Records::open(path, &arguments.stream.options(), false, false, context.quiet)?;
+    let watching = Watching::new("reading the trace", context.quiet)?;
+    let mut records = Records::open(path, &options, Wanted::default(), &watching)?;
     let mut writer = Writer::new(out, &heading(records.knows_writes()))?;
     let (mut named, mut kinds) = (Vec::new(), Vec::new());
     loop {
-        let record = records.next(|_| Ok(()))?;
+        let record = records.read()?;
         if let Some(record) = record {
             named.push(record.page);
             kinds.push(u64::from(record.write));
@@ -155,7 +155,8 @@ fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result
 /// Lines of lackey's: a trace with its kinds, as it is read.
 fn lackey(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result<Converted> {
     let mut numbering = Numbering::new(arguments);
-    let mut reader = Reader::open(arguments.stream.recorded("--to lackey")?, &arguments.stream.options())?;
+    let (path, options) = arguments.stream.recorded("--to lackey")?;
+    let mut reader = Reader::open(path, &options)?;
     let shift = arguments.stream.page_size().trailing_zeros();
     let watching = Watching::new("converting", context.quiet)?;
     let (mut references, mut last) = (0, None);
@@ -190,8 +191,12 @@ fn whole(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Resu
     let loaded = arguments.stream.load(&NEXT, context)?;
     let stream = &loaded.stream;
     oracle_general(stream, arguments.stream.page_size(), out)?;
-    let (references, pages) = (stream.len() as u64, stream.pages().into());
-    Ok(Converted { references, pages, described: loaded.described() })
+    // A pattern need not reference every page of its region, and the file has no others.
+    let mut referenced = vec![false; stream.pages() as usize];
+    stream.references().iter().for_each(|&page| referenced[page as usize] = true);
+    let pages = referenced.iter().filter(|referenced| **referenced).count() as u64;
+    let references = stream.len() as u64;
+    Ok(Converted { references, pages, described: loaded.described })
 }
 
 /// Numbers a trace's pages by their first references; a pattern's keep theirs.

@@ -6,24 +6,24 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use pagelab_counters::views::doctor::{self, Level, Report};
+use pagelab_confine::leftovers;
+use pagelab_counters::views::doctor::{self, Level, Recent, Report};
 use pagelab_counters::views::memstat::Holder;
 use pagelab_counters::views::prstat::size;
-use pagelab_live::confine::leftovers;
 use serde_json::json;
 
 use super::watcher::{Watcher, accounting};
 use crate::context::Context;
 use crate::interrupt::Interrupt;
-use crate::output::{SCHEMA_VERSION, bounded, print_json, say, sentences};
+use crate::output::{self, SCHEMA_VERSION, bounded, print_json, say, sentences};
 use crate::ticker::{Interval, Schedule, Ticker};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --leftovers\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || logger 'memory is short'\n",
-    after_help = "Looks for two seconds and speaks of these. docs/counters.md tells every threshold and its reason.
-Exit status: 0 fine or strained; 1 memory is short, of the machine or of a cgroup as the first line says."
+    after_help = "Samples for two seconds and reports on that interval. docs/src/reference/counters.md has every threshold and its reason.
+Exit status: 0 fine or strained; 1 memory is short, of the machine or of a cgroup as the first line says; 3 unknown."
 )]
 pub struct Arguments {
     /// Keep looking, every so many seconds
@@ -43,7 +43,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Looks and answers; status 1 on a shortage in the last look.
+/// Looks and answers; status 1 on a shortage in the last look, 3 where nothing is known.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if arguments.leftovers {
         return leftovers(arguments.json, context);
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         None => Schedule { interval: Some("2".parse().expect("two seconds")), count: Some(1) },
     };
     let mut ticker = Ticker::new(schedule, Some(interrupt));
-    let mut before = watcher.look();
+    let mut earlier = watcher.look();
     loop {
         if !ticker.wait() {
             return Ok(ExitCode::SUCCESS);
@@ -64,14 +64,18 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let now = watcher.look();
         let tree = watcher.tree();
         let shares = tree.read(&doctor::share_selection(&now.counters));
-        let report = doctor::examine(&before, &now, &shares, tree.root().page_size());
+        let mut report = doctor::examine(&earlier, &now, &shares, tree.root().page_size());
+        if let Some(why) = output::unread(tree.root()) {
+            report.verdict.doubt(&why);
+        }
+        output::set_status(status(&report));
         let mut out = crate::output::stdout();
         if arguments.json {
             let time = jiff::Timestamp::now().to_string();
             writeln!(out, "{}", json!({ "schema_version": SCHEMA_VERSION, "time": time, "doctor": report }))?;
         } else if context.quiet {
-            // What exit status 1 is about.
-            if report.verdict.level == Level::Short {
+            // What an exit status other than 0 is about.
+            if matches!(report.verdict.level, Level::Short | Level::Unknown) {
                 writeln!(out, "{}", headline(&report))?;
             }
         } else {
@@ -84,14 +88,18 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             }
         }
         out.flush()?;
-        before = now;
+        earlier = now;
         if !ticker.more() {
-            return Ok(if report.verdict.level == Level::Short {
-                ExitCode::from(1)
-            } else {
-                ExitCode::SUCCESS
-            });
+            return Ok(ExitCode::from(status(&report)));
         }
+    }
+}
+
+fn status(report: &Report) -> u8 {
+    match report.verdict.level {
+        Level::Fine | Level::Strained => 0,
+        Level::Short => 1,
+        Level::Unknown => 3,
     }
 }
 
@@ -125,6 +133,7 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
     for e in &report.verdict.evidence {
         let mark = match e.level {
             Level::Fine => ' ',
+            Level::Unknown => '?',
             Level::Strained => '!',
             Level::Short => '#',
         };
@@ -178,8 +187,20 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
     for group in of_groups {
         hold(&mut out, &format!("the memory of {}", group.path), &group.holding);
     }
-    if report.verdict.level == Level::Fine || report.verdict.machine > Level::Fine {
+    if report.verdict.level == Level::Fine || report.verdict.machine >= Level::Strained {
         hold(&mut out, "the machine's memory", &report.holding);
+    }
+    for recent in &report.recent {
+        let _ = writeln!(out, "{}", before(recent));
+    }
+    for growing in &report.growing {
+        let rate = size(Some(growing.rate));
+        let _ = writeln!(out, "  {} ({}) grows by {rate}/s", growing.name, growing.pid);
+    }
+    if let Some(forks) = &report.forks {
+        let names: Vec<String> = forks.ended.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        let ended = if names.is_empty() { String::new() } else { format!("; ended: {}", names.join(", ")) };
+        let _ = writeln!(out, "  {:.0} forks per second{ended}", forks.rate);
     }
     if !report.relief.is_empty() {
         let _ = writeln!(out, "What would relieve it:");
@@ -203,6 +224,29 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
         }
     }
     out
+}
+
+/// What happened before the interval.
+fn before(recent: &Recent) -> String {
+    let minutes = recent.within.map(|seconds| (seconds / 60.0).ceil());
+    let when = match (&recent.cgroup, minutes) {
+        (_, Some(minutes)) if minutes <= 10.0 => format!("in the last {minutes:.0} minutes"),
+        (Some(_), _) => "since it was created; times unknown".to_owned(),
+        (None, Some(minutes)) => {
+            format!("in the {:.0} hours since boot; times unknown", (minutes / 60.0).ceil())
+        }
+        (None, None) => "since boot; times unknown".to_owned(),
+    };
+    let who = recent.cgroup.as_ref().map_or_else(|| "machine".to_owned(), |path| format!("cgroup {path}"));
+    let count = |n: f64, one: &str, many: &str| {
+        (n > 0.0).then(|| format!("{n:.0} {}", if n == 1.0 { one } else { many }))
+    };
+    let mut counts = count(recent.kills, "OOM kill", "OOM kills").into_iter().collect::<Vec<_>>();
+    counts.extend(count(recent.met, "limit met", "limits met"));
+    let mut parts =
+        if counts.is_empty() { Vec::new() } else { vec![format!("{} ({when})", counts.join(", "))] };
+    parts.extend(recent.pressure.map(|share| format!("tasks waited {share:.1}% of the last 5 minutes")));
+    format!("  {who}: {}", parts.join("; "))
 }
 
 /// Who holds whose memory.

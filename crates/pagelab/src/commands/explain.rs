@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_experiment::declaration::closest;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
+use pagelab_experiment::metrics::current;
 use serde_json::json;
 
 use crate::context::Context;
@@ -23,21 +24,14 @@ pub struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Print everything as docs/glossary.md
-    #[arg(long, conflicts_with_all = ["term", "json"])]
-    markdown: bool,
 }
 
 /// Prints the paragraph.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    if arguments.markdown {
-        output::text(&markdown());
-        return Ok(ExitCode::SUCCESS);
-    }
     let all: Vec<Entry> = terms().into_iter().chain(metrics()).collect();
     let chosen = match arguments.term.join(" ") {
         term if term.is_empty() => all,
-        term => vec![found(&term, all)?],
+        term => found(&term, all)?,
     };
     if arguments.json {
         let list: Vec<_> = chosen.iter().map(|e| json!({"name": e.name, "text": e.text})).collect();
@@ -55,30 +49,21 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The entry of this name, however it is written: case, hyphens, a plural.
-fn found(term: &str, all: Vec<Entry>) -> Result<Entry> {
+/// The entries of this name, the exact one first, then those that differ in case, hyphens or a
+/// plural: a term and a metric can share a name. A metric is also found by its former name.
+fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
+    let term = current(term);
     let plain = |name: &str| name.to_lowercase().replace(['-', '_'], " ").trim_end_matches('s').to_owned();
-    // «swap-in, swap-out» is one entry of two names.
+    // "swap-in, swap-out" is one entry of two names.
     let is = |entry: &Entry| {
         plain(entry.name) == plain(term) || entry.name.split(", ").any(|name| plain(name) == plain(term))
     };
-    if let Some(entry) = all.iter().find(|entry| is(entry)) {
-        return Ok(entry.clone());
+    let mut found: Vec<Entry> = all.iter().filter(|entry| is(entry)).cloned().collect();
+    if !found.is_empty() {
+        found.sort_by_key(|entry| entry.name != term);
+        return Ok(found);
     }
     let meant = closest(term, all.iter().map(|entry| entry.name));
     let meant = meant.map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
     Err(usage(format!("unknown term '{term}'{meant}; 'pagelab explain' lists all")))
-}
-
-/// docs/glossary.md.
-fn markdown() -> String {
-    let paragraphs = |entries: Vec<Entry>| -> String {
-        entries.iter().map(|e| format!("\n**{}**: {}\n", e.name, e.text)).collect()
-    };
-    format!(
-        "# Glossary\n\nThe terms and metrics of pagelab's output, as `pagelab explain TERM` gives them. This file is what \
-         `pagelab explain --markdown` prints.\n\n## Terms\n{}\n## Metrics\n{}",
-        paragraphs(terms()),
-        paragraphs(metrics())
-    )
 }

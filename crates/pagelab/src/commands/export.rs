@@ -13,7 +13,7 @@ use pagelab_notebook::Notebook;
 use pagelab_notebook::export::{self, Format};
 use pagelab_report::exchange::{self, Build};
 
-use super::compare::measured;
+use super::compare::{measured, metric_name};
 use super::serve;
 use crate::context::Context;
 use crate::failure::usage;
@@ -54,7 +54,7 @@ enum Writer {
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n  pagelab export before after --format benchfmt | benchstat -col run -\n  pagelab export @1 --format kcidb --build maestro:6650a1b2 -o tests.json\n  pagelab export @1 --format perfetto -o run.perfetto-trace\n  pagelab export --listen localhost:9750 vmstat pressure meminfo\n  pagelab export --listen localhost:9750 --extra counters/\n"
+    before_help = "Examples:\n  pagelab export @1 --format csv > run.csv\n  pagelab export before after --format parquet -o runs.parquet\n    pagelab export @1 --format kcidb --build maestro:6650a1b2 -o tests.json\n  pagelab export @1 --format perfetto -o run.perfetto-trace\n  pagelab export --listen localhost:9750 vmstat pressure meminfo\n"
 )]
 pub struct Arguments {
     /// The runs: names, ids, @1 for the newest. With --listen: selectors as of 'pagelab stat'
@@ -71,7 +71,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// These metrics only, in the formats of benchmarks and tests
-    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "listen")]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "listen", value_parser = metric_name)]
     metric: Vec<String>,
     /// The build that KCIDB's tests belong to
     #[arg(long, value_name = "ORIGIN:ID", value_parser = build, conflicts_with = "listen")]

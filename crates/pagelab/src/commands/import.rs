@@ -13,7 +13,7 @@ use crate::output::say;
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Example:\n  pagelab import colleague.db\n",
-    after_help = "A run that cannot be read is left out, said, and makes the exit status 3."
+    after_help = "Unreadable runs are skipped and reported; the exit status is then 3."
 )]
 pub struct Arguments {
     /// The other notebook

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_counters::views::iostat::{self, Moment};
-use pagelab_live::bpf::requests::Requests;
+use pagelab_kernel::bpf::requests::Requests;
 use serde_json::json;
 
 use crate::context::Context;

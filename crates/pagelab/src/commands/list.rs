@@ -96,10 +96,44 @@ fn what(header: &RunHeader) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
-/// The line, or its beginning and an ellipsis.
+/// The line, or its beginning and an ellipsis. Escape sequences take no room and are kept.
 fn cut(line: &str, room: usize) -> String {
-    if line.chars().count() <= room {
+    let mut sequence = false;
+    let takes_room = |c: char| {
+        sequence |= c == '\u{1b}';
+        let visible = !sequence;
+        sequence &= c != 'm';
+        usize::from(visible)
+    };
+    let widths: Vec<usize> = line.chars().map(takes_room).collect();
+    if room == 0 || widths.iter().sum::<usize>() <= room {
         return line.to_owned();
     }
-    line.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+    let visible = line.chars().zip(&widths).filter(|(_, width)| **width == 1).map(|(c, _)| c);
+    let rest = if visible.skip(room - 1).all(char::is_whitespace) { ' ' } else { '…' };
+    let mut left = room;
+    let mut shown = String::new();
+    for (c, width) in line.chars().zip(widths) {
+        if width == 1 && left == 1 {
+            shown.push(rest);
+        } else if width == 0 || left > 1 {
+            shown.push(c);
+        }
+        left = left.saturating_sub(width);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_take_no_room() {
+        let bold = "\u{1b}[1mname\u{1b}[0m  \u{1b}[1mexperiment\u{1b}[0m";
+        assert_eq!(cut(bold, 16), bold);
+        assert_eq!(cut(bold, 10), "\u{1b}[1mname\u{1b}[0m  \u{1b}[1mexp…\u{1b}[0m");
+        assert_eq!(cut("ab    ", 4), "ab  ", "blanks are nothing to miss");
+        assert_eq!((cut("abcdef", 6).as_str(), cut("abcdef", 4).as_str()), ("abcdef", "abc…"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pagelab_live::working_set::Area;
+use pagelab_kernel::working_set::Area;
 use pagelab_report::live::Mapping;
 use pagelab_report::text::{self, Style};
 

@@ -24,7 +24,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, grammar: Command) -> Result<ExitCode> {
     let folder = &arguments.folder;
     let failed = || format!("the manual pages cannot be written to {}", folder.display());
-    std::fs::create_dir_all(folder).with_context(failed)?;
+    file::create_folder(folder).with_context(failed)?;
     let mut grammar = grammar.disable_help_subcommand(true);
     grammar.build();
     write(&grammar, None, folder)?;
@@ -40,6 +40,16 @@ fn write(command: &Command, parent: Option<&Command>, folder: &Path) -> Result<(
     below().try_for_each(|child| write(child, Some(command), folder))
 }
 
+/// The day that the pages are written, or that of SOURCE_DATE_EPOCH, so that packages are
+/// reproducible.
+fn date() -> Result<String> {
+    let now = match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(seconds) => jiff::Timestamp::from_second(seconds.parse().context("SOURCE_DATE_EPOCH")?)?,
+        Err(_) => jiff::Timestamp::now(),
+    };
+    Ok(now.strftime("%Y-%m-%d").to_string())
+}
+
 /// The page's name: `pagelab-run-mapanon`.
 fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
@@ -47,7 +57,8 @@ fn name(command: &Command) -> &str {
 
 /// The page of a command.
 fn page(command: &Command, related: &[&str]) -> Result<Vec<u8>> {
-    let man = Man::new(command.clone()).manual("pagelab");
+    let source = format!("pagelab {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).manual("pagelab").source(source).date(date()?);
     let mut out = Vec::new();
     man.render_title(&mut out)?;
     man.render_name_section(&mut out)?;
@@ -107,10 +118,17 @@ fn section(out: &mut Vec<u8>, title: &str, fill: impl FnOnce(&mut Roff)) -> Resu
 const EXIT: &str = "0 done; 1 a regression (compare --fail-on), a shortage (doctor), nothing matched (stat); 2 wrong usage; 3 could not \
 be performed. bisect-run has statuses of its own, which git bisect run reads.";
 
-const ENVIRONMENT: &[(&str, &str)] = &[
-    ("PAGELAB_NOTEBOOK", "The notebook, where --notebook names none."),
-    ("PAGELAB_SCRATCH_DIR", "The folder of scratch and swap files."),
-    ("NO_COLOR", "Set: no colours."),
+pub const ENVIRONMENT: &[(&str, &str)] = &[
+    ("PAGELAB_NOTEBOOK", "The notebook if --notebook names none."),
+    ("PAGELAB_SCRATCH_DIR", "The folder of scratch and swap files (default: /var/tmp/pagelab)."),
+    (
+        "PAGELAB_STATE_DIR",
+        "The folder of the journal (default: /var/lib/pagelab for root, $XDG_STATE_HOME/pagelab for others).",
+    ),
+    ("PAGELAB_TRACER", "The recorder's plugin, libpagelab_tracer.so (default: next to pagelab)."),
+    ("PAGELAB_PRELOAD", "The pager's library, libpagelab_preload.so (default: next to pagelab)."),
+    ("PAGELAB_COMPLETE", "Set by a shell's completion script."),
+    ("NO_COLOR", "If set, no colours."),
 ];
 
 const FILES: &[(&str, &str)] = &[

@@ -70,10 +70,15 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         for holder in shown {
             writeln!(out, "{}", holder.line(terminal::width(WHOLE)))?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(crate::output::complete(tree.root()));
     }
     let now = tree.read(&memstat::selection());
     let page_size = tree.root().page_size();
+    if memstat::lines(&now).is_empty() {
+        let why =
+            crate::output::unread(tree.root()).unwrap_or_else(|| "it is absent or not readable".to_owned());
+        anyhow::bail!("/proc/meminfo: {why}");
+    }
     let census = if arguments.quick { None } else { Some(Census::take(tree.root())) };
     let (lines, census) = match census {
         Some(Ok(census)) => (memstat::exact_lines(&census, &now, page_size), Some(census)),
@@ -103,5 +108,5 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(census) = census {
         write!(out, "\n{}", memstat::sharing_table(&census, terminal::width(WHOLE)))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(crate::output::complete(tree.root()))
 }

@@ -21,6 +21,7 @@ pub mod policies;
 pub mod prstat;
 pub mod record;
 pub mod reduce;
+pub mod reference;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
@@ -48,7 +49,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
     let context = Context { notebook: cli.notebook, style: terminal::style(cli.color), quiet: cli.quiet };
     output::set_style(&context.style);
     // Whatever an earlier pagelab could not undo is undone first.
-    let recovery = pagelab_live::Recovery::begin();
+    let recovery = pagelab_confine::Recovery::begin();
     for line in recovery.first() {
         output::remark!("{line}");
     }
@@ -91,6 +92,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Patterns(arguments) => catalogue::patterns(&arguments, context),
         Command::Policies(arguments) => policies::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments, context),
+        Command::Reference(arguments) => reference::run(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
     }

@@ -9,13 +9,10 @@ use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::footprint::WorkingSetCurve;
 use pagelab_model::mrc::lru::LruCurve;
-use pagelab_model::mrc::miniature::Miniature;
-use pagelab_model::mrc::shards::{self, Sampling, Shards};
-use pagelab_model::mrc::sizes;
+use pagelab_model::mrc::shards::{self, Sampling};
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::replay::A_PAGE;
 use pagelab_report::{Section, curves, text};
-use pagelab_simulation::{Cost, spread};
+use pagelab_simulation::{Wanted, sampled};
 use serde_json::json;
 
 use crate::computed::{self, Computed, Keeping};
@@ -23,17 +20,15 @@ use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::page::Drawing;
-use crate::simulation::{Wanted, simulate};
-use crate::stream::{Memory, StreamArguments, frames};
+use crate::stream::{Memory, StreamArguments, described, frames, sizes};
 use crate::watching::Watching;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(before_help = "Examples:
-  pagelab mrc trace.zst                            exact LRU, every size in one pass
-  pagelab mrc trace.zst --policy arc --policy opt --memory 64M,128M,256M
-  pagelab mrc huge.zst --sample 0.01               by spatial sampling, with its error
-  pagelab mrc huge.zst --sample 0.01 --policy sieve --policy opt
+  pagelab mrc trace.zst                     # exact LRU at every size
+  pagelab mrc trace.zst --on arc --on opt --memory 64M,128M,256M
+  pagelab mrc huge.zst --sample 0.01        # sampled, with its error
   pagelab mrc zipf:0.9 --pages 100000 --json
   pagelab mrc morning.zst evening.zst --plot
 ")]
@@ -44,7 +39,7 @@ pub struct Arguments {
     #[arg(value_name = "STREAM")]
     more: Vec<String>,
     /// The policies, with or without 'model:' (see: pagelab policies)
-    #[arg(long, value_name = "POLICY", default_value = "lru")]
+    #[arg(long = "on", value_name = "POLICY", default_value = "lru", alias = "policy")]
     policy: Vec<PolicyKind>,
     /// The memory sizes: bytes with K, M, G, pages with p, or a percentage of the stream's pages [default: 24
     /// from one page to all]
@@ -78,12 +73,6 @@ struct Point {
 /// Sizes where none are asked for.
 const POINTS: usize = 24;
 
-/// Another would sample other pages.
-const SEED: u64 = 1;
-
-/// Bytes by which a sample grows between two looks at the memory that is left.
-const STEP: u64 = 64 << 20;
-
 /// The curves, and what there is to say of their stream.
 struct Curves {
     points: Vec<Point>,
@@ -109,15 +98,12 @@ struct Done {
 
 /// Computes the curves and prints them.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    if let Some(share) = arguments.sample
-        && !(share > 0.0 && share <= 1.0)
-    {
-        return Err(usage(format!("--sample {share}: a share above 0 and up to 1")));
-    }
     // Wrong sizes are refused before a long trace is read.
     frames(&arguments.memory, arguments.stream.page_size(), 1)?;
-    let rate = arguments.sample.map(Sampling::Rate);
-    let sampling = rate.or(arguments.sample_pages.map(|pages| Sampling::Pages(pages as usize)));
+    let rate = arguments.sample.map(Sampling::of_rate).transpose();
+    let sampling = rate
+        .map_err(|wrong| usage(format!("--sample {wrong}")))?
+        .or(arguments.sample_pages.map(|pages| Sampling::Pages(pages as usize)));
     let mut list = Vec::new();
     for stream in arguments.stream.and(&arguments.more) {
         let found = match sampling {
@@ -216,106 +202,63 @@ fn computed(stream: &StreamArguments, found: &Curves) -> Result<Vec<Computed>> {
     policies.into_iter().map(computed).collect()
 }
 
-/// The sizes asked for, else [`POINTS`] from one page to all.
-fn chosen(arguments: &Arguments, pages: u32) -> Result<Vec<u32>> {
-    let given = frames(&arguments.memory, arguments.stream.page_size(), pages)?;
-    Ok(if given.is_empty() { sizes(pages, POINTS) } else { given })
-}
-
-/// From a sample of the pages: LRU by its distances, the others by miniature simulation. A recorded stream is not kept;
-/// only sampled pages take memory, and sampled references where there are others than LRU.
+/// From a sample of the pages.
 fn sampled(
     arguments: &Arguments,
     stream: &StreamArguments,
     sampling: Sampling,
     context: &Context,
 ) -> Result<Curves> {
-    let others: Vec<&PolicyKind> =
-        arguments.policy.iter().filter(|policy| **policy != PolicyKind::Lru).collect();
-    let mut shards = Shards::new(sampling, SEED);
-    let mut miniature = match sampling {
-        Sampling::Rate(rate) if !others.is_empty() => Some(Miniature::new(rate, SEED)),
-        _ => None,
+    let sizes = sizes(&arguments.memory, stream.page_size(), POINTS)?;
+    let watching = Watching::new("sampling", context.quiet)?;
+    let found = sampled::sampled(&stream.source()?, &arguments.policy, &sizes, sampling, &watching)?;
+    let cells = cells(&arguments.policy, &found.frames).zip(&found.ratios);
+    let point = |((policy, frames), figure): (_, &Option<(f64, f64)>)| {
+        let (ratio, error) = figure.unzip();
+        Point { policy, frames, misses: None, ratio, error }
     };
-    let mut allowed = 0;
-    let described = stream.pass("sampling", context, |pages| {
-        pages.iter().for_each(|&page| shards.reference(page));
-        let mut bytes = shards.bytes();
-        if let Some(miniature) = &mut miniature {
-            miniature.take(pages);
-            bytes += miniature.bytes() + A_PAGE * spread::cores() as u64 * miniature.sampled_pages() as u64;
-        }
-        if bytes > allowed {
-            allowed = bytes + STEP;
-            Cost::default().allow(0, 0, allowed)?;
-        }
-        Ok(())
-    })?;
-    let curve = shards.curve();
-    let pages = (curve.sampled_pages as f64 / curve.rate).round().max(1.0);
-    let sizes = chosen(arguments, pages as u32)?;
-    let jobs: Vec<(&PolicyKind, u32)> =
-        others.iter().flat_map(|policy| sizes.iter().map(move |&frames| (*policy, frames))).collect();
-    let mut simulated = match &miniature {
-        Some(miniature) => {
-            spread::miniatures(miniature, &jobs, &Watching::new("replaying the sample", context.quiet)?)?
-        }
-        None => Vec::new(),
-    }
-    .into_iter();
-    let mut points = Vec::new();
-    for policy in &arguments.policy {
-        for &frames in &sizes {
-            let figure = match policy {
-                PolicyKind::Lru => curve.miss_ratio(frames),
-                _ => simulated.next().expect("one result for each policy and size"),
-            };
-            let (ratio, error) = figure.unzip();
-            points.push(Point { policy: policy.to_string(), frames, misses: None, ratio, error });
-        }
-    }
     Ok(Curves {
-        points,
-        references: curve.references,
-        pages: format!("about {}", text::count(pages)),
-        page_count: pages as u64,
-        described,
-        sampled: Some(curve.rate),
+        points: cells.map(point).collect(),
+        references: found.references,
+        pages: format!("about {}", text::count(found.pages as f64)),
+        page_count: found.pages,
+        described: found.reading.as_ref().map(described),
+        sampled: Some(found.rate),
         working_set: None,
         apart: None,
     })
 }
 
+/// The policies one after another, each at every size.
+fn cells(policies: &[PolicyKind], frames: &[u32]) -> impl Iterator<Item = (String, u32)> {
+    policies.iter().flat_map(|policy| frames.iter().map(|&frames| (policy.to_string(), frames)))
+}
+
 /// Every policy at every size, exactly.
 fn exact(arguments: &Arguments, stream: &StreamArguments, context: &Context) -> Result<Curves> {
-    let others: Vec<PolicyKind> =
-        arguments.policy.iter().filter(|policy| **policy != PolicyKind::Lru).cloned().collect();
+    let is_lru = |policy: &PolicyKind| *policy == PolicyKind::Lru;
+    let others: Vec<PolicyKind> = arguments.policy.iter().filter(|policy| !is_lru(policy)).cloned().collect();
+    let lru = arguments.policy.iter().any(is_lru);
     let wanted = Wanted {
         policies: &others,
-        lru: arguments.policy.contains(&PolicyKind::Lru),
-        working_set: arguments.drawing.wanted() && arguments.policy.contains(&PolicyKind::Lru),
-        memory: &arguments.memory,
-        whole: false,
-        records: None,
+        lru,
+        working_set: arguments.drawing.wanted() && lru,
+        ..Wanted::at(sizes(&arguments.memory, stream.page_size(), POINTS)?)
     };
-    let simulated = simulate(stream, &wanted, |pages| sizes(pages, POINTS), context)?;
+    pagelab_kernel::allocator::ask_for_huge_pages();
+    let watching = Watching::new("reading the trace", context.quiet)?;
+    let simulated = pagelab_simulation::replay(&stream.source()?, &wanted, &watching)?;
     let references = simulated.references;
-    let mut replayed = simulated.replayed.into_iter();
+    let mut replayed = simulated.policies.into_iter();
     let mut points = Vec::new();
     for policy in &arguments.policy {
         for &frames in &simulated.frames {
-            let misses = match (&simulated.lru, policy) {
-                (Some(curve), PolicyKind::Lru) => curve.misses(frames),
+            let misses = match &simulated.lru {
+                Some(curve) if is_lru(policy) => curve.misses(frames),
                 _ => replayed.next().expect("one result for each policy and size").misses,
             };
-            let ratio = Some(misses as f64 / references as f64);
-            points.push(Point {
-                policy: policy.to_string(),
-                frames,
-                misses: Some(misses),
-                ratio,
-                error: None,
-            });
+            let (policy, ratio) = (policy.to_string(), Some(misses as f64 / references as f64));
+            points.push(Point { policy, frames, misses: Some(misses), ratio, error: None });
         }
     }
     let both = simulated.lru.as_ref().zip(simulated.working_set.as_ref());
@@ -325,7 +268,7 @@ fn exact(arguments: &Arguments, stream: &StreamArguments, context: &Context) -> 
         apart: both.and_then(|(lru, working_set)| apart(lru, working_set)),
         pages: text::count(f64::from(simulated.pages)),
         page_count: u64::from(simulated.pages),
-        described: simulated.described,
+        described: simulated.reading.as_ref().map(described),
         sampled: None,
         working_set: simulated.working_set,
     })

@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         list.extend(by_size().map(sized));
         return print_json("policies", list.into());
     }
-    let policies = PolicyKind::catalogue().iter().map(|one| [one.form, one.help, one.source]);
+    let policies = PolicyKind::catalogue().iter().map(|one| [one.form, &one.help, one.source]);
     let cells = |row: [&str; 3]| row.map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> = policies.chain(by_size()).map(cells).collect();
     say!("{}", text::table(&["policy", "what it is", "source"], &rows, &context.style));
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 }
 
 /// The policies that rank objects by their sizes, which pages do not have.
-fn by_size() -> impl Iterator<Item = [&'static str; 3]> {
+pub fn by_size() -> impl Iterator<Item = [&'static str; 3]> {
     [SizedKind::Gdsf, SizedKind::Lhd].into_iter().map(SizedKind::described)
 }
 

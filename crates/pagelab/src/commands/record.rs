@@ -27,7 +27,7 @@ const KEEP: Duration = Duration::from_secs(1);
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure 'cgroup:::current' --interval 0.5 --name before\n  pagelab record --extra counters/ extra pressure\n  pagelab report @1 -o recording.html\n",
+    before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure --interval 0.5 --name before\n  pagelab record --extra counters/ extra pressure\n  pagelab report @1 -o recording.html\n",
     after_help = "Ends after COUNT looks or with Ctrl-C. What was seen is in the notebook a second later at most, even
 when pagelab is killed: the recording is then marked as torn. Growing counters are kept as growth per
 second, with their values at the start and the end beside them."
@@ -60,9 +60,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let selection =
         Selection::parse(selectors.iter().map(String::as_str)).map_err(|e| usage(e.to_string()))?;
     let tree = arguments.extra.add(Tree::live())?;
+    if let Some(selector) = recording::unmatched(&tree, &arguments.selectors) {
+        return Err(usage(format!("no counter matches '{selector}'; 'pagelab stat -l' lists all")));
+    }
     let first = tree.read(&selection);
     if first.samples().is_empty() {
-        return Err(usage("no counter matches: try the selectors with 'pagelab stat -l'"));
+        return Err(usage(
+            "none of the default counters is there; name others ('pagelab stat -l' lists all)",
+        ));
     }
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let mut notebook = Notebook::open(&context.notebook)?;
@@ -81,7 +86,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     })?;
     let repetition = notebook.begin_repetition(run, 1, &started)?;
     bug::under_way(format!("the recording {run} in {}", context.notebook.display()));
-    notebook.record(repetition, &Observation::Environment(pagelab_live::environment::machine()))?;
+    notebook.record(repetition, &Observation::Environment(pagelab_live::harness::environment::machine()))?;
 
     let mut series = Series::default();
     let mut last = first.clone();

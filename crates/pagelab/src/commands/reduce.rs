@@ -5,23 +5,22 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use pagelab_model::reduce::{Method, reduce_with};
+use pagelab_model::reduce::Method;
 use pagelab_reference::trace::recorded::{Ending, Heading, RUNS, Reduced, Writer};
 use pagelab_report::text;
-use pagelab_simulation::Cost;
+use pagelab_simulation::reduced::reduced;
 
 use crate::context::Context;
-use crate::failure::usage;
 use crate::output::say;
-use crate::progress::Work;
-use crate::stream::{Memory, StreamArguments, frames};
+use crate::stream::{Memory, StreamArguments, sizes};
+use crate::watching::Watching;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:
   pagelab reduce sort.trace --memory 100p -o small.trace
-  pagelab mrc small.trace                      the curve from 100 pages on
+  pagelab mrc small.trace                      # the curve from 100 pages on
   pagelab reduce sort.trace --memory 10% --method olr -o smaller.trace
 ",
     after_help = "At every size from the one given on, LRU and (with sad) OPT miss exactly as often on the shorter trace as on the whole \
@@ -39,7 +38,7 @@ pub struct Arguments {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing output file
     #[arg(long)]
     force: bool,
 }
@@ -50,24 +49,17 @@ enum Name {
     Olr,
 }
 
-/// What the reductions take beside the stream, at most: marks, what is dropped, and a copy; lists of the pages.
-const WORK: Cost = Cost { page: 24, reference: 16 };
-
 /// Reduces and writes.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let loaded = arguments.stream.load(&WORK, context)?;
-    let stream = &loaded.stream;
-    let least = frames(&[arguments.memory], arguments.stream.page_size(), stream.pages())?[0];
-    if stream.len() >= u32::MAX as usize {
-        return Err(usage("a stream of 2^32 references and more cannot be reduced in one piece".to_owned()));
-    }
     let method = match arguments.method {
         Name::Sad => Method::Sad,
         Name::Olr => Method::Olr,
     };
-    let work = Work::new("reducing", context.quiet);
-    let short = reduce_with(stream, least, method, &mut |fraction| work.at(fraction));
-    drop(work);
+    let memory = [arguments.memory];
+    let sizes = sizes(&memory, arguments.stream.page_size(), 0)?;
+    let watching = Watching::new("reducing", context.quiet)?;
+    let short = reduced(&arguments.stream.source()?, &sizes, method, &watching)?;
+    drop(watching);
     let path = &arguments.output;
     let file = crate::tracing::created(path, arguments.force)?;
     let heading = Heading {
@@ -77,13 +69,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         kinds: vec!["load".into()],
         reduced: Some(Reduced {
             method: method.name().into(),
-            frames: least,
-            references: stream.len() as u64,
+            frames: short.frames,
+            references: short.references,
         }),
     };
     let write = || -> std::io::Result<u64> {
         let mut writer = Writer::new(BufWriter::new(file), &heading)?;
-        for part in short.references().chunks(RUNS) {
+        for part in short.kept.chunks(RUNS) {
             writer.block(1, 0, part.iter().map(|&page| (u64::from(page), 0, 1)))?;
         }
         Ok(writer.finish(Ending { status: "reduced".into(), ..Ending::default() })?.1)
@@ -93,16 +85,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     say!(
         "{}: {} of {} references ({}), {}; {} misses exactly as on the whole from {} pages ({}) on",
         path.display(),
-        text::count(short.len() as f64),
-        text::count(stream.len() as f64),
-        format_args!("{:.2} %", short.len() as f64 / stream.len() as f64 * 100.0),
+        text::count(short.kept.len() as f64),
+        text::count(short.references as f64),
+        format_args!("{:.2} %", short.kept.len() as f64 / short.references as f64 * 100.0),
         text::bytes(bytes as f64),
         match method {
             Method::Sad => "LRU and OPT",
             Method::Olr => "LRU",
         },
-        text::count(f64::from(least)),
-        text::bytes(f64::from(least) * of_page),
+        text::count(f64::from(short.frames)),
+        text::bytes(f64::from(short.frames) * of_page),
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use pagelab_model::policy::PolicyKind;
 use pagelab_model::sized::SizedKind;
 use pagelab_model::systems::{ReadAhead, SystemKind};
 use pagelab_report::{Section, TextTable, curves, text};
-use pagelab_simulation::spread;
+use pagelab_simulation::{Wanted, records};
 use serde_json::{Value, json};
 
 use crate::computed::{self, Computed, Keeping};
@@ -21,10 +21,9 @@ use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::page::Drawing;
-use crate::simulation::{Wanted, simulate};
-use crate::stream::{Memory, StreamArguments};
+use crate::sized;
+use crate::stream::{Memory, StreamArguments, described, sizes};
 use crate::watching::Watching;
-use crate::{records, sized};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -88,7 +87,10 @@ struct Row {
     frames: u32,
     /// Of a policy of variable space, which has no fixed number of frames.
     mean_resident: Option<f64>,
-    misses: u64,
+    /// `None` where it is impossible.
+    misses: Option<u64>,
+    /// Why the model cannot have so few frames.
+    impossible: Option<String>,
     write_backs: Option<u64>,
     counters: Vec<(&'static str, u64)>,
     read_ahead: Option<ReadAhead>,
@@ -154,9 +156,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let sections: Vec<Section> = list.iter().map(section).collect();
         arguments.drawing.draw("Replay", &sections, arguments.json)?;
     }
+    let impossible = list.iter().flat_map(|done| &done.replay.rows).any(|row| row.impossible.is_some());
     let results = list.into_iter().flat_map(|done| done.results).collect();
     arguments.keeping.keep(results, arguments.json, context)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if impossible { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
 /// One table for all streams, and what there is to say of it.
@@ -169,6 +172,11 @@ fn print(arguments: &Arguments, list: &[Done], context: &Context) {
         if !answer.is_empty() {
             let answer = if list.len() > 1 { format!("{label}: {answer}") } else { answer };
             sentences(&answer, "", "  ", &context.style);
+        }
+    }
+    for row in list.iter().flat_map(|done| &done.replay.rows) {
+        if let Some(why) = &row.impossible {
+            sentences(&format!("{}: {why}", row.model), "", "  ", &context.style);
         }
     }
     if arguments.counters {
@@ -218,7 +226,7 @@ fn objects(arguments: &Arguments, streams: &[StreamArguments], context: &Context
         } else {
             say!("{}: {}", stream.stream, found.sentence());
         }
-        aside(&found.described, arguments.json);
+        aside(&found.described(), arguments.json);
         sections.push(Section {
             heading: stream.words(),
             paragraphs: vec![found.sentence()],
@@ -272,8 +280,8 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
             .filter(|row| row.model == model)
             .map(|row| computed::Point {
                 frames: row.frames,
-                misses: Some(row.misses),
-                ratio: Some(row.misses as f64 / *references as f64),
+                misses: row.misses,
+                ratio: row.misses.map(|misses| misses as f64 / *references as f64),
                 error: None,
                 mean_resident: row.mean_resident,
                 write_backs: row.write_backs,
@@ -330,7 +338,8 @@ impl Replay {
             "frames": row.frames,
             "references": self.references,
             "misses": row.misses,
-            "miss_ratio": row.misses as f64 / self.references as f64,
+            "miss_ratio": row.misses.map(|misses| misses as f64 / self.references as f64),
+            "impossible": row.impossible,
             "mean_resident": row.mean_resident,
             "write_backs": row.write_backs,
             "counters": row.counters.iter().copied().collect::<BTreeMap<_, _>>(),
@@ -340,63 +349,50 @@ impl Replay {
     }
 }
 
-/// Every model at every size, in the order given; on every core.
+/// Every model at every size, in the order given.
 fn replay(
     arguments: &Arguments,
     stream: &StreamArguments,
     models: &[(String, Replayable)],
     context: &Context,
 ) -> Result<Replay> {
-    let policy = |model: &(String, Replayable)| match &model.1 {
-        Replayable::Policy(kind) => Some(kind.clone()),
-        Replayable::System(_) => None,
-    };
-    let system = |model: &(String, Replayable)| match model.1 {
-        Replayable::Policy(_) => None,
-        Replayable::System(system) => Some(system),
-    };
-    let policies: Vec<PolicyKind> = models.iter().filter_map(policy).collect();
-    let whole = models.iter().any(|model| system(model).is_some());
+    let (mut policies, mut systems) = (Vec::new(), Vec::new());
+    for (_, model) in models {
+        match model {
+            Replayable::Policy(kind) => policies.push(kind.clone()),
+            Replayable::System(system) => systems.push(*system),
+        }
+    }
     let split = arguments.sizes == Sizes::Pages;
-    let records =
-        (arguments.write_backs || split).then_some(records::Wanted { writes: arguments.write_backs, split });
+    let records = records::Wanted { writes: arguments.write_backs, split, bytes: false };
     let wanted = Wanted {
         policies: &policies,
-        lru: false,
-        working_set: false,
-        memory: &arguments.memory,
-        whole,
-        records,
+        systems: &systems,
+        records: (arguments.write_backs || split).then_some(records),
+        ..Wanted::at(sizes(&arguments.memory, stream.page_size(), 0)?)
     };
-    let simulated = simulate(stream, &wanted, |_| Vec::new(), context)?;
-    let frames = &simulated.frames;
-    let systems: Vec<_> =
-        models.iter().filter_map(system).flat_map(|s| frames.iter().map(move |&f| (s, f))).collect();
-    let mut systems = match &simulated.stream {
-        Some(stream) => {
-            spread::systems(stream, &systems, &Watching::new("replaying", context.quiet)?)?.into_iter()
-        }
-        None => Vec::new().into_iter(),
-    };
-    let mut policies = simulated.replayed.into_iter();
+    pagelab_kernel::allocator::ask_for_huge_pages();
+    let watching = Watching::new("reading the trace", context.quiet)?;
+    let simulated = pagelab_simulation::replay(&stream.source()?, &wanted, &watching)?;
+    let (mut policies, mut systems) = (simulated.policies.into_iter(), simulated.systems.into_iter());
     let mut rows = Vec::new();
     for (name, model) in models {
-        for &frames in frames {
+        for &frames in &simulated.frames {
             let mut row = Row { model: name.clone(), frames, ..Row::default() };
             match model {
                 Replayable::Policy(_) => {
                     let one = policies.next().expect("one result for each policy and size");
-                    (row.misses, row.mean_resident) = (one.misses, one.mean_resident);
+                    (row.misses, row.mean_resident) = (Some(one.misses), one.mean_resident);
                     (row.write_backs, row.counters) = (one.write_backs, one.counters);
                 }
-                Replayable::System(_) => {
-                    let one = systems.next().expect("one result for each system and size");
-                    (row.misses, row.read_ahead) = (one.misses, one.read_ahead);
-                }
+                Replayable::System(_) => match systems.next().expect("one result for each system and size") {
+                    Ok(one) => (row.misses, row.read_ahead) = (Some(one.misses), one.read_ahead),
+                    Err(error) => row.impossible = Some(error.to_string()),
+                },
             }
             rows.push(row);
         }
     }
-    let (references, pages) = (simulated.references, simulated.pages);
-    Ok(Replay { rows, references, pages, described: simulated.described })
+    let described = simulated.reading.as_ref().map(described);
+    Ok(Replay { rows, references: simulated.references, pages: simulated.pages, described })
 }

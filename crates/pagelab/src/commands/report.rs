@@ -17,7 +17,7 @@ use crate::{file, page, portrait};
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n  pagelab report sort.trace -o sort.html        a recorded program\n"
+    before_help = "Examples:\n  pagelab report @1 -o page.html\n  pagelab report before after -o compared.html\n  pagelab report sort.trace -o sort.html        # a recorded program\n"
 )]
 pub struct Arguments {
     /// The runs: names, ids, @1 for the newest; or a trace's file

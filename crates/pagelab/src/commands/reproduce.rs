@@ -1,5 +1,6 @@
-//! `pagelab reproduce [PAPER]`: the published figures beside the models', and beside this machine's where the
-//! same experiment was run on it (`--on host`, or by hand: any run in the notebook counts).
+//! `pagelab reproduce [STUDY]`: the published figures beside the models', and beside this machine's
+//! where the same experiment was run on it (`--on host`, or by hand: any run in the notebook
+//! counts).
 
 pub mod tables;
 
@@ -26,11 +27,11 @@ use crate::progress::Work;
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab reproduce                       every claim of every paper\n  pagelab reproduce gorman-2002           one paper in full\n  pagelab reproduce mcdougall-2005 --on host   and run the same experiment on this machine, in seconds\n  pagelab reproduce --html studies.html   the same with plots\n  pagelab reproduce irlam-1990 --without more-pmegs   what fails with 20 pmegs more\n  pagelab reproduce morton-2002 --ranges   over which range of each assumed value the verdicts stay\n"
+    before_help = "Examples:\n  pagelab reproduce                            # every claim of every study\n  pagelab reproduce mcdougall-2005 --on host   # one study, and this machine\n  pagelab reproduce --html studies.html        # the same with charts\n  pagelab reproduce irlam-1990 --without more-pmegs\n  pagelab reproduce morton-2002 --ranges\n"
 )]
 pub struct Arguments {
-    /// The paper; none: all of them, as one table of claims
-    #[arg(value_name = "PAPER", value_parser = paper())]
+    /// The study; without one, all of them as one table of claims
+    #[arg(value_name = "STUDY", value_parser = paper())]
     paper: Option<&'static StudyKind>,
     /// Run the study's experiments on this target too, some seconds each, and keep the runs in the notebook;
     /// without it the notebook's newest runs of them are shown

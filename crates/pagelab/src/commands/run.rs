@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_analysis::findings::{Assessment, assess, assess_sweep, clock_verdict};
-use pagelab_experiment::experiments::Command;
-use pagelab_experiment::setting::Limit;
+use pagelab_experiment::experiments::{Command, Load};
+use pagelab_experiment::setting::Value;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Run, Setting, TargetSpec, Unsupported};
 use pagelab_guest::Guest;
@@ -29,21 +29,15 @@ use crate::{consoles, page, suite, summary, today};
   pagelab run
   pagelab run mapanon --pattern zipf:0.9 --memory 128M --pages 65536
   pagelab run mapanon --repeat 8 --on host,swap=file --on host,swap=zram
-  pagelab run mapfile --touch write --name dirty-pages
-  pagelab run mapanon --on host --on model:linux-lru --on model:lru --on model:opt
-  pagelab run mapanon --memory 64M --on host --on pager:arc --on pager:arc,hidden=1
-  pagelab run vmtest --repeat 3
+  pagelab run mapanon --on host --on model:linux-lru --on model:opt
   pagelab run command --sweep-memory 32M..1G -- sort big.txt
-  pagelab run command --memory 25M --on host --on model:lru --on model:opt -- sort big.txt
-  pagelab run --study gorman-2002 --on host --on model:linux-mglru --on model:opt
-  pagelab run --study mm-today
 ")]
 pub struct Arguments {
     /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
     /// under the study's limit; or mm-today
     #[arg(long, value_name = "STUDY", value_parser = chosen())]
     study: Option<Chosen>,
-    /// In place of performing anything: a shell in a guest on this terminal, of its root=DIR, else busybox
+    /// Open a shell in the guest instead of running an experiment (from root=DIR, or busybox)
     #[arg(long)]
     shell: bool,
     #[command(flatten)]
@@ -122,10 +116,10 @@ impl Conditions {
 
     /// Whether nothing else was asked for than a part of the suite is about, on any target.
     fn leaves(&self, part: &Setting) -> bool {
-        let taken = self.setting.assignments();
-        part.assignments().iter().all(|(key, _)| {
+        let taken = self.setting.values();
+        part.values().iter().map(Value::key).all(|key| {
             let on_a_target = self.on.iter().any(|target| target.options.iter().any(|(own, _)| own == key));
-            !on_a_target && !taken.iter().any(|(other, _)| other == key)
+            !on_a_target && !taken.iter().any(|other| other.key() == key)
         })
     }
 
@@ -166,7 +160,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let (mut repeat, mut explained) = (1, None);
     match (&arguments.experiment, arguments.study) {
         (Some(experiment), None) => {
-            if let Experiment::Command(command @ Command { sweep_memory: Some(sizes), .. }) = experiment {
+            if let Load::Program(command @ Command { sweep_memory: Some(sizes), .. }) =
+                experiment.declaration().load()
+            {
                 let [target] = targets.as_slice() else {
                     return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
                 };
@@ -182,7 +178,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             }
             let mut experiment = experiment.clone();
             let recording = Recording::wanted(&mut experiment, &targets)?;
-            let request = conditions.request(&experiment, &usual(&experiment));
+            let request = conditions.request(&experiment, &experiment.declaration().usual());
             plans.add(name, &request)?;
             if let (Some(recording), false) = (recording, conditions.dry_run) {
                 recording.make(context)?;
@@ -211,7 +207,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         (None, None) => {
             let prefix = prefix(name, "suite", context)?;
-            plans.add_parts(&prefix, &suite::parts(), conditions, usual)?;
+            plans.add_parts(&prefix, &suite::parts(), conditions, |experiment| {
+                experiment.declaration().usual()
+            })?;
             repeat = suite::REPEAT;
             // A machine whose time is not true measures nothing: every run of the suite says so.
             if !conditions.dry_run {
@@ -249,29 +247,12 @@ fn shell(arguments: &Arguments, targets: &[TargetSpec]) -> Result<ExitCode> {
         return Err(usage("--shell needs a guest; give one: --on kernel:PATH,root=DIR".to_owned()));
     };
     let (setting, own) = target.setting(&arguments.conditions.setting).map_err(|e| usage(e.to_string()))?;
-    if let Some((key, _)) = setting.assignments().first() {
-        return Err(usage(format!("--shell opens the guest as it boots; leave out {key}")));
+    if let Some(value) = setting.values().first() {
+        return Err(usage(format!("--shell opens the guest as it boots; leave out {}", value.key())));
     }
     let guest = Guest::new(Path::new(path), &own).map_err(|e| usage(format!("--on {target}: {e}")))?;
     guest.shell()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The conditions of an experiment where nothing else is asked for: the suite's limit, unless it pages nothing.
-fn usual(experiment: &Experiment) -> Setting {
-    let memory = match experiment {
-        Experiment::Latency(_)
-        | Experiment::Unmap(_)
-        | Experiment::Mremap(_)
-        | Experiment::Populate(_)
-        | Experiment::Bandwidth(_)
-        | Experiment::Ksm(_)
-        | Experiment::Tier(_) => Limit::None,
-        // It takes all of the machine's, and has no limit to have none of.
-        Experiment::Fragment(_) => return Setting::default(),
-        _ => Limit::Of(suite::MEMORY),
-    };
-    Setting { memory: Some(memory), ..Setting::default() }
 }
 
 /// The runs to be made.
@@ -325,10 +306,7 @@ impl Plans<'_> {
         for part in parts.iter().filter(|part| conditions.leaves(&part.asked)) {
             let name = format!("{prefix}-{}", part.name);
             let mut request = conditions.request(&part.experiment, &usual(&part.experiment));
-            for (key, value) in part.asked.assignments() {
-                let applied = request.asked.apply(&key, &value);
-                debug_assert_eq!(applied, Ok(true), "a setting takes its own text");
-            }
+            part.asked.values().into_iter().for_each(|value| request.asked.put(value));
             let before = self.list.len();
             self.add_part(&name, &request)?;
             // Whoever says how often has said it of all.

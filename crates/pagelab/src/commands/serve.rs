@@ -7,45 +7,39 @@
 //! would make a new time series each.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use pagelab_counters::{Selection, Tree, openmetrics};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Mutex;
-use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
 
 use crate::context::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::remark;
+use crate::recording;
 use crate::ticker::Extra;
 
-/// How often a wait looks whether the user wants to end.
-const LOOK: Duration = Duration::from_millis(250);
+/// Between two polls for the user's wish to end, and after an error of the listener.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a reading of the counters is served.
 const FRESH: Duration = Duration::from_millis(200);
-/// How long the head of a request may take to come.
-const HEAD: Duration = Duration::from_secs(5);
-/// The most bytes of a head, and the most headers.
-const HEAD_BYTES: usize = 16 << 10;
-const HEADERS: usize = 64;
-/// How long a connection may last, its answer taken.
-const LIFE: Duration = Duration::from_secs(20);
-/// Connections at once.
-const CONNECTIONS: usize = 512;
+/// Timeout of the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a head, and headers, at most.
+const MAX_HEAD: usize = 16 << 10;
+const MAX_HEADERS: usize = 64;
+/// Timeout of a connection, its answer taken.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Connections at once, each with a thread.
+const MAX_CONNECTIONS: usize = 512;
+const STACK: usize = 1 << 20;
+/// The type of short answers.
+const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Serves on the first of `addresses` that can be had until the user ends it.
 pub fn serve(
@@ -57,108 +51,126 @@ pub fn serve(
     let tree = extra.add(Tree::live())?;
     let page = Arc::new(Page { selection: selection(&tree, selectors)?, tree, last: Mutex::default() });
     let interrupt = Interrupt::listen()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(1)
-        .build()
-        .context("the server cannot be started")?;
-    runtime.block_on(async {
-        let listener = TcpListener::bind(addresses).await;
-        let listener = listener.with_context(|| {
-            let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-            format!("{} cannot be listened on", all.join(" or "))
-        })?;
-        if !context.quiet {
-            let at = listener.local_addr()?;
-            remark!("serving http://{at}/metrics until Ctrl-C");
-            if !at.ip().is_loopback() {
-                remark!("{at} can be reached from other machines, without a password");
-            }
+    let listener = TcpListener::bind(addresses).with_context(|| {
+        let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        format!("{} cannot be listened on", all.join(" or "))
+    })?;
+    if !context.quiet {
+        let at = listener.local_addr()?;
+        remark!("serving http://{at}/metrics until Ctrl-C");
+        if !at.ip().is_loopback() {
+            remark!("{at} can be reached from other machines, without a password");
         }
-        accept(&listener, &page, &interrupt).await;
-        Ok(ExitCode::SUCCESS)
-    })
+    }
+    // The threads end with the process.
+    thread::Builder::new().spawn(move || accept(&listener, &page)).context("the server cannot be started")?;
+    while !interrupt.requested() {
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn selection(tree: &Tree, selectors: &[String]) -> Result<Selection> {
     let all: Vec<&str> =
         tree.providers().iter().filter(|p| p.class() != "process").map(|p| p.module()).collect();
     let operands = if selectors.is_empty() { all } else { selectors.iter().map(String::as_str).collect() };
-    Selection::parse(operands).map_err(|e| usage(e.to_string()))
+    let selection = Selection::parse(operands).map_err(|e| usage(e.to_string()))?;
+    match recording::unmatched(tree, selectors) {
+        Some(selector) => Err(usage(format!("no counter matches '{selector}'; 'pagelab stat -l' lists all"))),
+        None => Ok(selection),
+    }
 }
 
-/// Takes connections until the user ends it.
-async fn accept(listener: &TcpListener, page: &Arc<Page>, interrupt: &Interrupt) {
-    let mut open: VecDeque<AbortHandle> = VecDeque::new();
-    while !interrupt.requested() {
-        let stream = match timeout(LOOK, listener.accept()).await {
-            Err(_) => continue,
-            Ok(Ok((stream, _))) => stream,
-            // A client that went away, or too many open files: neither is for ever.
-            Ok(Err(_)) => {
-                sleep(LOOK / 5).await;
-                continue;
-            }
+/// Takes connections, each to a thread.
+fn accept(listener: &TcpListener, page: &Arc<Page>) {
+    let mut open: VecDeque<Weak<TcpStream>> = VecDeque::new();
+    loop {
+        // A client that went away, or too many open files: neither is for ever.
+        let Ok((stream, _)) = listener.accept() else {
+            thread::sleep(POLL_INTERVAL);
+            continue;
         };
-        open.retain(|task| !task.is_finished());
-        if open.len() >= CONNECTIONS
-            && let Some(oldest) = open.pop_front()
+        open.retain(|stream| stream.strong_count() > 0);
+        if open.len() >= MAX_CONNECTIONS
+            && let Some(oldest) = open.pop_front().and_then(|stream| stream.upgrade())
         {
-            oldest.abort();
+            let _ = oldest.shutdown(Shutdown::Both);
         }
-        let page = Arc::clone(page);
-        let task = tokio::spawn(async move {
-            // A scraper that went away, or is too slow, is its own affair.
-            let _ = timeout(LIFE, connection(stream, page)).await;
-        });
-        open.push_back(task.abort_handle());
+        let (stream, page) = (Arc::new(stream), Arc::clone(page));
+        open.push_back(Arc::downgrade(&stream));
+        // A scraper that went away, or is too slow, is its own affair, and so is one for which
+        // there is no thread.
+        let _ = thread::Builder::new().stack_size(STACK).spawn(move || connection(&stream, &page));
     }
 }
 
 /// Answers one request.
-async fn connection(stream: TcpStream, page: Arc<Page>) -> hyper::Result<()> {
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(HEAD_BYTES)
-        .max_headers(HEADERS)
-        .keep_alive(false)
-        .serve_connection(
-            TokioIo::new(stream),
-            service_fn(move |request| {
-                let page = Arc::clone(&page);
-                async move { Ok::<_, Infallible>(answer(&request, &page).await) }
-            }),
-        )
-        .await
+fn connection(stream: &TcpStream, page: &Page) -> io::Result<()> {
+    let begun = Instant::now();
+    let answer = match head(stream, begun + HEAD_TIMEOUT)? {
+        Ok((method, path)) => answer(&method, &path, page),
+        Err(status) => response(status, PLAIN, "no request that is understood\n", true),
+    };
+    let mut rest = answer.as_bytes();
+    while !rest.is_empty() {
+        stream.set_write_timeout(Some(left(begun + TIMEOUT)?))?;
+        let written = (&mut &*stream).write(rest)?;
+        rest = &rest[written..];
+    }
+    Ok(())
 }
 
-async fn answer(request: &Request<Incoming>, page: &Arc<Page>) -> Response<Full<Bytes>> {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return response;
-    }
-    match request.uri().path() {
-        "/metrics" => match page.text().await {
-            Some(text) => {
-                let mut response = Response::new(Full::new(text));
-                let kind = HeaderValue::from_static(openmetrics::CONTENT_TYPE);
-                response.headers_mut().insert(CONTENT_TYPE, kind);
-                response
+/// The method and the path of a request, or the status that refuses it.
+fn head(stream: &TcpStream, deadline: Instant) -> io::Result<Result<(String, String), &'static str>> {
+    let (mut bytes, mut part) = (Vec::new(), [0; 2048]);
+    loop {
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        match request.parse(&bytes) {
+            Ok(httparse::Status::Complete(_)) => {
+                let [method, target] = [request.method, request.path].map(Option::unwrap_or_default);
+                let path = target.split('?').next().unwrap_or_default();
+                return Ok(Ok((method.to_owned(), path.to_owned())));
             }
-            None => plain(StatusCode::INTERNAL_SERVER_ERROR, "the counters cannot be read\n"),
-        },
-        "/" => plain(StatusCode::OK, "pagelab: the kernel's counters are at /metrics\n"),
-        _ => plain(StatusCode::NOT_FOUND, "see /metrics\n"),
+            Err(httparse::Error::TooManyHeaders) => return Ok(Err("431 Request Header Fields Too Large")),
+            Err(_) => return Ok(Err("400 Bad Request")),
+            Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD => {
+                return Ok(Err("431 Request Header Fields Too Large"));
+            }
+            Ok(httparse::Status::Partial) => {}
+        }
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match (&mut &*stream).read(&mut part)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => bytes.extend_from_slice(&part[..read]),
+        }
     }
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
+/// The time to the deadline.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+    left.ok_or_else(|| io::ErrorKind::TimedOut.into())
+}
+
+fn answer(method: &str, path: &str, page: &Page) -> String {
+    let body = method != "HEAD";
+    match (method, path) {
+        ("GET" | "HEAD", "/metrics") => response("200 OK", openmetrics::CONTENT_TYPE, &page.text(), body),
+        ("GET" | "HEAD", "/") => {
+            response("200 OK", PLAIN, "pagelab: the kernel's counters are at /metrics\n", body)
+        }
+        ("GET" | "HEAD", _) => response("404 Not Found", PLAIN, "see /metrics\n", body),
+        _ => response("405 Method Not Allowed\r\nallow: GET, HEAD", PLAIN, "only GET\n", body),
+    }
+}
+
+fn response(status: &str, kind: &str, text: &str, body: bool) -> String {
+    let length = text.len();
+    let text = if body { text } else { "" };
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}"
+    )
 }
 
 /// What is served.
@@ -166,23 +178,20 @@ struct Page {
     tree: Tree,
     selection: Selection,
     /// The last reading, and when it was made.
-    last: Mutex<Option<(Instant, Bytes)>>,
+    last: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl Page {
-    /// The counters now; None where reading them failed.
-    async fn text(self: &Arc<Self>) -> Option<Bytes> {
-        let mut last = self.last.lock().await;
+    /// The counters now.
+    fn text(&self) -> Arc<str> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, text)) = last.as_ref()
             && at.elapsed() < FRESH
         {
-            return Some(text.clone());
+            return Arc::clone(text);
         }
-        // In a thread of its own: slow files of the kernel hold up nobody's connection.
-        let page = Arc::clone(self);
-        let read = move || Bytes::from(openmetrics::render(page.tree.read(&page.selection).samples()));
-        let text = tokio::task::spawn_blocking(read).await.ok()?;
-        *last = Some((Instant::now(), text.clone()));
-        Some(text)
+        let text: Arc<str> = openmetrics::render(self.tree.read(&self.selection).samples()).into();
+        *last = Some((Instant::now(), Arc::clone(&text)));
+        text
     }
 }

@@ -15,7 +15,7 @@ use crate::{recordings, summary};
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab show @1\n  pagelab show mapanon-3 --all\n  pagelab show make.trace                      a recording: its processes\n"
+    before_help = "Examples:\n  pagelab show @1\n  pagelab show mapanon-3 --all\n  pagelab show make.trace                      # a recording: its processes\n"
 )]
 pub struct Arguments {
     /// The run: a name, an id, @1 for the newest, @2 for the one before; or the file of a recording

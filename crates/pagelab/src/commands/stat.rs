@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::usage;
-use crate::output::{SCHEMA_VERSION, bounded, remark, say};
+use crate::output::{self, SCHEMA_VERSION, bounded, remark, say};
 use crate::ticker::{Extra, Interval, Machine, Schedule, Ticker};
 
 /// How a time stamp is written.
@@ -27,11 +27,11 @@ enum Stamp {
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "pagelab stat [OPTIONS] [SELECTOR]... [INTERVAL [COUNT]]",
-    before_help = "Examples:\n  pagelab stat vmstat:::pgfault\n  pagelab stat -p 'vmstat:::/^pg(scan|steal)_(anon|file)/' --rate 1 10\n  pagelab stat -m process -n postgres -s rss\n  pagelab stat -q swaps && echo 'there is swap'\n  pagelab stat --extra counters/ extra\n  pagelab stat --modules\n",
+    before_help = "Examples:\n  pagelab stat vmstat:::pgfault\n  pagelab stat -p 'vmstat:::/^pg(scan|steal)_(anon|file)/' --rate 1 10\n  pagelab stat -m process -n postgres -s rss\n  pagelab stat -q swaps && echo 'there is swap'\n  pagelab stat --modules\n",
     after_help = "A selector is module:instance:name:statistic. Each part is empty (anything), a shell glob over the
 whole part, or a /regular expression/ that matches anywhere. Trailing parts may be left out; of
 several selectors one must match. Sizes are in bytes or pages and times in nanoseconds, whatever
-unit the kernel's file uses. Exit status: 0 something matched; 1 nothing did; 2 wrong usage."
+unit the kernel's file uses. Exit status: 0 something matched; 1 nothing did; 2 wrong usage; 3 files could not be read."
 )]
 pub struct Arguments {
     /// Selectors, then INTERVAL and COUNT: seconds between two prints, and how many
@@ -100,6 +100,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let now = tree.read(&selection);
         let shown = if arguments.rate { now.rates_since(&before) } else { now.clone() };
         if shown.samples().is_empty() {
+            if output::unread(tree.root()).is_some() {
+                return Ok(output::complete(tree.root()));
+            }
             if !context.quiet {
                 remark!("{}", nothing(&tree, selectors));
             }
@@ -107,12 +110,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         // kstat's -q is the same option as pagelab's: only the exit status is wanted.
         if context.quiet {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(output::complete(tree.root()));
         }
         print(arguments, &shown)?;
         before = now;
         if !ticker.more() {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(output::complete(tree.root()));
         }
         ticker.wait();
     }

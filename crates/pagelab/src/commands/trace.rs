@@ -8,7 +8,7 @@ use anyhow::Result;
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Tracing;
 use pagelab_experiment::observation::Unit;
-use pagelab_live::tracer::{Selection, Streams};
+use pagelab_live::harness::tracer::{Selection, Streams};
 use pagelab_reference::trace::recorded::Origin;
 use pagelab_report::text;
 
@@ -24,20 +24,20 @@ use crate::tracing::{self, Order, Recorded};
     before_help = "Examples:
   pagelab trace -- sort words
   pagelab trace -o import.trace -- sqlite3 my.db '.import big.csv t'
-  pagelab mrc import.trace                     its miss curve
+  pagelab mrc import.trace                     # its miss curve
   pagelab replay import.trace --memory 10%,50% --on model:lru --on model:opt
 ",
-    after_help = "The program runs under QEMU's user mode, some ten times slower, with its own input and output. What the kernel \
+    after_help = "The program runs under QEMU's user mode, typically 8 to 50 times slower (median 28), with its own input and output. What the kernel \
 reads and writes of its memory (a buffer of read(2)) is not seen. Threads, forked processes and programs that it executes \
 are recorded, each process by itself; a program of another architecture, or one that changes the user, is not. The references \
 of an experiment in a guest, the kernel's among them, are recorded by pagelab run mapanon --on \
-kernel:PATH,accel=icount,trace=on (docs/traces.md)."
+kernel:PATH,accel=icount,trace=on."
 )]
 pub struct Arguments {
     /// The file to write [default: the program's name and .trace]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing output file
     #[arg(long)]
     force: bool,
     /// What a reference names: pages of 4096 bytes, or lines of 64

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_counters::views::Width;
 use pagelab_counters::views::vmstat::{self, Layout, Row};
-use pagelab_live::bpf::pages::Pages;
+use pagelab_kernel::bpf::pages::Pages;
 use serde_json::json;
 
 use crate::context::Context;

@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result};
+use pagelab_confine::Accounting;
 use pagelab_counters::views::prstat::{self, Account, Delays, Moment, Row};
 use pagelab_counters::{Selection, Snapshot, Tree};
-use pagelab_live::bpf::TraceError;
-use pagelab_live::bpf::tasks::Tasks;
-use pagelab_live::taskstats::{Accounting, Exits, SWITCH, Taskstats};
+use pagelab_kernel::bpf::TraceError;
+use pagelab_kernel::bpf::tasks::Tasks;
+use pagelab_kernel::settings::DELAY_ACCOUNTING as SWITCH;
+use pagelab_kernel::taskstats::{Exits, Taskstats};
 
 /// Switches delay accounting on if asked to; whoever holds it must listen to signals, so that it is put
 /// back.

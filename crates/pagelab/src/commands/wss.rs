@@ -5,14 +5,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use clap::builder::ArgPredicate;
+use pagelab_counters::Tree;
+use pagelab_counters::views::capped;
 use pagelab_experiment::experiments::WorkingSet;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, TargetSpec};
-use pagelab_live::working_set::Process;
-use pagelab_model::mrc::wss::working_set;
+use pagelab_kernel::working_set::Process;
 use pagelab_report::live::Watched;
 use pagelab_report::text;
-use pagelab_simulation::Cost;
+use pagelab_simulation::working_set::working_set;
 use serde_json::json;
 
 use super::live_map::Map;
@@ -22,16 +24,17 @@ use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, say};
 use crate::page::Drawing;
-use crate::stream::StreamArguments;
+use crate::stream::{StreamArguments, described};
+use crate::watching::Watching;
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:
-  pagelab wss 1234 --interval 1 --count 10         a running process, ten seconds
-  pagelab wss 1234 --count 30 --map                which mappings, interval by interval
-  pagelab wss 1234 --count 30 --html map.html      the same as a page
-  pagelab wss trace.zst --window 100000            a recorded trace
+  pagelab wss -p 1234 --interval 1 --count 10  # a running process
+  pagelab wss 1234 --count 30 --map            # by mapping and interval
+  pagelab wss 1234 --count 30 --html map.html  # the same as a page
+  pagelab wss trace.zst --window 100000        # a recorded trace
   pagelab wss drift --pages 100000
 ",
     after_help = "A process is measured by clearing the accessed bits of its pages and counting those that are set \
@@ -43,11 +46,21 @@ referenced it. The upper bound has as many pages more as the TLB may hide: the k
 
 With --map each mapping is a row and each interval a cell: the share of its resident pages that were referenced (· none, ░ up \
 to 25 %, ▒ 50 %, ▓ 75 %, █ more). The kernel gives sums by mapping; which pages of one, in what order and how often, is in a \
-recording alone (pagelab trace)."
+recording alone (pagelab trace).",
+    mut_arg("stream", |stream| {
+        stream.required(false).required_unless_present("pid").conflicts_with("pid").default_value_if(
+            "pid",
+            ArgPredicate::IsPresent,
+            "-",
+        )
+    })
 )]
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
+    /// The process to measure, also where a file is named like it
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
     /// A process: seconds to watch for each figure [default: 1; of a large process as many as keep the looks below half a per cent]
     #[arg(long, value_name = "SECONDS")]
     interval: Option<f64>,
@@ -69,8 +82,6 @@ pub struct Arguments {
     keeping: Keeping,
 }
 
-/// What the working set of a stream takes beside it.
-const WORK: Cost = Cost { page: 8, reference: 0 };
 /// The longest interval.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// The shortest and the longest that are chosen, and how many times as long as a look takes one is.
@@ -85,11 +96,11 @@ fn usual(cost: Duration) -> Duration {
 /// How often a wait looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Points printed of a stream.
-const POINTS: usize = 50;
-
 /// Measures and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    if let Some(pid) = arguments.pid {
+        return process(pid, arguments, context);
+    }
     match arguments.stream.stream.parse::<u32>() {
         Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments, context),
         _ if arguments.map || arguments.drawing.wanted() => Err(usage(
@@ -125,9 +136,11 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
         }
         row(["second", "working set", "lower bound", "upper bound", "resident", "cost"]);
     }
-    let tlb = pagelab_live::geometry::tlb_entries();
-    let page = pagelab_live::region::page_size() as f64;
+    let tlb = pagelab_kernel::geometry::tlb_entries();
+    let page = pagelab_kernel::region::page_size() as f64;
     let (mut sizes, mut map, mut bounded) = (Vec::new(), Map::default(), Vec::new());
+    let (tree, limits) = (Tree::live(), capped::selection(pid.into())?);
+    let before = tree.read(&limits);
     for number in 1..=arguments.count {
         let ended = || format!("the process {pid} ended");
         let clearing = process.clear().with_context(ended)?;
@@ -176,6 +189,15 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
             &format!("{} ({:.1} %)", text::duration(cost.as_nanos() as f64), share * 100.0),
         ]);
     }
+    if let Some(found) = capped::capped(&before, &tree.read(&limits), pid.into()) {
+        crate::output::remark!(
+            "warning: the working set is capped by the memory limit of the cgroup {} ({}): process {pid} has {:.0} \
+             major faults per second and needs more; measure it with a higher limit",
+            found.cgroup,
+            text::bytes(found.limit),
+            found.faults
+        );
+    }
     if arguments.map && !arguments.json {
         say!("{}", map.drawn(&context.style));
     }
@@ -203,14 +225,12 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
 }
 
 fn stream(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let loaded = arguments.stream.load(&WORK, context)?;
-    let stream = &loaded.stream;
-    let tau = arguments.window.map_or(stream.len() / 50, |w| usize::try_from(w).unwrap_or(usize::MAX)).max(1);
-    let step = (stream.len() / POINTS).max(1);
-    let sizes = working_set(stream, tau, step);
-    let most = sizes.peak.max(1);
-    if let Some(described) = loaded.described() {
-        crate::output::aside(&described, arguments.json);
+    let window = arguments.window.map(|window| usize::try_from(window).unwrap_or(usize::MAX));
+    let watching = Watching::new("reading the trace", context.quiet)?;
+    let (sizes, reading) = working_set(&arguments.stream.source()?, window, None, &watching)?;
+    let (tau, most) = (sizes.tau, sizes.peak.max(1));
+    if let Some(reading) = reading {
+        crate::output::aside(&described(&reading), arguments.json);
     }
     if arguments.json {
         for (reference, size) in &sizes.sizes {

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, Once};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -52,6 +53,16 @@ impl Lab {
             .env_remove("PAGELAB_NOTEBOOK")
             .env_remove("COLUMNS");
         command
+    }
+
+    /// A C program, compiled with these words besides.
+    pub fn compile(&self, name: &str, source: &str, words: &[&str]) -> PathBuf {
+        let (file, program) = (self.path(&format!("{name}.c")), self.path(name));
+        std::fs::write(&file, source).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-pthread", "-o"]).arg(&program).arg(&file).args(words);
+        assert!(compiler.status().unwrap().success(), "{name}");
+        program
     }
 
     /// Begins it, with standard error, and with standard output where `stdout` says so, to be read.
@@ -105,10 +116,22 @@ impl Drop for Lab {
                 return;
             }
             let _ = pagelab_in(self.folder.path()).arg("patterns").stdout(Stdio::null()).status();
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(100));
         }
         // The next test run tries again.
         self.folder.disable_cleanup(true);
+    }
+}
+
+/// Waits until it holds.
+///
+/// # Panics
+/// When it does not hold within two minutes.
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "not within two minutes: {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -1,19 +1,17 @@
 //! The views of the kernel's counters, on this machine and on a recorded one.
 
-mod common;
-
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::Lab;
-use pagelab_testing::{LIMITS, Need, PROMETHEUS, ROOT, run, tests};
+use crate::common::{Lab, eventually};
+use pagelab_testing::{ALONE, LIMITS, Need, PROMETHEUS, ROOT, Test, tests};
 
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         stat_has_the_habits_of_kstat;
         stat_as_json_and_as_rates;
         counters_of_the_users_own_are_read_recorded_and_asked_for;
@@ -29,14 +27,14 @@ fn main() -> ExitCode {
         a_name_and_a_port_alone_can_be_listened_on;
         the_doctor_answers;
         tracepoints_fill_the_columns_that_linux_does_not_keep: TRACEPOINTS;
-        a_real_shortage_is_named_with_its_victim_and_its_hog: LIMITS, DELAYS;
+        a_real_shortage_is_named_with_its_victim_and_its_hog: LIMITS, DELAYS, ALONE;
         the_counters_are_served_to_prometheus;
         a_real_prometheus_scrapes_the_counters: PROMETHEUS;
         a_recording_is_kept_and_drawn;
         a_killed_recording_keeps_what_it_saw;
-        the_accounting_switch_is_put_back_even_after_a_kill: DELAYS_OFF;
-        the_accounting_switch_stays_on_for_the_last_that_needs_it: DELAYS_OFF;
-    })
+        the_accounting_switch_is_put_back_even_after_a_kill: DELAYS_OFF, ALONE;
+        the_accounting_switch_stays_on_for_the_last_that_needs_it: DELAYS_OFF, ALONE;
+    }
 }
 
 /// The kernel says what each page is used for.
@@ -69,13 +67,9 @@ const DELAYS_OFF: Need = Need {
     name: "delay-accounting",
     on: &[&ROOT, &DELAYS],
     met: || {
-        let _alone = switch_alone();
         if accounting() == Some(true) { Err("task_delayacct is on already".into()) } else { Ok(()) }
     },
 };
-
-/// Tests that turn the machine's switch of delay accounting take turns.
-static SWITCH: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// A recorded machine.
 fn recorded(machine: &str) -> String {
@@ -330,7 +324,8 @@ fn tracepoints_fill_the_columns_that_linux_does_not_keep() {
     }
 }
 
-/// A shortage of one cgroup: 64 MiB for a shell that holds 20 MB or more and a `cat` that rereads 64 MiB.
+/// A shortage of one cgroup: 64 MiB for a shell that holds 20 MB or more and a `cat` that rereads
+/// 64 MiB.
 struct Shortage {
     cgroup: PathBuf,
     children: Vec<Child>,
@@ -364,23 +359,15 @@ impl Shortage {
         // 4096 times over: long enough for whatever looks.
         let many = format!("F={file}; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do F=\"$F $F\"; done");
         shortage.children.push(sh(&hog));
-        within_two_minutes("the hog holds its memory", || held.exists());
+        eventually("the hog holds its memory", || held.exists());
         shortage.children.push(sh(&format!("{join}; {many}; exec cat $F > /dev/null")));
         // From here on every page that is read costs another.
-        within_two_minutes("the limit is met", || {
+        eventually("the limit is met", || {
             let text = std::fs::read_to_string(shortage.cgroup.join(met)).unwrap();
             let number = |line: &str| line.strip_prefix("max ").unwrap_or(line).parse::<u64>().ok();
             text.lines().find_map(number).unwrap() >= 100
         });
         shortage
-    }
-}
-
-fn within_two_minutes(what: &str, holds: impl Fn() -> bool) {
-    let start = std::time::Instant::now();
-    while !holds() {
-        assert!(start.elapsed().as_secs() < 120, "not within two minutes: {what}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -406,7 +393,6 @@ impl Drop for Shortage {
 
 fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
     let lab = Lab::new();
-    let _alone = switch_alone();
     let switch = Path::new("/proc/sys/kernel/task_delayacct");
     let before = std::fs::read_to_string(switch).unwrap();
     // Delays are accounted for processes that start while somebody looks.
@@ -500,13 +486,10 @@ fn the_counters_are_served_to_prometheus() {
     let lab = Lab::new();
     let address = "127.0.0.1:19750";
     let server = Running::start(&lab, &format!("export --listen {address} vmstat pressure diskstats"));
-    let text = (0..50).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(100));
-        get(address, "/metrics")
-    });
+    eventually("the server answers", || get(address, "/").is_some());
+    let text = get(address, "/metrics").unwrap();
     let missing = get(address, "/nothing").unwrap();
     drop(server);
-    let text = text.expect("the server answers within five seconds");
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
     assert!(text.contains("application/openmetrics-text"), "{text}");
     assert!(text.contains("\npagelab_vmstat_pgfault_total "), "{text}");
@@ -536,10 +519,10 @@ fn a_real_prometheus_scrapes_the_counters() {
         .unwrap();
     let _prometheus = Running(prometheus);
     let address = "127.0.0.1:19752";
-    let faults = (0..200).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(100));
-        get(address, "/api/v1/query?query=pagelab_vmstat_pgfault_total").filter(|text| text.contains("19751"))
-    });
+    let query = "/api/v1/query?query=pagelab_vmstat_pgfault_total";
+    let faults = || get(address, query).filter(|text| text.contains("19751"));
+    eventually("Prometheus has scraped", || faults().is_some());
+    let faults = faults();
     let targets = get(address, "/api/v1/targets").unwrap_or_default();
     assert!(faults.is_some_and(|text| text.contains("\"status\":\"success\"")), "{targets}");
     assert!(targets.contains("\"health\":\"up\"") && targets.contains("\"lastError\":\"\""), "{targets}");
@@ -566,19 +549,17 @@ fn a_recording_is_kept_and_drawn() {
 fn a_killed_recording_keeps_what_it_saw() {
     let lab = Lab::new();
     let selection = "vmstat:::pgfault meminfo:::MemFree";
-    // On a machine that is slow now, a longer time.
-    let kept = (1..6).any(|seconds| {
-        let name = format!("cut-{seconds}");
-        let mut killed = Running::start(&lab, &format!("record --interval 0.05 --name {name} {selection}"));
-        std::thread::sleep(Duration::from_secs(2 * seconds));
-        killed.0.kill().unwrap();
-        killed.0.wait().unwrap();
-        let csv = lab.output(&format!("export {name} --format csv"));
-        let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
-        csv.lines().filter(|line| line.contains("torn") && line.contains("meminfo:0:mem:MemFree")).count()
-            >= 5
-    });
-    assert!(kept, "a killed recording is lost");
+    let mut killed = Running::start(&lab, &format!("record --interval 0.05 --name cut {selection}"));
+    let cells = || {
+        let notebook = rusqlite::Connection::open(lab.path("pagelab.db"))?;
+        notebook.query_row("SELECT count(*) FROM cell", [], |row| row.get::<_, u32>(0))
+    };
+    eventually("the recording has rows", || cells().is_ok_and(|cells| cells >= 30));
+    killed.0.kill().unwrap();
+    killed.0.wait().unwrap();
+    let csv = lab.ok("export cut --format csv");
+    let kept = csv.lines().filter(|line| line.contains("torn") && line.contains("meminfo:0:mem:MemFree"));
+    assert!(kept.count() >= 5, "a killed recording is lost");
     let shown = lab.ok("show @1");
     assert!(shown.contains("torn"), "{shown}");
     lab.ok("report @1 -o page.html");
@@ -592,19 +573,10 @@ fn accounting() -> Option<bool> {
     Some(text.trim() != "0")
 }
 
-/// The accounting's switch for one test alone.
-fn switch_alone() -> std::sync::MutexGuard<'static, ()> {
-    SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 fn the_accounting_switch_is_put_back_even_after_a_kill() {
-    let _alone = switch_alone();
     let lab = Lab::new();
     let mut killed = Running::start(&lab, "prstat 60 --enable-accounting");
-    assert!((0..100).any(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        accounting().unwrap()
-    }));
+    eventually("accounting is on", || accounting().unwrap());
     killed.0.kill().unwrap();
     killed.0.wait().unwrap();
     assert!(accounting().unwrap(), "nobody could put it back yet");
@@ -613,22 +585,15 @@ fn the_accounting_switch_is_put_back_even_after_a_kill() {
 }
 
 fn the_accounting_switch_stays_on_for_the_last_that_needs_it() {
-    let _alone = switch_alone();
     let lab = Lab::new();
     let journals = || {
         let folder = std::fs::read_dir(lab.path("state")).into_iter().flatten().flatten();
         folder.filter(|file| file.path().extension().is_some_and(|e| e == "journal")).count()
     };
-    let until = |what: &dyn Fn() -> bool| {
-        assert!((0..200).any(|_| {
-            std::thread::sleep(Duration::from_millis(50));
-            what()
-        }));
-    };
     let first = Running::start(&lab, "prstat 60 --enable-accounting");
-    until(&|| accounting().unwrap());
+    eventually("accounting is on", || accounting().unwrap());
     let second = Running::start(&lab, "prstat 60 --enable-accounting");
-    until(&|| journals() == 2);
+    eventually("there are two journals", || journals() == 2);
     drop(first);
     assert!(accounting().unwrap(), "the second still needs it");
     drop(second);

@@ -1,18 +1,17 @@
-//! What `export` and `compare` write for other tools, read by those tools, against what the notebook holds.
-
-mod common;
+//! What `export` and `compare` write for other tools, read by those tools, against what the
+//! notebook holds.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
-use common::Lab;
-use pagelab_testing::{READERS, reader, run, tests};
+use crate::common::{Lab, joined};
+use pagelab_testing::{READERS, Test, reader, tests};
 use serde_json::Value;
 
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         benchstat_finds_the_same_medians: READERS;
         kcidb_takes_the_tests: READERS;
         perfetto_has_every_figure_over_time: READERS;
@@ -20,7 +19,7 @@ fn main() -> ExitCode {
         dashboards_get_medians_with_their_direction;
         folded_stacks_add_up;
         what_cannot_be_written_says_why;
-    })
+    }
 }
 
 /// A lab with runs of all kinds in its notebook.
@@ -252,7 +251,7 @@ fn folded_stacks_add_up() {
 fn what_cannot_be_written_says_why() {
     let lab = lab();
     let says = |arguments: &str, status: i32, words: &str| {
-        let said = common::joined(&lab.fails(arguments, status));
+        let said = joined(&lab.fails(arguments, status));
         assert!(said.contains(words), "{arguments}: {said}");
     };
     says("export model-1 --format folded", 3, "there are no stacks in model-1; run with --profile 99");

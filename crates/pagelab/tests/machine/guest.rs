@@ -1,16 +1,14 @@
 //! Real kernels in real machines: `scripts/kernels` fetches them, QEMU boots them.
 
-mod common;
-
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use common::Lab;
-use pagelab_testing::{ARM64, KERNELS, Need, TMPFS, run, tests};
+use crate::common::{Lab, eventually};
+use pagelab_testing::{ARM64, KERNELS, Need, TMPFS, Test, tests};
 use serde_json::{Map, Value};
 
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         two_kernels_page_under_a_limit: KERNELS;
         instructions_are_the_same_every_time_and_tell_kernels_apart: KERNELS;
         words_that_do_nothing_raise_no_alarm: KERNELS;
@@ -27,7 +25,7 @@ fn main() -> ExitCode {
         a_kernel_is_judged_for_git_bisect: KERNELS;
         git_bisects_a_regression_to_its_commit: GIT;
         what_is_no_verdict_never_looks_like_one: KERNELS;
-    })
+    }
 }
 
 /// Two images.
@@ -42,17 +40,6 @@ fn metric(run: &Value, repetition: usize, name: &str) -> f64 {
     run["repetitions"][repetition]["metrics"][name]["value"]
         .as_f64()
         .unwrap_or_else(|| panic!("no {name} in {run}"))
-}
-
-fn within_a_minute(holds: impl Fn() -> bool) -> bool {
-    let start = std::time::Instant::now();
-    while !holds() {
-        if start.elapsed().as_secs() >= 60 {
-            return false;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    true
 }
 
 fn machines() -> usize {
@@ -113,8 +100,9 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     assert!(apart(one, two) < 5e-4, "{one} and {two} instructions");
     let other = metric(&another["result"]["runs"][0], 0, "fault.anonymous");
     assert!((other / cost(0, 0) - 1.0).abs() > 1e-3, "another kernel costs the same");
-    // What a kernel still does for itself after booting is not in the figures: measured at once, 6.12 seemed to
-    // take twice as long as 6.1 for a fault, while it tested its ciphers on the same processor.
+    // What a kernel still does for itself after booting is not in the figures: measured at once,
+    // 6.12 seemed to take twice as long as 6.1 for a fault, while it tested its ciphers on the same
+    // processor.
     assert!((0.8..1.25).contains(&(other / cost(0, 0))), "{other} instructions beside {}", cost(0, 0));
     let environment = &another["result"]["runs"][0]["repetitions"][0]["environment"];
     assert!(environment["guest.quiet"].as_str().unwrap().starts_with("at rest after "), "{environment}");
@@ -144,7 +132,8 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
         let count = column(&operations, "count")["values"]["number"][row].as_f64().unwrap();
         assert!((1000.0..1010.0).contains(&count), "{count} calls of {function}");
     }
-    // Samples are equally many instructions apart, and fall on the same ones in the same repetition of another run.
+    // Samples are equally many instructions apart, and fall on the same ones in the same repetition
+    // of another run.
     let profile = table(0, 0, "profile");
     assert_eq!(column(&profile, "time")["unit"], "instructions");
     assert_eq!(profile, table(1, 0, "profile"));
@@ -156,9 +145,10 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     assert!(lab.ok("compare x-2 y --metric fault.anonymous").contains("operations: count"));
 }
 
-/// A word more moves the whole load against the kernel's ticks; repetitions begin at moments of their own all the same.
-/// Four pairs; `scripts/words` has twenty. In another boot a thread of the kernel's own may wake once more or less in the load:
-/// 7,139 instructions were seen, half a percent of the processor time of 600 references, and a tenth of that of these.
+/// A word more moves the whole load against the kernel's ticks; repetitions begin at moments of
+/// their own all the same. Four pairs; `scripts/words` has twenty. In another boot a thread of the
+/// kernel's own may wake once more or less in the load: 7,139 instructions were seen, half a
+/// percent of the processor time of 600 references, and a tenth of that of these.
 fn words_that_do_nothing_raise_no_alarm() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
@@ -177,7 +167,7 @@ fn words_that_do_nothing_raise_no_alarm() {
          --on {other_order} --on {longer}"
     ));
     let runs = result["result"]["runs"].as_array().unwrap();
-    for name in ["fault.anonymous", "time.elapsed", "access.mean", "time.processor"] {
+    for name in ["fault.anonymous", "time.elapsed", "access.mean", "time.cpu"] {
         let of = |run: usize| metric(&runs[run], 0, name);
         for other in [1, 2, 3, 4] {
             let apart = (of(other) / of(0) - 1.0).abs();
@@ -187,7 +177,8 @@ fn words_that_do_nothing_raise_no_alarm() {
     }
 }
 
-/// One command boots once: the second side, whose target is the same, begins where the first had come to rest.
+/// One command boots once: the second side, whose target is the same, begins where the first had
+/// come to rest.
 fn a_guest_that_is_brought_back_counts_what_one_that_boots_does() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
@@ -246,8 +237,8 @@ fn every_instruction_of_a_load_is_of_a_function() {
     assert!(lab.ok("show traced-1").contains("clear_page_orig"));
 }
 
-/// What instructions cannot see, of a load whose pages are known: beyond the reach of the translation buffers (1,536 pages)
-/// and of the caches (1 MiB), and within the former.
+/// What instructions cannot see, of a load whose pages are known: beyond the reach of the
+/// translation buffers (1,536 pages) and of the caches (1 MiB), and within the former.
 fn misses_are_of_functions_and_the_same_every_time() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
@@ -275,8 +266,8 @@ fn misses_are_of_functions_and_the_same_every_time() {
             println!("{name}: {}", metric["value"]);
         }
     }
-    // Each page is written once when it is mapped, and read once in the same order, its 64 lines by 512 words; beside it
-    // there are the stream and the stack.
+    // Each page is written once when it is mapped, and read once in the same order, its 64 lines by
+    // 512 words; beside it there are the stream and the stack.
     let about = |name: &str, known: f64| {
         let seen = figure(name);
         assert!((known..known * 1.05 + 500.0).contains(&seen), "{name}: {seen}, where {known} are known");
@@ -329,8 +320,8 @@ fn misses_are_of_functions_and_the_same_every_time() {
     }
 }
 
-/// The references of the machine while it performs the load, read as any trace. `counted`: the figures of a run that counted
-/// them, of which those that `without` has are the guest's own.
+/// The references of the machine while it performs the load, read as any trace. `counted`: the
+/// figures of a run that counted them, of which those that `without` has are the guest's own.
 fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, counted: &Map<String, Value>) {
     let result = lab.json(&format!("{run},trace=on,to=a.trace {},trace=on,to=b.trace", on(run)));
     let metrics = |run: usize| result["result"]["runs"][run]["repetitions"][0]["metrics"].clone();
@@ -350,8 +341,8 @@ fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, co
         apart < 5e-3,
         "{rows:?}: all fetches, loads and stores that were counted, {known}, by another boot"
     );
-    // 3,000 pages at the program's addresses and as many at the kernel's, which clears them; the second pass over
-    // 3,000 pages finds none of them in 2,000.
+    // 3,000 pages at the program's addresses and as many at the kernel's, which clears them; the
+    // second pass over 3,000 pages finds none of them in 2,000.
     let (few, all) = (of(0, "misses"), of(1, "misses"));
     assert!((6000.0..7500.0).contains(&all) && few >= all + 2900.0, "{few} and {all}");
     lab.ok("mrc a.trace");
@@ -365,7 +356,8 @@ fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, co
     assert!(error.contains("accel=icount"), "{error}");
 }
 
-/// The load fills several buffers of the ring: a machine that waited for room in the ring would be silent until it is ended.
+/// The load fills several buffers of the ring: a machine that waited for room in the ring would be
+/// silent until it is ended.
 fn a_full_disk_ends_a_recording_and_not_the_guest() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
@@ -387,9 +379,11 @@ fn a_full_disk_ends_a_recording_and_not_the_guest() {
     assert_eq!(left, 0, "what is not whole is removed");
 }
 
-/// The guest's own figures are the same with and without the tracer, but for what boots of one kernel are seen apart by.
+/// The guest's own figures are the same with and without the tracer, but for what boots of one
+/// kernel are seen apart by.
 fn same_but_for_the_boot(without: &Map<String, Value>, with: &Map<String, Value>) {
-    for (name, metric) in without {
+    // The longest reference of a boot holds a tick of the timer or none.
+    for (name, metric) in without.iter().filter(|(name, _)| *name != "access.max") {
         let value = |metric: &Value| metric["value"].as_f64();
         if metric != &with[name] {
             println!("{name}: {metric} and {}", with[name]);
@@ -397,9 +391,9 @@ fn same_but_for_the_boot(without: &Map<String, Value>, with: &Map<String, Value>
         match (value(metric), value(&with[name])) {
             (None, None) => {}
             (Some(one), Some(two)) => {
-                // A boot's own threads wake at other moments: each of them may take the processor once. A tick of the
-                // timer takes some 5,600 instructions, and more or fewer ticks fall between the same references: boots
-                // of 3,000 references were 0.27 % apart.
+                // A boot's own threads wake at other moments: each of them may take the processor
+                // once. A tick of the timer takes some 5,600 instructions, and more or fewer ticks
+                // fall between the same references: boots of 3,000 references were 0.27 % apart.
                 let share = if metric["unit"] == "instructions" { 5e-3 } else { 1e-3 };
                 let woken = if name.starts_with("switches.") { 2.0 } else { 0.0 };
                 let allowed = share * one.abs() + woken;
@@ -415,8 +409,8 @@ fn on(run: &str) -> &str {
     &run[run.find("--on").unwrap()..]
 }
 
-/// Waiting takes no instructions, what is sampled at ticks is not exact, and processors that count on one clock do
-/// nothing at once.
+/// Waiting takes no instructions, what is sampled at ticks is not exact, and processors that count
+/// on one clock do nothing at once.
 fn what_instructions_cannot_say_is_a_dash_or_refused() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
@@ -439,7 +433,7 @@ fn what_instructions_cannot_say_is_a_dash_or_refused() {
     }
     for run in [0, 1] {
         assert_eq!((value(run, "time.user"), value(run, "time.system")), (None, None));
-        assert!(value(run, "time.processor").unwrap() > 1e6);
+        assert!(value(run, "time.cpu").unwrap() > 1e6);
         assert!(value(run, "faults.major").unwrap() > 100.0);
     }
     let error =
@@ -502,20 +496,18 @@ fn a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine() {
     let (a, _) = kernels();
     let lab = Lab::new();
     // A second is too short for any kernel to boot translated.
-    let start = std::time::Instant::now();
     let error =
         lab.fails(&format!("{SMALL} --memory none --on kernel:{},accel=tcg,timeout=1", a.display()), 3);
     assert!(error.contains("did not boot") || error.contains("silent"), "{error}");
-    assert!(start.elapsed().as_secs() < 30);
     let mut child = lab
         .command(&format!("{SMALL} --memory none --on kernel:{},accel=tcg,append=PL-TEST", a.display()))
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    assert!(within_a_minute(|| machines() == 1), "the machine starts");
+    eventually("the machine starts", || machines() == 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(within_a_minute(|| machines() == 0), "the machine is gone");
+    eventually("the machine is gone", || machines() == 0);
 }
 
 fn a_load_that_outgrows_the_guests_limit_is_reported() {
@@ -573,8 +565,8 @@ const GIT: Need = Need {
     },
 };
 
-/// Eight commits choose the kernel's command line; the sixth takes away what switches the memory controller off,
-/// which every fault then pays.
+/// Eight commits choose the kernel's command line; the sixth takes away what switches the memory
+/// controller off, which every fault then pays.
 fn git_bisects_a_regression_to_its_commit() {
     let (kernel, _) = kernels();
     let lab = Lab::new();

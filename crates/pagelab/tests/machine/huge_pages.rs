@@ -1,23 +1,20 @@
 //! Huge pages under `mapanon`: how far they cover the mapping, and faults as the kernel counts them.
 
-mod common;
+use std::process::Stdio;
 
-use std::process::{ExitCode, Stdio};
-use std::time::Duration;
-
-use common::{Lab, joined, metric};
-use pagelab_testing::{KERNELS, Need, ROOT, THP, run, tests};
+use crate::common::{Lab, eventually, joined, metric};
+use pagelab_testing::{ALONE, KERNELS, Need, ROOT, THP, Test, tests};
 use serde_json::Value;
 
-fn main() -> ExitCode {
-    run(tests! {
-        huge_pages_cover_the_mapping_and_take_one_fault_each: ROOT, THP;
-        huge_pages_are_split_to_be_swapped: ROOT, THP;
+pub fn tests() -> Vec<Test> {
+    tests! {
+        huge_pages_cover_the_mapping_and_take_one_fault_each: ROOT, THP, ALONE;
+        huge_pages_are_split_to_be_swapped: ROOT, THP, ALONE;
         a_guest_says_how_far_huge_pages_cover_the_mapping: KERNELS;
-        sizes_are_given_and_counted_and_put_back: ROOT, SIZES;
+        sizes_are_given_and_counted_and_put_back: ROOT, SIZES, ALONE;
         a_guest_gives_sizes: KERNELS;
-        a_size_that_is_not_there_is_refused: ROOT, SIZES;
-    })
+        a_size_that_is_not_there_is_refused: ROOT, SIZES, ALONE;
+    }
 }
 
 /// The kernel has transparent huge pages by size.
@@ -38,8 +35,8 @@ const HUGE: f64 = 512.0;
 
 /// The sentences about huge pages, and every figure that closes with every other.
 fn covered(result: &Value) {
-    let coverage = metric(result, "huge.coverage.first").unwrap();
-    let bytes = metric(result, "huge.first").unwrap();
+    let coverage = metric(result, "huge.coverage.before").unwrap();
+    let bytes = metric(result, "huge.before").unwrap();
     assert!((0.9..=1.0).contains(&coverage), "{coverage} of the mapping");
     assert!((bytes / (PAGES * 4096.0) - coverage).abs() < 1e-9, "{bytes} bytes");
     // One fault a huge page, one a base page beside them.
@@ -64,7 +61,7 @@ fn huge_pages_cover_the_mapping_and_take_one_fault_each() {
     let base = lab.json(&format!("{line} --json"));
     let counted = metric(&base, "faults.populate").unwrap();
     assert!((PAGES..PAGES + 40.0).contains(&counted), "{counted}");
-    assert_eq!(metric(&base, "huge.coverage.first"), None);
+    assert_eq!(metric(&base, "huge.coverage.before"), None);
     assert!(!base.to_string().contains("huge-pages"), "{base}");
 }
 
@@ -72,7 +69,7 @@ fn huge_pages_are_split_to_be_swapped() {
     let lab = Lab::new();
     let line = "run mapanon --pages 16384 --references 20000 --pattern uniform --memory 32M --report none";
     let result = lab.json(&format!("{line} --thp always --json"));
-    let (first, last) = (metric(&result, "huge.coverage.first"), metric(&result, "huge.coverage.last"));
+    let (first, last) = (metric(&result, "huge.coverage.before"), metric(&result, "huge.coverage.after"));
     let (first, last) = (first.unwrap(), last.unwrap());
     assert!(first <= 0.5 && last <= 0.5, "the limit is half of the mapping: {first}, {last}");
 }
@@ -93,14 +90,15 @@ fn cell(export: &Value, table: &str, row: &str, column: &str) -> Option<f64> {
     columns.iter().find(|c| c["name"] == column).unwrap()["values"]["number"][at].as_f64()
 }
 
-/// What the faults, the page flags and the kernel's counters of the size say of 64 MiB in folios of 64 KiB is one thing.
+/// What the faults, the page flags and the kernel's counters of the size say of 64 MiB in folios of
+/// 64 KiB is one thing.
 fn folios_of_64k(lab: &Lab, target: &str) {
     let line =
         "run mapanon --pages 16384 --references 2000 --memory none --report none --thp 64k:always --json";
     let seen = lab.json(&format!("{line} --name folios {target}"));
-    let coverage = metric(&seen, "folio.coverage.first").unwrap();
+    let coverage = metric(&seen, "folio.coverage.before").unwrap();
     assert!((0.98..=1.0).contains(&coverage), "{coverage} of the mapping");
-    assert_eq!(metric(&seen, "huge.coverage.first"), Some(0.0), "no entry maps one whole");
+    assert_eq!(metric(&seen, "huge.coverage.before"), Some(0.0), "no entry maps one whole");
     let faults = coverage * PAGES / 16.0 + (1.0 - coverage) * PAGES;
     let counted = metric(&seen, "faults.populate").unwrap();
     assert!((faults..faults + 40.0).contains(&counted), "{counted} faults and not {faults}");
@@ -131,14 +129,13 @@ fn sizes_are_given_and_counted_and_put_back() {
     let line =
         "run mapanon --pages 16384 --references 2000 --memory none --report none --thp 16k:madvise,2m:always";
     let seen = lab.json(&format!("{line} --json"));
-    assert!(metric(&seen, "huge.coverage.first").unwrap() > 0.9, "{seen}");
+    assert!(metric(&seen, "huge.coverage.before").unwrap() > 0.9, "{seen}");
     assert_eq!(held(), before);
     lab.nothing_is_left("after sizes");
     // A killed pagelab leaves them set; the next start of any kind puts them back.
     let endless = "run mapanon --pages 64 --references 4000000000 --memory none --report none -q";
     let mut child = lab.begin(&format!("{endless} --thp 64k:always,32k:madvise"), Stdio::null());
-    let set = (0..3000).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
+    eventually("the sizes are in force", || {
         let now = held();
         let is = |size: &str, mode: &str| {
             now.iter().any(|(file, text)| file.ends_with(format!("{size}/enabled")) && text.contains(mode))
@@ -147,7 +144,6 @@ fn sizes_are_given_and_counted_and_put_back() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(set, "the sizes were never in force");
     assert_ne!(held(), before, "something is left for the next start");
     lab.ok("patterns");
     assert_eq!(held(), before);

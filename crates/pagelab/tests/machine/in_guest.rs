@@ -1,8 +1,8 @@
-//! A test file inside a kernel of its own: its tests are performed there as root, with the memory controller of the
-//! version of cgroups that is asked for, whatever this machine has.
+//! A test file inside a kernel of its own: its tests are performed there as root, with the memory
+//! controller of the version of cgroups that is asked for, whatever this machine has.
 //!
-//! The test file is the first process of the guest ([`first`]) and then runs itself again, with the names of its
-//! tests. What it needs of programs and libraries is packed from this machine.
+//! The test file is the first process of the guest ([`first`]) and then runs itself again, with the
+//! names of its tests. What it needs of programs and libraries is packed from this machine.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use pagelab_guest::initramfs::{Archive, Content};
 use pagelab_guest::modules;
-use pagelab_live::init;
+use pagelab_kernel::init;
 
 /// What the tests start.
 const PROGRAMS: [&str; 12] =
     ["sh", "sleep", "mkdir", "kill", "mount", "umount", "unshare", "cat", "wc", "expr", "setsid", "true"];
-/// Where the guest finds what it is to do: the version of cgroups, where programs are, the modules, the tests.
+/// Where the guest finds what it is to do: the version of cgroups, where programs are, the modules,
+/// the tests.
 const WORK: &str = "/tests-to-perform";
 /// Where its modules are.
 const MODULES: &str = "/modules";

@@ -1,35 +1,26 @@
-//! Ctrl-C: whatever a command waits for or computes, it ends within a second, and once or often pressed, nothing
-//! is left behind.
-
-mod common;
+//! Ctrl-C: whatever a command waits for or computes, it ends, and once or often pressed, nothing is
+//! left behind.
 
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::Lab;
-use pagelab_testing::{KERNELS, LIMITS, run, tests};
-use signal_hook::consts::SIGINT;
-use signal_hook::flag::register_conditional_shutdown;
+use crate::common::Lab;
+use pagelab_testing::{KERNELS, LIMITS, Test, tests};
 
-fn main() -> ExitCode {
-    // A shell has what runs in its background ignore Ctrl-C, and so its children; those of one that listens do not.
-    let ends = Arc::new(AtomicBool::new(true));
-    register_conditional_shutdown(SIGINT, 130, ends).unwrap();
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         waits_end;
         computations_end;
         loads_end_and_leave_nothing: LIMITS;
         machines_end: KERNELS;
-    })
+    }
 }
 
-/// What is measured is pagelab and not the machine's other load: the quickest of so many.
-const ATTEMPTS: u32 = 3;
-const SECOND: Duration = Duration::from_secs(1);
+/// After this it goes on as if nobody had pressed Ctrl-C, and is killed: other load on the machine
+/// explains less.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits for nobody that comes.
 const WAITS: &[&str] = &[
@@ -114,27 +105,15 @@ fn machines_end() {
 
 /// Each command, interrupted after these times in milliseconds, once or often.
 fn each(commands: &[&str], moments: &[(u64, bool)]) {
-    let mut late = Vec::new();
     for command in commands {
         for &(wait, often) in moments {
-            let took = (0..ATTEMPTS).map(|_| interrupted(command, wait, often));
-            let mut least = Duration::MAX;
-            for took in took {
-                least = least.min(took);
-                if least < SECOND {
-                    break;
-                }
-            }
-            if least >= SECOND {
-                late.push(format!("{command} ({wait} ms, often: {often}): {least:?}"));
-            }
+            interrupt(command, wait, often);
         }
     }
-    assert!(late.is_empty(), "{late:#?}");
 }
 
-/// How long the command goes on when it is interrupted after `wait` ms. Nothing of it is left then.
-fn interrupted(command: &str, wait: u64, often: bool) -> Duration {
+/// Interrupts the command after `wait` ms. It ends, and nothing of it is left.
+fn interrupt(command: &str, wait: u64, often: bool) {
     let lab = Lab::new();
     let (words, _held) = filled(&lab, command);
     let mut child = lab.begin(&words, Stdio::null());
@@ -155,18 +134,14 @@ fn interrupted(command: &str, wait: u64, often: bool) -> Duration {
             signal(&child);
             more -= 1;
         }
-        if begun.elapsed() > Duration::from_secs(20) {
+        if begun.elapsed() > TIMEOUT {
             let _ = child.kill();
         }
     };
-    let took = begun.elapsed();
     // Those that say something in the end are successful, the others say 130 as shells do.
     let ended = status.success() || status.code() == Some(130) || status.signal() == Some(2);
-    // One that was killed above is late, as one that took long is.
-    let ended = ended || status.signal() == Some(9) && took > Duration::from_secs(20);
     assert!(ended, "{command}: {status} {:?}", child.wait_with_output());
     lab.nothing_is_left(command);
-    took
 }
 
 /// The command with what the test gives it, and what is to be held until it has ended.

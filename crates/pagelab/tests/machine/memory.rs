@@ -1,26 +1,23 @@
 //! Memory itself: its bandwidth, equal pages merged, tiers.
 
-mod common;
-
 use std::fs;
-use std::process::{ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
-use common::{Lab, joined};
-use pagelab_testing::{KERNELS, Need, ROOT, run_in_turn, tests};
+use crate::common::{Lab, eventually, joined};
+use pagelab_testing::{ALONE, KERNELS, Need, ROOT, Test, tests};
 
-fn main() -> ExitCode {
-    run_in_turn(tests! {
-        what_cannot_be_had_is_refused;
-        a_machine_without_what_is_compared_is_refused_before_it_boots: KERNELS;
-        four_loops_move_bytes;
-        ksmd_is_told_and_put_back: ROOT, KSM;
-        after_kill_9_ksmd_is_put_back_by_the_next_start: ROOT, KSM;
-        equal_pages_share_and_a_write_parts_them: KERNELS;
-        a_hot_set_moves_between_tiers: KERNELS;
-        nodes_of_one_tier_are_balanced_and_nothing_is_promoted: KERNELS;
-        a_kernel_that_does_not_read_the_tables_balances_alone: KERNELS;
-    })
+pub fn tests() -> Vec<Test> {
+    tests! {
+        what_cannot_be_had_is_refused: ALONE;
+        a_machine_without_what_is_compared_is_refused_before_it_boots: KERNELS, ALONE;
+        four_loops_move_bytes: ALONE;
+        ksmd_is_told_and_put_back: ROOT, KSM, ALONE;
+        after_kill_9_ksmd_is_put_back_by_the_next_start: ROOT, KSM, ALONE;
+        equal_pages_share_and_a_write_parts_them: KERNELS, ALONE;
+        a_hot_set_moves_between_tiers: KERNELS, ALONE;
+        nodes_of_one_tier_are_balanced_and_nothing_is_promoted: KERNELS, ALONE;
+        a_kernel_that_does_not_read_the_tables_balances_alone: KERNELS, ALONE;
+    }
 }
 
 /// Equal pages can be merged.
@@ -64,7 +61,8 @@ fn a_machine_without_what_is_compared_is_refused_before_it_boots() {
     assert!(!lab.path("pagelab.db").exists());
 }
 
-/// The arrays are checked by the experiment itself, element by element; how fast it is only has to be possible.
+/// The arrays are checked by the experiment itself, element by element; how fast it is only has to
+/// be possible.
 fn four_loops_move_bytes() {
     let lab = Lab::new();
     let seen = lab.ok("run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --report none --name b");
@@ -113,11 +111,7 @@ fn after_kill_9_ksmd_is_put_back_by_the_next_start() {
     // Scanning one page a second, it is never done.
     let line = "run ksm --pages 4096 --scan 1 --sleep 1000 --report none -q";
     let mut child = lab.begin(line, Stdio::null());
-    let started = Instant::now();
-    while ksmd()[0].trim() != "1" || ksmd()[2].trim() != "1000" {
-        assert!(started.elapsed() < Duration::from_secs(60), "it never began: {:?}", ksmd());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("it begins", || ksmd()[0].trim() == "1" && ksmd()[2].trim() == "1000");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(ksmd(), before);
@@ -125,8 +119,9 @@ fn after_kill_9_ksmd_is_put_back_by_the_next_start() {
     assert_eq!(ksmd(), before);
 }
 
-/// Of 2,048 pages half are equal, 128 of each of eight contents: eight frames serve 1,024 pages. The kernel counts the same for the
-/// process. Half of them are written, a fault each; the others are parted by the advice.
+/// Of 2,048 pages half are equal, 128 of each of eight contents: eight frames serve 1,024 pages.
+/// The kernel counts the same for the process. Half of them are written, a fault each; the others
+/// are parted by the advice.
 fn equal_pages_share_and_a_write_parts_them() {
     let lab = Lab::new();
     let line = "run ksm --pages 2048 --equal 50% --contents 8 --sleep 1 --report none --name k";
@@ -139,13 +134,14 @@ fn equal_pages_share_and_a_write_parts_them() {
     // And for the machine, where nothing else is merged.
     let machine = ["sharing", "shared"].map(|name| kept.column("merging", name).pop().unwrap());
     assert_eq!(machine, [Some(1016.0), Some(8.0)]);
-    // Each known page costs 64 bytes of bookkeeping at least (struct ksm_rmap_item, mm/ksm.c), of some 2,048 pages.
+    // Each known page costs 64 bytes of bookkeeping at least (struct ksm_rmap_item, mm/ksm.c), of
+    // some 2,048 pages.
     let profit = kept.metric("ksm.profit").unwrap();
     let saved = 1024.0 * 4096.0;
     assert!(profit < saved && profit > saved - 2.0 * 64.0 * 2100.0, "{profit} of {saved}");
     assert_eq!(kept.metric("ksm.time"), None, "sleeping takes no instructions");
     assert_eq!(kept.column("merging", "elapsed").last(), Some(&None));
-    assert!(kept.metric("ksm.processor").unwrap() > 1e6, "2,048 pages are read at least once");
+    assert!(kept.metric("ksm.cpu").unwrap() > 1e6, "2,048 pages are read at least once");
     assert_eq!(kept.column("unmerging", "pages"), [Some(512.0), Some(512.0), Some(512.0)]);
     let faults = kept.column("unmerging", "faults");
     // The thread's count may have a page or two of its own code or stack in it.
@@ -157,8 +153,8 @@ fn equal_pages_share_and_a_write_parts_them() {
     assert!(copy > 500.0 && write < 100.0, "{copy} and {write} instructions");
 }
 
-/// The slow node is in a tier of its own by what the machine's tables say. The mapping does not fit into the fast one, and the hot set is
-/// at its end.
+/// The slow node is in a tier of its own by what the machine's tables say. The mapping does not fit
+/// into the fast one, and the hot set is at its end.
 fn a_hot_set_moves_between_tiers() {
     let lab = Lab::new();
     let line = "run tier --hot 1024 --positions 1 --seconds 1 --report none --name t";
@@ -171,7 +167,8 @@ fn a_hot_set_moves_between_tiers() {
     let latency = |situation: &str| kept.metric(&format!("tier.latency.{situation}")).unwrap();
     assert_eq!(["fast", "slow", "interleaved", "off"].map(latency), [100.0, 300.0, 200.0, 300.0]);
     assert!((latency("on") - (300.0 - 200.0 * hot("on"))).abs() < 1e-6);
-    // Without demotion and promotion nothing moves; with them promotion brings the hot set to the fast node.
+    // Without demotion and promotion nothing moves; with them promotion brings the hot set to the
+    // fast node.
     let [end, promoted, demoted] = ["end", "promoted", "demoted"].map(|name| kept.column("tiers", name));
     for situation in 0..4 {
         assert_eq!((promoted[situation], demoted[situation]), (Some(0.0), Some(0.0)), "{situation}");
@@ -183,7 +180,8 @@ fn a_hot_set_moves_between_tiers() {
         "who is on the fast node was promoted: {promoted:?}"
     );
     assert!(demoted[4].unwrap() > 0.0, "{demoted:?}");
-    // Every page is somewhere, by two counts of the kernel's, but for those on their way: a batch of 512 and what reclaim takes at once.
+    // Every page is somewhere, by two counts of the kernel's, but for those on their way: a batch
+    // of 512 and what reclaim takes at once.
     let of = |name: &str| -> Vec<f64> {
         kept.column("tier.pages", name).into_iter().map(Option::unwrap).collect()
     };
@@ -217,7 +215,8 @@ fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
     assert!(kept.metric("tier.hot.on").unwrap() > 0.0, "with balancing it comes over");
 }
 
-/// Linux 6.1 has the latencies of the machine's tables and both nodes in one tier: there is a modelled wait, and no promotion.
+/// Linux 6.1 has the latencies of the machine's tables and both nodes in one tier: there is a
+/// modelled wait, and no promotion.
 fn a_kernel_that_does_not_read_the_tables_balances_alone() {
     let lab = Lab::new();
     let line = "run tier --hot 512 --positions 1 --seconds 0.6 --report none --name t";

@@ -1,20 +1,17 @@
-//! What others beside a load cost it: `neighbour` (two cgroups under one limit, and what protection gives the victim back), and
-//! `faultscale --beside` (faults beside calls that take mmap_lock for writing).
+//! What others beside a load cost it: `neighbour` (two cgroups under one limit, and what protection
+//! gives the victim back), and `faultscale --beside` (faults beside calls that take mmap_lock for
+//! writing).
 
-mod common;
+use crate::common::{Lab, joined};
+use pagelab_testing::{CGROUP_1, KERNELS, Test, tests};
 
-use std::process::ExitCode;
-
-use common::{Lab, joined};
-use pagelab_testing::{CGROUP_1, KERNELS, run, tests};
-
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         what_cannot_be_had_is_refused;
         version_one_of_cgroups_is_refused: CGROUP_1;
         a_neighbour_costs_faults_and_protection_spares_them: KERNELS;
         faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping: KERNELS;
-    })
+    }
 }
 
 fn what_cannot_be_had_is_refused() {
@@ -46,8 +43,8 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     assert_eq!(alone, 0.0, "it fits");
     assert!(beside > 100.0, "{beside} major faults beside a neighbour");
     assert!(low < beside / 2.0 && min < beside / 2.0, "{low} and {min} of {beside}");
-    // The thread's faults and its cgroup's are two counts of one thing, but for the readings themselves, whose buffers may be in
-    // swap.
+    // The thread's faults and its cgroup's are two counts of one thing, but for the readings
+    // themselves, whose buffers may be in swap.
     for (ours, cgroups) in major.iter().zip(column("pgmajfault")) {
         assert!((ours - cgroups).abs() <= 16.0, "{major:?}: {cgroups}");
     }
@@ -60,8 +57,9 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     }
 }
 
-/// Linux 6.1 takes mmap_lock for every fault; 6.12 has a lock for each mapping, and takes mmap_lock only for a mapping's first
-/// fault (which gives it its anon_vma): once for each worker, of tens of thousands.
+/// Linux 6.1 takes mmap_lock for every fault; 6.12 has a lock for each mapping, and takes mmap_lock
+/// only for a mapping's first fault (which gives it its anon_vma): once for each worker, of tens of
+/// thousands.
 fn faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping() {
     let lab = Lab::new();
     let line =

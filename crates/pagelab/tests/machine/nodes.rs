@@ -1,18 +1,14 @@
-//! Machines of other kinds: nodes of memory, other processors, more words for QEMU. What the kernel says of them on its console
-//! and in its counters is what counts.
+//! Machines of other kinds: nodes of memory, other processors, more words for QEMU. What the kernel
+//! says of them on its console and in its counters is what counts.
 
-mod common;
+use crate::common::Lab;
+use pagelab_testing::{KERNELS, Test, tests};
 
-use std::process::ExitCode;
-
-use common::Lab;
-use pagelab_testing::{KERNELS, run, tests};
-
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         impossible_machines_are_refused: KERNELS;
         a_kernel_sees_the_machine_that_was_asked_for: KERNELS;
-    })
+    }
 }
 
 fn kernel() -> String {
@@ -34,8 +30,8 @@ fn impossible_machines_are_refused() {
     }
 }
 
-/// Two nodes, of which one has memory alone, 40 apart; another processor than the usual; a name that QEMU tells the kernel.
-/// The second repetition is of a machine that boots again.
+/// Two nodes, of which one has memory alone, 40 apart; another processor than the usual; a name
+/// that QEMU tells the kernel. The second repetition is of a machine that boots again.
 fn a_kernel_sees_the_machine_that_was_asked_for() {
     let lab = Lab::new();
     let line = "run mapanon --pages 100 --references 200 --memory none --report none --name n";

@@ -1,23 +1,21 @@
-//! Swap of the run's own beside an unrelated cgroup that reclaims: what goes where, what is said of it, and that
-//! nobody is killed when it is taken out of use.
-
-mod common;
+//! Swap of the run's own beside an unrelated cgroup that reclaims: what goes where, what is said of
+//! it, and that nobody is killed when it is taken out of use.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use common::{Lab, joined};
-use pagelab_testing::{LIMITS, Need, run, tests};
+use crate::common::{Lab, eventually, joined};
+use pagelab_testing::{ALONE, LIMITS, Need, Test, tests};
 
-fn main() -> ExitCode {
-    run(tests! {
-        others_that_page_into_the_runs_swap_are_named_and_not_killed: LIMITS;
-        two_runs_with_swap_take_turns: LIMITS;
-        where_no_swap_file_can_be_the_default_is_zram: LIMITS, ZRAM;
-    })
+pub fn tests() -> Vec<Test> {
+    tests! {
+        others_that_page_into_the_runs_swap_are_named_and_not_killed: LIMITS, ALONE;
+        two_runs_with_swap_take_turns: LIMITS, ALONE;
+        where_no_swap_file_can_be_the_default_is_zram: LIMITS, ZRAM, ALONE;
+    }
 }
 
 /// Compressed swap in memory can be made, and there is a file system in memory.
@@ -74,19 +72,12 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         self.end();
-        within(10, || fs::remove_dir(&self.path).is_ok());
+        // Its processes take a moment to go.
+        let _ = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            fs::remove_dir(&self.path).is_ok()
+        });
     }
-}
-
-fn within(seconds: u64, holds: impl Fn() -> bool) -> bool {
-    let begun = Instant::now();
-    while !holds() {
-        if begun.elapsed() > Duration::from_secs(seconds) {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    true
 }
 
 fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
@@ -100,7 +91,7 @@ fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
     fs::File::open("/proc/swaps").unwrap().lock().unwrap();
     let line = "run mapanon --pages 12288 --references 150000 --pattern uniform --memory 32M --report none --name beside";
     let run = lab.begin(line, Stdio::piped());
-    assert!(within(20, || !lab.swaps().is_empty()), "no swap came");
+    eventually("swap comes", || !lab.swaps().is_empty());
     // 40 MiB that are never given back: 16 of them and more must be in swap, and there is only the run's.
     let mut stranger = beside.begin("head -c 40M /dev/urandom | tail -c 40M | sleep 60");
     let output = run.wait_with_output().unwrap();
@@ -122,11 +113,10 @@ fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
     // As soon as the stranger has ended, a start takes away what was left.
     beside.end();
     stranger.wait().unwrap();
-    let gone = within(20, || {
+    eventually("what was left is gone", || {
         lab.ok("patterns");
         lab.swaps().is_empty() && lab.leftovers().is_empty()
     });
-    assert!(gone, "{:?}", lab.leftovers());
     lab.nothing_is_left("after the stranger has ended");
 }
 

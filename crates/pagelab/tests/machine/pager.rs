@@ -1,20 +1,20 @@
-//! Programs whose memory a policy pages: what they compute stays right, and what cannot be paged is refused.
-
-mod common;
+//! Programs whose memory a policy pages: what they compute stays right, and what cannot be paged is
+//! refused.
 
 use std::fs;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use common::Lab;
-use pagelab_testing::{CC, PRELOAD, tests};
+use crate::common::{Lab, joined};
+use pagelab_testing::{CC, PRELOAD, Test, USERFAULT, tests};
 
-fn main() -> ExitCode {
-    pagelab_testing::run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         a_sorted_file_is_sorted: PRELOAD;
         a_program_finds_what_it_wrote: PRELOAD, CC;
         what_cannot_be_paged_is_refused: PRELOAD, CC;
+        more_memory_than_pages_takes_no_more: USERFAULT;
         what_a_program_leaves_behind_ends_with_the_run: PRELOAD;
-    })
+    }
 }
 
 /// A metric of the newest run.
@@ -46,7 +46,8 @@ fn a_sorted_file_is_sorted() {
     }
 }
 
-/// Blocks of every kind, system calls on evicted pages, a moved mapping, emptied pages, a thread, a forked child.
+/// Blocks of every kind, system calls on evicted pages, a moved mapping, emptied pages, a thread, a
+/// forked child.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -136,10 +137,7 @@ int main(void) {
 
 /// Compiles the program with these words of the compiler's.
 fn compiled(lab: &Lab, name: &str, words: &[&str]) {
-    fs::write(lab.path("program.c"), PROGRAM).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-O1", "-pthread"]).args(words).arg("-o").arg(lab.path(name)).arg(lab.path("program.c"));
-    assert!(cc.status().unwrap().success());
+    lab.compile(name, PROGRAM, words);
 }
 
 fn a_program_finds_what_it_wrote() {
@@ -162,11 +160,11 @@ fn what_cannot_be_paged_is_refused() {
         ("run command --on pager:lru --swap zram --memory 8M -- true", "store of its own"),
     ] {
         let error = lab.fails(arguments, 2);
-        assert!(common::joined(&error).contains(wanted), "{arguments}: {error}");
+        assert!(joined(&error).contains(wanted), "{arguments}: {error}");
     }
     // A program that ends badly is a failed repetition, as on the host.
     let error = lab.fails("run command --on pager:lru --memory 8M --report none -- false", 3);
-    assert!(common::joined(&error).contains("false ended with"), "{error}");
+    assert!(joined(&error).contains("false ended with"), "{error}");
 }
 
 fn what_a_program_leaves_behind_ends_with_the_run() {
@@ -196,4 +194,15 @@ fn what_a_program_leaves_behind_ends_with_the_run() {
     pagelab.wait().unwrap();
     lab.ok("doctor --leftovers");
     assert!(!sleeps(&seconds), "the next start has ended it");
+}
+
+/// Tables are as long as there are pages, not frames.
+fn more_memory_than_pages_takes_no_more() {
+    let lab = Lab::new();
+    for policy in ["lru", "arc", "opt"] {
+        lab.ok(&format!(
+            "run mapanon --on pager:{policy} --memory 100G --pages 100 --references 1000 --report none"
+        ));
+        assert_eq!(metric(&lab, "faults.major"), 0.0, "{policy}");
+    }
 }

@@ -1,16 +1,14 @@
 //! Programs of the user's in guests: brought with their libraries, or in a root of their own.
 
-mod common;
-
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use common::Lab;
-use pagelab_testing::{CC, KERNELS, run, tests};
+use crate::common::{Lab, joined};
+use pagelab_testing::{CC, KERNELS, Test, tests};
 use serde_json::Value;
 
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         a_program_with_its_libraries_runs_in_a_guest: KERNELS, CC;
         a_program_in_a_root_of_its_own_sees_that_root: KERNELS, CC;
         a_script_and_a_storm_find_what_they_call: KERNELS;
@@ -18,11 +16,11 @@ fn main() -> ExitCode {
         a_kernel_is_judged_by_a_program_of_the_users: KERNELS, CC;
         a_shell_opens_in_a_guest: KERNELS;
         a_shell_that_is_not_there_is_refused: KERNELS;
-    })
+    }
 }
 
-/// `fill MIB`, `end STATUS`, `read FILE TEXT`: 0 where the file begins with the text; `word W`: 1 where the kernel's
-/// command line has the word.
+/// `fill MIB`, `end STATUS`, `read FILE TEXT`: 0 where the file begins with the text; `word W`: 1
+/// where the kernel's command line has the word.
 const SOURCE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,11 +49,7 @@ int main(int count, char **words) {
 
 /// The program, made in the lab's folder.
 fn compile(lab: &Lab, name: &str, linked: &[&str]) -> PathBuf {
-    std::fs::write(lab.path("program.c"), SOURCE).unwrap();
-    let program = lab.path(name);
-    let made = Command::new("cc").args(linked).arg("-o").arg(&program).arg(lab.path("program.c")).status();
-    assert!(made.unwrap().success());
-    program
+    lab.compile(name, SOURCE, linked)
 }
 
 fn kernel() -> String {
@@ -81,7 +75,7 @@ fn a_program_with_its_libraries_runs_in_a_guest() {
         assert!(metric(run, repetition, "swap.out").unwrap() > 2048.0);
         assert!((6e6..9e6).contains(&metric(run, repetition, "memory.charged.peak").unwrap()));
         // 4,096 first touches in the kernel alone take a thousand instructions each.
-        assert!(metric(run, repetition, "time.processor").unwrap() > 4e6);
+        assert!(metric(run, repetition, "time.cpu").unwrap() > 4e6);
         // It may have waited, which takes no instructions.
         assert_eq!(metric(run, repetition, "time.elapsed"), None);
     }
@@ -137,7 +131,6 @@ fn what_cannot_be_brought_is_refused_before_booting() {
     // It has no bytes but its length.
     std::fs::File::create(lab.path("root/large")).unwrap().set_len(400 << 20).unwrap();
     std::fs::create_dir(lab.path("empty")).unwrap();
-    let begun = std::time::Instant::now();
     let kernel = kernel();
     for (words, on, wanted) in [
         ("command -- /does/not/exist", "", "finds no program"),
@@ -153,16 +146,14 @@ fn what_cannot_be_brought_is_refused_before_booting() {
         let program = if program.is_empty() { String::new() } else { format!(" -- {program}") };
         let line =
             format!("run {experiment} --memory none --report none --on {kernel},accel=tcg{on}{program}");
-        let error = common::joined(&lab.fails(&line, 2));
+        let error = joined(&lab.fails(&line, 2));
         assert!(error.contains(wanted), "{line}: {error}");
     }
     let error = lab.fails(
         &format!("run command --memory none --report none --on {kernel},accel=tcg,root=root -- sort"),
         2,
     );
-    assert!(common::joined(&error).contains("give it ram=1200M or more"), "{error}");
-    // No machine boots that often in that time.
-    assert!(begun.elapsed().as_secs() < 60);
+    assert!(joined(&error).contains("give it ram=1200M or more"), "{error}");
     let runs = lab.output("list");
     assert!(!String::from_utf8_lossy(&runs.stdout).contains("command"), "{runs:?}");
 }
@@ -232,12 +223,12 @@ fn a_shell_that_is_not_there_is_refused() {
         (format!("run --shell --on {} mapanon", kernel()), "leave out the experiment", 2),
         (format!("run --shell --on {},memory=8M", kernel()), "leave out memory", 2),
     ] {
-        let error = common::joined(&lab.fails(&line, status));
+        let error = joined(&lab.fails(&line, status));
         assert!(error.contains(wanted), "{line}: {error}");
     }
     let without = format!("run --shell --on {}", kernel());
     if !Command::new("busybox").arg("true").status().is_ok_and(|status| status.success()) {
-        let error = common::joined(&lab.fails(&without, 3));
+        let error = joined(&lab.fails(&without, 3));
         assert!(error.contains("root=DIR"), "{error}");
     }
 }

@@ -1,20 +1,19 @@
-//! `pagelab trace`: what a program references is what the trace has, however the program goes about it and ends.
-
-mod common;
+//! `pagelab trace`: what a program references is what the trace has, however the program goes about
+//! it and ends.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 
-use common::{Lab, joined};
-use pagelab_testing::{CC, QEMU_USER, run, tests};
+use crate::common::{Lab, eventually, joined};
+use pagelab_testing::{CC, QEMU_USER, Test, tests};
 
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         what_a_program_references_is_in_the_trace: QEMU_USER, CC;
+        an_access_across_pages_references_both: QEMU_USER, CC;
         threads_and_forked_processes_have_their_own_order: QEMU_USER, CC;
         programs_that_it_executes_are_recorded: QEMU_USER, CC;
         pages_are_those_that_the_kernel_has_but_for_known_reasons: QEMU_USER, CC;
@@ -26,16 +25,12 @@ fn main() -> ExitCode {
         models_play_what_a_program_was_recorded_with: QEMU_USER, CC;
         a_trace_is_drawn_with_its_mappings: QEMU_USER, CC;
         a_recording_is_exported_with_its_kinds: QEMU_USER;
-    })
+    }
 }
 
 /// Compiles a program without libraries of its own kind, and gives its path.
 fn compiled(lab: &Lab, name: &str, source: &str) -> String {
-    let (file, program) = (lab.path(&format!("{name}.c")), lab.path(name));
-    fs::write(&file, source).unwrap();
-    let done = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(&file).status();
-    assert!(done.unwrap().success());
-    program.to_str().unwrap().to_owned()
+    lab.compile(name, source, &[]).to_str().unwrap().to_owned()
 }
 
 fn trace(lab: &Lab, arguments: &str) -> Output {
@@ -47,6 +42,12 @@ fn number(said: &str, word: &str) -> u64 {
     let before = said.split(word).next().unwrap();
     let text = before.split([' ', '(']).rfind(|part| !part.is_empty()).unwrap();
     text.replace(',', "").parse().unwrap_or_else(|_| panic!("'{text}' before '{word}' in {said}"))
+}
+
+/// Waits until the trace has some of its references.
+fn recorded(lab: &Lab, name: &str) {
+    let bytes = || fs::metadata(lab.path(name)).map_or(0, |file| file.len());
+    eventually("something is recorded", || bytes() > 1 << 20);
 }
 
 fn said(output: &Output) -> String {
@@ -99,6 +100,32 @@ fn what_a_program_references_is_in_the_trace() {
     assert!(larger["misses"].as_u64().unwrap().abs_diff(pages) < 20, "{larger} against {pages}");
 }
 
+/// 400 pairs of pages: the second of each is referenced by what begins in the first, and by nothing
+/// else.
+const ACROSS: &str = "
+#include <sys/mman.h>
+int main(void) {
+    char *pages = mmap(0, 800 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long sum = 0;
+    for (long i = 0; i < 400; i++) {
+        volatile long *across = (long *)(pages + (2 * i + 1) * 4096 - BEFORE);
+        if (i % 2) *across = i; else sum += *across;
+    }
+    return sum == 1;
+}";
+
+fn an_access_across_pages_references_both() {
+    let lab = Lab::new();
+    let pages = |before: &str| {
+        let program = compiled(&lab, "across", &ACROSS.replace("BEFORE", before));
+        let output = trace(&lab, &format!("-o across.trace --only data -- {program}"));
+        assert!(output.status.success(), "{}", said(&output));
+        number(&said(&output), " pages")
+    };
+    let (within, across) = (pages("8"), pages("4"));
+    assert!((390..=410).contains(&(across - within)), "{within} pages within, {across} across");
+}
+
 fn threads_and_forked_processes_have_their_own_order() {
     let lab = Lab::new();
     let program = compiled(
@@ -144,9 +171,9 @@ fn ending(lab: &Lab, trace: &str) -> serde_json::Value {
     serde_json::from_slice(&bytes[text + 4..text + 4 + length]).unwrap()
 }
 
-/// Touches memory in five ways and says of each area where it begins, its pages, and how many of them are in the page table: written
-/// pages, pages that were read alone, pages that the kernel alone has filled, one page of 512 that may be a huge one, one page
-/// of a file in the page cache.
+/// Touches memory in five ways and says of each area where it begins, its pages, and how many of
+/// them are in the page table: written pages, pages that were read alone, pages that the kernel
+/// alone has filled, one page of 512 that may be a huge one, one page of a file in the page cache.
 const AREAS: &str = r#"
 #include <fcntl.h>
 #include <stdint.h>
@@ -235,8 +262,8 @@ int main(int count, char **words) {
     return 0;
 }"#;
 
-/// Programs beside each other, in the place of the one before, by a script, with arguments and environments of their own, and
-/// some that there are none of.
+/// Programs beside each other, in the place of the one before, by a script, with arguments and
+/// environments of their own, and some that there are none of.
 const EXECUTES: &str = r#"
 env -i 'B=2,3' ./shows one '' 'two words'
 env -i ./script a b
@@ -402,21 +429,17 @@ fn a_killed_program_and_an_interrupted_recording_keep_what_was_recorded() {
     // A program that goes on for ever, and the user's Ctrl-C.
     let forever = compiled(&lab, "forever", &PASSES.replace("pass < 300", "pass < 300 || sum + 1"));
     let mut child = lab.begin(&format!("trace -o forever.trace -- {forever}"), Stdio::null());
-    std::thread::sleep(Duration::from_millis(700));
+    recorded(&lab, "forever.trace");
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    let begun = Instant::now();
-    let status = child.wait().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(20));
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
     lab.ok("mrc forever.trace --sample 0.1");
     // Killed itself, it takes the program with it, and says of the rest of its trace what it is.
     let mut child = lab.begin(&format!("trace -o half.trace -- {forever}"), Stdio::null());
-    std::thread::sleep(Duration::from_millis(700));
+    recorded(&lab, "half.trace");
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    std::thread::sleep(Duration::from_millis(200));
-    let left = Command::new("pgrep").args(["-f", &forever]).output().unwrap();
-    assert!(left.stdout.is_empty(), "{left:?}");
+    let runs = || Command::new("pgrep").args(["-f", &forever]).output().unwrap().status.success();
+    eventually("the program has ended too", || !runs());
     assert!(lab.fails("mrc half.trace", 3).contains("it was torn"));
 }
 

@@ -1,21 +1,18 @@
-//! References that write a file (`--writes`, `--touch write`): what becomes dirty and goes to the disk, and who waits for it.
+//! References that write a file (`--writes`, `--touch write`): what becomes dirty and goes to the
+//! disk, and who waits for it.
 
-mod common;
+use crate::common::{Lab, metric};
+use pagelab_testing::{KERNELS, LIMITS, Test, tests};
 
-use std::process::ExitCode;
-
-use common::{Lab, metric};
-use pagelab_testing::{KERNELS, LIMITS, run, tests};
-
-fn main() -> ExitCode {
-    run(tests! {
+pub fn tests() -> Vec<Test> {
+    tests! {
         what_means_nothing_is_refused;
         mixed_references_write_their_share;
         a_model_knows_which_references_write;
         a_written_file_goes_to_the_disk: LIMITS;
         a_guest_counts_what_becomes_dirty_and_what_is_written: KERNELS;
         a_guest_is_paused_for_dirty_pages: KERNELS;
-    })
+    }
 }
 
 const PAGE: f64 = 4096.0;
@@ -78,7 +75,8 @@ fn a_written_file_goes_to_the_disk() {
     lab.nothing_is_left("after writing");
 }
 
-/// Each of 1,000 pages is written many times and becomes dirty once; fsync brings each to the disk once.
+/// Each of 1,000 pages is written many times and becomes dirty once; fsync brings each to the disk
+/// once.
 fn a_guest_counts_what_becomes_dirty_and_what_is_written() {
     let lab = Lab::new();
     let kernel = pagelab_testing::kernels()[1].display().to_string();
@@ -104,8 +102,8 @@ fn a_guest_counts_what_becomes_dirty_and_what_is_written() {
     assert!(metric(&never, "pages.written").unwrap() < 16.0, "nobody asked for it: {never}");
 }
 
-/// No more than 1 MiB may be dirty, and 8 MiB are written: the pauses are whole ticks of 4 ms, and all of them are in the
-/// time of the references, in which the thread slept as often.
+/// No more than 1 MiB may be dirty, and 8 MiB are written: the pauses are whole ticks of 4 ms, and
+/// all of them are in the time of the references, in which the thread slept as often.
 fn a_guest_is_paused_for_dirty_pages() {
     let lab = Lab::new();
     let kernel = pagelab_testing::kernels()[1].display().to_string();

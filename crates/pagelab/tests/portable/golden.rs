@@ -1,11 +1,9 @@
-//! Notebooks of every schema version, through every command that takes one; and with a run in them that
-//! cannot be read.
-
-mod common;
+//! Notebooks of every schema version, through every command that takes one; and with a run in them
+//! that cannot be read.
 
 use std::path::{Path, PathBuf};
 
-use common::Lab;
+use crate::common::Lab;
 
 /// The notebooks of every version so far.
 fn golden() -> Vec<PathBuf> {

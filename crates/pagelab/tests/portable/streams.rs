@@ -1,8 +1,6 @@
 //! Recorded and generated streams through the binary: replay, mrc, wss.
 
-mod common;
-
-use common::Lab;
+use crate::common::{Lab, joined};
 use serde_json::Value;
 
 fn lines(text: &str) -> Vec<Value> {
@@ -132,6 +130,13 @@ fn working_sets_of_streams_and_processes() {
     assert!(seen[1]["resident_bytes"].as_u64().unwrap() > 0);
     let error = lab.fails("wss 4000000000", 3);
     assert!(error.contains("cannot be looked at"), "{error}");
+    // As prstat has it, and whatever files there are.
+    std::fs::write(lab.path(&this.to_string()), LOOP).unwrap();
+    let seen = lines(&lab.ok(&format!("wss -p {this} --interval 0.05 --count 1 --json")));
+    assert!(seen[0]["resident_bytes"].as_u64().unwrap() > 0);
+    assert!(lab.fails("wss -p 4000000000", 3).contains("cannot be looked at"));
+    assert!(lab.fails("wss", 2).contains("STREAM"));
+    assert!(lab.fails(&format!("wss -p {this} loop.txt"), 2).contains("cannot be used with"));
 }
 
 #[test]
@@ -145,6 +150,17 @@ fn torn_and_foreign_traces_are_refused_with_the_place() {
     assert!(error.contains('3'), "{error}");
     lab.fails("replay missing.txt --memory 4p", 3);
     lab.fails("replay linear --memory 0", 2);
+}
+
+#[test]
+fn a_sample_of_nothing_is_refused() {
+    let lab = Lab::new();
+    for share in ["1e-300", "0", "1.5", "nan"] {
+        let error = lab.fails(&format!("mrc zipf:1 --sample {share}"), 2);
+        assert!(error.contains("must be between 0.0000001 and 1"), "{error}");
+    }
+    let error = lab.fails("mrc zipf:1 --pages 100 --sample 0.0000002", 3);
+    assert!(error.contains("none of the stream's pages"), "{error}");
 }
 
 #[test]
@@ -187,7 +203,8 @@ fn the_policies_are_laid_beside_an_authority() {
     assert_eq!(json["conformance"][0]["equal"], json["conformance"][0]["points"]);
 }
 
-/// Two frames; page 1 is written, goes and comes back, page 3 is written last: by hand, LRU writes both.
+/// Two frames; page 1 is written, goes and comes back, page 3 is written last: by hand, LRU writes
+/// both.
 #[test]
 fn write_backs_and_counters_are_printed() {
     let lab = Lab::new();
@@ -290,6 +307,17 @@ fn what_is_converted_is_read_back() {
         assert!(lab.ok(&format!("replay t.{to} --memory 50p")).contains(&format!("format {to} (")), "{to}");
     }
     assert_eq!(lab.ok("convert t.text --to text -o -").lines().count(), 5000);
+    // A pattern need not reference every page of its region.
+    let sparse = "zipf:0.9 --pages 300 --references 600";
+    for to in ["oracle-general", "text"] {
+        let said = lab.ok(&format!("convert {sparse} --to {to} -o s.{to}"));
+        let pages = said.split("references to ").nth(1).unwrap().split(" in ").next().unwrap().to_owned();
+        assert_ne!(pages, "300 pages", "{said}");
+        assert!(
+            lab.ok(&format!("mrc s.{to} --no-keep")).contains(&format!("references to {pages}\n")),
+            "{said}"
+        );
+    }
     std::fs::write(lab.path("writes.csv"), "1,1,0x1000,r\n2,1,0x2000,w\n3,1,0x1000,w\n").unwrap();
     lab.ok("convert writes.csv --to pagelab -o writes.trace");
     let rows = lines(&lab.ok("replay writes.trace --on lru --memory 1p --write-backs --json"));
@@ -376,6 +404,48 @@ fn no_policy_and_no_system_beats_opt_in_the_table() {
         !table.lines().any(|line| line.contains(" -") && line.ends_with('%')),
         "none is below OPT: {table}"
     );
+}
+
+/// The kernel of a system needs some frames for itself; the other cells are printed.
+#[test]
+fn an_impossible_cell_is_a_dash_with_its_reason() {
+    let lab = Lab::new();
+    let line =
+        "replay zipf:1 --pages 1000 --references 20000 --on lru --on svr4-two-handed --memory 16p,500p";
+    let output = lab.output(line);
+    let (table, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{table}{error}");
+    let rows: Vec<&str> =
+        table.lines().filter(|row| row.starts_with("lru ") || row.starts_with("svr4-two-handed ")).collect();
+    assert_eq!(rows.len(), 4, "{table}");
+    assert!(rows[2].contains(" 16 ") && rows[2].contains('—') && !rows[3].contains("— "), "{table}");
+    let said = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains(
+            "svr4-two-handed: the modelled system ran out of memory: nothing can be freed in 16 frames"
+        ),
+        "{table}"
+    );
+    let output = lab.output(&format!("{line} --json --no-keep"));
+    let rows = lines(&String::from_utf8_lossy(&output.stdout));
+    let impossible: Vec<bool> = rows.iter().map(|row| row["misses"].is_null()).collect();
+    assert_eq!((output.status.code(), &impossible[..]), (Some(3), &[false, false, true, false][..]));
+    assert!(rows[2]["impossible"].as_str().unwrap().contains("16 frames") && rows[3]["impossible"].is_null());
+}
+
+#[test]
+fn a_small_stack_suffices() {
+    let lab = Lab::new();
+    for command in ["--version", "mrc zipf:1 --pages 100 --references 1000", "list", "policies"] {
+        let script = format!("ulimit -s 64; exec '{}' {command}", env!("CARGO_BIN_EXE_pagelab"));
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(lab.folder.path())
+            .env("PAGELAB_STATE_DIR", lab.path("state"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]
@@ -502,7 +572,7 @@ fn a_reduced_trace_misses_alike_above_its_bound_and_is_refused_below() {
     assert!(lab.fails("replay sad.trace --memory 500p --on fifo", 2).contains("not for fifo"));
     assert!(lab.fails("replay olr.trace --memory 500p --on opt", 2).contains("not for opt"));
     for command in ["wss sad.trace", "mrc sad.trace --sample 0.1", "run mapanon --pattern trace:sad.trace"] {
-        let error = common::joined(&lab.fails(command, 3));
+        let error = joined(&lab.fails(command, 3));
         assert!(error.contains("it was reduced"), "{command}: {error}");
     }
 }

@@ -10,7 +10,7 @@ from .lab import MACHINE, Lab
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pagelab-cluster",
-        description="Sweeps, replays and miss ratio curves by a cluster of Dask's (docs/fleet.md). Without --cluster "
+        description="Sweeps, replays and miss ratio curves by a cluster of Dask's (docs/src/how-to/fleet.md). Without --cluster "
         "a local one is started: a worker of one thread for each core.",
     )
     parser.add_argument("--cluster", metavar="ADDRESS", help="the scheduler, such as tcp://host:8786")

@@ -6,7 +6,7 @@
     lab.sweep("mapanon", on=["host", "model:lru"], pages=[10_000, 20_000], repeat=2)
     lab.mrc("big.zst", policy="lru", split="time", chunks=16)
 
-How the work divides, and what is moved, is in docs/fleet.md. Every result is the one that one machine gives.
+How the work divides, and what is moved, is in docs/src/how-to/fleet.md. Every result is the one that one machine gives.
 """
 
 import glob

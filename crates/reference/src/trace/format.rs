@@ -47,13 +47,9 @@ pub enum Format {
 impl Format {
     /// All formats, with one line each.
     pub const ALL: [(Self, &'static str, &'static str); 17] = [
-        (Self::Recorded, "pagelab", "what pagelab trace writes; by thread, loads, stores and fetches apart"),
-        (
-            Self::OracleGeneral,
-            "oracle-general",
-            "libCacheSim's binary records of 24 bytes; an object is a page",
-        ),
-        (Self::Lcs, "lcs", "libCacheSim's lcs, versions 1 to 3; an object is a page"),
+        (Self::Recorded, "pagelab", "a recording of pagelab trace: loads, stores and fetches by thread"),
+        (Self::OracleGeneral, "oracle-general", "libCacheSim's binary records of 24 bytes; objects as pages"),
+        (Self::Lcs, "lcs", "libCacheSim's lcs, versions 1 to 3; objects as pages"),
         (Self::PerfScript, "perf-script", "memory samples: perf script -F pid,event,addr"),
         (Self::ChampSim, "champsim", "ChampSim's instruction traces, records of 64 bytes"),
         (Self::Lackey, "lackey", "valgrind --tool=lackey --trace-mem=yes"),
@@ -67,7 +63,7 @@ impl Format {
         ),
         (Self::Vscsi1, "vscsi1", "VMware's vscsiStats, records of 32 bytes"),
         (Self::Vscsi2, "vscsi2", "VMware's vscsiStats, records of 40 bytes"),
-        (Self::Text, "text", "page numbers, decimal, one a line"),
+        (Self::Text, "text", "page numbers, decimal, one per line"),
         (Self::U64, "u64", "page numbers, binary little-endian 64 bits"),
         (Self::U64Be, "u64-be", "page numbers, binary big-endian 64 bits"),
         (Self::U32, "u32", "page numbers, binary little-endian 32 bits"),

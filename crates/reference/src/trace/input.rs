@@ -84,6 +84,8 @@ pub(super) struct Input {
     pub byte: u64,
     /// Lines consumed.
     pub line: u64,
+    /// Whether the last of them had an end.
+    pub line_ended: bool,
     taken: Arc<AtomicU64>,
     length: u64,
 }
@@ -143,6 +145,7 @@ impl Input {
             ended: false,
             byte: 0,
             line: 0,
+            line_ended: true,
             taken,
             length,
         })
@@ -221,7 +224,8 @@ impl Input {
             return Ok(None);
         }
         let start = self.at;
-        self.at = (start + length + 1).min(self.end);
+        self.line_ended = start + length < self.end;
+        self.at = start + length + usize::from(self.line_ended);
         self.byte += (self.at - start) as u64;
         self.line += 1;
         let line = &self.block[start..start + length];

@@ -41,6 +41,11 @@ pub(super) fn header(head: &[u8]) -> Result<usize, String> {
     }
 }
 
+/// The requests that the header counts; `None` where it counts none.
+pub(super) fn requests(head: &[u8]) -> Option<u64> {
+    Some(word(head, 16)).filter(|&count| count > 0)
+}
+
 /// The index of the next request for the object.
 pub(super) fn next(record: &[u8]) -> i64 {
     word(record, record.len() - 8) as i64

@@ -16,6 +16,7 @@ pub mod oracle;
 pub mod perf_script;
 pub mod plain;
 mod recognise;
+mod record;
 pub mod recorded;
 #[cfg(test)]
 mod tests;
@@ -30,47 +31,14 @@ pub use dense::{Densifier, TooManyPages};
 pub use format::{Format, UnknownFormat};
 pub use input::Seekable;
 use input::{Input, Trouble};
+pub use record::Record;
+use record::hexadecimal;
 
 /// References decoded at a time.
 const BATCH: usize = 1 << 14;
 
 /// Bytes a page has when nothing else is said.
 pub const DEFAULT_PAGE_SIZE: u64 = 4096;
-
-/// One reference of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// The page: a number or an object of the trace, or a byte address divided by the page size.
-    pub page: u64,
-    /// Whether it is a write; `false` where the format does not say.
-    pub write: bool,
-    /// The process, where the format says it.
-    pub pid: Option<u32>,
-    /// Bytes that are asked for, where the format says it.
-    pub bytes: Option<u64>,
-    /// Pages that they lie in, from `page` on; of an object, pages of its own. 1 where the format does not say.
-    pub span: u64,
-}
-
-impl Record {
-    /// One page, or the byte at an address, that is read; nothing else is known.
-    fn of(page: u64) -> Self {
-        Self { page, write: false, pid: None, bytes: None, span: 1 }
-    }
-
-    /// What is at a byte address until now as pages of `1 << shift` bytes.
-    fn in_pages(self, shift: u32) -> Self {
-        let last = self.page.saturating_add(self.bytes.unwrap_or(1).max(1) - 1);
-        let page = self.page >> shift;
-        Self { page, span: (last >> shift) - page + 1, ..self }
-    }
-
-    /// An object, of which is known what it has in pages of `1 << shift` bytes.
-    fn object(object: u64, bytes: u64, shift: u32) -> Self {
-        let span = ((bytes.max(1) - 1) >> shift) + 1;
-        Self { bytes: Some(bytes), span, ..Self::of(object) }
-    }
-}
 
 /// How to read a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,15 +156,19 @@ impl Reader {
         let (format, why) = match options.format {
             Some(format) => (format, "as named".to_owned()),
             None if options.columns.is_some() => (Format::Csv, "its columns are named".to_owned()),
-            None => recognise::recognise(head, whole, length).map_err(|problem| {
-                let names = Format::ALL.map(|(_, name, _)| name).join(", ");
-                content(&format!("the format is not recognised; name it, one of: {names} ({problem})"))
-            })?,
+            None => {
+                recognise::recognise(head, whole, length, recognise::by_name(path)).map_err(|problem| {
+                    let names = Format::ALL.map(|(_, name, _)| name).join(", ");
+                    content(&format!("the format is not recognised; name it, one of: {names} ({problem})"))
+                })?
+            }
         };
         let mut record_size = format.record_size();
+        let mut links = oracle::Links::default();
         if format == Format::Lcs {
             let header = lcs::header(head).map_err(|problem| content(&problem))?;
             record_size = Some(header);
+            links.counted = lcs::requests(head);
             input.skip(lcs::HEADER);
         } else if record_size.is_none() && head.starts_with(plain::BOM) {
             input.skip(plain::BOM.len());
@@ -216,7 +188,7 @@ impl Reader {
             columns: options.columns.unwrap_or_default(),
             given: options.columns.is_some(),
             pending: VecDeque::new(),
-            links: oracle::Links::default(),
+            links,
             recorded: None,
             begun: false,
             done: false,
@@ -460,6 +432,9 @@ impl Reader {
                 run.map(|(page, kind, _)| Record { write: kind == recorded::STORE, ..Record::of(page) })
             );
         }
+        if let Some(record) = self.pending.pop_front() {
+            return Ok(Some(record));
+        }
         loop {
             let first = !self.begun;
             let columns = self.columns;
@@ -507,6 +482,14 @@ impl Reader {
             };
             match found {
                 Ok(None) => {}
+                Ok(Some(_)) if !self.input.line_ended => return Err(self.error(CUT.into())),
+                Err(problem) if !self.input.line_ended => return Err(self.error(format!("{problem}; {CUT}"))),
+                Ok(Some(record)) if self.format == Format::Lackey => {
+                    let Record { page, span, write, .. } = record.in_pages(self.page_shift);
+                    let one = |page| Record { write, ..Record::of(page) };
+                    self.pending.extend((1..span).map(|part| one(page + part)));
+                    return Ok(Some(one(page)));
+                }
                 Ok(Some(record)) => {
                     return Ok(Some(if !self.names_objects() {
                         record.in_pages(self.page_shift)
@@ -539,15 +522,6 @@ impl Iterator for Reader {
     }
 }
 
-/// A hexadecimal number with or without `0x`.
-fn hexadecimal(text: &[u8]) -> Option<u64> {
-    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
-    if digits.is_empty() || digits.len() > 16 {
-        return None;
-    }
-    digits.iter().try_fold(0, |n: u64, &b| Some(n << 4 | u64::from(char::from(b).to_digit(16)?)))
-}
-
 /// A trace in memory.
 #[derive(Clone, Debug)]
 pub struct Trace {
@@ -571,6 +545,10 @@ pub struct Reading {
     /// The first pages, as the trace names them.
     pub first: Vec<u64>,
 }
+
+/// What is said of a last line without an end: a page number that lost its last digits is another
+/// page.
+const CUT: &str = "the line has no end, so the file may be cut; if it is whole, add one (echo >> FILE)";
 
 /// First pages that are kept to be shown.
 const SHOWN: usize = 3;

@@ -41,6 +41,8 @@ fn is_index(next: i64) -> bool {
 pub(super) struct Links {
     records: u64,
     greatest: i64,
+    /// The records that the file's header counts.
+    pub counted: Option<u64>,
 }
 
 impl Links {
@@ -74,6 +76,10 @@ impl Links {
 
     /// What is wrong once all records were read.
     pub fn problem(&self) -> Option<String> {
+        if let Some(counted) = self.counted.filter(|&counted| counted > self.records) {
+            let records = self.records;
+            return Some(format!("it is cut: its header counts {counted} requests, and there are {records}"));
+        }
         let beyond = u64::try_from(self.greatest).is_ok_and(|next| next > self.records);
         beyond.then(|| {
             format!(
@@ -87,6 +93,9 @@ impl Links {
 
 /// What is said of records that are in order but for links beyond the end.
 pub(super) const CUT: &str = "is the file cut?";
+
+/// What is said of records that are in order, none of which can be seen to point at the right one.
+pub(super) const UNSEEN: &str = "no record points at another that can be seen";
 
 /// Whether the records can be oracleGeneral: time does not run backwards, each points forward, at a
 /// record for the same object where that is in the head, else into the file of `length` bytes. At least one must be seen to
@@ -132,7 +141,7 @@ pub(super) fn plausible(head: &[u8], whole: bool, length: Option<u64>) -> Result
         return Err(if confirmed > 0 { format!("{problem}: {CUT}") } else { problem });
     }
     if confirmed == 0 && open > 0 {
-        return Err("no record points at another that can be seen".into());
+        return Err(UNSEEN.into());
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! speaks against every format or two are as likely.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use super::format::Format;
 use super::{
@@ -13,23 +14,34 @@ const PAGES: u64 = 1 << 45;
 /// 32-bit page numbers are below this, a TiB of 4 KiB pages: greater ones could be anything.
 const SMALL_PAGES: u32 = 1 << 28;
 
+/// What is said of two formats as which the content can be read.
+const BOTH: &str = "fit both";
+
 /// The format, and why.
 type Recognised = Result<(Format, String), String>;
 
+/// The format that a file's name says by convention, as in `NAME.oracleGeneral.bin.zst`.
+pub(super) fn by_name(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let mut parts = name.rsplit('.').filter(|part| !["zst", "gz", "bz2", "xz", "bin"].contains(part));
+    let last = parts.next()?;
+    Format::ALL.iter().map(|one| (one.0, one.1.replace('-', ""))).find(|one| one.1 == last).map(|one| one.0)
+}
+
 /// The format of content that begins with `head`; `whole` when that is all of it, `length` its bytes where
-/// they are known.
+/// they are known, `named` what its name says, which breaks a tie.
 ///
 /// # Errors
 /// Which formats were tried, and what contradicts them.
-pub(super) fn recognise(head: &[u8], whole: bool, length: Option<u64>) -> Recognised {
+pub(super) fn recognise(head: &[u8], whole: bool, length: Option<u64>, named: Option<Format>) -> Recognised {
     if head.starts_with(recorded::MAGIC) || head.starts_with(recorded::BEFORE) {
-        return Ok((Format::Recorded, "it begins as pagelab's traces do".into()));
+        return Ok((Format::Recorded, "magic number of pagelab traces".into()));
     }
     let head = head.strip_prefix(plain::BOM).unwrap_or(head);
     if head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace()) {
         text(head)
     } else {
-        binary(head, whole, length)
+        binary(head, whole, length, named)
     }
 }
 
@@ -60,7 +72,8 @@ fn text(head: &[u8]) -> Recognised {
     found.ok_or_else(|| "no line is of a known form".into())
 }
 
-fn binary(head: &[u8], whole: bool, length: Option<u64>) -> Recognised {
+fn binary(head: &[u8], whole: bool, length: Option<u64>, named: Option<Format>) -> Recognised {
+    let by_name = |format| (format, "its name says so, and nothing speaks against it".to_owned());
     if lcs::is_lcs(head) {
         return Ok((Format::Lcs, "it begins with the magic number of lcs".into()));
     }
@@ -77,13 +90,21 @@ fn binary(head: &[u8], whole: bool, length: Option<u64>) -> Recognised {
         Ok(()) => {
             return Ok((Format::OracleGeneral, "its records point at the next for the same object".into()));
         }
+        Err(problem) if problem == oracle::UNSEEN && named == Some(Format::OracleGeneral) => {
+            return Ok(by_name(Format::OracleGeneral));
+        }
         Err(problem) => format!("{}: {problem}", Format::OracleGeneral),
     };
     match numbers(head, if whole { Some(head.len() as u64) } else { length }) {
         // The words of oracleGeneral's records can be small, too.
         Ok((format, _)) if against.ends_with(oracle::CUT) => Err(format!("it could be {format}; {against}")),
         Ok(found) => Ok(found),
-        Err(problem) => Err(format!("{against}; {problem}")),
+        Err(problem) => {
+            match named.filter(|format| problem.ends_with(BOTH) && problem.contains(&format.to_string())) {
+                Some(format) => Ok(by_name(format)),
+                None => Err(format!("{against}; {problem}")),
+            }
+        }
     }
 }
 
@@ -108,7 +129,7 @@ fn numbers(head: &[u8], bytes: Option<u64>) -> Result<(Format, String), String> 
     for (wide_format, upper, narrow_format, narrow_fits) in &orders {
         let Some(upper) = upper.as_ref().filter(|_| !(*narrow_fits && halves)) else { continue };
         if *narrow_fits && !upper.contains(&0) && wide.len() < 64 {
-            return Err(format!("{wide_format} and {narrow_format} fit both"));
+            return Err(format!("{wide_format} and {narrow_format} {BOTH}"));
         }
         return Ok((*wide_format, "all numbers are below 2^45".into()));
     }

@@ -208,7 +208,7 @@ fn each_format_is_recognised_and_gives_its_references() {
         (
             Format::Lackey,
             b"==1== Lackey\n\nI  04000fff,3\n S 1ffe001000,8\n L 2000,4\n M 3fff,1\n==1== end".to_vec(),
-            vec![read(0x4000), write(0x1ffe001), read(2), write(3)],
+            vec![read(0x4000), read(0x4001), write(0x1ffe001), read(2), write(3)],
         ),
         (Format::LoadStore, b"s 0x1fffff50 1\nl 0x1000 12\n".to_vec(), vec![write(0x1ffff), read(1)]),
         (

@@ -50,7 +50,7 @@ pub(super) fn write(runs: &[(&Run, Vec<Measure>)], to: &mut impl Write) -> io::R
         for repetition in run.done() {
             write!(to, "{name} 1")?;
             for measure in measures {
-                if let Some(value) = repetition.observations.metric(measure.name) {
+                if let Some(value) = repetition.observations.metric_named(measure.name) {
                     write!(to, " {value} {}", unit(measure))?;
                 }
             }

@@ -1,32 +1,35 @@
 //! Of references to a mapping, and of what taking one apart costs.
 
 use pagelab_analysis::finding::Finding;
-use pagelab_experiment::Size;
+use pagelab_experiment::metrics;
+use pagelab_experiment::{MetricId, Size};
 
 use super::{shown, with_spread};
 use crate::text::{DASH, count, ratio, value};
 
 /// Faults of a kind with their median and mean time.
-fn faults(finding: &Finding, kind: &str) -> Option<String> {
-    let faults = finding.figure(&format!("faults.{kind}"))?;
+fn faults(finding: &Finding, kind: &str, [faults, median, mean]: [MetricId; 3]) -> Option<String> {
+    let faults = finding.figure(faults)?;
     if faults.value == 0.0 {
         return Some(format!("no {kind} faults"));
     }
-    let time = |name: &str, statistic| {
-        let figure = finding.figure(&format!("access.{kind}.{name}"))?;
+    let time = |metric, statistic| {
+        let figure = finding.figure(metric)?;
         Some(format!("{statistic} {}", value(Some(figure.value), figure.unit)))
     };
-    let times: Vec<String> = [time("p50", "median"), time("mean", "mean")].into_iter().flatten().collect();
+    let times: Vec<String> = [time(median, "median"), time(mean, "mean")].into_iter().flatten().collect();
     let times = if times.is_empty() { String::new() } else { format!(" ({})", times.join(", ")) };
     Some(format!("{} {kind} faults{times}", count(faults.value)))
 }
 
 pub(super) fn access_time(finding: &Finding, pattern: &str) -> String {
-    let mut parts = vec![format!("mean access time {}", with_spread(finding, "access.mean"))];
-    if finding.figure("access.hit.p50").is_some() {
-        parts.push(format!("hit median {}", shown(finding, "access.hit.p50")));
+    let mut parts = vec![format!("mean access time {}", with_spread(finding, metrics::ACCESS_MEAN))];
+    if finding.figure(metrics::ACCESS_HIT_P50).is_some() {
+        parts.push(format!("hit median {}", shown(finding, metrics::ACCESS_HIT_P50)));
     }
-    parts.extend(["major", "minor"].into_iter().filter_map(|kind| faults(finding, kind)));
+    let major = [metrics::FAULTS_MAJOR, metrics::ACCESS_MAJOR_P50, metrics::ACCESS_MAJOR_MEAN];
+    let minor = [metrics::FAULTS_MINOR, metrics::ACCESS_MINOR_P50, metrics::ACCESS_MINOR_MEAN];
+    parts.extend([faults(finding, "major", major), faults(finding, "minor", minor)].into_iter().flatten());
     if finding.figure("read-ahead").is_some() {
         parts.push(format!("a major fault read {} on average (read-ahead)", shown(finding, "read-ahead")));
     }
@@ -49,23 +52,24 @@ pub(super) fn past_limit(finding: &Finding, limit: Size, within: &str) -> String
 
 /// Of huge pages: the shares of the mapping first, then what the kernel did.
 pub(super) fn huge_pages(finding: &Finding) -> String {
-    let percent = |name: &str| finding.figure(name).map(|f| format!("{:.0} %", f.value * 100.0));
-    let first = percent("huge.coverage.first").unwrap_or_else(|| DASH.to_owned());
+    let percent = |metric| finding.figure(metric).map(|f| format!("{:.0} %", f.value * 100.0));
+    let first = percent(metrics::HUGE_COVERAGE_BEFORE).unwrap_or_else(|| DASH.to_owned());
     let mut text = format!("huge pages cover {first} of the mapping before the references");
-    match percent("huge.coverage.last") {
+    match percent(metrics::HUGE_COVERAGE_AFTER) {
         Some(last) if last != first => text += &format!(" and {last} after them"),
         Some(_) => text += " and after them",
         None => {}
     }
-    let folios = |name: &str| percent(&format!("folio.coverage.{name}"));
-    if let Some(large) =
-        folios("first").filter(|large| *large != first || folios("last") != percent("huge.coverage.last"))
+    let folios = [metrics::FOLIO_COVERAGE_BEFORE, metrics::FOLIO_COVERAGE_AFTER].map(percent);
+    if let Some(large) = folios[0]
+        .clone()
+        .filter(|large| *large != first || folios[1] != percent(metrics::HUGE_COVERAGE_AFTER))
     {
         text += &format!("; folios of any size above a page {large} before");
-        text += &folios("last").map(|last| format!(" and {last} after")).unwrap_or_default();
+        text += &folios[1].as_ref().map(|last| format!(" and {last} after")).unwrap_or_default();
     }
-    if finding.figure("faults.populate").is_some() {
-        text += &format!("; populating it took {} minor faults", shown(finding, "faults.populate"));
+    if finding.figure(metrics::FAULTS_POPULATE).is_some() {
+        text += &format!("; populating it took {} minor faults", shown(finding, metrics::FAULTS_POPULATE));
     }
     let counters = finding
         .figures
@@ -80,43 +84,46 @@ pub(super) fn huge_pages(finding: &Finding) -> String {
 
 /// Of what references wrote to a file: who waited for it first, then how much there was of it.
 pub(super) fn writeback(finding: &Finding) -> String {
-    let figure = |name: &str| finding.figure(name).filter(|figure| figure.value.is_finite());
+    let figure = |metric: MetricId| finding.figure(metric).filter(|figure| figure.value.is_finite());
     let mut parts = Vec::new();
-    match (figure("dirty.pauses").map(|pauses| pauses.value), figure("dirty.throttled")) {
+    match (figure(metrics::DIRTY_PAUSES).map(|pauses| pauses.value), figure(metrics::DIRTY_THROTTLED)) {
         (Some(0.0), _) => parts.push("the kernel never paused the writer for dirty pages".to_owned()),
         (Some(_), Some(_)) => parts.push(format!(
             "the kernel paused the writer for dirty pages {} times, {} in all",
-            shown(finding, "dirty.pauses"),
-            with_spread(finding, "dirty.throttled"),
+            shown(finding, metrics::DIRTY_PAUSES),
+            with_spread(finding, metrics::DIRTY_THROTTLED),
         )),
         (Some(_), None) => {
             parts.push(format!(
                 "the kernel paused the writer for dirty pages {} times",
-                shown(finding, "dirty.pauses")
+                shown(finding, metrics::DIRTY_PAUSES)
             ));
         }
         (None, _) => {}
     }
-    if figure("access.write.mean").is_some() {
+    if figure(metrics::ACCESS_WRITE_MEAN).is_some() {
         parts.push(format!(
             "mean write {}, mean read {}",
-            with_spread(finding, "access.write.mean"),
-            shown(finding, "access.read.mean")
+            with_spread(finding, metrics::ACCESS_WRITE_MEAN),
+            shown(finding, metrics::ACCESS_READ_MEAN)
         ));
     }
     parts.push(format!(
         "at most {} dirty and {} under writeback",
-        shown(finding, "dirty.max"),
-        shown(finding, "writeback.max")
+        shown(finding, metrics::DIRTY_MAX),
+        shown(finding, metrics::WRITEBACK_MAX)
     ));
-    if figure("pages.written").is_some() {
-        parts.push(format!("{} pages written to disks (whole machine)", shown(finding, "pages.written")));
+    if figure(metrics::PAGES_WRITTEN).is_some() {
+        parts.push(format!(
+            "{} pages written to disks (whole machine)",
+            shown(finding, metrics::PAGES_WRITTEN)
+        ));
     }
-    if figure("fsync.p50").is_some() {
+    if figure(metrics::FSYNC_P50).is_some() {
         parts.push(format!(
             "fsync median {}, max {}",
-            shown(finding, "fsync.p50"),
-            shown(finding, "fsync.max")
+            shown(finding, metrics::FSYNC_P50),
+            shown(finding, metrics::FSYNC_MAX)
         ));
     }
     parts.join("; ")
@@ -124,29 +131,32 @@ pub(super) fn writeback(finding: &Finding) -> String {
 
 /// Of what went through zswap: what came to the device after all first, where the kernel says.
 pub(super) fn zswap(finding: &Finding) -> String {
-    let figure = |name: &str| finding.figure(name).filter(|figure| figure.value.is_finite());
+    let figure = |metric: MetricId| finding.figure(metric).filter(|figure| figure.value.is_finite());
     let mut parts = Vec::new();
-    match figure("zswap.writeback").map(|pages| pages.value) {
+    match figure(metrics::ZSWAP_WRITEBACK).map(|pages| pages.value) {
         Some(0.0) => parts.push("zswap wrote nothing back to swap".to_owned()),
         Some(_) => {
-            parts.push(format!("zswap wrote {} pages back to swap", with_spread(finding, "zswap.writeback")));
+            parts.push(format!(
+                "zswap wrote {} pages back to swap",
+                with_spread(finding, metrics::ZSWAP_WRITEBACK)
+            ));
         }
         None => parts.push("what zswap wrote back to swap is not counted".to_owned()),
     }
     parts.push(format!(
         "it took {} pages from before populating on, and gave {} back",
-        shown(finding, "zswap.out"),
-        shown(finding, "zswap.in")
+        shown(finding, metrics::ZSWAP_OUT),
+        shown(finding, metrics::ZSWAP_IN)
     ));
-    if figure("zswap.rejected").is_some() {
-        parts.push(format!("{} pages went to swap past it", with_spread(finding, "zswap.rejected")));
+    if figure(metrics::ZSWAP_REJECTED).is_some() {
+        parts.push(format!("{} pages went to swap past it", with_spread(finding, metrics::ZSWAP_REJECTED)));
     }
-    if figure("zswap.ratio").is_some() {
+    if figure(metrics::ZSWAP_RATIO).is_some() {
         parts.push(format!(
             "after the references it held {} in {} of memory (ratio {})",
-            shown(finding, "zswap.stored"),
-            shown(finding, "zswap.memory"),
-            shown(finding, "zswap.ratio")
+            shown(finding, metrics::ZSWAP_STORED),
+            shown(finding, metrics::ZSWAP_MEMORY),
+            shown(finding, metrics::ZSWAP_RATIO)
         ));
     }
     parts.join("; ")
@@ -154,12 +164,15 @@ pub(super) fn zswap(finding: &Finding) -> String {
 
 pub(super) fn regret(finding: &Finding) -> String {
     let figure = |name: &str| finding.figure(name).map_or(f64::NAN, |f| f.value);
-    let mut text =
-        format!("{} major faults with {} frames", shown(finding, "faults.major"), shown(finding, "frames"));
-    if finding.figure("faults.minor").is_some() {
+    let mut text = format!(
+        "{} major faults with {} frames",
+        shown(finding, metrics::FAULTS_MAJOR),
+        shown(finding, "frames")
+    );
+    if finding.figure(metrics::FAULTS_MINOR).is_some() {
         text += &format!(
             " ({} more pages came by read-ahead or were still cached)",
-            shown(finding, "faults.minor")
+            shown(finding, metrics::FAULTS_MINOR)
         );
     }
     text += &format!("; LRU would have had {}; ", shown(finding, "lru"));
@@ -179,16 +192,16 @@ pub(super) fn regret(finding: &Finding) -> String {
 
 pub(super) fn operations(finding: &Finding) -> String {
     let named = [
-        ("unmap.munmap", "munmap"),
-        ("unmap.munmap.shared", "munmap beside other threads"),
-        ("unmap.mprotect", "mprotect"),
-        ("unmap.dontneed", "MADV_DONTNEED"),
-        ("mremap.move", "mremap"),
-        ("mremap.move.shared", "mremap beside other threads"),
-        ("mremap.aligned", "mremap of whole tables"),
-        ("populate.touch", "first write"),
-        ("populate.map", "MAP_POPULATE"),
-        ("populate.advise", "MADV_POPULATE_WRITE"),
+        (metrics::UNMAP_MUNMAP, "munmap"),
+        (metrics::UNMAP_MUNMAP_SHARED, "munmap beside other threads"),
+        (metrics::UNMAP_PROTECT, "mprotect"),
+        (metrics::UNMAP_DONTNEED, "MADV_DONTNEED"),
+        (metrics::MREMAP_MOVE, "mremap"),
+        (metrics::MREMAP_MOVE_SHARED, "mremap beside other threads"),
+        (metrics::MREMAP_ALIGNED, "mremap of whole tables"),
+        (metrics::POPULATE_TOUCH, "first write"),
+        (metrics::POPULATE_MAP, "MAP_POPULATE"),
+        (metrics::POPULATE_ADVISE, "MADV_POPULATE_WRITE"),
     ];
     let measured = named.iter().filter(|(name, _)| finding.figure(name).is_some());
     let parts: Vec<String> =

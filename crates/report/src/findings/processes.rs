@@ -3,11 +3,13 @@
 use pagelab_analysis::finding::Finding;
 
 use super::{shown, spread, with_spread};
+use pagelab_experiment::{MetricId, metrics};
 
 pub(super) fn fork_rate(finding: &Finding, copies: u32, exec: bool, top_function: Option<&str>) -> String {
-    let mut parts = vec![format!("fork rate {} by {copies} processes", with_spread(finding, "forks.rate"))];
+    let mut parts =
+        vec![format!("fork rate {} by {copies} processes", with_spread(finding, metrics::FORKS_RATE))];
     let end = if exec { "exec, start and exit" } else { "child's writes and exit" };
-    for (name, what) in [("fork.cost", "fork"), ("exec.cost", end), ("exit.cost", end)] {
+    for (name, what) in [(metrics::FORK_COST, "fork"), (metrics::EXEC_COST, end), (metrics::EXIT_COST, end)] {
         if finding.figure(name).is_some() {
             parts.push(format!("{what} mean {}", shown(finding, name)));
         }
@@ -28,31 +30,35 @@ pub(super) fn scaling(finding: &Finding, work: &str, workers: &str, lock: Option
         "file" => "shared file pages mapped",
         "map" => "mappings",
         "fork" => "forks",
-        "build" => "compilations",
+        "build" => "builds",
         other => other,
     };
-    let at = |place: &str| {
-        let number = finding.figure(&format!("workers.{place}"))?.value;
-        Some(format!("{} with {number}", shown(finding, &format!("throughput.{place}"))))
+    let at = |throughput: MetricId, workers: &str| {
+        let number = finding.figure(workers)?.value;
+        Some(format!("{} with {number}", shown(finding, throughput)))
     };
     let number = finding.figure("workers.best").map_or(f64::NAN, |f| f.value);
-    let best = with_spread(finding, "throughput.best");
+    let best = with_spread(finding, metrics::THROUGHPUT_BEST);
     let mut parts = Vec::new();
-    if finding.figure("beside.throughput").is_some() {
+    if finding.figure(metrics::BESIDE_THROUGHPUT).is_some() {
         let number = finding.figure("workers.last").map_or(f64::NAN, |f| f.value);
         parts.push(format!(
             "beside another thread's {} calls {} of {what} with {number} {workers} ({} alone), {} waits in a million, p99 {} ({} \
              alone)",
-            shown(finding, "beside.calls"),
-            with_spread(finding, "beside.throughput"),
-            shown(finding, "throughput.last"),
-            with_spread(finding, "beside.waits"),
-            with_spread(finding, "beside.p99"),
-            shown(finding, "operation.p99"),
+            shown(finding, metrics::BESIDE_CALLS),
+            with_spread(finding, metrics::BESIDE_THROUGHPUT),
+            shown(finding, metrics::THROUGHPUT_LAST),
+            with_spread(finding, metrics::BESIDE_WAITS),
+            with_spread(finding, metrics::BESIDE_P99),
+            shown(finding, metrics::OPERATION_P99),
         ));
     }
     parts.push(format!("best throughput {best} of {what} with {number} {workers}"));
-    parts.extend([at("first"), at("last")].into_iter().flatten());
+    parts.extend(
+        [at(metrics::THROUGHPUT_FIRST, "workers.first"), at(metrics::THROUGHPUT_LAST, "workers.last")]
+            .into_iter()
+            .flatten(),
+    );
     if let Some(contention) = finding.figure("contention") {
         let spread = spread(contention).unwrap_or_default();
         let fitted = shown(finding, "contention");
@@ -62,8 +68,8 @@ pub(super) fn scaling(finding: &Finding, work: &str, workers: &str, lock: Option
             Some(_) => format!("predicted best number {}", with_spread(finding, "workers.predicted")),
         });
     }
-    if finding.figure("state.lock").is_some() {
-        let mut text = format!("lock wait {} of the workers' time", shown(finding, "state.lock"));
+    if finding.figure(metrics::STATE_LOCK).is_some() {
+        let mut text = format!("lock wait {} of the workers' time", shown(finding, metrics::STATE_LOCK));
         if let Some(lock) = lock {
             text += &format!(", longest for {lock}");
         }

@@ -2,6 +2,7 @@
 
 use pagelab_analysis::finding::{Finding, MeasuredLimit, What};
 use pagelab_experiment::Size;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 
 use super::{shown, with_spread};
@@ -10,31 +11,35 @@ use crate::text::{DASH, bytes, duration, ratio, value};
 
 pub(super) fn program_time(finding: &Finding, program: &str, limit: Option<Size>) -> String {
     // Known in parts where the kernel's ticks met both.
-    let parted = ["time.user", "time.system"].iter().all(|name| finding.figure(name).is_some());
-    let processor = if parted || finding.figure("time.processor").is_none() {
-        format!("{} user and {} system", shown(finding, "time.user"), shown(finding, "time.system"))
+    let parted = [metrics::TIME_USER, metrics::TIME_SYSTEM].iter().all(|name| finding.figure(name).is_some());
+    let processor = if parted || finding.figure(metrics::TIME_CPU).is_none() {
+        format!(
+            "{} user and {} system",
+            shown(finding, metrics::TIME_USER),
+            shown(finding, metrics::TIME_SYSTEM)
+        )
     } else {
-        shown(finding, "time.processor")
+        shown(finding, metrics::TIME_CPU)
     };
-    let elapsed = with_spread(finding, "time.elapsed");
+    let elapsed = with_spread(finding, metrics::TIME_ELAPSED);
     let mut parts = vec![format!("{program} took {elapsed}, of it {processor} processor time")];
-    if let Some(status) = finding.figure("command.status").filter(|status| status.value != 0.0) {
+    if let Some(status) = finding.figure(metrics::COMMAND_STATUS).filter(|status| status.value != 0.0) {
         parts.push(format!("exit status {}", status.value));
     }
-    parts.push(format!("peak RSS {}", shown(finding, "memory.peak")));
+    parts.push(format!("peak RSS {}", shown(finding, metrics::MEMORY_PEAK)));
     parts.extend(limit.map(|limit| format!("memory limit {limit}")));
-    parts.push(format!("{} major faults", shown(finding, "faults.major")));
-    for (name, what) in [("swap.in", "swap-in"), ("swap.out", "swap-out")] {
+    parts.push(format!("{} major faults", shown(finding, metrics::FAULTS_MAJOR)));
+    for (name, what) in [(metrics::SWAP_IN, "swap-in"), (metrics::SWAP_OUT, "swap-out")] {
         if finding.figure(name).is_some_and(|pages| pages.value > 0.0) {
             parts.push(format!("{what} {} pages", shown(finding, name)));
         }
     }
     let states = [
-        ("state.user", "user"),
-        ("state.system", "system"),
-        ("state.fault", "waiting for input"),
-        ("state.run-queue", "waiting for a processor"),
-        ("state.sleep", "asleep"),
+        (metrics::STATE_USER, "user"),
+        (metrics::STATE_SYSTEM, "system"),
+        (metrics::STATE_FAULT, "waiting for input"),
+        (metrics::STATE_RUN_QUEUE, "waiting for a processor"),
+        (metrics::STATE_SLEEP, "asleep"),
     ];
     let states: Vec<String> = states
         .iter()
@@ -50,6 +55,7 @@ pub(super) fn least_memory(
     finding: &Finding,
     program: &str,
     limits: &[MeasuredLimit],
+    inconclusive: bool,
     early: bool,
 ) -> String {
     let enough = shown(finding, "memory.enough");
@@ -74,6 +80,12 @@ pub(super) fn least_memory(
             )
         }
     };
+    if inconclusive {
+        text = format!(
+            "inconclusive: {program} needs at most {enough}, but limits below were slow without more pages fetched; \
+             repeat it on an idle machine"
+        );
+    }
     if early {
         let spent = shown(finding, "time.sweep");
         text += &format!("; ended after {spent} as --budget says: a greater one narrows the interval");

@@ -5,6 +5,7 @@ use pagelab_analysis::vmtest::{Cause, Knee};
 
 use super::{shown, with_spread};
 use crate::text::bytes;
+use pagelab_experiment::{MetricId, metrics};
 
 /// What is at a knee, in words.
 pub(crate) fn cause(cause: &Cause) -> String {
@@ -27,7 +28,7 @@ fn knee(knee: &Knee) -> String {
     format!("{} ({} … {}; {explained})", bytes(knee.at), bytes(low), bytes(high))
 }
 
-pub(super) fn read_time(finding: &Finding, knees: &[Knee]) -> String {
+pub(super) fn read_time(finding: &Finding, knees: Option<&[Knee]>) -> String {
     let n = finding.figures.first().map_or(0, |f| f.n);
     let fastest = if n > 1 { format!(", fastest of {n} repetitions") } else { String::new() };
     let mut text = format!(
@@ -37,9 +38,10 @@ pub(super) fn read_time(finding: &Finding, knees: &[Knee]) -> String {
         shown(finding, "access.mean.last"),
         shown(finding, "size.last"),
     );
+    let Some(knees) = knees else { return text + "; too few sizes to look for knees (4 needed)" };
     let knees: Vec<String> = knees.iter().map(knee).collect();
     text += &match knees.as_slice() {
-        [] => "; no knee".to_owned(),
+        [] => "; no knee found".to_owned(),
         [one] => format!("; knee at {one}"),
         several => format!("; knees at {}", several.join(", ")),
     };
@@ -49,9 +51,9 @@ pub(super) fn read_time(finding: &Finding, knees: &[Knee]) -> String {
 pub(super) fn file_reads(finding: &Finding) -> String {
     let mut text = format!(
         "mean processor time of a random read {} (file small in memory), {} (large in memory), {} (larger than memory",
-        shown(finding, "read.cpu.small"),
-        shown(finding, "read.cpu.large"),
-        shown(finding, "read.cpu.beyond"),
+        shown(finding, metrics::READ_CPU_SMALL),
+        shown(finding, metrics::READ_CPU_LARGE),
+        shown(finding, metrics::READ_CPU_BEYOND),
     );
     if let Some(hits) = finding.figure("hits") {
         text += &format!(", cache hit ratio {:.0} %", hits.value * 100.0);
@@ -61,7 +63,7 @@ pub(super) fn file_reads(finding: &Finding) -> String {
 
 pub(super) fn sequential_reads(finding: &Finding) -> String {
     let of = |mode: &str| {
-        let figure = |name: &str| finding.figure(&format!("{name}.{mode}")).map(|f| f.value);
+        let figure = |name: &str| finding.figure(format!("{name}.{mode}")).map(|f| f.value);
         let mut text =
             format!("{}/s {mode} with {} transfers", bytes(figure("bandwidth")?), bytes(figure("transfer")?));
         if let Some(seen) = figure("device.transfer") {
@@ -74,17 +76,17 @@ pub(super) fn sequential_reads(finding: &Finding) -> String {
 }
 
 pub(super) fn latencies(finding: &Finding) -> String {
-    let of = |(name, what): &(&str, &str)| {
+    let of = |(name, what): &(MetricId, &str)| {
         finding.figure(name).map(|_| format!("{what} {}", with_spread(finding, name)))
     };
     let parts: Vec<String> = [
-        ("latency.dram", "DRAM"),
-        ("latency.l1", "L1"),
-        ("latency.l2", "L2"),
-        ("latency.l3", "L3"),
-        ("latency.tlb-miss", "TLB miss"),
-        ("latency.minor-fault", "minor fault"),
-        ("latency.huge-fault", "THP fault"),
+        (metrics::LATENCY_DRAM, "DRAM"),
+        (metrics::LATENCY_L1, "L1"),
+        (metrics::LATENCY_L2, "L2"),
+        (metrics::LATENCY_L3, "L3"),
+        (metrics::LATENCY_TLB_MISS, "TLB miss"),
+        (metrics::LATENCY_MINOR_FAULT, "minor fault"),
+        (metrics::LATENCY_HUGE_FAULT, "THP fault"),
     ]
     .iter()
     .filter_map(of)

@@ -4,13 +4,14 @@ use pagelab_analysis::finding::Finding;
 
 use super::shown;
 use crate::text::bytes;
+use pagelab_experiment::{MetricId, metrics};
 
 pub(super) fn recording(finding: &Finding) -> String {
     format!(
         "{} counters, {} samples over {}",
         shown(finding, "counters"),
         shown(finding, "samples"),
-        shown(finding, "time.elapsed")
+        shown(finding, metrics::TIME_ELAPSED)
     )
 }
 
@@ -21,14 +22,18 @@ pub(super) fn curve(finding: &Finding, stream: &str) -> String {
         shown(finding, "size.min"),
         shown(finding, "miss.ratio.last"),
         shown(finding, "size.max"),
-        shown(finding, "miss.ratio.mean"),
+        shown(finding, metrics::MISS_RATIO_MEAN),
     )
 }
 
 pub(super) fn working_set(finding: &Finding, of: &str) -> String {
-    let pages = |name: &str| {
-        let bytes = finding.figure(&format!("{name}.bytes")).map(|f| format!(" ({})", bytes(f.value)));
+    let pages = |name: MetricId| {
+        let bytes = finding.figure(format!("{name}.bytes")).map(|f| format!(" ({})", bytes(f.value)));
         format!("{} pages{}", shown(finding, name), bytes.unwrap_or_default())
     };
-    format!("working set of {of}: mean {}, peak {}", pages("working-set.mean"), pages("working-set.peak"))
+    format!(
+        "working set of {of}: mean {}, peak {}",
+        pages(metrics::WORKING_SET_MEAN),
+        pages(metrics::WORKING_SET_PEAK)
+    )
 }

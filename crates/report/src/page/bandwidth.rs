@@ -1,7 +1,6 @@
 //! How many bytes a second memory gives against the working set, and against the threads: the pictures of `bandwidth`.
 
 use pagelab_analysis::figure::{Axis, Plot, Series};
-use pagelab_experiment::Experiment;
 use pagelab_experiment::observation::{Table, Unit};
 
 use super::plot::unit_name;
@@ -32,11 +31,8 @@ struct Row {
 
 /// The pictures, if any of the runs has rates at more than one working set, or of more than one number of threads.
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
-    let runs: Vec<(&Shown, Vec<Row>)> = shown
-        .iter()
-        .filter(|s| matches!(s.run.header.experiment, Experiment::Bandwidth(_)))
-        .filter_map(|s| Some((s, rows(s.seen().table("bandwidth")?)?)))
-        .collect();
+    let runs: Vec<(&Shown, Vec<Row>)> =
+        shown.iter().filter_map(|s| Some((s, rows(s.seen().table("bandwidth")?)?))).collect();
     let Some((first, _)) = runs.first() else { return Vec::new() };
     let [mut by_size, mut by_threads] =
         [Against::Size, Against::Threads].map(|against| picture(&runs, against));

@@ -2,7 +2,7 @@
 //! of `latency`.
 
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
-use pagelab_experiment::Experiment;
+use pagelab_experiment::experiments::Latency;
 
 use super::Shown;
 use super::plot::unit_name;
@@ -15,7 +15,7 @@ const CHAINS: [(&str, &str); 2] =
 /// The picture, if any of the runs has loads.
 pub fn plot(shown: &[Shown]) -> Option<Plot> {
     let swept: Vec<&Shown> =
-        shown.iter().filter(|s| matches!(s.run.header.experiment, Experiment::Latency(_))).collect();
+        shown.iter().filter(|s| s.run.header.experiment.parameters::<Latency>().is_some()).collect();
     let several = swept.len() > 1;
     let mut plot = Plot::new(
         "What a load costs against the working set",

@@ -2,8 +2,8 @@
 
 use pagelab_analysis::curves;
 use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
-use pagelab_experiment::Experiment;
 use pagelab_experiment::catalogue::CURVE;
+use pagelab_experiment::{Experiment, experiments};
 
 use super::Shown;
 use crate::curves::Curve;
@@ -12,7 +12,7 @@ use crate::text;
 /// The miss ratio against the memory, a line with dots for each curve, with the knees of the first one; and where OPT
 /// is among them, how far the others are from it. None for another experiment than `replay` and `mrc`.
 pub fn plots(experiment: &Experiment, list: &[Curve]) -> Vec<Plot> {
-    let (Experiment::Replay(about) | Experiment::Mrc(about)) = experiment else { return Vec::new() };
+    let Some(about) = experiment.parameters::<experiments::Curve>() else { return Vec::new() };
     let names = curves::short_names(&list.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>());
     let x = || Axis { page: Some(about.page_size), ..Axis::log("memory", "bytes") };
     let ratio = Axis { close: true, ..Axis::linear("miss ratio", "share").switchable() };

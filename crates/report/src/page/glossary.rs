@@ -1,12 +1,12 @@
 //! What the words of a page mean: the metrics that it links, and the terms that it uses.
 
 use maud::{Markup, html};
-use pagelab_experiment::catalogue::METRICS;
+use pagelab_experiment::MetricId;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
 
 /// A metric's name, with what it is under the pointer and the way to its paragraph.
 pub fn metric(name: &str) -> Markup {
-    match METRICS.iter().find(|metric| metric.name == name) {
+    match MetricId::find(name) {
         Some(metric) => html! { a.term href={"#g-" (name)} title=(metric.help) { (name) } },
         None => html! { (name) },
     }

@@ -31,6 +31,8 @@ use pagelab_analysis::figure::{Bars, Column, Mark, MarkKind, Plot, Table, Tone};
 use pagelab_analysis::finding::Finding;
 use pagelab_analysis::findings::{Assessment, of_run};
 use pagelab_analysis::{groups, vmtest};
+use pagelab_experiment::experiments::{Faultscale, Load, Recording};
+use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Observations, Repetition, Run};
 use sha2::{Digest, Sha256};
 
@@ -100,12 +102,12 @@ pub(crate) struct Shown<'a> {
 
 /// A recording that was killed: what it had seen is as good as any.
 fn cut_short(run: &Run) -> Option<&Repetition> {
-    run.repetitions.first().filter(|_| matches!(run.header.experiment, Experiment::Record(_)))
+    run.repetitions.first().filter(|_| run.header.experiment.parameters::<Recording>().is_some())
 }
 
 impl<'a> Shown<'a> {
     fn new(run: &'a Run, color: usize, label: String) -> Option<Self> {
-        let elapsed = |r: &&Repetition| r.observations.metric("time.elapsed");
+        let elapsed = |r: &&Repetition| r.observations.metric(metrics::TIME_ELAPSED);
         let mut timed: Vec<&Repetition> = run.done().filter(|r| elapsed(r).is_some()).collect();
         timed.sort_by(|a, b| f64::total_cmp(&elapsed(a).unwrap_or(0.0), &elapsed(b).unwrap_or(0.0)));
         let median = timed.get(timed.len().saturating_sub(1) / 2).copied();
@@ -124,7 +126,7 @@ impl<'a> Shown<'a> {
     /// The knees, in this run's colour where there are `several` runs, and the memory limit in force.
     fn marks(&self, several: bool) -> Vec<Mark> {
         let color = several.then_some(self.color);
-        let knees = self.curve.as_ref().map_or(&[][..], |curve| &curve.knees);
+        let knees = self.curve.as_ref().and_then(|curve| curve.knees.as_deref()).unwrap_or_default();
         let knee = |(n, knee): (usize, &vmtest::Knee)| {
             // Neighbours part what is between them, and a band over more than two doublings says
             // nothing, nor one around a knee that nothing explains.
@@ -299,7 +301,7 @@ fn shell(title: &str, body: &Markup, contents: &mut Contents) -> String {
         hash(SCRIPT)
     );
     contents.place("glossary", "Glossary");
-    html! {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -323,8 +325,26 @@ fn shell(title: &str, body: &Markup, contents: &mut Contents) -> String {
                 script { (PreEscaped(SCRIPT)) }
             }
         }
+    };
+    plain(page.into_string())
+}
+
+/// The page with its control characters written as JSON has them: a program's name may contain what
+/// a terminal obeys, and the page may be printed on one.
+fn plain(page: String) -> String {
+    let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !page.contains(acts) {
+        return page;
     }
-    .into_string()
+    let mut shown = String::with_capacity(page.len() + 64);
+    for c in page.chars() {
+        if acts(c) {
+            shown += &format!("\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// The runs with the repetitions that are drawn, and what tells them apart.
@@ -340,27 +360,20 @@ fn shown<'a>(runs: &[&'a Run]) -> Vec<Shown<'a>> {
 
 /// Whether the experiment is references to a mapping.
 fn is_mapping(run: &Run) -> bool {
-    matches!(run.header.experiment, Experiment::Mapanon(_) | Experiment::Mapfile(_))
+    matches!(run.header.experiment.declaration().load(), Load::References(..))
 }
 
 /// The command line that performs an experiment, or computes it.
 fn command_line(experiment: &Experiment) -> String {
-    match experiment {
-        Experiment::Record(_)
-        | Experiment::Trace(_)
-        | Experiment::Replay(_)
-        | Experiment::Mrc(_)
-        | Experiment::Wss(_) => {
-            format!("pagelab {experiment}")
-        }
+    match experiment.declaration().load() {
+        Load::None => format!("pagelab {experiment}"),
         _ => format!("pagelab run {experiment}"),
     }
 }
 
 /// The plots, and those of the panels in which there is something to see; of the others why not.
 fn panels(runs: &[&Run], shown: &[Shown]) -> Vec<Panel> {
-    let own = knee::plot(shown).into_iter().chain(caches::plot(shown)).chain(bandwidth::plots(shown));
-    let plots = own.chain(sweep::plots(shown));
+    let plots = own(shown).into_iter().chain(sweep::plots(shown));
     let mut panels: Vec<Panel> = plots.map(|plot| Panel::Plot(Box::new(plot))).collect();
     panels.extend(windows::panels(shown));
     panels.extend(latency::panels(shown));
@@ -412,20 +425,21 @@ fn pictures(runs: &[&Run], shown: &[Shown]) -> Vec<Plot> {
             Panel::Absent(..) => None,
         })
     };
-    match &runs[0].header.experiment {
-        Experiment::Mapanon(_) | Experiment::Mapfile(_) => {
-            let faulted = |name: &str| shown.iter().any(|s| s.seen().metric(name).is_some_and(|n| n > 0.0));
-            if !faulted("faults.major") && !faulted("faults.minor") {
-                return Vec::new();
-            }
-            [windows::panels(shown), latency::panels(shown)].map(plot).into_iter().flatten().collect()
+    if is_mapping(runs[0]) {
+        let faulted = |metric| shown.iter().any(|s| s.seen().metric(metric).is_some_and(|n| n > 0.0));
+        if !faulted(metrics::FAULTS_MAJOR) && !faulted(metrics::FAULTS_MINOR) {
+            return Vec::new();
         }
-        Experiment::Vmtest(_) => knee::plot(shown).into_iter().collect(),
-        Experiment::Latency(_) => caches::plot(shown).into_iter().collect(),
-        Experiment::Bandwidth(_) => bandwidth::plots(shown).into_iter().take(1).collect(),
-        Experiment::Faultscale(_) => sweep::plots(shown).into_iter().take(1).collect(),
-        _ => Vec::new(),
+        return [windows::panels(shown), latency::panels(shown)].map(plot).into_iter().flatten().collect();
     }
+    let scaled = runs[0].header.experiment.parameters::<Faultscale>().is_some();
+    let swept = if scaled { sweep::plots(shown) } else { Vec::new() };
+    own(shown).into_iter().chain(swept).take(1).collect()
+}
+
+/// The pictures of one experiment alone, one file each.
+fn own(shown: &[Shown]) -> Vec<Plot> {
+    knee::plot(shown).into_iter().chain(caches::plot(shown)).chain(bandwidth::plots(shown)).collect()
 }
 
 /// The same in brief: the finding of each run, how they differ, the main pictures, and the rest folded.

@@ -3,6 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
 use pagelab_experiment::catalogue::{CURVE, WINDOWS};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
 use super::plot::unit_name;
@@ -26,11 +27,11 @@ const SAID: &[(&str, &[&str])] = &[
         &[
             "processes",
             "relative.speed",
-            "time.elapsed",
-            "time.user",
-            "time.system",
+            metrics::TIME_ELAPSED.as_str(),
+            metrics::TIME_USER.as_str(),
+            metrics::TIME_SYSTEM.as_str(),
             "reads",
-            "access.mean",
+            metrics::ACCESS_MEAN.as_str(),
             "translation.mean",
         ],
     ),
@@ -181,7 +182,7 @@ mod tests {
             run(&[("size", Unit::Bytes), ("worst", Unit::Nanoseconds), ("mean", Unit::Nanoseconds)]),
         ];
         let knee = Knee { at: 10.0, interval: (9.0, 11.0), growth: (1.0, 2.0), cause: None };
-        let curve = Curve { points: vec![(1.0, 1.0)], fit: Vec::new(), knees: vec![knee] };
+        let curve = Curve { points: vec![(1.0, 1.0)], fit: Vec::new(), knees: Some(vec![knee]) };
         let mut shown = shown(&runs);
         shown[1].curve = Some(curve);
         let plots = plots(&shown);

@@ -9,6 +9,7 @@ use pagelab_analysis::stats::median;
 use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit, Values};
 use pagelab_experiment::target::TargetKind;
+use pagelab_experiment::{MetricId, metrics};
 use pagelab_experiment::{Outcome, Run, TargetSpec};
 
 use super::contents::Contents;
@@ -117,14 +118,14 @@ pub fn drawn(runs: &[&Run], shown: &[Shown]) -> Markup {
 /// Where the time went: user, system, waiting. Bars of one unit have one scale.
 pub fn time(shown: &[Shown]) -> Markup {
     let parts = |s: &Shown| {
-        let of = |name: &str| s.seen().metrics.iter().find(|metric| metric.name == name);
-        let unit = of("time.elapsed")?.unit;
-        let of = |name: &str| of(name)?.value;
-        let elapsed = of("time.elapsed").filter(|&elapsed| elapsed > 0.0)?;
-        let parts = match (of("time.user"), of("time.system")) {
+        let of = |id: MetricId| s.seen().metrics.iter().find(|metric| id == *metric.name);
+        let unit = of(metrics::TIME_ELAPSED)?.unit;
+        let of = |id| of(id)?.value;
+        let elapsed = of(metrics::TIME_ELAPSED).filter(|&elapsed| elapsed > 0.0)?;
+        let parts = match (of(metrics::TIME_USER), of(metrics::TIME_SYSTEM)) {
             (Some(user), Some(system)) => vec![("user", user), ("system", system)],
             // Not parted: the kernel's ticks met it too seldom.
-            _ => vec![("processor", of("time.processor")?)],
+            _ => vec![("processor", of(metrics::TIME_CPU)?)],
         };
         // The processor's times have a microsecond's resolution: never beyond the whole.
         let mut left = elapsed;

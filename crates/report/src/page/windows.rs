@@ -2,6 +2,7 @@
 
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_experiment::catalogue::WINDOWS;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Table;
 
 use super::plot::{self, unit_name};
@@ -38,7 +39,10 @@ const SKETCHES: [Sketch; 4] = [
         caption: ": their mean (solid) and the worst of them (dotted).",
         label: plot::TIME,
         log: true,
-        quantities: &[("access.mean", "mean", 0, Merge::Mean), ("access.max", "worst", 1, Merge::Max)],
+        quantities: &[
+            (metrics::ACCESS_MEAN.as_str(), "mean", 0, Merge::Mean),
+            (metrics::ACCESS_MAX.as_str(), "worst", 1, Merge::Max),
+        ],
         nothing: "no time passed",
     },
     Sketch {
@@ -46,7 +50,10 @@ const SKETCHES: [Sketch; 4] = [
         caption: ": major (solid) and minor (dotted) faults among them.",
         label: "faults per point",
         log: false,
-        quantities: &[("faults.major", "major", 0, Merge::Sum), ("faults.minor", "minor", 1, Merge::Sum)],
+        quantities: &[
+            (metrics::FAULTS_MAJOR.as_str(), "major", 0, Merge::Sum),
+            (metrics::FAULTS_MINOR.as_str(), "minor", 1, Merge::Sum),
+        ],
         nothing: "there were no faults",
     },
     Sketch {
@@ -54,7 +61,10 @@ const SKETCHES: [Sketch; 4] = [
         caption: ": pages read from swap (solid) and written to it (dotted).",
         label: "pages per point",
         log: false,
-        quantities: &[("swap.in", "in", 0, Merge::Sum), ("swap.out", "out", 1, Merge::Sum)],
+        quantities: &[
+            (metrics::SWAP_IN.as_str(), "in", 0, Merge::Sum),
+            (metrics::SWAP_OUT.as_str(), "out", 1, Merge::Sum),
+        ],
         nothing: "no page went to swap or came from it",
     },
     Sketch {
@@ -62,7 +72,7 @@ const SKETCHES: [Sketch; 4] = [
         caption: ": pages of the mapping in memory at its end.",
         label: "pages in memory",
         log: false,
-        quantities: &[("pages.present", "present", 0, Merge::Max)],
+        quantities: &[(metrics::PAGES_PRESENT.as_str(), "present", 0, Merge::Max)],
         nothing: "no page was in memory",
     },
 ];

@@ -3,6 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Faultscale, Work};
+use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Outcome, Token};
@@ -69,7 +70,7 @@ pub(super) fn here(runs: &[Run], parameters: &Parameters, rows: &[Row]) -> Table
         let row = rows.iter().find(|row| row.big && !row.world && row.jobs == jobs && row.before == before);
         row.map(|row| KERNEL_PARALLEL / (row.real - KERNEL_SERIAL))
     };
-    let elapsed = |jobs: u32| at(build?, "workers", f64::from(jobs), "time.elapsed");
+    let elapsed = |jobs: u32| at(build?, "workers", f64::from(jobs), metrics::TIME_ELAPSED.as_str());
     for jobs in WORKERS.into_iter().chain([48]) {
         let model = |n: usize| models[n][jobs as usize];
         table.row(

@@ -2,6 +2,7 @@
 
 use pagelab_analysis::figure::{Column, Series, Table};
 use pagelab_experiment::experiments::{Mapping, Vmtest};
+use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run, Size, Sizes};
 
 use super::{Mean, NAME, Row};
@@ -42,8 +43,8 @@ pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[
     let mut table = table(NAME, &live, runs, "active memory", columns);
     for ((row, mean), &(_, speed)) in published.iter().zip(model).zip(speeds) {
         let reads = f64::from(row.megabytes / 2) * READS;
-        let rate = figure(row.megabytes, "faults.minor")
-            .zip(figure(row.megabytes, "time.elapsed"))
+        let rate = figure(row.megabytes, metrics::FAULTS_MINOR.as_str())
+            .zip(figure(row.megabytes, metrics::TIME_ELAPSED.as_str()))
             .map(|(faults, elapsed)| faults / elapsed * 1e9);
         let here = figure(row.megabytes, "relative.speed");
         table.row(
@@ -54,7 +55,7 @@ pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[
                 here,
                 Some(row.elapsed / reads * 1e6),
                 Some(mean.elapsed / reads * 1e6),
-                figure(row.megabytes, "access.mean").map(|ns| ns / 1e3),
+                figure(row.megabytes, metrics::ACCESS_MEAN.as_str()).map(|ns| ns / 1e3),
                 Some(row.faults / row.elapsed),
                 Some(mean.faults / mean.elapsed),
                 rate,

@@ -1,9 +1,12 @@
-//! A harness of four tests: one needs nothing, one what is there, two what is absent. `tests/harness.rs` runs it
-//! in every way.
+//! A harness of five tests: one needs nothing, one what is there, two what is absent, one to be alone.
+//! `tests/harness.rs` runs it in every way.
 
 use std::process::ExitCode;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
-use pagelab_testing::{Need, run, tests};
+use pagelab_testing::{ALONE, Need, run, tests};
 
 const THERE: Need = Need { name: "fixture-there", on: &[], met: || Ok(()) };
 const ABSENT: Need = Need { name: "fixture-absent", on: &[], met: || Err("nobody has it".into()) };
@@ -11,6 +14,7 @@ const ON_ABSENT: Need = Need { name: "fixture-there", on: &[&ABSENT], met: || Ok
 
 fn main() -> ExitCode {
     run(tests! {
+        by_itself: ALONE;
         plain;
         with_what_is_there: THERE;
         with_what_is_absent: THERE, ABSENT;
@@ -18,9 +22,25 @@ fn main() -> ExitCode {
     })
 }
 
-fn plain() {}
+/// The tests that have begun, and those that have ended.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+static ENDED: AtomicU32 = AtomicU32::new(0);
 
-fn with_what_is_there() {}
+/// The first in the list and the last to begin.
+fn by_itself() {
+    assert_eq!(BEGUN.load(SeqCst), ENDED.load(SeqCst), "another test runs");
+    println!("alone after {} others", ENDED.load(SeqCst));
+}
+
+fn plain() {
+    BEGUN.fetch_add(1, SeqCst);
+    std::thread::sleep(Duration::from_millis(50));
+    ENDED.fetch_add(1, SeqCst);
+}
+
+fn with_what_is_there() {
+    plain();
+}
 
 fn with_what_is_absent() {
     panic!("performed without what it needs");

@@ -2,7 +2,11 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
 
 /// The folder of the workspace.
 pub fn workspace() -> PathBuf {
@@ -36,4 +40,48 @@ pub fn sources(folder: &Path) -> Vec<PathBuf> {
 /// What a file says.
 pub fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// A package of the workspace, as `cargo metadata` has it.
+#[derive(Default)]
+pub struct Package {
+    /// Its name without `pagelab-`.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The first file of each of its libraries and programs.
+    pub roots: Vec<PathBuf>,
+    /// The packages that it uses, other than for tests.
+    pub uses: BTreeSet<String>,
+}
+
+/// The packages of the workspace.
+pub fn packages() -> Vec<Package> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(workspace());
+    let output = cargo.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list = |value: &Value, key: &str| value[key].as_array().unwrap().clone();
+    let word = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
+    let package = |package: &Value| {
+        let code = |target: &Value| {
+            !["test", "bench", "example", "custom-build"].contains(&target["kind"][0].as_str().unwrap())
+        };
+        Package {
+            name: word(package, "name").trim_start_matches("pagelab-").to_owned(),
+            folder: Path::new(&word(package, "manifest_path")).parent().unwrap().to_owned(),
+            roots: list(package, "targets")
+                .iter()
+                .filter(|t| code(t))
+                .map(|t| word(t, "src_path").into())
+                .collect(),
+            uses: list(package, "dependencies")
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| word(dependency, "name"))
+                .collect(),
+        }
+    };
+    list(&metadata, "packages").iter().map(package).collect()
 }

@@ -102,7 +102,7 @@ pub(super) fn killed_inside(before: &Snapshot, now: &Snapshot) -> f64 {
         1 => path != "/",
         _ => path.matches('/').count() == 1 && path != "/",
     };
-    kills(before, now).iter().filter(|(group, _)| counted(group)).map(|(_, killed)| killed).sum()
+    0.0 + kills(before, now).iter().filter(|(group, _)| counted(group)).map(|(_, killed)| killed).sum::<f64>()
 }
 
 /// Whether what is scanned, reclaimed and refaulted is the cgroups' doing and not the machine's.

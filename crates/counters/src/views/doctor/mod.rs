@@ -7,6 +7,8 @@
 mod cgroups;
 pub mod fitness;
 mod holders;
+mod level;
+mod recent;
 mod relief;
 pub mod shortage;
 #[cfg(test)]
@@ -21,7 +23,10 @@ use crate::tree::{Snapshot, of_group, text_of_group};
 pub use cgroups::Limited;
 use fitness::Check;
 use holders::Holders;
+pub use recent::{Forks, Growing, Recent};
 use shortage::{Evidence, Scope};
+
+pub use level::Level;
 
 /// What to read for the doctor: everything here twice, and after the second time [`share_selection`].
 pub fn selection() -> Selection {
@@ -45,7 +50,7 @@ const MACHINE: [&str; 11] = [
     "pressure",
     "meminfo",
     "zoneinfo:::/^(free|min|low|high|managed|present)$/",
-    "cgroup:::/^(current|max|max_failures|max_events|anon|rss|oom_kill|memory_some_total)$/",
+    "cgroup:::/^(current|max|max_failures|max_events|anon|rss|oom_kill|memory_some_total|memory_some_avg300)$/",
     "cgroup:::/^(file|cache|shmem|file_mapped|mapped_file|slab|kernel)$/",
     "cgroup:::workingset_refault*",
     "settings",
@@ -65,19 +70,6 @@ pub fn share_selection(now: &Snapshot) -> Selection {
     let operands: Vec<String> = sizes.iter().take(LOOKED_UP).map(|(pid, _)| format!("smaps:{pid}")).collect();
     let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
     if operands.is_empty() { super::constant(&["smaps:0"]) } else { super::constant(&operands) }
-}
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Nothing to say.
-    #[default]
-    Fine,
-    /// Signs of it.
-    Strained,
-    /// A shortage.
-    Short,
 }
 
 /// A process that waits for memory.
@@ -103,6 +95,8 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// The cgroups that met their limits and suffered from it, the worst first.
     pub limited: Vec<Limited>,
+    /// Why nothing is known of the machine.
+    pub unknown: Option<String>,
 }
 
 impl Verdict {
@@ -111,7 +105,8 @@ impl Verdict {
         let evidence = shortage::evidence(before, now, rates);
         let mut limited = cgroups::limited(before, now, rates);
         let worst = |scope: Scope| {
-            evidence.iter().filter(|e| e.scope == scope).map(|e| e.level).max().unwrap_or_default()
+            let levels = evidence.iter().filter(|e| e.scope == scope).map(|e| e.level);
+            levels.filter(|level| *level != Level::Unknown).max().unwrap_or_default()
         };
         let (own, all) = (worst(Scope::Machine), worst(Scope::All));
         // What the machine and its cgroups share counts for the machine, unless only cgroups reclaim.
@@ -123,7 +118,21 @@ impl Verdict {
         let level = limited.iter().map(|group| group.level).fold(machine, Level::max);
         let mem = |statistic: &str| now.number("meminfo", 0, "mem", statistic);
         let available = mem("MemAvailable").zip(mem("MemTotal")).map(|(some, all)| 100.0 * some / all);
-        Self { level, machine, available, evidence, limited }
+        let mut verdict = Self { level, machine, available, evidence, limited, unknown: None };
+        let known = |e: &Evidence| shortage::DECISIVE.contains(&e.sign) && e.value.is_some();
+        if !verdict.evidence.iter().any(known) {
+            verdict.doubt("neither /proc/pressure/memory nor /proc/vmstat can be read");
+        }
+        verdict
+    }
+
+    /// Takes back that memory is not short, because what would tell is missing.
+    pub fn doubt(&mut self, why: &str) {
+        if self.machine == Level::Fine {
+            self.machine = Level::Unknown;
+            self.unknown = Some(why.to_owned());
+        }
+        self.level = self.level.max(self.machine);
     }
 
     /// Whose memory is short, in a sentence without its full stop.
@@ -141,9 +150,16 @@ impl Verdict {
         };
         match (self.machine, self.level) {
             (_, Level::Fine) => format!("Memory is not short{available}"),
+            (_, Level::Unknown) => {
+                format!("Whether memory is short is unknown: {}", self.unknown.as_deref().unwrap_or_default())
+            }
             (Level::Fine, level) => {
                 let who = at(level).unwrap_or_default();
                 format!("{who} {}; the machine is not{available}", word(level))
+            }
+            (Level::Unknown, level) => {
+                let (who, why) = (at(level).unwrap_or_default(), self.unknown.as_deref().unwrap_or_default());
+                format!("{who} {}; of the machine it is unknown: {why}", word(level))
             }
             (machine, _) => {
                 let worse =
@@ -166,6 +182,12 @@ pub struct Report {
     pub waiting: Vec<Waiting>,
     /// Who holds the machine's memory, the largest first; where only cgroups are short, who holds the worst one's.
     pub holding: Vec<Holder>,
+    /// What happened before the interval, as far as the kernel's counters tell.
+    pub recent: Vec<Recent>,
+    /// The processes that grow, the fastest first.
+    pub growing: Vec<Growing>,
+    /// New tasks, where there are many.
+    pub forks: Option<Forks>,
     /// What would relieve it.
     pub relief: Vec<String>,
     /// Whether the machine is fit to measure on.
@@ -196,10 +218,10 @@ pub fn examine(before: &Moment, now: &Moment, shares: &Snapshot, page_size: u64)
         .map(|row| Waiting { cgroup: cgroup_of(row.pid), row })
         .collect();
     let holders = Holders { now: &now.counters, shares, cgroup_of: &cgroup_of };
-    for group in verdict.limited.iter_mut().filter(|group| group.level > Level::Fine) {
+    for group in verdict.limited.iter_mut().filter(|group| group.level >= Level::Strained) {
         group.holding = holders.of(Some(group));
     }
-    let only_cgroups = verdict.machine == Level::Fine && verdict.level > Level::Fine;
+    let only_cgroups = verdict.machine < Level::Strained && verdict.level >= Level::Strained;
     let holding = match verdict.limited.first() {
         Some(worst) if only_cgroups => worst.holding.clone(),
         _ => holders.of(None),
@@ -211,6 +233,9 @@ pub fn examine(before: &Moment, now: &Moment, shares: &Snapshot, page_size: u64)
         verdict,
         waiting,
         holding,
+        recent: recent::events(&now.counters),
+        growing: recent::growing(&before.counters, &now.counters),
+        forks: recent::forks(before, now, &rates),
         relief,
         fitness,
     }

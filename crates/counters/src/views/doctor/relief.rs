@@ -13,16 +13,16 @@ const WORTH: f64 = 0.1;
 pub(super) fn advice(now: &Snapshot, verdict: &Verdict, holding: &[Holder]) -> Vec<String> {
     let mut advice = Vec::new();
     let mem = |statistic: &str| now.number("meminfo", 0, "mem", statistic);
-    for group in verdict.limited.iter().filter(|group| group.level > Level::Fine) {
+    for group in verdict.limited.iter().filter(|group| group.level >= Level::Strained) {
         advice.push(raise(group));
         let place = format!("of what {} may have", group.path);
         advice.extend(about_largest(&group.holding, group.max, &place));
     }
-    if verdict.machine > Level::Fine {
+    if verdict.machine >= Level::Strained {
         let total = mem("MemTotal").unwrap_or(f64::INFINITY);
         advice.extend(about_largest(holding, total, "of the memory"));
     }
-    if verdict.level > Level::Fine {
+    if verdict.level >= Level::Strained {
         let processes = holding.iter().filter(|holder| holder.pid.is_some());
         let sum = |of: fn(&Holder) -> Option<f64>| processes.clone().filter_map(of).sum::<f64>();
         match (mem("SwapTotal"), mem("SwapFree")) {

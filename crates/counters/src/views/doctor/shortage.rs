@@ -42,6 +42,10 @@ pub struct Evidence {
     pub reason: &'static str,
 }
 
+/// The signs without any of which nothing is known: time lost, and pages wanted again.
+pub(super) const DECISIVE: [&str; 3] =
+    ["tasks waiting for memory", "refaults of reclaimed pages", "swapped in"];
+
 /// Fewer refaults a second than this are noise, whatever share of reclaim they are.
 pub(super) const REFAULTS_NOISE: f64 = 100.0;
 
@@ -169,7 +173,7 @@ fn sign(
     short: f64,
     reason: &'static str,
 ) -> Evidence {
-    let level = value.map_or(Level::Fine, |v| level(v, strained, short));
+    let level = value.map_or(Level::Unknown, |v| level(v, strained, short));
     Evidence { sign, value, unit, strained: Some(strained), short: Some(short), level, scope, reason }
 }
 
@@ -204,8 +208,9 @@ fn watermarks(now: &Snapshot) -> Evidence {
         .into_iter()
         .filter(|[_, _, low, managed]| *low > 0.0 && *managed > all * SMALL_ZONE)
         .min_by(|a, b| (a[0] / a[2]).total_cmp(&(b[0] / b[2])));
-    let value = tightest.map(|[free, _, low, _]| 100.0 * free / low);
+    let value = tightest.map(|[free, _, low, _]| free / low);
     let level = match tightest {
+        None => Level::Unknown,
         Some([free, min, _, _]) if free < min => Level::Short,
         Some([free, _, low, _]) if free < low => Level::Strained,
         _ => Level::Fine,
@@ -213,11 +218,11 @@ fn watermarks(now: &Snapshot) -> Evidence {
     Evidence {
         sign: "free in the fullest zone",
         value,
-        unit: "% of its low watermark",
+        unit: "times its low watermark",
         strained: None,
         short: None,
         level,
         scope: Scope::Machine,
-        reason: "below 100 the background reclaimer works; below the minimum watermark allocations wait",
+        reason: "below 1 the background reclaimer works; below the minimum watermark allocations wait",
     }
 }

@@ -202,6 +202,46 @@ fn nobody_is_told_to_take_swap_away_while_memory_is_short() {
 }
 
 #[test]
+fn without_evidence_the_answer_is_unknown_with_the_reason() {
+    let empty = Moment { counters: Snapshot::new(1_000_000_000, Vec::new()), ..Moment::default() };
+    let report = examine(&Moment::default(), &empty, &Snapshot::default(), 4096);
+    assert_eq!((report.verdict.level, report.verdict.machine), (Level::Unknown, Level::Unknown));
+    let why = "neither /proc/pressure/memory nor /proc/vmstat can be read";
+    assert_eq!(report.verdict.headline(), format!("Whether memory is short is unknown: {why}"));
+    assert!(report.relief.is_empty(), "{:?}", report.relief);
+    assert!(report.verdict.evidence.iter().all(|e| e.value != Some(0.0) && e.level != Level::Short));
+    // One that is missing takes nothing from the others.
+    let (mut before, mut now) = moments_with(30.0, 900.0, 1000.0, &[]);
+    for moment in [&mut before, &mut now] {
+        let kept = moment.counters.samples().iter().filter(|s| s.module != "vmstat").cloned().collect();
+        moment.counters = Snapshot::new(moment.counters.at_ns, kept);
+    }
+    let mut verdict = examine(&before, &now, &Snapshot::default(), 4096).verdict;
+    assert_eq!(verdict.level, Level::Short);
+    verdict.doubt("whatever");
+    assert_eq!(verdict.level, Level::Short, "a shortage that was seen is no doubt");
+}
+
+#[test]
+fn what_happened_before_and_who_grows_are_reported() {
+    let more = [
+        gauge("vmstat", 0, "vm", "oom_kill", 3.0),
+        gauge("cgroup", 2, "/db", "oom_kill", 2.0),
+        gauge("pressure", 0, "memory", "some_avg300", 4.5),
+        gauge("system", 0, "clock", "uptime", 500e9),
+        counter("process", 7, "task", "rss", 9e7),
+        counter("stat", 0, "all", "forks", 400.0),
+    ];
+    let report = report_with(0.0, 0.0, 1000.0, &more);
+    assert_eq!(report.verdict.machine, Level::Fine, "it is over");
+    let machine = Recent { kills: 3.0, pressure: Some(4.5), within: Some(500.0), ..Recent::default() };
+    assert_eq!(report.recent[0], machine);
+    assert_eq!((report.recent[1].cgroup.as_deref(), report.recent[1].kills), (Some("/db"), 2.0));
+    assert!(report.growing.iter().any(|g| g.pid == 7 && g.rate == 9e7), "{:?}", report.growing);
+    assert_eq!(report.forks.as_ref().map(|f| f.rate), Some(400.0));
+}
+
+#[test]
 fn a_machine_without_signs_is_fine_whatever_it_reclaims() {
     let report = report(0.0, 50.0, 1000.0);
     assert_eq!(report.verdict.level, Level::Fine);

@@ -1,9 +1,9 @@
 //! What a row shows beside its figures, read only of those that are shown: whose it is, what is swapped out, its cgroup.
 
 use super::Row;
-use crate::providers::fields::pairs;
 use crate::providers::process::memory_cgroup;
 use crate::root::Root;
+use pagelab_procfs::pairs;
 
 /// Fills in the user, swap and cgroup of rows that do not have them. A process that has ended meanwhile stays without.
 pub fn describe(root: &Root, rows: &mut [Row]) {

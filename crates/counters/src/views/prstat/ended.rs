@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Account, Delays, Moment};
+use super::{Account, Delays, Moment, earlier, growth};
 use crate::Sample;
 use crate::tree::of_group;
 
@@ -28,7 +28,8 @@ pub struct Exit {
 pub struct Ended {
     /// How many.
     pub tasks: u64,
-    /// Nanoseconds on a CPU within the interval; None where the kernel does not tell.
+    /// Nanoseconds on a CPU within the interval: the larger of what the kernel tells of each task
+    /// that ends and what parents that waited count; None where neither is known.
     pub cpu: Option<f64>,
     /// Nanoseconds waiting for memory within the interval; None where not accounted of any.
     pub memory: Option<f64>,
@@ -46,6 +47,11 @@ pub fn ended(before: &Moment, now: &Moment) -> Option<Ended> {
         Some(exits) => of_exits(before, exits),
         None => of_forks(before, now)?,
     };
+    let found = match (found.cpu, waited_for(before, now)) {
+        (Some(told), Some(waited)) => Ended { cpu: Some(told.max(waited)), ..found },
+        (None, waited) => Ended { cpu: waited, ..found },
+        _ => found,
+    };
     (found.tasks > 0).then_some(found)
 }
 
@@ -60,12 +66,34 @@ fn of_exits(before: &Moment, exits: &[Exit]) -> Ended {
         }
         *names.entry(&exit.command).or_default() += 1;
     }
-    found.cpu = Some(match &before.accounts {
+    let cpu: f64 = match &before.accounts {
         Some(accounts) => of_processes(accounts, exits),
         None => exits.iter().map(|exit| beyond(exit.cpu, of_thread(before, exit.task))).sum(),
-    });
+    };
+    // An empty sum is -0.
+    found.cpu = Some(cpu + 0.0);
     found.names = most(names);
     found
+}
+
+/// The CPU time of what ended, as the parents that waited for it count it. The account of a task
+/// that ends lacks its time since the last tick and its exit, which for one that lives for
+/// milliseconds is most of it.
+fn waited_for(before: &Moment, now: &Moment) -> Option<f64> {
+    let sum = |group: &[Sample], names: [&str; 2]| {
+        names.into_iter().filter_map(|name| of_group(group, name)).sum::<f64>()
+    };
+    let children = ["cutime", "cstime"];
+    let counted = |(_, _, group): (u64, _, &[Sample])| {
+        of_group(group, "cutime")?;
+        Some(children.map(|name| growth(before, "process", group, name)).iter().sum::<f64>())
+    };
+    let grown = now.counters.groups("process").filter_map(counted).reduce(|a, b| a + b)?;
+    // What a process and its children had used before the interval is its parent's too when it ends.
+    let gone =
+        before.counters.groups("process").filter(|(_, _, group)| earlier(now, "process", group).is_none());
+    let known = gone.map(|(_, _, group)| sum(group, ["utime", "stime"]) + sum(group, children)).sum::<f64>();
+    Some((grown - known).max(0.0))
 }
 
 /// What was known of a thread's time on a CPU.

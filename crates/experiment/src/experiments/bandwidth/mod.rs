@@ -1,17 +1,26 @@
-//! `bandwidth`: how many bytes a second memory gives, by working set and threads (John McCalpin, STREAM, 1995).
+//! `bandwidth`: how many bytes a second memory gives, by working set and threads (John McCalpin,
+//! STREAM, 1995).
 //!
-//! Three arrays of 64-bit floating point numbers, each a third of the working set, and STREAM's four loops: copy `c = a`, scale
-//! `b = s c`, add `c = a + b`, triad `a = b + s c`. Bytes are counted as STREAM counts them: those that the loop reads and writes,
-//! 16 or 24 for each element, without what a cache reads in order to write.
+//! Three arrays of 64-bit floating point numbers, each a third of the working set, and STREAM's
+//! four loops: copy `c = a`, scale `b = s c`, add `c = a + b`, triad `a = b + s c`. Bytes are
+//! counted as STREAM counts them: those that the loop reads and writes, 16 or 24 for each element,
+//! without what a cache reads in order to write.
+
+pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::Experiment;
+use super::declaration::{Bounds, Declaration, Feature, Footprint, Tasks};
+use crate::catalogue::name;
 use crate::declaration::declared;
+use crate::metrics::MetricId;
 use crate::observation::Unit;
+use crate::setting::Setting;
 use crate::sizes::Sizes;
 
-/// The columns of the table `bandwidth`, after the row's name: a row for each working set and number of threads.
+/// The columns of the table `bandwidth`, after the row's name: a row for each working set and
+/// number of threads.
 pub const COLUMNS: [(&str, Unit); 6] = [
     ("size", Unit::Bytes),
     ("threads", Unit::Count),
@@ -23,18 +32,19 @@ pub const COLUMNS: [(&str, Unit); 6] = [
 
 /// STREAM's rule: each of the three arrays at least four times the last-level cache.
 pub const TIMES: u64 = 12;
-/// The smallest working set where none is asked for: beyond most first-level caches, within most of the second level.
+/// The smallest working set where none is asked for: beyond most first-level caches, within most of
+/// the second level.
 const FROM: u64 = 256 << 10;
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Bandwidth {
-    /// The working sets, the three arrays together: 256K..384M:1 (points a doubling), or 64M, or 16384p (pages) [default: from 256K to
-    /// twelve times the last-level cache]
+    /// The working sets, all three arrays together: 256K..384M:1 (points per doubling), 64M, or
+    /// 16384p (pages) [default: from 256K to twelve times the last-level cache]
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
-    /// How many threads at once, one number after the other, each thread on a processor of its own with its share of the working set
+    /// Numbers of threads; each thread has a CPU and a share of the working set
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
     /// Timed rounds of each loop; figures are the median
@@ -44,7 +54,8 @@ pub struct Bandwidth {
 declared!(Bandwidth);
 
 impl Bandwidth {
-    /// The default working sets under this memory limit (at most half of it) and beyond this last-level cache.
+    /// The default working sets under this memory limit (at most half of it) and beyond this
+    /// last-level cache.
     pub fn sizes_for(limit: Option<u64>, last_cache: Option<u64>) -> Sizes {
         Sizes::beyond_caches(FROM, TIMES, limit, last_cache)
     }
@@ -53,10 +64,45 @@ impl Bandwidth {
     pub fn sweep(&self) -> Sizes {
         self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None, None))
     }
+}
 
+impl Declaration for Bandwidth {
     /// The greatest working set.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
+    fn footprint(&self, page_size: u64) -> Footprint {
         Footprint { anonymous: self.sweep().greatest(page_size), file: 0 }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::BANDWIDTH_TRIAD)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::BANDWIDTH_COPY, name::BANDWIDTH_TRIAD_THREADS]
+    }
+
+    fn tasks(&self, _: u64) -> Tasks {
+        Tasks::threads(u64::from(self.threads.iter().copied().max().unwrap_or(0)))
+    }
+
+    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
+        let sizes = self.sizes.clone();
+        let sizes = sizes.unwrap_or_else(|| Self::sizes_for(bounds.limit, bounds.last_cache));
+        Some(Experiment::Bandwidth(Self { sizes: Some(sizes), ..self.clone() }))
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        vec![Feature::MemoryTime]
+    }
+
+    fn usual(&self) -> Setting {
+        Setting::unlimited()
+    }
+
+    /// Rounds of 32 MiB and of the working set, of four loops, and as many threads at once.
+    fn seconds(&self, _: Option<u64>, page_size: u64) -> Option<f64> {
+        let bytes = |size: u64| (size.max(32 << 20) * 4 * u64::from(self.rounds)) as f64;
+        let all: f64 = self.sweep().bytes(page_size).into_iter().map(bytes).sum();
+        Some(all * self.threads.len() as f64 / 8e9)
     }
 }
 

@@ -3,12 +3,17 @@
 //! Sleeps of one second are timed by every clock there is; the clocks are held against each other, the
 //! processors' time stamp counters too, and each reading is timed itself.
 //!
-//! When a step is called suspect is part of the experiment: the running kernel's steps, a modelled guest's
-//! and the published ones are judged by the same rule, [`suspicions`].
+//! When a step is called suspect is part of the experiment: the running kernel's steps, a modelled
+//! guest's and the published ones are judged by the same rule, [`suspicions`].
+
+pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
+use super::declaration::{Declaration, Feature, Footprint, Tasks};
+use crate::catalogue::name;
 use crate::declaration::declared;
+use crate::metrics::MetricId;
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
@@ -17,7 +22,7 @@ pub struct Clock {
     /// The number of steps
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub steps: u32,
-    /// The length of a step in ms
+    /// The length of a step in milliseconds
     #[arg(long, value_name = "MS", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub step: u64,
     /// HOST:PORT where another machine runs: pagelab clock serve
@@ -54,8 +59,8 @@ pub enum Suspicion {
     Late,
 }
 
-/// What is suspect in a sleep of `asked`, which the clocks saw last from `shortest` to `longest`; `slack`
-/// more is allowed for the readings between the clocks. All in ns.
+/// What is suspect in a sleep of `asked`, which the clocks saw last from `shortest` to `longest`;
+/// `slack` more is allowed for the readings between the clocks. All in ns.
 pub fn suspicions(shortest: f64, longest: f64, asked: f64, slack: f64) -> Vec<Suspicion> {
     [
         (shortest < 0.0, Suspicion::Backwards),
@@ -66,6 +71,33 @@ pub fn suspicions(shortest: f64, longest: f64, asked: f64, slack: f64) -> Vec<Su
     .into_iter()
     .filter_map(|(holds, suspicion)| holds.then_some(suspicion))
     .collect()
+}
+
+impl Declaration for Clock {
+    fn footprint(&self, _: u64) -> Footprint {
+        Footprint::default()
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::CLOCK_STEP_WORST)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::CLOCK_DRIFT_WORST, name::CLOCK_SKEW_WORST]
+    }
+
+    /// Two threads compare the time stamp counters of two processors.
+    fn tasks(&self, _: u64) -> Tasks {
+        Tasks::threads(2)
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        if self.reference.is_some() { vec![Feature::Network("reference")] } else { Vec::new() }
+    }
+
+    fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
+        Some(f64::from(self.steps) * self.step as f64 / 1e3)
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 //! `command`: everything that can be seen about one program of the user's.
 
+pub mod metrics;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::declaration::{Contradiction, Declaration, Feature, Footprint, Load, Programs, Tasks};
+use crate::catalogue::name;
 use crate::declaration::{self, Refusal, displayed};
+use crate::metrics::MetricId;
 use crate::size::Size;
 use crate::sizes::{Sizes, SizesError};
 
@@ -13,31 +17,34 @@ use crate::sizes::{Sizes, SizesError};
 #[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Command {
-    /// ms between two looks at the program's memory
+    /// Milliseconds between two samples of the program's memory
     #[arg(long, value_name = "MS", default_value = "20", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub sample: u64,
-    /// The memory that the program uses at most: what its swap must hold [default: 256M, of a sweep its greatest size]
-    #[arg(long, value_name = "SIZE")]
-    pub most: Option<Size>,
-    /// Keep a repetition whose program ends with another status than 0
+    /// The maximum memory of the program, which sizes its swap [default: 256M, of a sweep its
+    /// greatest size]
+    #[arg(long, value_name = "SIZE", alias = "most")]
+    #[serde(alias = "most")]
+    pub max_memory: Option<Size>,
+    /// Count a repetition whose program ends with a status other than 0
     #[arg(long)]
     pub allow_failure: bool,
-    /// Find the least memory at which the program still runs at full speed
+    /// Find the smallest memory limit at which the program runs at full speed
     #[arg(long, value_name = "LO..HI", value_parser = range)]
     #[serde(skip)]
     pub sweep_memory: Option<(Size, Size)>,
-    /// Of a sweep: stop the program under a limit once it has run so many times as long as at full speed [default: 2]
+    /// Sweep: stop the program after this multiple of its run time at full speed [default: 2]
     #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory")]
     #[serde(skip)]
     pub give_up: Option<f64>,
-    /// Of a sweep: how long it may take, in times that the program takes by itself [default: 10]
+    /// Sweep: its time limit, in multiples of the program's own run time [default: 10]
     #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory")]
     #[serde(skip)]
     pub budget: Option<f64>,
-    /// The recording of the program that models play: read if it is there, else made [default: PROGRAM.trace]
+    /// The recording that simulators replay: read if it exists, otherwise made [default:
+    /// PROGRAM.trace]
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Stop the program after so many seconds; such a repetition does not count
+    /// Stop the program after this many seconds; the repetition does not count
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
     /// The program and its arguments
@@ -47,10 +54,10 @@ pub struct Command {
 displayed!(Command);
 
 impl PartialEq for Command {
-    /// Whether they do the same. A time-out changes nothing of a repetition that counts, a sweep is many runs, and a
-    /// recording is of the same program.
+    /// Whether they do the same. A time-out changes nothing of a repetition that counts, a sweep is
+    /// many runs, and a recording is of the same program.
     fn eq(&self, other: &Self) -> bool {
-        let of = |command: &Self| (command.sample, command.most, command.allow_failure);
+        let of = |command: &Self| (command.sample, command.max_memory, command.allow_failure);
         of(self) == of(other) && self.program == other.program
     }
 }
@@ -101,10 +108,46 @@ impl Command {
     pub fn new(program: Vec<String>) -> Self {
         Self { program, ..Self::default() }
     }
+}
 
+impl Declaration for Command {
     /// What it is expected to hold.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
-        let most = self.most.or(self.sweep_memory.map(|(_, most)| most)).unwrap_or(MOST);
+    fn footprint(&self, page_size: u64) -> Footprint {
+        let most = self.max_memory.or(self.sweep_memory.map(|(_, most)| most)).unwrap_or(MOST);
         Footprint { anonymous: most.bytes(page_size), file: 0 }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::TIME_ELAPSED)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::TIME_CPU, name::MEMORY_PEAK]
+    }
+
+    fn load(&self) -> Load<'_> {
+        Load::Program(self)
+    }
+
+    /// The program; how many it starts is not known.
+    fn tasks(&self, _: u64) -> Tasks {
+        Tasks::processes(1)
+    }
+
+    fn contradiction(&self) -> Option<Contradiction> {
+        self.program.is_empty().then_some((
+            "program",
+            "has no program to run",
+            "write it after --: pagelab run command -- sort big.txt",
+        ))
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        vec![Feature::Programs(Programs {
+            parameter: "program",
+            words: self.program.clone(),
+            script: None,
+            many: false,
+        })]
     }
 }

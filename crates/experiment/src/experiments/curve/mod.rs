@@ -1,9 +1,15 @@
-//! What is computed of a reference stream alone: misses against memory (`replay`, `mrc`), the working set over
-//! time (`wss`). Its results are runs like any other; no target performs it.
+//! What is computed of a reference stream alone: misses against memory (`replay`, `mrc`), the
+//! working set over time (`wss`). Its results are runs like any other; no target performs it.
+
+pub mod metrics;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use super::declaration::{Declaration, Footprint, Load};
+use crate::catalogue::name;
+use crate::metrics::MetricId;
 
 /// Misses of one policy or system on a stream, at several memory sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,5 +47,41 @@ impl fmt::Display for Curve {
 impl fmt::Display for WorkingSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (window {})", self.of, self.window)
+    }
+}
+
+impl Declaration for Curve {
+    fn footprint(&self, _: u64) -> Footprint {
+        Footprint::default()
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::MISS_RATIO_MEAN)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[]
+    }
+
+    fn load(&self) -> Load<'_> {
+        Load::None
+    }
+}
+
+impl Declaration for WorkingSet {
+    fn footprint(&self, _: u64) -> Footprint {
+        Footprint::default()
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::WORKING_SET_MEAN)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[]
+    }
+
+    fn load(&self) -> Load<'_> {
+        Load::None
     }
 }

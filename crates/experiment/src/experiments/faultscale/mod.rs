@@ -1,9 +1,13 @@
 //! `faultscale`: how memory management scales with workers (Matthew Dillon, 2011).
 
+pub mod metrics;
+
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::declaration::{Contradiction, Declaration, Feature, Footprint, Programs, Tasks};
+use crate::catalogue::name;
 use crate::declaration::{declared, positive, words};
+use crate::metrics::MetricId;
 use crate::observation::Unit;
 
 /// What the workers do.
@@ -49,9 +53,10 @@ pub enum Beside {
 }
 words!(Beside);
 
-/// The columns of the table `beside`, after so many workers alone or beside the other thread: throughput, median and 99 % of an
-/// operation's time, how often a worker slept in a million operations, the other's calls a second, and the share of all
-/// threads' time that waited for locks.
+/// The columns of the table `beside`, after so many workers alone or beside the other thread:
+/// throughput, median and 99 % of an operation's time, how often a worker slept in a million
+/// operations, the other's calls a second, and the share of all threads' time that waited for
+/// locks.
 pub const BESIDE: [(&str, Unit); 6] = [
     ("throughput", Unit::PerSecond),
     ("p50", Unit::Nanoseconds),
@@ -65,43 +70,95 @@ pub const BESIDE: [(&str, Unit); 6] = [
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Faultscale {
-    /// What the workers do
+    /// The workers' task
     #[arg(long, value_enum, default_value = "anon")]
     pub work: Work,
-    /// What the workers are
+    /// The kind of workers
     #[arg(long = "as", value_enum, default_value = "threads")]
     pub as_: Workers,
-    /// How many workers, one after the other
+    /// Numbers of workers, in this order
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2,3,4,6,8", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub workers: Vec<u32>,
-    /// Seconds for each number of workers (not of a build, which is done when it is done)
+    /// Seconds for each number of workers (not for a build)
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
     pub seconds: f64,
     /// Pages of a worker's mapping
     #[arg(long, value_name = "PAGES", default_value = "1024", value_parser = clap::value_parser!(u64).range(1..))]
     pub pages: u64,
-    /// What another thread of the same address space does meanwhile to mappings of its own; every number of workers is measured
-    /// without and with it (threads; not fork and build)
+    /// Also measure with another thread of the address space that changes mappings of its own
+    /// (threads; not fork and build)
     #[arg(long, value_enum, default_value = "none")]
     pub beside: Beside,
     /// Pages of the mapping that --beside protect changes
     #[arg(long, value_name = "PAGES", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub beside_pages: u64,
-    /// build: copies at once
+    /// build: concurrent copies
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub copies: u32,
     /// build: source files to write and compile
     #[arg(long, value_name = "N", default_value = "24", value_parser = clap::value_parser!(u32).range(1..))]
     pub sources: u32,
-    /// build: a command instead, {jobs} being the number of workers: 'make -j{jobs}'
+    /// build: run a command instead; {jobs} is the number of workers: 'make -j{jobs}'
     #[arg(long, value_name = "COMMAND")]
     pub cmd: Option<String>,
 }
 declared!(Faultscale);
 
 impl Faultscale {
-    /// A parameter that means nothing beside the others: its name, why, and what to do instead.
-    pub fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+    fn most(&self) -> u64 {
+        u64::from(self.workers.iter().copied().max().unwrap_or(1))
+    }
+}
+
+impl Declaration for Faultscale {
+    /// The mappings of all workers; for a build, what its compilers take.
+    fn footprint(&self, page_size: u64) -> Footprint {
+        let most = self.most();
+        let beside = if self.beside == Beside::Protect { self.beside_pages } else { 0 };
+        let mappings = most.saturating_mul(self.pages).saturating_add(beside).saturating_mul(page_size);
+        match self.work {
+            Work::Build => {
+                let compilers = most.saturating_mul(u64::from(self.copies));
+                Footprint { anonymous: compilers.saturating_mul(48 << 20), file: 1 << 20 }
+            }
+            Work::File => Footprint {
+                anonymous: beside.saturating_mul(page_size),
+                file: self.pages.saturating_mul(page_size),
+            },
+            _ => Footprint { anonymous: mappings, file: 0 },
+        }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::THROUGHPUT_BEST)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::THROUGHPUT_FIRST, name::THROUGHPUT_LAST, name::TIME_CPU]
+    }
+
+    fn tasks(&self, _: u64) -> Tasks {
+        /// A compiler's driver, the compiler and the assembler.
+        const COMPILER: u64 = 3;
+        let beside = u64::from(self.beside != Beside::None);
+        match (self.work, self.as_) {
+            (Work::Build, _) => {
+                let commands = if self.cmd.is_some() { 1 } else { 0 };
+                let compilers = self.most().saturating_mul(COMPILER).saturating_add(commands);
+                Tasks::processes(compilers.saturating_mul(u64::from(self.copies)))
+            }
+            (Work::Fork, Workers::Threads) => {
+                let most = self.most();
+                Tasks { processes: most.saturating_add(2), threads: most.saturating_mul(2).saturating_add(2) }
+            }
+            (Work::Fork, Workers::Processes) => Tasks::processes(self.most().saturating_mul(2)),
+            (_, Workers::Processes) => Tasks::processes(self.most()),
+            // The worker forks the process that has the threads.
+            (_, Workers::Threads) => Tasks { processes: 2, threads: self.most().saturating_add(2 + beside) },
+        }
+    }
+
+    fn contradiction(&self) -> Option<Contradiction> {
         if self.beside == Beside::None {
             return None;
         }
@@ -119,21 +176,25 @@ impl Faultscale {
         ))
     }
 
-    /// The mappings of all workers; for a build, what its compilers take.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
-        let most = u64::from(self.workers.iter().copied().max().unwrap_or(1));
-        let beside = if self.beside == Beside::Protect { self.beside_pages } else { 0 };
-        let mappings = most.saturating_mul(self.pages).saturating_add(beside).saturating_mul(page_size);
-        match self.work {
-            Work::Build => {
-                let compilers = most.saturating_mul(u64::from(self.copies));
-                Footprint { anonymous: compilers.saturating_mul(48 << 20), file: 1 << 20 }
+    fn requires(&self) -> Vec<Feature> {
+        let programs = match (&self.cmd, self.work) {
+            (Some(cmd), Work::Build) => {
+                let words = ["/bin/sh", "-c", cmd].map(str::to_owned).to_vec();
+                Some(Programs { parameter: "cmd", words, script: None, many: false })
             }
-            Work::File => Footprint {
-                anonymous: beside.saturating_mul(page_size),
-                file: self.pages.saturating_mul(page_size),
-            },
-            _ => Footprint { anonymous: mappings, file: 0 },
-        }
+            (None, Work::Build) => {
+                Some(Programs { parameter: "work", words: vec!["cc".to_owned()], script: None, many: true })
+            }
+            _ => None,
+        };
+        [Feature::Parallel].into_iter().chain(programs.map(Feature::Programs)).collect()
+    }
+
+    fn forks_itself(&self) -> bool {
+        self.work == Work::Fork
+    }
+
+    fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
+        (self.work != Work::Build).then_some(self.workers.len() as f64 * self.seconds)
     }
 }

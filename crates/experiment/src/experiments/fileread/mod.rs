@@ -1,9 +1,14 @@
 //! `fileread` and `seqread`: what reading a file costs (Richard McDougall, 2005).
 
+pub mod metrics;
+
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::Experiment;
+use super::declaration::{Bounds, Declaration, Footprint};
+use crate::catalogue::name;
 use crate::declaration::{declared, positive, some, words};
+use crate::metrics::MetricId;
 use crate::size::Size;
 use crate::sizes::Sizes;
 
@@ -24,22 +29,23 @@ words!(Access);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Fileread {
-    /// The ways to read, one after the other
+    /// The ways to read, in this order
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pread,mmap,nowait")]
     pub access: Vec<Access>,
     /// Random reads in each case
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(1..))]
     pub reads: u64,
-    /// Bytes of a read
+    /// Bytes per read
     #[arg(long, value_name = "SIZE", default_value = "8K", value_parser = some)]
     pub read: Size,
-    /// The files: small in memory, large in memory, beyond it [default: an eighth, a half and twice the limit]
+    /// The files: small in memory, large in memory, beyond it [default: an eighth, a half and twice
+    /// the limit]
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
     /// Seconds for each case, at most
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
     pub seconds: f64,
-    /// Reads offered a second [default: as fast as they go]
+    /// Reads offered per second [default: as fast as they go]
     #[arg(long, value_name = "HZ", value_parser = positive)]
     pub rate: Option<f64>,
     /// The seed of the offsets
@@ -59,11 +65,6 @@ impl Fileread {
     pub fn files(&self) -> Sizes {
         self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None))
     }
-
-    /// The greatest file.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: 0, file: self.files().greatest(page_size) }
-    }
 }
 
 /// The parameters of `seqread`.
@@ -73,7 +74,7 @@ pub struct Seqread {
     /// The file's size
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = some)]
     pub size: Size,
-    /// Bytes of a read
+    /// Bytes per read
     #[arg(long, value_name = "SIZES", default_value = "4K..16M:1")]
     pub transfers: Sizes,
     /// Seconds for each transfer size, at most
@@ -82,9 +83,44 @@ pub struct Seqread {
 }
 declared!(Seqread);
 
-impl Seqread {
-    /// The file.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
+impl Declaration for Fileread {
+    fn footprint(&self, page_size: u64) -> Footprint {
+        Footprint { anonymous: 0, file: self.files().greatest(page_size) }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::READ_CPU_LARGE)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::READ_CPU_SMALL, name::READ_CPU_BEYOND, name::IO_READ]
+    }
+
+    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
+        let sizes = self.sizes.clone().unwrap_or_else(|| Self::sizes_for(bounds.limit));
+        Some(Experiment::Fileread(Self { sizes: Some(sizes), ..self.clone() }))
+    }
+
+    fn seconds(&self, _: Option<u64>, page_size: u64) -> Option<f64> {
+        let cases = self.files().bytes(page_size).len() * self.access.len();
+        Some(cases as f64 * self.seconds)
+    }
+}
+
+impl Declaration for Seqread {
+    fn footprint(&self, page_size: u64) -> Footprint {
         Footprint { anonymous: 0, file: self.size.bytes(page_size) }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::BANDWIDTH_BUFFERED)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::BANDWIDTH_DIRECT, name::TIME_CPU]
+    }
+
+    fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
+        Some(2.0 * self.transfers.bytes(1).len() as f64 * self.seconds)
     }
 }

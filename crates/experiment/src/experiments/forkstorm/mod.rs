@@ -1,11 +1,15 @@
 //! `forkstorm`: fork, exec and exit as fast as they go (Andrew Morton, 2002).
 
+pub mod metrics;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::declaration::{Declaration, Feature, Footprint, Programs, Tasks};
+use crate::catalogue::name;
 use crate::declaration::{declared, words};
+use crate::metrics::MetricId;
 
 /// How a child ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -31,10 +35,10 @@ pub struct Forkstorm {
     /// Pages that a copy has written before it forks
     #[arg(long, value_name = "PAGES", default_value = "256")]
     pub pages: u64,
-    /// Pages of those that a child writes
+    /// Pages that a child writes
     #[arg(long, value_name = "PAGES", default_value = "32")]
     pub touch: u64,
-    /// How a child ends: it exits, or executes a program that exits
+    /// The end of a child: it exits, or executes a program that exits
     #[arg(long, value_enum, default_value = "exit")]
     pub child: Child,
     /// Run the published shell script over this file instead of the built-in storm
@@ -43,10 +47,49 @@ pub struct Forkstorm {
 }
 declared!(Forkstorm);
 
-impl Forkstorm {
+/// Programs that the published script calls.
+const SCRIPT: &str = "test cat wc expr";
+
+impl Declaration for Forkstorm {
     /// The copies' pages and those of as many children.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
+    fn footprint(&self, page_size: u64) -> Footprint {
         let each = self.pages.saturating_add(self.touch).saturating_mul(page_size).saturating_add(4 << 20);
         Footprint { anonymous: each.saturating_mul(u64::from(self.copies)), file: 0 }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::FORKS_RATE)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::FORK_COST, name::EXIT_COST, name::EXEC_COST]
+    }
+
+    /// Each copy with its child; of the script its guard, its shell, a pipe's subshell and two programs.
+    fn tasks(&self, _: u64) -> Tasks {
+        let each = if self.script.is_some() { 5 } else { 2 };
+        Tasks::processes(u64::from(self.copies).saturating_mul(each))
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        let parallel = (self.copies > 1).then_some(Feature::Parallel);
+        let script = self.script.as_ref().map(|file| {
+            let words = ["/bin/sh", SCRIPT, &file.to_string_lossy()].map(str::to_owned).to_vec();
+            Feature::Programs(Programs {
+                parameter: "script",
+                words,
+                script: Some(file.clone()),
+                many: false,
+            })
+        });
+        parallel.into_iter().chain(script).collect()
+    }
+
+    fn is_looked_into(&self) -> bool {
+        true
+    }
+
+    fn forks_itself(&self) -> bool {
+        self.script.is_none()
     }
 }

@@ -1,18 +1,26 @@
-//! `ksm`: what merging equal pages takes and gives (Linux, Documentation/admin-guide/mm/ksm.rst; Arcangeli, Eidus and Wright,
-//! "Increasing memory density by using KSM", Ottawa Linux Symposium, 2009).
+//! `ksm`: what merging equal pages takes and gives (Linux, Documentation/admin-guide/mm/ksm.rst;
+//! Arcangeli, Eidus and Wright, "Increasing memory density by using KSM", Ottawa Linux Symposium,
+//! 2009).
 //!
-//! A mapping of which some pages are equal is offered to ksmd (`MADV_MERGEABLE`) until a whole scan merges no more. Then
-//! every other page of each content is written, which copies it, and the rest is parted with `MADV_UNMERGEABLE`.
+//! A mapping of which some pages are equal is offered to ksmd (`MADV_MERGEABLE`) until a whole scan
+//! merges no more. Then every other page of each content is written, which copies it, and the rest
+//! is parted with `MADV_UNMERGEABLE`.
+
+pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::declaration::{Contradiction, Declaration, Feature, Footprint, TOUCH};
 use super::writes::WriteShare;
+use crate::catalogue::name;
 use crate::declaration::{declared, positive};
+use crate::metrics::MetricId;
 use crate::observation::Unit;
+use crate::setting::Setting;
 
-/// The columns of the table `merging`, a row for each of ksmd's scans: when it ended, the pages that the kernel counts as merged of this
-/// process, the growth of the whole machine's `pages_sharing` and `pages_shared`, and ksmd's processor time so far.
+/// The columns of the table `merging`, a row for each of ksmd's scans: when it ended, the pages
+/// that the kernel counts as merged of this process, the growth of the whole machine's
+/// `pages_sharing` and `pages_shared`, and ksmd's processor time so far.
 pub const SCANS: [(&str, Unit); 6] = [
     ("scan", Unit::Count),
     ("elapsed", Unit::Nanoseconds),
@@ -22,7 +30,8 @@ pub const SCANS: [(&str, Unit); 6] = [
     ("ksmd", Unit::Nanoseconds),
 ];
 
-/// The columns of the table `unmerging`, after the operation's name: pages that it concerned, processor time and faults of a page.
+/// The columns of the table `unmerging`, after the operation's name: pages that it concerned,
+/// processor time and faults of a page.
 pub const COSTS: [(&str, Unit); 3] =
     [("pages", Unit::Pages), ("page.mean", Unit::Nanoseconds), ("faults", Unit::Count)];
 
@@ -33,7 +42,7 @@ pub struct Ksm {
     /// Pages of the mapping, anonymous memory
     #[arg(long, value_name = "PAGES", default_value = "16384", value_parser = clap::value_parser!(u64).range(8..=1 << 24))]
     pub pages: u64,
-    /// Share of the pages that are equal to others; the rest are all different
+    /// Share of the pages that equal others; the rest all differ
     #[arg(long, value_name = "SHARE", default_value = "50%")]
     pub equal: WriteShare,
     /// Different contents among the equal pages
@@ -42,21 +51,43 @@ pub struct Ksm {
     /// Pages that ksmd scans between two sleeps (pages_to_scan)
     #[arg(long, value_name = "PAGES", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub scan: u32,
-    /// Milliseconds that ksmd sleeps in between (sleep_millisecs)
+    /// Milliseconds that ksmd sleeps between scans (sleep_millisecs)
     #[arg(long, value_name = "MS", default_value = "20", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub sleep: u32,
-    /// Seconds after which merging is given up
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = positive)]
-    pub patience: f64,
+    /// Seconds after which to give up merging
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = positive, alias = "patience")]
+    #[serde(alias = "patience")]
+    pub timeout: f64,
     /// The seed of what the pages hold
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(0..=1 << 20))]
     pub seed: u64,
 }
 declared!(Ksm);
 
-impl Ksm {
+/// Files that are changed and put back, the last first: the number of pages can be written only
+/// while no advisor chooses it.
+pub const SETTINGS: [&str; 4] = [
+    "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/mm/ksm/advisor_mode",
+    "/sys/kernel/mm/ksm/sleep_millisecs",
+    "/sys/kernel/mm/ksm/pages_to_scan",
+];
+
+impl Declaration for Ksm {
+    fn footprint(&self, page_size: u64) -> Footprint {
+        Footprint::pages(self.pages, page_size)
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::KSM_CPU)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::KSM_SHARING, name::KSM_COPY, name::KSM_UNMERGE]
+    }
+
     /// Fewer than two pages of a content.
-    pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+    fn contradiction(&self) -> Option<Contradiction> {
         let equal = self.equal.of(self.pages);
         (equal > 0 && equal < self.contents.saturating_mul(2)).then_some((
             "contents",
@@ -65,8 +96,20 @@ impl Ksm {
         ))
     }
 
-    /// The mapping.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: self.pages.saturating_mul(page_size), file: 0 }
+    fn requires(&self) -> Vec<Feature> {
+        vec![Feature::Ksm]
+    }
+
+    fn usual(&self) -> Setting {
+        Setting::unlimited()
+    }
+
+    fn kernel_settings(&self) -> &'static [&'static str] {
+        &SETTINGS
+    }
+
+    fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
+        let scans = 3.0 * self.pages as f64;
+        Some(scans / f64::from(self.scan) * f64::from(self.sleep) / 1e3 + scans * TOUCH)
     }
 }

@@ -1,17 +1,24 @@
-//! `latency`: what one access costs at each level of the memory hierarchy, from the first-level cache to a page
-//! fault (Larry McVoy and Carl Staelin, lmbench, 1996).
+//! `latency`: what one access costs at each level of the memory hierarchy, from the first-level
+//! cache to a page fault (Larry McVoy and Carl Staelin, lmbench, 1996).
 //!
-//! A chain of pointers in random order runs through a working set, so that each load waits for the one before it
-//! and no prefetcher knows the next; the working set grows from below the first-level cache to beyond the last.
-//! One chain has every cache line of the set, in huge pages where there are any: what it shows are the caches and
-//! memory. Another has one line of each base page: beyond the reach of the TLBs what it shows is a TLB miss. Then
-//! base pages and huge pages of fresh anonymous memory are touched for the first time.
+//! A chain of pointers in random order runs through a working set, so that each load waits for the
+//! one before it and no prefetcher knows the next; the working set grows from below the first-level
+//! cache to beyond the last. One chain has every cache line of the set, in huge pages where there
+//! are any: what it shows are the caches and memory. Another has one line of each base page: beyond
+//! the reach of the TLBs what it shows is a TLB miss. Then base pages and huge pages of fresh
+//! anonymous memory are touched for the first time.
+
+pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::Experiment;
+use super::declaration::{Bounds, Declaration, Footprint, LOAD, TOUCH};
+use crate::catalogue::name;
 use crate::declaration::declared;
+use crate::metrics::MetricId;
 use crate::observation::Unit;
+use crate::setting::Setting;
 use crate::sizes::Sizes;
 
 /// The columns of the table `latency`, a row for each working set.
@@ -25,13 +32,14 @@ const TIMES: u64 = 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Latency {
-    /// The working sets: 16K..256M, or 16K..1G:2 (points a doubling) [default: from 16K to four times the last-level cache]
+    /// The working sets: 16K..256M, or 16K..1G:2 (points a doubling) [default: from 16K to four
+    /// times the last-level cache]
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
     /// Loads timed at each size, in rounds
     #[arg(long, value_name = "N", default_value = "200000", value_parser = clap::value_parser!(u64).range(1..))]
     pub loads: u64,
-    /// First touches timed, of base pages and of huge pages each, in rounds
+    /// First touches of base pages and of huge pages, each in rounds
     #[arg(long, value_name = "N", default_value = "8192", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub faults: u64,
     /// The seed of the order of loads
@@ -41,7 +49,8 @@ pub struct Latency {
 declared!(Latency);
 
 impl Latency {
-    /// The default working sets under this memory limit (at most half of it) and beyond this last-level cache.
+    /// The default working sets under this memory limit (at most half of it) and beyond this
+    /// last-level cache.
     pub fn sizes_for(limit: Option<u64>, last_cache: Option<u64>) -> Sizes {
         Sizes::beyond_caches(16 << 10, TIMES, limit, last_cache)
     }
@@ -50,10 +59,41 @@ impl Latency {
     pub fn sweep(&self) -> Sizes {
         self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None, None))
     }
+}
 
+impl Declaration for Latency {
     /// The greatest working set, which is held in one kind of pages at a time.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
+    fn footprint(&self, page_size: u64) -> Footprint {
         Footprint { anonymous: self.sweep().greatest(page_size), file: 0 }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::LATENCY_DRAM)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::LATENCY_L3, name::LATENCY_TLB_MISS, name::LATENCY_MINOR_FAULT]
+    }
+
+    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
+        let sizes = self.sizes.clone();
+        let sizes = sizes.unwrap_or_else(|| Self::sizes_for(bounds.limit, bounds.last_cache));
+        Some(Experiment::Latency(Self { sizes: Some(sizes), ..self.clone() }))
+    }
+
+    fn usual(&self) -> Setting {
+        Setting::unlimited()
+    }
+
+    /// The order of the chain: four bytes for each cache line.
+    fn buffers(&self, page_size: u64) -> u64 {
+        self.footprint(page_size).anonymous / 16
+    }
+
+    fn seconds(&self, _: Option<u64>, page_size: u64) -> Option<f64> {
+        let sizes = self.sweep().bytes(page_size);
+        let written = 2 * sizes.last().copied().unwrap_or(0) / page_size;
+        Some(2.0 * sizes.len() as f64 * self.loads as f64 * LOAD + written as f64 * TOUCH)
     }
 }
 

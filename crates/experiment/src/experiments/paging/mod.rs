@@ -5,13 +5,19 @@
 //! a file by being written to disk): a read of anonymous memory that was never written only maps
 //! the kernel's shared zero page and consumes nothing.
 
+pub mod metrics;
+
 use std::str::FromStr;
 
 use pagelab_reference::Pattern;
 use serde::{Deserialize, Serialize};
 
+use super::declaration::{Contradiction, Declaration, FAULT, Feature, Footprint, HIT, Load};
 use super::{Content, WriteShare, Writes};
+use crate::catalogue::name;
 use crate::declaration::{declared, words};
+use crate::metrics::MetricId;
+use crate::setting::Mode;
 
 /// What a mapping is backed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,25 +56,27 @@ pub struct Paging {
     #[arg(long, value_name = "PATTERN", default_value = "smooth-sin")]
     #[serde(with = "text")]
     pub pattern: Pattern,
-    /// What a reference does: reads its whole page, reads a word, or writes a word
+    /// The access of a reference: read the page, read a word, or write a word
     #[arg(long, value_enum, default_value = "page")]
     pub touch: Touch,
-    /// The share of references that write a word whatever the others do, such as 5%, drawn by the seed
+    /// The share of references that write a word, such as 5%, chosen by the seed
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
     pub writes: WriteShare,
-    /// mapfile, where references write: fsync(2) so many times, equally far apart, the last after the last reference
+    /// mapfile with writes: call fsync(2) this many times at equal distances, the last after the
+    /// last reference
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=240))]
     pub syncs: u32,
-    /// Time one reference of each N, drawn at random; the time of all is that of their throughput
+    /// Time one in N references, chosen at random; the mean comes from total throughput
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub sample: u64,
     /// The seed of the pattern
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// What pages hold: compressible:SHARE (so much of each repeats one word), zero, random or file:PATH
+    /// The content of pages: compressible:SHARE (the share of each that repeats one word), zero,
+    /// random or file:PATH
     #[arg(long, value_name = "CONTENT", default_value = "compressible:0.5")]
     pub content: Content,
-    /// Touch every page twice, from the last down, before the references start
+    /// Touch every page twice (last to first) before the measured references
     #[arg(long)]
     pub warm: bool,
 }
@@ -78,40 +86,6 @@ impl Paging {
     /// The share of references that write.
     pub fn write_share(&self) -> WriteShare {
         if self.touch == Touch::Write { WriteShare::ALL } else { self.writes }
-    }
-
-    /// See [`super::Experiment::contradiction`].
-    pub(super) fn contradiction(
-        &self,
-        backing: Backing,
-    ) -> Option<(&'static str, &'static str, &'static str)> {
-        let syncs = self.syncs != Self::default().syncs;
-        if self.touch == Touch::Write && !self.writes.is_none() {
-            return Some((
-                "writes",
-                "writes with every reference where --touch is write",
-                "give one of the two",
-            ));
-        }
-        // One bit of a reference says whether it writes.
-        if self.writes.is_mixed() && self.pages > 1 << 31 {
-            return Some((
-                "pages",
-                "numbers at most 2147483648 of them where some references write",
-                "use fewer",
-            ));
-        }
-        if syncs && backing == Backing::Anonymous {
-            return Some(("syncs", "has no file to bring to the disk in mapanon", "use mapfile"));
-        }
-        if syncs && self.write_share().is_none() {
-            return Some((
-                "syncs",
-                "has nothing to bring to the disk where no reference writes",
-                "give --writes 5%",
-            ));
-        }
-        None
     }
 
     /// Which references write, in the order of the stream.
@@ -145,5 +119,110 @@ pub(super) mod text {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pattern, D::Error> {
         let text = String::deserialize(deserializer)?;
         Pattern::from_str(&text).map_err(de::Error::custom)
+    }
+}
+
+/// `mapanon` or `mapfile` of these parameters.
+pub(super) struct Mapped<'a>(&'a Paging, Backing);
+
+/// `mapanon`.
+pub(super) fn anonymous(paging: &Paging) -> Mapped<'_> {
+    Mapped(paging, Backing::Anonymous)
+}
+
+/// `mapfile`.
+pub(super) fn file(paging: &Paging) -> Mapped<'_> {
+    Mapped(paging, Backing::File)
+}
+
+impl Declaration for Mapped<'_> {
+    fn footprint(&self, page_size: u64) -> Footprint {
+        let bytes = self.0.pages.saturating_mul(page_size);
+        match self.1 {
+            Backing::Anonymous => Footprint { anonymous: bytes, file: 0 },
+            Backing::File => Footprint { anonymous: 0, file: bytes },
+        }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::ACCESS_MEAN)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::ACCESS_HIT_P50, name::ACCESS_MAJOR_P50, name::FAULTS_MAJOR]
+    }
+
+    fn load(&self) -> Load<'_> {
+        Load::References(self.0, self.1)
+    }
+
+    fn contradiction(&self) -> Option<Contradiction> {
+        let Self(paging, backing) = self;
+        for (name, count) in [("pages", paging.pages), ("references", paging.references)] {
+            if count > u64::from(u32::MAX) {
+                return Some((name, "numbers at most 4294967295 of them", "use fewer"));
+            }
+        }
+        if paging.touch == Touch::Write && !paging.writes.is_none() {
+            return Some((
+                "writes",
+                "writes with every reference where --touch is write",
+                "give one of the two",
+            ));
+        }
+        // One bit of a reference says whether it writes.
+        if paging.writes.is_mixed() && paging.pages > 1 << 31 {
+            return Some((
+                "pages",
+                "numbers at most 2147483648 of them where some references write",
+                "use fewer",
+            ));
+        }
+        let syncs = paging.syncs != Paging::default().syncs;
+        if syncs && *backing == Backing::Anonymous {
+            return Some(("syncs", "has no file to bring to the disk in mapanon", "use mapfile"));
+        }
+        (syncs && paging.write_share().is_none()).then_some((
+            "syncs",
+            "has nothing to bring to the disk where no reference writes",
+            "give --writes 5%",
+        ))
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        let trace = match &self.0.pattern {
+            Pattern::Trace(file) => Some(Feature::File("pattern", file.clone())),
+            _ => None,
+        };
+        let content = match &self.0.content {
+            Content::File(file) => Some(Feature::File("content", file.clone())),
+            _ => None,
+        };
+        trace.into_iter().chain(content).collect()
+    }
+
+    fn own_huge_pages(&self) -> Option<Mode> {
+        (self.1 == Backing::Anonymous).then_some(Mode::Never)
+    }
+
+    fn is_looked_into(&self) -> bool {
+        true
+    }
+
+    /// Page maps and counts in the worker, on their way and as they are kept.
+    fn buffers(&self, _: u64) -> u64 {
+        /// Counts, their copy in a map, its sets and the map as it is packed, on both sides.
+        const A_PAGE: u64 = 128;
+        /// The maps of a run as the notebook gives them back, which it bounds.
+        const MAPS: u64 = 16 * 16;
+        const READ_BACK: u64 = 1 << 30;
+        let pages = self.0.pages;
+        pages.saturating_mul(A_PAGE).saturating_add(pages.saturating_mul(MAPS).min(READ_BACK))
+    }
+
+    fn seconds(&self, limit: Option<u64>, page_size: u64) -> Option<f64> {
+        let size = self.0.pages as f64 * page_size as f64;
+        let outside = limit.map_or(0.0, |limit| (1.0 - limit as f64 / size).max(0.0));
+        Some(self.0.references as f64 * (HIT + outside * FAULT) + size / 1e9)
     }
 }

@@ -1,19 +1,26 @@
-//! `reclaim`: what taking memory from a load in advance frees, how much of it was cold, and what it costs.
+//! `reclaim`: what taking memory from a load in advance frees, how much of it was cold, and what it
+//! costs.
 //!
-//! A load has a hot part, which it references again and again, and a cold one, which it does not. Step by step memory is taken:
-//! by a file of its cgroup that is asked, `memory.reclaim` (Documentation/admin-guide/cgroup-v2.rst, Linux 5.19 and later;
-//! proactive reclaim as in Weiner et al., "TMO: Transparent Memory Offloading in Datacenters", ASPLOS 2022), or by a scheme of
-//! the kernel's data access monitor, DAMON (Documentation/admin-guide/mm/damon/usage.rst; Park, Bhowmik and Uta, "DAOS:
-//! Data Access-aware Operating System", HPDC 2022).
+//! A load has a hot part, which it references again and again, and a cold one, which it does not.
+//! Step by step memory is taken: by a file of its cgroup that is asked, `memory.reclaim`
+//! (Documentation/admin-guide/cgroup-v2.rst, Linux 5.19 and later; proactive reclaim as in Weiner
+//! et al., "TMO: Transparent Memory Offloading in Datacenters", ASPLOS 2022), or by a scheme of the
+//! kernel's data access monitor, DAMON (Documentation/admin-guide/mm/damon/usage.rst; Park, Bhowmik
+//! and Uta, "DAOS: Data Access-aware Operating System", HPDC 2022).
+
+pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::declaration::{Contradiction, Declaration, Feature, Footprint, TOUCH, Tasks};
+use crate::catalogue::name;
 use crate::declaration::{declared, positive, words};
+use crate::metrics::MetricId;
 use crate::observation::Unit;
 
-/// The columns of the table `steps`, after its number: what was asked for, what the cgroup counts as reclaimed, which pages
-/// of the mapping were paged out (cold and hot), the major faults on the hot part afterwards, and the processor time of asking.
+/// The columns of the table `steps`, after its number: what was asked for, what the cgroup counts
+/// as reclaimed, which pages of the mapping were paged out (cold and hot), the major faults on the
+/// hot part afterwards, and the processor time of asking.
 pub const COLUMNS: [(&str, Unit); 6] = [
     ("asked", Unit::Bytes),
     ("reclaimed", Unit::Bytes),
@@ -23,8 +30,8 @@ pub const COLUMNS: [(&str, Unit); 6] = [
     ("time", Unit::Nanoseconds),
 ];
 
-/// The columns of the table `scheme`, after the step's number: bytes of regions that DAMON's scheme tried, and of those
-/// where its action was done, as it counts them itself.
+/// The columns of the table `scheme`, after the step's number: bytes of regions that DAMON's scheme
+/// tried, and of those where its action was done, as it counts them itself.
 pub const SCHEME: [(&str, Unit); 2] = [("tried", Unit::Bytes), ("applied", Unit::Bytes)];
 
 /// By what memory is taken.
@@ -55,7 +62,7 @@ words!(Action);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Reclaim {
-    /// By what memory is taken: by a line to memory.reclaim, or by a scheme of DAMON's
+    /// The means of reclaim: writes to memory.reclaim, or a DAMON scheme
     #[arg(long, value_name = "WAY", default_value = "memory.reclaim")]
     pub by: By,
     /// Pages of the hot part, which is referenced between two steps
@@ -64,36 +71,70 @@ pub struct Reclaim {
     /// Pages of the cold part, which is not referenced until all steps are done
     #[arg(long, value_name = "PAGES", default_value = "6144", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub cold: u64,
-    /// Pages that are asked for, all steps together
+    /// Pages to reclaim in all steps together
     #[arg(long, value_name = "PAGES", default_value = "4096", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub ask: u64,
     /// Steps in which it is asked for
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
-    /// How often the hot part is referenced before each step; by DAMON, at least, for it is referenced all the time
+    /// Passes over the hot part before each step; with DAMON a minimum
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub turns: u32,
     /// By DAMON: seconds of a step
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
     pub seconds: f64,
-    /// By DAMON: what its scheme does, page out or count alone
+    /// DAMON: the scheme's action, page out or only count
     #[arg(long, value_name = "ACTION", default_value = "pageout")]
     pub action: Action,
-    /// By DAMON: milliseconds between two looks at a page of each region (sample_us)
+    /// DAMON: the sampling interval in milliseconds (sample_us)
     #[arg(long, value_name = "MS", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub sampling: u32,
-    /// By DAMON: milliseconds over which looks are added up (aggr_us); its scheme acts once in each
+    /// DAMON: the aggregation interval in milliseconds (aggr_us); the scheme acts once per interval
     #[arg(long, value_name = "MS", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub aggregation: u32,
-    /// By DAMON: for how many of those a region must have been seen without a reference
+    /// DAMON: aggregation intervals without a reference before the scheme acts on a region
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(3..=1_000_000))]
     pub age: u32,
 }
 declared!(Reclaim);
 
 impl Reclaim {
-    /// What is DAMON's is asked of another way, or its intervals do not fit into each other and into a step.
-    pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+    /// How often the scheme can act in all steps together.
+    pub fn windows(&self) -> u64 {
+        (f64::from(self.steps) * self.seconds * 1e3 / f64::from(self.aggregation)) as u64
+    }
+
+    /// Seconds for which DAMON watches before the first step: no region is old enough sooner.
+    pub fn lead(&self) -> f64 {
+        f64::from(self.age) * f64::from(self.aggregation) / 1e3
+    }
+}
+
+/// The file that is changed for DAMON, and put back.
+pub const KDAMONDS: &str = "/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds";
+
+impl Declaration for Reclaim {
+    /// Both parts.
+    fn footprint(&self, page_size: u64) -> Footprint {
+        Footprint::pages(self.hot.saturating_add(self.cold), page_size)
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::RECLAIM_COLD)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::RECLAIM_RECLAIMED, name::RECLAIM_PAGES, name::RECLAIM_MISTAKES, name::RECLAIM_COST]
+    }
+
+    /// By DAMON a thread references the hot part meanwhile.
+    fn tasks(&self, _: u64) -> Tasks {
+        Tasks::threads(u64::from(self.by == By::Damon))
+    }
+
+    /// What is DAMON's is asked of another way, or its intervals do not fit into each other and
+    /// into a step.
+    fn contradiction(&self) -> Option<Contradiction> {
         let usual = Self::default();
         if self.by != By::Damon {
             let asked = [
@@ -121,18 +162,21 @@ impl Reclaim {
         ))
     }
 
-    /// How often the scheme can act in all steps together.
-    pub fn windows(&self) -> u64 {
-        (f64::from(self.steps) * self.seconds * 1e3 / f64::from(self.aggregation)) as u64
+    /// DAMON pages out what it watches, whatever cgroup that is in.
+    fn requires(&self) -> Vec<Feature> {
+        vec![if self.by == By::Damon { Feature::Damon } else { Feature::CgroupTwo }]
     }
 
-    /// Seconds for which DAMON watches before the first step: no region is old enough sooner.
-    pub fn lead(&self) -> f64 {
-        f64::from(self.age) * f64::from(self.aggregation) / 1e3
+    fn needs_limit(&self) -> Option<&'static str> {
+        Some("has no cgroup of the load's own without a memory limit")
     }
 
-    /// Both parts.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: self.hot.saturating_add(self.cold).saturating_mul(page_size), file: 0 }
+    fn kernel_settings(&self) -> &'static [&'static str] {
+        if self.by == By::Damon { &[KDAMONDS] } else { &[] }
+    }
+
+    fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
+        let touched = 2.0 * self.hot.saturating_add(self.cold) as f64 * TOUCH;
+        (self.by == By::Damon).then(|| self.lead() + f64::from(self.steps) * self.seconds + touched)
     }
 }

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::declaration::{Declaration, Footprint, Load};
+use crate::metrics::MetricId;
+
 /// What was recorded, and how often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -20,5 +23,23 @@ impl fmt::Display for Recording {
             write!(f, "{selector} ")?;
         }
         write!(f, "--interval {}", self.interval as f64 / 1e9)
+    }
+}
+
+impl Declaration for Recording {
+    fn footprint(&self, _: u64) -> Footprint {
+        Footprint::default()
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        None
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[]
+    }
+
+    fn load(&self) -> Load<'_> {
+        Load::None
     }
 }

@@ -1,9 +1,13 @@
-//! A recording of a program's references (`pagelab trace`): no load of its own, only what was recorded.
+//! A recording of a program's references (`pagelab trace`): no load of its own, only what was
+//! recorded.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use super::declaration::{Declaration, Footprint, Load};
+use crate::metrics::MetricId;
 
 /// What was recorded, and where it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,5 +35,23 @@ impl fmt::Display for Tracing {
             _ => {}
         }
         write!(f, " -- {}", self.program.join(" "))
+    }
+}
+
+impl Declaration for Tracing {
+    fn footprint(&self, _: u64) -> Footprint {
+        Footprint::default()
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        None
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[]
+    }
+
+    fn load(&self) -> Load<'_> {
+        Load::None
     }
 }

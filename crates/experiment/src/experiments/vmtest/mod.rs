@@ -4,10 +4,15 @@
 //! again and again, while the parent wakes many times a second. N times the segment is the active
 //! virtual memory, and it is swept. A size below the segment's is one process with a smaller segment.
 
+pub mod metrics;
+
 use serde::{Deserialize, Serialize};
 
-use super::Footprint;
+use super::Experiment;
+use super::declaration::{Bounds, Contradiction, Declaration, Feature, Footprint, Tasks};
+use crate::catalogue::name;
 use crate::declaration::{declared, positive, some, words};
+use crate::metrics::MetricId;
 use crate::observation::Unit;
 use crate::size::Size;
 use crate::sizes::Sizes;
@@ -48,47 +53,49 @@ pub struct Vmtest {
     /// The segment of one process
     #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = some)]
     pub process_size: Size,
-    /// Times that a process reads its segment, at most (published: 5000)
+    /// Maximum passes over a segment (published: 5000)
     ///
-    /// The published 5,000 take a machine of today milliseconds, in which one process is done before the next
-    /// begins; so --seconds bounds the reading, during all of which all processes are active.
+    /// The published 5,000 take a machine of today milliseconds, in which one process is done
+    /// before the next begins; so --seconds bounds the reading, during all of which all processes
+    /// are active.
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
     pub passes: u64,
-    /// Seconds for each size, at most
+    /// Maximum seconds per size
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive)]
     pub seconds: f64,
-    /// Active virtual memory: 1M,4M,16M or 64K..128M or 64K..128M:4 (points a doubling) [default: 16K to twice the limit]
+    /// Active virtual memory: 1M,4M,16M or 64K..128M or 64K..128M:4 (points per doubling) [default:
+    /// 16K to twice the limit]
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
-    /// Wake-ups of the parent a second
+    /// Wake-ups of the parent per second
     #[arg(long, value_name = "HZ", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub switch_rate: u32,
-    /// The segments: one for all processes, one each that is written, or parts of one file
+    /// The segments: one for all processes, a private one each, or parts of one file
     #[arg(long, value_enum, default_value = "private")]
     pub mapping: Mapping,
-    /// The pages they are made of
+    /// The kind of pages
     #[arg(long, value_enum, default_value = "4k")]
     pub pages_of: PagesOf,
-    /// Processors that the processes may use
+    /// CPUs that the processes share
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     pub cpus: u32,
 }
 declared!(Vmtest);
 
-/// The columns of the table `vmtest` that every target gives, a row for each size. `access.mean` is the wall time of a
-/// read, times the processors at work; `access.cpu` its processor time, which other load does not lengthen. A target may
-/// have more behind them.
+/// The columns of the table `vmtest` that every target gives, a row for each size. `access.mean` is
+/// the wall time of a read, times the processors at work; `access.cpu` its processor time, which
+/// other load does not lengthen. A target may have more behind them.
 pub const COLUMNS: [(&str, Unit); 11] = [
     ("size", Unit::Bytes),
     ("processes", Unit::Count),
     ("relative.speed", Unit::Ratio),
-    ("time.elapsed", Unit::Nanoseconds),
-    ("time.user", Unit::Nanoseconds),
-    ("time.system", Unit::Nanoseconds),
-    ("faults.minor", Unit::Count),
-    ("faults.major", Unit::Count),
+    name::TIME_ELAPSED.column(),
+    name::TIME_USER.column(),
+    name::TIME_SYSTEM.column(),
+    name::FAULTS_MINOR.column(),
+    name::FAULTS_MAJOR.column(),
     ("reads", Unit::Count),
-    ("access.mean", Unit::Nanoseconds),
+    name::ACCESS_MEAN.column(),
     ("access.cpu", Unit::Nanoseconds),
 ];
 
@@ -103,9 +110,10 @@ impl Vmtest {
     pub fn sweep(&self) -> Sizes {
         self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None))
     }
+}
 
-    /// What the greatest size holds at once.
-    pub fn footprint(&self, page_size: u64) -> Footprint {
+impl Declaration for Vmtest {
+    fn footprint(&self, page_size: u64) -> Footprint {
         let greatest = self.sweep().greatest(page_size);
         match self.mapping {
             Mapping::Shared => {
@@ -114,5 +122,38 @@ impl Vmtest {
             Mapping::Private => Footprint { anonymous: greatest, file: 0 },
             Mapping::File => Footprint { anonymous: 0, file: greatest },
         }
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::SPEED_LAST)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::SPEED_FIRST, name::TIME_CPU, name::FAULTS_MAJOR]
+    }
+
+    fn tasks(&self, page_size: u64) -> Tasks {
+        Tasks::processes(self.processes(self.sweep().greatest(page_size), page_size).0)
+    }
+
+    fn contradiction(&self) -> Option<Contradiction> {
+        (self.mapping == Mapping::Shared && self.pages_of == PagesOf::Hugetlb).then_some((
+            "pages-of",
+            "makes no shared segment of hugetlb pages",
+            "use --mapping private",
+        ))
+    }
+
+    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
+        let sizes = self.sizes.clone().unwrap_or_else(|| Self::sizes_for(bounds.limit));
+        Some(Experiment::Vmtest(Self { sizes: Some(sizes), ..self.clone() }))
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        if self.cpus > 1 { vec![Feature::Parallel] } else { Vec::new() }
+    }
+
+    fn seconds(&self, _: Option<u64>, page_size: u64) -> Option<f64> {
+        Some(self.sweep().bytes(page_size).len() as f64 * self.seconds)
     }
 }

@@ -20,9 +20,9 @@ use pagelab_experiment::{Failure, Recorder};
 
 use self::reference::Reference;
 use self::sources::{Reading, SOURCES, Source};
-use crate::harness::Harness;
-use crate::observe::failed;
-use crate::place::Place;
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
 
 /// The longest sleep between two looks at the user's wish to end.
 const NAP: Duration = Duration::from_millis(50);
@@ -48,8 +48,12 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// When the other machine's clock does not answer.
-pub fn perform(clock: &Parameters, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
+pub fn perform(
+    clock: &Parameters,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
     let address = clock.reference.as_deref();
     let doing = format!("asking the clock at {}", address.unwrap_or_default());
     let reference = address.map(Reference::at).transpose().map_err(failed(&doing))?;
@@ -159,7 +163,7 @@ fn report(
             .try_fold(0.0, |a: f64, b| b.map(|b| a.max(b)))
             .filter(|_| !found.pairs.is_empty())
     };
-    metric(recorder, name::CLOCK_TRUE, Some(if verdict.reasons.is_empty() { 1.0 } else { 0.0 }))?;
+    metric(recorder, name::CLOCK_AGREEMENT, Some(if verdict.reasons.is_empty() { 1.0 } else { 0.0 }))?;
     metric(recorder, name::CLOCK_STEP_WORST, verdict.worst_step)?;
     metric(recorder, name::CLOCK_DRIFT_WORST, worst_drift)?;
     metric(recorder, name::CLOCK_SKEW_WORST, greatest(skew::Pair::proven))?;

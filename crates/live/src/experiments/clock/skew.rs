@@ -86,9 +86,11 @@ fn ping_pong(first: usize, second: usize) -> Option<(i64, i64)> {
     let (ping, pong) = (Line::default(), Line::default());
     let deadline = Instant::now() + TIMEOUT;
     std::thread::scope(|scope| {
-        let answering = scope.spawn(|| keep_to(second) && answer(&ping.0, &pong.0, deadline));
-        let asking = scope.spawn(|| keep_to(first).then(|| ask(&ping.0, &pong.0, deadline)).flatten());
-        let bounds = asking.join().ok().flatten();
+        let thread = std::thread::Builder::new;
+        let answering =
+            thread().spawn_scoped(scope, || keep_to(second) && answer(&ping.0, &pong.0, deadline)).ok()?;
+        let ask = || keep_to(first).then(|| ask(&ping.0, &pong.0, deadline)).flatten();
+        let bounds = thread().spawn_scoped(scope, ask).ok().and_then(|asking| asking.join().ok().flatten());
         // Whoever waits is let go.
         ping.0.store(u64::MAX, Release);
         answering.join().ok().filter(|&kept| kept).and(bounds)

@@ -71,7 +71,7 @@ pub(crate) fn of(found: &Found) -> Verdict {
             ));
         }
     }
-    let by_counter = crate::clock::kernel_source().as_deref() == Some("tsc");
+    let by_counter = crate::harness::clock::kernel_source().as_deref() == Some("tsc");
     for pair in found.pairs.iter().filter(|_| by_counter) {
         if let Some(skew) = pair.proven().filter(|&skew| skew > SKEW) {
             verdict.reasons.push(format!(

@@ -6,11 +6,12 @@
 //! clearing the accessed bits of its pages (which costs the program a little: see [`working_set`]).
 //! Its input is empty and its output goes nowhere; what it writes to standard error is passed on.
 //!
-//! The looks are kept out of the program's way: this thread sleeps between them, does not preempt the program when it
-//! wakes (SCHED_BATCH), and looks no more often than takes a fiftieth of a processor, a two-hundredth for working sets.
-//! Its processor time is `looks.cpu`, in none of the program's figures.
+//! The looks are kept out of the program's way: this thread sleeps between them, does not preempt
+//! the program when it wakes (SCHED_BATCH), and looks no more often than takes a fiftieth of a
+//! processor, a two-hundredth for working sets. Its processor time is `polls.cpu`, in none of the
+//! program's figures.
 //!
-//! [`working_set`]: crate::working_set
+//! [`working_set`]: pagelab_kernel::working_set
 
 mod tree;
 
@@ -22,15 +23,15 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_kernel::cgroup::Group;
+use pagelab_kernel::rusage;
+use pagelab_kernel::spawn::Program;
 
 use self::tree::WorkingSets;
-use crate::cgroup::Group;
-use crate::harness::Harness;
-use crate::microstates::Whose;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::rusage;
-use crate::spawn::Program;
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
+use crate::harness::microstates::Whose;
 
 /// Looks between two at the working set.
 const WORKING_SET_EVERY: u32 = 10;
@@ -53,22 +54,26 @@ struct Look {
 ///
 /// # Errors
 /// When it cannot be started, or the kernel kills it inside the limit.
-pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub fn perform(
+    command: &Command,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
     let Some(name) = command.program.first() else {
         return Err(Failure::unsupported(
             "there is no program to run",
             "write it after --: pagelab run command -- sort big.txt",
         ));
     };
-    let mut harness = Harness::open(place, recorder)?;
-    place.join()?;
+    let mut harness = Harness::open(context, recorder)?;
+    context.join()?;
     harness.watch_tasks();
     harness.begin();
     let (used, own_peak) = (rusage::children(), rusage::process_peak());
     let mut program = Program::start(&command.program).map_err(failed(&format!("starting {name}")))?;
     let watched = {
         let _background = Background::enter();
-        watch(&mut program, command, place, &mut harness, recorder)?
+        watch(&mut program, command, context, &mut harness, recorder)?
     };
     let used = rusage::children() - used;
     let mut measured = harness.finish();
@@ -90,9 +95,9 @@ pub fn perform(command: &Command, place: &Place, recorder: &mut dyn Recorder) ->
         (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
         (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
         (name::MEMORY_PEAK, of_one.map(|peak| peak as f64).into_iter().chain(sampled).reduce(f64::max)),
-        (name::MEMORY_CHARGED_PEAK, place.group().and_then(charged_peak).or_else(|| peak(|l| l.charged))),
+        (name::MEMORY_CHARGED_PEAK, context.group().and_then(charged_peak).or_else(|| peak(|l| l.charged))),
         (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
-        (name::LOOKS_CPU, Some(watched.cost.as_nanos() as f64)),
+        (name::POLLS_CPU, Some(watched.cost.as_nanos() as f64)),
         (name::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
     metrics(recorder, figures.into_iter().chain(measured.pressure(measured.swap)))?;
@@ -155,13 +160,13 @@ struct Watched {
 fn watch(
     program: &mut Program,
     command: &Command,
-    place: &Place,
+    context: &ExecutionContext,
     harness: &mut Harness,
     recorder: &mut dyn Recorder,
 ) -> Result<Watched, Failure> {
     let pid = program.id();
     let mut working_sets = WorkingSets::default();
-    let group = place.group();
+    let group = context.group();
     let kills = || group.map_or(0, Group::kills);
     let killed = kills();
     let begun = harness.begun();
@@ -175,7 +180,7 @@ fn watch(
         if let Some(status) = program.ended() {
             let elapsed = begun.elapsed();
             // Any process of the program's, not only the first.
-            if let (true, Some(limit)) = (kills() > killed, place.limit()) {
+            if let (true, Some(limit)) = (kills() > killed, context.limit()) {
                 return Err(Failure::out_of_memory(limit));
             }
             return Ok(Watched { looks, elapsed, status: Some(status), cost: cost.so_far() });

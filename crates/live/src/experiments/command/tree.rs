@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use pagelab_kernel::files;
+use pagelab_kernel::working_set::Process;
+use pagelab_procfs::value;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-
-use crate::kernel;
-use crate::working_set::Process;
 
 /// How long the end of killed processes is waited for; what is left then ends with the limit's cgroup.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,7 +23,8 @@ pub(super) struct Memory {
     pub(super) processes: f64,
 }
 
-/// Kills `root` and its descendants, and waits for those that their parents' ends give to this process.
+/// Kills `root` and its descendants, and waits for those that their parents' ends give to this
+/// process.
 pub(super) fn kill(root: u32) {
     // What is forked meanwhile is found the next time: the children of a dead process are this process's.
     for pid in descendants(root).into_iter().chain([root]) {
@@ -73,13 +74,14 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// That of `root` and its descendants now, and who they are. A process that ends meanwhile is left out.
+/// That of `root` and its descendants now, and who they are. A process that ends meanwhile is left
+/// out.
 pub(super) fn memory(root: u32) -> (Memory, Vec<u32>) {
     let (mut found, mut processes) = (Memory::default(), Vec::new());
     for pid in [root].into_iter().chain(descendants(root)) {
-        let Ok(status) = kernel::text(format!("/proc/{pid}/status")) else { continue };
-        found.resident += kib(&status, "VmRSS:").unwrap_or(0.0) * 1024.0;
-        found.swapped += kib(&status, "VmSwap:").unwrap_or(0.0) * 1024.0;
+        let Ok(status) = files::text(format!("/proc/{pid}/status")) else { continue };
+        found.resident += value(&status, "VmRSS").unwrap_or(0) as f64;
+        found.swapped += value(&status, "VmSwap").unwrap_or(0) as f64;
         found.processes += 1.0;
         processes.push(pid);
     }
@@ -91,8 +93,8 @@ pub(super) fn memory(root: u32) -> (Memory, Vec<u32>) {
 pub(super) struct WorkingSets(HashMap<u32, Process>);
 
 impl WorkingSets {
-    /// Bytes that `processes` referenced since the last look, one that began meanwhile since its start; what
-    /// several share counts for each. `None` when none of them may be looked at.
+    /// Bytes that `processes` referenced since the last look, one that began meanwhile since its
+    /// start; what several share counts for each. `None` when none of them may be looked at.
     pub(super) fn look(&mut self, processes: &[u32]) -> Option<f64> {
         self.0.retain(|pid, _| processes.contains(pid));
         for &pid in processes {
@@ -109,12 +111,6 @@ impl WorkingSets {
     }
 }
 
-/// `NAME:  N kB`.
-fn kib(status: &str, name: &str) -> Option<f64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().strip_suffix(" kB")?.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,8 +123,6 @@ mod tests {
         assert_eq!(memory(u32::MAX), (Memory::default(), Vec::new()));
         assert!(WorkingSets::default().look(&processes).is_none_or(|bytes| bytes > 1e4));
         assert_eq!(WorkingSets::default().look(&[u32::MAX]), None);
-        assert_eq!(kib("VmRSS:\t    12 kB\n", "VmRSS:"), Some(12.0));
-        assert_eq!(kib("VmRSS:\t    x kB\n", "VmRSS:"), None);
     }
 
     #[test]

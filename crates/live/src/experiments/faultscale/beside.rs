@@ -1,23 +1,25 @@
-//! The thread beside the workers: it takes the lock of their address space (mmap_lock) for writing, again and again, for
-//! mappings that are none of theirs.
+//! The thread beside the workers: it takes the lock of their address space (mmap_lock) for writing,
+//! again and again, for mappings that are none of theirs.
 //!
-//! A kernel with a lock for each mapping (CONFIG_PER_VMA_LOCK, Linux 6.4 and later) handles faults of other mappings
-//! meanwhile; one without has them wait (Corbet, "Concurrent page-fault handling with per-VMA locks", LWN 2022).
+//! A kernel with a lock for each mapping (CONFIG_PER_VMA_LOCK, Linux 6.4 and later) handles faults
+//! of other mappings meanwhile; one without has them wait (Corbet, "Concurrent page-fault handling
+//! with per-VMA locks", LWN 2022).
 
 use std::io;
 use std::ptr;
 
 use pagelab_experiment::experiments::{Beside, Faultscale};
+use pagelab_kernel::region::page_size;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use crate::addressing::{Area, base_pages_only};
-use crate::region::page_size;
+use crate::harness::area::{Area, base_pages_only};
 
 /// What it does.
 pub(super) enum Other {
     /// Maps a page and unmaps it.
     Map,
-    /// Takes the right to write a populated mapping and gives it back, with room around it, so that it is merged with no other.
+    /// Takes the right to write a populated mapping and gives it back, with room around it, so that
+    /// it is merged with no other.
     Protect(Area),
 }
 
@@ -48,7 +50,8 @@ impl Other {
             Self::Map => {
                 // Not to be written, so that it is merged with no mapping of the workers'.
                 let (rights, flags) = (ProtFlags::READ, MapFlags::PRIVATE | MapFlags::NORESERVE);
-                // SAFETY: a new mapping at an address of the kernel's choice, unmapped before anybody has its address.
+                // SAFETY: a new mapping at an address of the kernel's choice, unmapped before
+                // anybody has its address.
                 unsafe {
                     let at = mmap_anonymous(ptr::null_mut(), page_size(), rights, flags)?;
                     munmap(at, page_size())?;

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::Faultscale;
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::lifetime::die_with_parent;
+use pagelab_kernel::rusage;
 
 use super::Point;
-use crate::lifetime::die_with_parent;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::rusage;
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
 
 /// Functions of a unit: about a tenth of a second for a compiler.
 const FUNCTIONS: u32 = 120;
@@ -27,34 +27,34 @@ const LOOK: Duration = Duration::from_micros(500);
 pub(super) fn build(
     faultscale: &Faultscale,
     jobs: u32,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<Point, Failure> {
-    run(faultscale, jobs, faultscale.sources.max(1), place, recorder, || {})
+    run(faultscale, jobs, faultscale.sources.max(1), context, recorder, || {})
 }
 
 /// A smaller build to take lock events in: one unit for each job. A command is not repeated.
 pub(super) fn sample(
     faultscale: &Faultscale,
     jobs: u32,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
     look: impl FnMut(),
 ) -> Result<Point, Failure> {
-    run(faultscale, jobs, faultscale.sources.clamp(1, jobs), place, recorder, look)
+    run(faultscale, jobs, faultscale.sources.clamp(1, jobs), context, recorder, look)
 }
 
 fn run(
     faultscale: &Faultscale,
     jobs: u32,
     units: u32,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(),
 ) -> Result<Point, Failure> {
     let source = match &faultscale.cmd {
         Some(_) => None,
-        None => Some(write_source(place)?),
+        None => Some(write_source(context)?),
     };
     let copies = faultscale.copies.clamp(1, 1024);
     let (used, begun) = (rusage::children(), Instant::now());
@@ -156,8 +156,8 @@ fn shell(text: &str) -> Command {
 }
 
 /// Writes the source to the scratch file.
-fn write_source(place: &Place) -> Result<&Path, Failure> {
-    let path = place.scratch("faultscale --work build")?;
+fn write_source(context: &ExecutionContext) -> Result<&Path, Failure> {
+    let path = context.scratch("faultscale --work build")?;
     std::fs::write(path, source()).map_err(failed(&format!("writing {}", path.display())))?;
     Ok(path)
 }

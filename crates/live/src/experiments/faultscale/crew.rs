@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::{Beside, Faultscale, Work, Workers};
 use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_kernel::mappings;
+use pagelab_kernel::rusage::{self, Usage};
 
 use super::beside::Other;
 use super::work::Worker;
 use super::{OPERATION, Point};
-use crate::bare;
-use crate::clock::{Clock, Monotonic};
-use crate::family::{Barrier, Family};
-use crate::mappings;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::rusage::{self, Usage};
-use crate::samples::Samples;
+use crate::harness::bare;
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::family::{Barrier, Family};
+use crate::harness::samples::Samples;
 
-/// Cells: workers ready, whether to go, whether to stop, workers that were refused, mappings; then for each
-/// worker the operations and when it ended, and for each process its consumption.
+/// Cells: workers ready, whether to go, whether to stop, workers that were refused, mappings; then
+/// for each worker the operations and when it ended, and for each process its consumption.
 const READY: usize = 0;
 const GO: usize = 1;
 const STOP: usize = 2;
@@ -40,14 +40,14 @@ const TIMES: usize = 1 << 14;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Makes a crew, and the thread beside it where `beside` says so, lets it work for `time`, and calls `look` many times a
-/// second.
+/// Makes a crew, and the thread beside it where `beside` says so, lets it work for `time`, and
+/// calls `look` many times a second.
 pub(super) fn crew(
     faultscale: &Faultscale,
     (workers, beside): (u32, bool),
     file: Option<&File>,
     time: Duration,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(),
 ) -> Result<Point, Failure> {
@@ -77,7 +77,7 @@ pub(super) fn crew(
             if barrier[REFUSED].load(Relaxed) > 0 {
                 return Err(refused());
             }
-            family.poll().map_err(|lost| lost.error(place))?;
+            family.poll().map_err(|lost| lost.error(context))?;
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
             }
@@ -89,7 +89,7 @@ pub(super) fn crew(
     barrier[GO].store(1, Release);
     wait(&mut family, &mut look, &|| Instant::now() >= deadline)?;
     barrier[STOP].store(1, Release);
-    while family.poll().map_err(|lost| lost.error(place))? > 0 {
+    while family.poll().map_err(|lost| lost.error(context))? > 0 {
         std::thread::sleep(LOOK);
         look();
         if barrier[REFUSED].load(Relaxed) > 0 {

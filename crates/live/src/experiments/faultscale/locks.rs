@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use crate::perf::profile::{common_type, number_at, place, type_of};
-use crate::perf::symbols::Symbols;
-use crate::perf::{Profile, Sampling};
+use pagelab_kernel::perf::profile::{common_type, number_at, place, type_of};
+use pagelab_kernel::perf::symbols::Symbols;
+use pagelab_kernel::perf::{Profile, Sampling};
 
 const BEGIN: &str = "lock:contention_begin";
 const END: &str = "lock:contention_end";
@@ -173,7 +173,7 @@ fn rows(profile: &Profile, symbols: Option<&Symbols>, format: &Format) -> (Vec<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::profile::Sample;
+    use pagelab_kernel::perf::profile::Sample;
 
     #[test]
     fn a_wait_is_from_a_threads_begin_to_its_end() {

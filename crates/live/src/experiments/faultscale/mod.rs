@@ -3,8 +3,9 @@
 //! For each number of workers a crew is made: threads of one fresh process, or processes. All begin
 //! at once, work until they are told to stop, and say what they did (`work`). Then the same crew's
 //! like works again for a fifth of a second while the kernel's lock events are taken (`locks`), so
-//! that the taking does not disturb the timing. `build` compiles instead (`build`). With `--beside` each crew works a second
-//! time, beside a thread of the same address space (`beside`), and the lock events are taken there.
+//! that the taking does not disturb the timing. `build` compiles instead (`build`). With `--beside`
+//! each crew works a second time, beside a thread of the same address space (`beside`), and the
+//! lock events are taken there.
 
 mod beside;
 mod build;
@@ -20,18 +21,18 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::faultscale::BESIDE;
 use pagelab_experiment::experiments::{Beside, Faultscale, Work};
 use pagelab_experiment::observation::{Histogram, Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, MetricId, Observation, Recorder};
+use pagelab_kernel::perf;
+use pagelab_kernel::rusage::Usage;
 
 use self::crew::crew;
 use self::locks::Waits;
-use crate::environment;
-use crate::harness::Harness;
-use crate::microstates::Whose;
-use crate::observe::failed;
-use crate::perf;
-use crate::place::Place;
-use crate::processor;
-use crate::rusage::Usage;
+use crate::harness::context::ExecutionContext;
+use crate::harness::environment;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
+use crate::harness::microstates::Whose;
+use crate::harness::processor;
 
 /// How long lock events are taken for each number of workers.
 const TAKING: Duration = Duration::from_millis(200);
@@ -74,13 +75,19 @@ impl Point {
 ///
 /// # Errors
 /// When the kernel refuses memory, threads or processes, or a compiler is missing.
-pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
+pub fn perform(
+    faultscale: &Faultscale,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
     let file = match faultscale.work {
-        Work::File => Some(place.write_scratch("faultscale", faultscale.pages.max(1) as usize, recorder)?),
+        Work::File => {
+            Some(context.write_scratch("faultscale", faultscale.pages.max(1) as usize, recorder)?)
+        }
         _ => None,
     };
-    place.join()?;
+    context.join()?;
     if let Some(file) = &file {
         cached(file).map_err(failed("reading the file into the cache"))?;
     }
@@ -95,12 +102,12 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
         recorder.progress("workers", n as u64, faultscale.workers.len() as u64);
         let workers = workers.clamp(1, 4096);
         let point = match faultscale.work {
-            Work::Build => build::build(faultscale, workers, place, recorder)?,
+            Work::Build => build::build(faultscale, workers, context, recorder)?,
             _ => {
                 let time = Duration::from_secs_f64(faultscale.seconds.clamp(0.01, 3600.0));
                 let mut crew = |beside| {
                     let who = (workers, beside);
-                    crew(faultscale, who, file.as_ref(), time, place, recorder, || harness.poll())
+                    crew(faultscale, who, file.as_ref(), time, context, recorder, || harness.poll())
                 };
                 let alone = crew(false)?;
                 if with {
@@ -113,10 +120,10 @@ pub fn perform(faultscale: &Faultscale, place: &Place, recorder: &mut dyn Record
         match locks::Taking::start() {
             Ok(mut taking) => {
                 let again = match faultscale.work {
-                    Work::Build => build::sample(faultscale, workers, place, recorder, || taking.poll())?,
+                    Work::Build => build::sample(faultscale, workers, context, recorder, || taking.poll())?,
                     _ => {
                         let who = (workers, with);
-                        crew(faultscale, who, file.as_ref(), TAKING, place, recorder, || taking.poll())?
+                        crew(faultscale, who, file.as_ref(), TAKING, context, recorder, || taking.poll())?
                     }
                 };
                 waits.push(taking.finish(workers, u32::from(with), again.elapsed));
@@ -159,13 +166,13 @@ fn report(
         &[
             ("workers", Unit::Count),
             ("throughput", Unit::PerSecond),
-            ("time.elapsed", Unit::Nanoseconds),
-            ("time.user", Unit::Nanoseconds),
-            ("time.system", Unit::Nanoseconds),
-            ("faults.minor", Unit::Count),
+            name::TIME_ELAPSED.column(),
+            name::TIME_USER.column(),
+            name::TIME_SYSTEM.column(),
+            name::FAULTS_MINOR.column(),
             ("lock.wait", Unit::Share),
-            ("operation.p50", Unit::Nanoseconds),
-            ("operation.p99", Unit::Nanoseconds),
+            name::OPERATION_P50.column(),
+            name::OPERATION_P99.column(),
         ],
     );
     for point in points {
@@ -198,8 +205,8 @@ fn report(
     ];
     metrics(recorder, figures.into_iter().chain(throughputs(&all)))?;
     let last = points.last();
-    let quantile = |q| last.and_then(|point| point.quantile(q));
-    metrics(recorder, [(name::OPERATION_P50, quantile(0.5)), (name::OPERATION_P99, quantile(0.99))])?;
+    let timed = |metric: MetricId| (metric, last.and_then(|point| metric.of(point.times.as_ref()?).1));
+    metrics(recorder, [name::OPERATION_P50, name::OPERATION_P99].map(timed))?;
     if let Some(times) = last.and_then(|point| point.times.clone()).filter(|times| times.count() > 0) {
         recorder.observe(Observation::Histogram(times))?;
     }
@@ -237,7 +244,8 @@ fn locked(waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The table `beside`: each number of workers alone and beside the other thread, and the figures of the most.
+/// The table `beside`: each number of workers alone and beside the other thread, and the figures of
+/// the most.
 fn beside(
     alone: &[Point],
     besides: &[Point],
@@ -264,8 +272,8 @@ fn beside(
         recorder,
         [
             (name::BESIDE_THROUGHPUT, of(&|point| Some(point.throughput()))),
-            (name::BESIDE_P50, of(&|point| point.quantile(0.5))),
-            (name::BESIDE_P99, of(&|point| point.quantile(0.99))),
+            (name::BESIDE_P50, of(&|point| name::BESIDE_P50.of(point.times.as_ref()?).1)),
+            (name::BESIDE_P99, of(&|point| name::BESIDE_P99.of(point.times.as_ref()?).1)),
             (name::BESIDE_WAITS, of(&slept)),
             (name::BESIDE_CALLS, of(&|point| Some(point.calls))),
         ],

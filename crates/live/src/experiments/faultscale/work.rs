@@ -3,12 +3,12 @@
 use std::fs::File;
 
 use pagelab_experiment::experiments::Work;
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage;
 
-use crate::bare;
-use crate::clock::{Clock, Monotonic};
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage;
-use crate::samples::Own;
+use crate::harness::bare;
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::samples::Own;
 
 /// Of so many operations one is timed.
 const SAMPLE: usize = 16;
@@ -50,8 +50,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does it once, the `number`-th time, and leaves the times of one in sixteen, and adds to `waits`, where it is to be
-    /// counted, how often this thread slept in its operations; the operations made, `None` when the kernel refuses.
+    /// Does it once, the `number`-th time, and leaves the times of one in sixteen, and adds to
+    /// `waits`, where it is to be counted, how often this thread slept in its operations; the
+    /// operations made, `None` when the kernel refuses.
     pub(super) fn turn(
         &self,
         number: u64,
@@ -104,7 +105,8 @@ fn counted<T>(waits: &mut Option<u64>, work: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Touches every page until told to stop, and times those that lie `phase` pages behind a sixteenth; how many.
+/// Touches every page until told to stop, and times those that lie `phase` pages behind a
+/// sixteenth; how many.
 fn touch(
     region: &Region,
     pages: usize,

@@ -1,19 +1,22 @@
 //! `fileread` and `seqread` on the running kernel: what reading a file costs (McDougall 2005).
 
-mod cache;
-mod device;
 pub mod random;
 pub mod sequential;
 
 use std::fs::File;
 
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::region::page_size;
 
-use crate::place::Place;
-use crate::region::page_size;
+use crate::harness::context::ExecutionContext;
 
 /// Writes a file of `bytes` to the scratch place; on disk, out of the cache.
-fn write(experiment: &str, bytes: u64, place: &Place, recorder: &mut dyn Recorder) -> Result<File, Failure> {
+fn write(
+    experiment: &str,
+    bytes: u64,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<File, Failure> {
     let pages = (bytes as usize).div_ceil(page_size()).max(1);
-    place.write_scratch(experiment, pages, recorder)
+    context.write_scratch(experiment, pages, recorder)
 }

@@ -6,8 +6,9 @@
 //! pread(2) does. Without `--rate` the reads follow each other and a latency is a read's own; with it
 //! each is due at its time and its latency counts from there, however late it was begun.
 //!
-//! Reading the clock for a latency takes as long as a tenth of a cached read. So without `--rate` the latencies are those
-//! of every second block of reads, and the processor time is that of the blocks between, in which no clock is read.
+//! Reading the clock for a latency takes as long as a tenth of a cached read. So without `--rate`
+//! the latencies are those of every second block of reads, and the processor time is that of the
+//! blocks between, in which no clock is read.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -18,19 +19,19 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::observation::{Histogram, Level, Unit};
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::page_cache::{self, Cached};
+use pagelab_kernel::region::{Region, page_size};
+use pagelab_kernel::rusage::{self, Usage};
 use pagelab_reference::rng::Rng;
 use rustix::fs::{Advice, fadvise};
 
-use super::cache::{self, Cached};
-use crate::clock::{Clock, Monotonic};
-use crate::harness::{Harness, refaults};
-use crate::kernel::Counters;
-use crate::microstates::Whose;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::processor;
-use crate::region::{Region, page_size};
-use crate::rusage::{self, Usage};
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::counters::Counters;
+use crate::harness::failure::failed;
+use crate::harness::measurement::{Harness, refaults};
+use crate::harness::microstates::Whose;
+use crate::harness::processor;
 
 /// Not in every libc: the read must not wait.
 const RWF_NOWAIT: libc::c_int = 8;
@@ -42,16 +43,16 @@ const COLUMNS: &[(&str, Unit)] = &[
     ("size", Unit::Bytes),
     ("reads", Unit::Count),
     ("cpu.each", Unit::Nanoseconds),
-    ("access.mean", Unit::Nanoseconds),
-    ("access.p50", Unit::Nanoseconds),
-    ("access.p99", Unit::Nanoseconds),
-    ("time.user", Unit::Nanoseconds),
-    ("time.system", Unit::Nanoseconds),
+    name::ACCESS_MEAN.column(),
+    name::ACCESS_P50.column(),
+    name::ACCESS_P99.column(),
+    name::TIME_USER.column(),
+    name::TIME_SYSTEM.column(),
     ("calls", Unit::Count),
     ("hits", Unit::Share),
-    ("faults.minor", Unit::Count),
-    ("faults.major", Unit::Count),
-    ("io.read", Unit::Bytes),
+    name::FAULTS_MINOR.column(),
+    name::FAULTS_MAJOR.column(),
+    name::IO_READ.column(),
     ("cached.before", Unit::Bytes),
     ("cached.after", Unit::Bytes),
     ("recently-evicted", Unit::Bytes),
@@ -78,13 +79,17 @@ struct Seen {
 ///
 /// # Errors
 /// When the file cannot be written or read.
-pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
+pub fn perform(
+    fileread: &Fileread,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
     let page = page_size() as u64;
     let read = fileread.read.bytes(page).max(1);
     let sizes = fileread.files().bytes(page);
-    let file = super::write("fileread", sizes.last().copied().unwrap_or(page).max(read), place, recorder)?;
-    place.join()?;
+    let file = super::write("fileread", sizes.last().copied().unwrap_or(page).max(read), context, recorder)?;
+    context.join()?;
     harness.watch_tasks();
     harness.begin();
     let mut sheet = Sheet::new("fileread", COLUMNS).with_texts("case");
@@ -96,7 +101,7 @@ pub fn perform(fileread: &Fileread, place: &Place, recorder: &mut dyn Recorder) 
         for &access in &fileread.access {
             recorder.progress("cases", done, total);
             done += 1;
-            let case = Case { fileread, file: &file, size: size.max(read), read, access, place };
+            let case = Case { fileread, file: &file, size: size.max(read), read, access, context };
             let Some(seen) = case.perform(recorder)? else {
                 note(
                     recorder,
@@ -157,7 +162,7 @@ struct Case<'a> {
     size: u64,
     read: u64,
     access: Access,
-    place: &'a Place,
+    context: &'a ExecutionContext,
 }
 
 impl Case<'_> {
@@ -175,8 +180,8 @@ impl Case<'_> {
         let places = (self.size / self.read).max(1);
         let mut rng = Rng::new(self.fileread.seed);
         let mut latency = Distribution::new();
-        let mut counters = Counters::open(self.place.memory_stat.as_deref());
-        let before = cache::of(self.file, self.size);
+        let mut counters = Counters::open(self.context.memory_stat.as_deref());
+        let before = page_cache::of(self.file, self.size);
         counters.before();
         let deadline = Instant::now() + Duration::from_secs_f64(self.fileread.seconds.clamp(0.01, 3600.0));
         let interval = self.fileread.rate.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
@@ -226,7 +231,7 @@ impl Case<'_> {
             hits: (self.access == Access::Nowait).then_some(hits),
             latency: latency.histogram("read"),
             before,
-            after: cache::of(self.file, self.size),
+            after: page_cache::of(self.file, self.size),
             refaults: refaults(&counters.after(), "workingset_refault_file"),
         }))
     }

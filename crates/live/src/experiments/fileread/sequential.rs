@@ -1,8 +1,8 @@
 //! `seqread`: sequential bandwidth against the transfer size, through the cache and around it.
 //!
-//! The file is dropped from the cache before each row, so every byte comes from the device. What the
-//! device saw comes from its own counters: they count everybody's reads, so they are a dash in a row in which it read
-//! more than on this thread's account.
+//! The file is dropped from the cache before each row, so every byte comes from the device. What
+//! the device saw comes from its own counters: they count everybody's reads, so they are a dash in
+//! a row in which it read more than on this thread's account.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -13,24 +13,24 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Seqread;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::block_device::{Counted, Device};
+use pagelab_kernel::region::{Region, page_size};
+use pagelab_kernel::rusage::{self, Usage};
 use rustix::fs::{Advice, fadvise};
 
-use super::device::{Counted, Device};
-use crate::harness::Harness;
-use crate::microstates::Whose;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::processor;
-use crate::region::{Region, page_size};
-use crate::rusage::{self, Usage};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
+use crate::harness::microstates::Whose;
+use crate::harness::processor;
 
 const COLUMNS: &[(&str, Unit)] = &[
     ("transfer", Unit::Bytes),
     ("bandwidth", Unit::BytesPerSecond),
     ("bytes", Unit::Bytes),
-    ("time.elapsed", Unit::Nanoseconds),
-    ("time.user", Unit::Nanoseconds),
-    ("time.system", Unit::Nanoseconds),
+    name::TIME_ELAPSED.column(),
+    name::TIME_USER.column(),
+    name::TIME_SYSTEM.column(),
     ("device.reads", Unit::Count),
     ("device.transfer", Unit::Bytes),
     ("device.service", Unit::Nanoseconds),
@@ -52,15 +52,19 @@ struct Seen {
 ///
 /// # Errors
 /// When the file cannot be written or read.
-pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
+pub fn perform(
+    seqread: &Seqread,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
     let page = page_size() as u64;
     let transfers = seqread.transfers.bytes(page);
     let most = transfers.last().copied().unwrap_or(page);
-    let buffered = super::write("seqread", seqread.size.bytes(page).max(page), place, recorder)?;
-    let path = place.scratch("seqread")?;
+    let buffered = super::write("seqread", seqread.size.bytes(page).max(page), context, recorder)?;
+    let path = context.scratch("seqread")?;
     let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path);
-    place.join()?;
+    context.join()?;
     let device = Device::of(&buffered);
     // Aligned to a page, as O_DIRECT wants it.
     let buffer = Region::anonymous(most as usize / page_size()).map_err(failed("mapping the buffer"))?;
@@ -69,7 +73,7 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
     harness.begin();
     let mut sheet = Sheet::new("seqread", COLUMNS).with_texts("mode");
     let mut sums = Usage::default();
-    let mut best = [None::<f64>; 2];
+    let mut bandwidths = [const { Vec::new() }; 2];
     let mut shared = 0;
     let modes = [("buffered", Ok(&buffered)), ("direct", direct.as_ref())];
     for (mode, (name, file)) in modes.into_iter().enumerate() {
@@ -80,15 +84,15 @@ pub fn perform(seqread: &Seqread, place: &Place, recorder: &mut dyn Recorder) ->
             sums += seen.used;
             shared += u32::from(seen.shared);
             let bandwidth = seen.bytes as f64 / seen.elapsed.as_secs_f64();
-            best[mode] = Some(best[mode].unwrap_or(0.0).max(bandwidth));
+            bandwidths[mode].push(bandwidth);
             row(&mut sheet, name, transfer, &seen, bandwidth);
         }
     }
     sheet.record(recorder)?;
     let mut measured = harness.finish();
     measured.record(recorder)?;
-    metric(recorder, name::BANDWIDTH_BUFFERED, best[0])?;
-    metric(recorder, name::BANDWIDTH_DIRECT, best[1])?;
+    let [through, around] = bandwidths;
+    metrics(recorder, [name::BANDWIDTH_BUFFERED.over(through), name::BANDWIDTH_DIRECT.over(around)])?;
     metrics(recorder, processor::figures(&sums))?;
     metric(recorder, name::IO_READ, Some(sums.read as f64))?;
     if let Err(error) = direct {

@@ -1,25 +1,29 @@
 //! One copy of the storm: a process that leaves this program behind, forks, and waits for each child.
 //!
-//! Past [`alone::leave`] nothing may be touched but the stack, the region and the shared cells: no static, no function of
-//! the C library (not even one that the compiler would call to copy memory), nothing that allocates or panics.
+//! Past `alone::leave` nothing may be touched but the stack, the region and the shared cells: no
+//! static, no function of the C library (not even one that the compiler would call to copy memory),
+//! nothing that allocates or panics.
 
 use std::ffi::CString;
 
 use pagelab_experiment::experiments::{Child, Forkstorm};
+use pagelab_kernel::region::{HugePages, Region};
 
-use super::NOTHING;
-use crate::alone::{self, Alone, Kept};
-use crate::bare::{self, Arguments, call};
-use crate::family::Barrier;
-use crate::region::{HugePages, Region};
-use crate::samples::Samples;
+use crate::harness::alone::{self, Alone, Kept};
+use crate::harness::bare::{self, Arguments, call};
+use crate::harness::family::Barrier;
+use crate::harness::samples::Samples;
+
+/// The argument on which a program that performs experiments exits at once, well.
+pub const NOTHING: &str = "__nothing";
 
 /// Cells of the barrier: the first says whether to go; then come those of each copy.
 pub(super) const GO: usize = 0;
 pub(super) const COMMON: usize = 8;
 pub(super) const EACH: usize = 16;
-/// Of a copy: 1 when it is ready; the nanoseconds of its own processor time in fork, and of the clock from there to the child's end; forks made; when it started
-/// and when its last child ended; pages left to its children, and one; what it had consumed before it went (minor and major
+/// Of a copy: 1 when it is ready; the nanoseconds of its own processor time in fork, and of the
+/// clock from there to the child's end; forks made; when it started and when its last child ended;
+/// pages left to its children, and one; what it had consumed before it went (minor and major
 /// faults, user and system time).
 pub(super) const READY: usize = 0;
 pub(super) const FORKING: usize = 1;
@@ -42,12 +46,13 @@ struct Copy {
     forks: u32,
     go: *const u64,
     cells: *mut u64,
-    /// Of forks, and of what followed them: where the number of times stands, and where the times, with room for so many.
+    /// Of forks, and of what followed them: where the number of times stands, and where the times,
+    /// with room for so many.
     times: [(*mut u32, *mut u32, usize); 2],
 }
 
-/// Makes the storm of a copy; `owners`: whose times of forks are its, which is its number, and whose of what followed.
-/// Returns only where it could not be prepared.
+/// Makes the storm of a copy; `owners`: whose times of forks are its, which is its number, and
+/// whose of what followed. Returns only where it could not be prepared.
 pub(super) fn storm(
     forkstorm: &Forkstorm,
     forks: u32,
@@ -136,12 +141,13 @@ extern "C" fn forks(copy: &mut Copy, alone: &Alone) -> ! {
     alone::exit(0)
 }
 
-/// Notes what this process has consumed by now. The kernel brings processor times up to date when the thread's own clock
-/// is read.
+/// Notes what this process has consumed by now. The kernel brings processor times up to date when
+/// the thread's own clock is read.
 fn consumed(cells: *mut u64) {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: time and usage are writable; the second call, which cannot fail, fills the usage; the cells as in `forks`.
+    // SAFETY: time and usage are writable; the second call, which cannot fail, fills the usage; the
+    // cells as in `forks`.
     unsafe {
         call(
             libc::SYS_clock_gettime,

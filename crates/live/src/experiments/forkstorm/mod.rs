@@ -6,31 +6,27 @@
 //! With `--script FILE` a copy is a shell that runs the published script over the file instead: each
 //! iteration has five forks and three execs.
 //!
-//! The copies leave all that is pagelab's own behind (module `alone`): `fork.residual` is what is left.
+//! The copies leave all that is pagelab's own behind (module `alone`): `fork.residual` is what is
+//! left.
 //!
-//! The storm is made up to four times, so that no figure disturbs another: timed; watched (the kernel reports each
-//! task that ends, for the microstates); counted (the
-//! kernel's tracepoints, and where wanted its functions, inherited by every child, which slows forks); profiled (the software clock on
-//! every processor). All but the first are of a fifth of the forks.
+//! The storm is made up to four times, so that no figure disturbs another: timed; watched (the
+//! kernel reports each task that ends, for the microstates); counted (the kernel's tracepoints, and
+//! where wanted its functions, inherited by every child, which slows forks); profiled (the software
+//! clock on every processor). All but the first are of a fifth of the forks.
 
-mod copy;
+pub mod copy;
 mod storm;
-
-use std::time::Duration;
 
 use pagelab_experiment::build::metrics;
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::{Failure, Observation, Recorder, Setting};
+use pagelab_experiment::{Failure, MetricId, Observation, Recorder, Setting};
 
 use self::storm::{Seen, storm};
-use crate::harness::Harness;
-use crate::microstates::{Microstates, Whose};
-use crate::place::Place;
-use crate::{operations, processor, profile};
-
-/// The argument on which a program that performs experiments exits at once, well.
-pub const NOTHING: &str = "__nothing";
+use crate::harness::context::ExecutionContext;
+use crate::harness::measurement::Harness;
+use crate::harness::microstates::{Microstates, Whose};
+use crate::harness::{operations, processor, profile};
 
 /// Samples a second of the profile, where nothing else is asked for.
 const PROFILE: u32 = 997;
@@ -42,31 +38,32 @@ const PROFILE: u32 = 997;
 pub fn perform(
     forkstorm: &Forkstorm,
     setting: &Setting,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
-    place.join()?;
+    let mut harness = Harness::open(context, recorder)?;
+    context.join()?;
     harness.begin();
-    let timed = storm(forkstorm, forkstorm.forks, place, "storm", recorder, |_| {})?;
+    let timed = storm(forkstorm, forkstorm.forks, context, "storm", recorder, |_| {})?;
     let measured = harness.finish();
     measured.record(recorder)?;
     let fewer = (forkstorm.forks / 5).max(1);
-    // The kernel's report of each task that ends is work in its exit, so it is asked for beside the timing.
+    // The kernel's report of each task that ends is work in its exit, so it is asked for beside the
+    // timing.
     let mut states = Microstates::start();
     if states.listens() {
-        storm(forkstorm, fewer, place, "states", recorder, |_| states.poll())?;
+        storm(forkstorm, fewer, context, "states", recorder, |_| states.poll())?;
     }
     report(forkstorm, &timed, states.user_share(), recorder)?;
     states.report(Whose::Descendants, None, recorder)?;
     operations::count(setting.functions, recorder, |recorder| {
-        storm(forkstorm, fewer, place, "count", recorder, |_| {}).map(drop)
+        storm(forkstorm, fewer, context, "count", recorder, |_| {}).map(drop)
     })?;
     match setting.profile.unwrap_or(PROFILE) {
         0 => Ok(()),
         frequency => profile::take(frequency, setting.profile.is_some(), recorder, |sampling, recorder| {
             let forks = fewer.max(forkstorm.forks.min(1000));
-            storm(forkstorm, forks, place, "profile", recorder, |_| sampling.poll()).map(drop)
+            storm(forkstorm, forks, context, "profile", recorder, |_| sampling.poll()).map(drop)
         }),
     }
 }
@@ -105,14 +102,11 @@ fn report(
     });
     let end = if exec { [name::EXEC_P50, name::EXEC_P99] } else { [name::EXIT_P50, name::EXIT_P99] };
     for (histogram, [median, late]) in [(forks, [name::FORK_P50, name::FORK_P99]), (ends, end)] {
-        let quantile = |q| histogram.as_ref().and_then(|times| times.quantile(q)).map(|time| time as f64);
-        metrics(recorder, [(median, quantile(0.5)), (late, quantile(0.99))])?;
+        let timed = |metric: MetricId| (metric, histogram.as_ref().and_then(|times| metric.of(times).1));
+        metrics(recorder, [timed(median), timed(late)])?;
         if let Some(histogram) = histogram.filter(|times| times.count() > 0) {
             recorder.observe(Observation::Histogram(histogram))?;
         }
     }
     Ok(())
 }
-
-/// Between two looks at a running storm.
-const LOOK: Duration = Duration::from_millis(10);

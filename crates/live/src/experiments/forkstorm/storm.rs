@@ -9,15 +9,19 @@ use std::time::{Duration, Instant};
 use pagelab_experiment::build::Distribution;
 use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::lifetime::die_with_parent;
+use pagelab_kernel::rusage::{self, Usage};
 
-use super::LOOK;
+use pagelab_procfs::value;
+
 use super::copy::{self, BEFORE, COMMON, EACH, ENDED, ENDING, FORKING, FORKS, GO, READY, RESIDUAL, STARTED};
-use crate::family::{Barrier, Family};
-use crate::lifetime::die_with_parent;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::rusage::{self, Usage};
-use crate::samples::Samples;
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
+use crate::harness::family::{Barrier, Family};
+use crate::harness::samples::Samples;
+
+/// Between two looks at a running storm.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Forks of one iteration of the script: a subshell, `cat`, `wc`, the command substitution, `expr`.
 const SCRIPT_FORKS: f64 = 5.0;
@@ -45,7 +49,7 @@ pub(super) struct Seen {
 pub(super) fn storm(
     forkstorm: &Forkstorm,
     forks: u32,
-    place: &Place,
+    context: &ExecutionContext,
     phase: &'static str,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
@@ -67,7 +71,7 @@ pub(super) fn storm(
     }
     while cells(READY).sum::<u64>() < copies as u64 {
         std::thread::sleep(Duration::from_millis(1));
-        family.poll().map_err(|lost| lost.error(place))?;
+        family.poll().map_err(|lost| lost.error(context))?;
         if recorder.interrupted() {
             return Err(Failure::interrupted());
         }
@@ -78,8 +82,8 @@ pub(super) fn storm(
     barrier[GO].store(1, Release);
     let mut peak: Option<f64> = None;
     let total = u64::from(forks) * copies as u64;
-    while family.poll().map_err(|lost| lost.error(place))? > 0 {
-        std::thread::sleep(LOOK);
+    while family.poll().map_err(|lost| lost.error(context))? > 0 {
+        std::thread::sleep(POLL_INTERVAL);
         let done = cells(FORKS).sum::<u64>();
         recorder.progress(phase, done.min(total), total);
         look(done);
@@ -117,8 +121,7 @@ pub(super) fn storm(
 /// Bytes of page tables in the whole machine.
 fn page_tables() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("PageTables:"))?;
-    Some(line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok()? * 1024.0)
+    value(&text, "PageTables").map(|bytes| bytes as f64)
 }
 
 /// The published script: `$1` iterations over the file `$2`.
@@ -129,8 +132,8 @@ do
 	i=$(expr $i + 1)
 done"#;
 
-/// What ends the group `$1` when pagelab is gone and the other end of its standard input with it: a shell's own
-/// children do not die with pagelab.
+/// What ends the group `$1` when pagelab is gone and the other end of its standard input with it: a
+/// shell's own children do not die with pagelab.
 const GUARD: &str = r#"cat > /dev/null; kill -s KILL -- "-$1""#;
 
 /// The copies of the script, each with its guard; ended when dropped.
@@ -195,7 +198,7 @@ fn script(
     let mut running = copies;
     while running > 0 {
         recorder.progress(phase, (copies - running) as u64, copies as u64);
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         look(0);
         let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
         peak = peak.into_iter().chain(grown).reduce(f64::max);

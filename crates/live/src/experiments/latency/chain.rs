@@ -1,13 +1,14 @@
-//! A chain of pointers in random order through a working set: each load's address is what the load before it read.
+//! A chain of pointers in random order through a working set: each load's address is what the load
+//! before it read.
 
 use std::io;
 use std::marker::PhantomData;
 use std::ptr;
 
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage;
+use pagelab_kernel::thp::huge_page_size;
 use pagelab_reference::rng::Rng;
-
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -21,7 +22,8 @@ const FEW: u64 = 16;
 pub enum Places {
     /// Every cache line.
     Lines,
-    /// One line of each page; which one differs from page to page, so that they spread over a cache's sets.
+    /// One line of each page; which one differs from page to page, so that they spread over a
+    /// cache's sets.
     Pages,
 }
 
@@ -63,7 +65,7 @@ impl Field {
     /// # Errors
     /// When the kernel refuses.
     pub fn new(bytes: usize, pages: HugePages) -> io::Result<Self> {
-        let aligned = super::touch::huge_page_size();
+        let aligned = huge_page_size();
         let region = Region::anonymous((bytes + aligned).div_ceil(page_size()))?;
         // Refused by kernels without huge pages: then there are none.
         let _ = region.advise(pages);
@@ -83,8 +85,8 @@ impl Field {
         self.huge
     }
 
-    /// Lays a chain over the first `bytes`, with `order` as its buffer; none where it would have less than two
-    /// places.
+    /// Lays a chain over the first `bytes`, with `order` as its buffer; none where it would have
+    /// less than two places.
     pub fn chain<'a>(
         &'a self,
         bytes: usize,

@@ -1,10 +1,11 @@
 //! `latency` on the running kernel: what one access costs from the first-level cache to a page fault.
 //!
-//! One processor, one thread. A mapping as large as the greatest working set is written once: in huge pages for
-//! the loads of every cache line, then in base pages for the loads of one line of each page. At each size a chain
-//! is laid over the first part of the mapping and followed once, then in `ROUNDS` rounds that are timed; the
-//! figure is the median round. First touches are timed in rounds of fresh mappings, without unmapping them. Neither
-//! waits for anything, so their times are the thread's processor time, which other programs do not lengthen.
+//! One processor, one thread. A mapping as large as the greatest working set is written once: in
+//! huge pages for the loads of every cache line, then in base pages for the loads of one line of
+//! each page. At each size a chain is laid over the first part of the mapping and followed once,
+//! then in `ROUNDS` rounds that are timed; the figure is the median round. First touches are timed
+//! in rounds of fresh mappings, without unmapping them. Neither waits for anything, so their times
+//! are the thread's processor time, which other programs do not lengthen.
 
 mod chain;
 mod touch;
@@ -14,20 +15,19 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Latency;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Recorder};
+use pagelab_kernel::affinity::Pinned;
+use pagelab_kernel::region::{HugePages, page_size};
+use pagelab_kernel::rusage;
 use pagelab_reference::rng::Rng;
 use rustix::time::{ClockId, clock_gettime};
 
 use self::chain::{Field, Places};
-use crate::affinity::Kept;
-use crate::clock::{Clock, Monotonic};
-use crate::environment::Entries;
-use crate::geometry;
-use crate::harness::Harness;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::processor;
-use crate::region::{HugePages, page_size};
-use crate::rusage;
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::environment::{self, Entries};
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
+use crate::harness::processor;
 
 /// Rounds of loads at a size, and of first touches.
 const ROUNDS: u64 = 5;
@@ -38,11 +38,15 @@ const WARM: u64 = 1 << 20;
 ///
 /// # Errors
 /// When the kernel refuses memory.
-pub fn perform(latency: &Latency, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut harness = Harness::open(place, recorder)?;
+pub fn perform(
+    latency: &Latency,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let mut harness = Harness::open(context, recorder)?;
     let sizes = latency.sweep().bytes(page_size() as u64);
-    place.join()?;
-    let _processor = Kept::to(1)?;
+    context.join()?;
+    let _processor = Pinned::to(1).map_err(failed("choosing processors"))?;
     harness.begin();
     let (used, begun) = (rusage::thread_up_to_date(), Monotonic.now());
     let (lines, huge) = chased(latency, &sizes, Places::Lines, recorder)?;
@@ -59,7 +63,7 @@ pub fn perform(latency: &Latency, place: &Place, recorder: &mut dyn Recorder) ->
         .map(|(&size, (&lines, &pages))| Loads { size, lines, pages })
         .collect();
     loads(&swept, recorder)?;
-    let geometry = sizes_of(&geometry::machine());
+    let geometry = sizes_of(&environment::geometry());
     let levels = latencies(&swept, &geometry);
     remarks(&levels, huge, huge_fault.is_none(), &geometry, recorder)?;
     let number = |v: u64| Some(v as f64);
@@ -77,8 +81,8 @@ pub fn perform(latency: &Latency, place: &Place, recorder: &mut dyn Recorder) ->
     metrics(recorder, levels.into_iter().chain(figures))
 }
 
-/// The mean time of a load at each size, none where the set has but one place; and whether the mapping was of
-/// huge pages.
+/// The mean time of a load at each size, none where the set has but one place; and whether the
+/// mapping was of huge pages.
 fn chased(
     latency: &Latency,
     sizes: &[u64],
@@ -137,7 +141,7 @@ fn remarks(
     geometry: &Geometry,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let lacks = |name: &str| levels.iter().any(|(level, value)| *level == name && value.is_none());
+    let lacks = |metric| levels.iter().any(|(level, value)| *level == metric && value.is_none());
     let mut texts = Vec::new();
     if lacks(name::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(name::LATENCY_DRAM) {
         texts.push(

@@ -1,19 +1,13 @@
 //! First touches of fresh anonymous memory, in base pages and in huge ones.
 
-use std::fs;
 use std::io;
 
 use pagelab_experiment::build::median;
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage;
+use pagelab_kernel::thp::huge_page_size;
 
 use super::ROUNDS;
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage;
-
-/// The size of a transparent huge page, bytes: of a page-table level's, 2 MiB on x86-64.
-pub fn huge_page_size() -> usize {
-    let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(2 << 20)
-}
 
 /// The mean time of a first touch of a base page, ns: the median over rounds, `count` touches in all.
 ///
@@ -23,7 +17,8 @@ pub fn base(count: u64) -> io::Result<Option<f64>> {
     rounds(count.div_ceil(ROUNDS) as usize, page_size(), HugePages::Forbidden)
 }
 
-/// The same of huge pages, as much memory as `count` base pages are; none where a touch gave base pages.
+/// The same of huge pages, as much memory as `count` base pages are; none where a touch gave base
+/// pages.
 ///
 /// # Errors
 /// When the kernel refuses memory.
@@ -33,7 +28,8 @@ pub fn huge(count: u64) -> io::Result<Option<f64>> {
     rounds(pages.max(1), size, HugePages::Wanted)
 }
 
-/// Rounds of `count` first touches, one every `size` bytes; none where one of them took more than one fault.
+/// Rounds of `count` first touches, one every `size` bytes; none where one of them took more than
+/// one fault.
 fn rounds(count: usize, size: usize, pages: HugePages) -> io::Result<Option<f64>> {
     let mut times = Vec::with_capacity(ROUNDS as usize);
     for _ in 0..ROUNDS {
@@ -57,7 +53,8 @@ fn rounds(count: usize, size: usize, pages: HugePages) -> io::Result<Option<f64>
     Ok(median(times))
 }
 
-/// Whether each touch gave a page of `size`: it took one fault, and the end of each is there without another.
+/// Whether each touch gave a page of `size`: it took one fault, and the end of each is there
+/// without another.
 fn is_huge(region: &Region, start: usize, count: usize, size: usize, faults: u64) -> bool {
     let before = rusage::thread().minor;
     for touch in 0..count {

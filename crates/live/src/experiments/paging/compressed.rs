@@ -1,12 +1,14 @@
-//! How far the pages of a load that are in zram or in zswap were compressed, while they are there, and what went through zswap
-//! during the load.
+//! How far the pages of a load that are in zram or in zswap were compressed, while they are there,
+//! and what went through zswap during the load.
 //!
-//! Of the run's own zram device: `mm_stat` (Documentation/admin-guide/blockdev/zram.rst). Of zswap: `zswapped` and `zswap`
-//! of the cgroup's `memory.stat` (version 2, Linux 5.19), else `Zswapped` and `Zswap` of /proc/meminfo, which are the whole
-//! machine's. A page that was read back stays stored until it is written or its slot is wanted. What went into zswap, came back from it
-//! and was written from it to the swap behind is the growth of `zswpout`, `zswpin` (Linux 5.19) and `zswpwb` (Linux 6.8), beside it that
-//! of `pswpout`, of the cgroup's `memory.stat` (version 2, Linux 6.13), else of /proc/vmstat: from before the mapping was populated, for
-//! most of it goes to swap then.
+//! Of the run's own zram device: `mm_stat` (Documentation/admin-guide/blockdev/zram.rst). Of zswap:
+//! `zswapped` and `zswap` of the cgroup's `memory.stat` (version 2, Linux 5.19), else `Zswapped`
+//! and `Zswap` of /proc/meminfo, which are the whole machine's. A page that was read back stays
+//! stored until it is written or its slot is wanted. What went into zswap, came back from it and
+//! was written from it to the swap behind is the growth of `zswpout`, `zswpin` (Linux 5.19) and
+//! `zswpwb` (Linux 6.8), beside it that of `pswpout`, of the cgroup's `memory.stat` (version 2,
+//! Linux 6.13), else of /proc/vmstat: from before the mapping was populated, for most of it goes to
+//! swap then.
 
 use std::fs;
 use std::path::Path;
@@ -16,10 +18,11 @@ use pagelab_experiment::Recorder;
 use pagelab_experiment::build::{metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
+use pagelab_kernel::region::page_size;
 
-use crate::kernel;
-use crate::place::Place;
-use crate::region::page_size;
+use pagelab_procfs::value;
+
+use crate::harness::context::ExecutionContext;
 
 /// Pages of which no ratio is given: the swap's header, one page or two, would be much of it.
 const FEW: u64 = 16;
@@ -55,12 +58,12 @@ pub struct Compressed {
 
 impl Compressed {
     /// Reads, and compares with what had gone through zswap `before`.
-    pub fn read(place: &Place, before: Option<Flow>) -> Self {
-        let zram = place
+    pub fn read(context: &ExecutionContext, before: Option<Flow>) -> Self {
+        let zram = context
             .zram
             .and_then(|number| zram(&fs::read_to_string(format!("/sys/block/zram{number}/mm_stat")).ok()?));
-        let flow = Flow::read(place).zip(before).map(|(now, before)| now.since(before));
-        Self { zram, zswap: if zswap_is_on() { zswap(place.memory_stat.as_deref()) } else { None }, flow }
+        let flow = Flow::read(context).zip(before).map(|(now, before)| now.since(before));
+        Self { zram, zswap: if zswap_is_on() { zswap(context.memory_stat.as_deref()) } else { None }, flow }
     }
 
     /// Records what there is.
@@ -122,20 +125,21 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of the cgroup where its `memory.stat` counts all of it, else of the machine; `None` where zswap is off.
-    pub fn read(place: &Place) -> Option<Self> {
-        if zswap_is_on() { Self::counted(place) } else { None }
+    /// Of the cgroup where its `memory.stat` counts all of it, else of the machine; `None` where
+    /// zswap is off.
+    pub fn read(context: &ExecutionContext) -> Option<Self> {
+        if zswap_is_on() { Self::counted(context) } else { None }
     }
 
-    fn counted(place: &Place) -> Option<Self> {
+    fn counted(context: &ExecutionContext) -> Option<Self> {
         let own =
-            place.memory_stat.as_deref().and_then(|path| Self::of(&fs::read_to_string(path).ok()?, false));
+            context.memory_stat.as_deref().and_then(|path| Self::of(&fs::read_to_string(path).ok()?, false));
         let own = own.filter(|own| own.written_back.is_some() && own.device.is_some());
         own.or_else(|| Self::of(&fs::read_to_string("/proc/vmstat").ok()?, true))
     }
 
     fn of(text: &str, whole_machine: bool) -> Option<Self> {
-        let of = |name| kernel::value(text, name);
+        let of = |name| value(text, name);
         let taken = Some(of("zswpout")?);
         let (given, written_back, device) = (of("zswpin"), of("zswpwb"), of("pswpout"));
         Some(Self { taken, given, written_back, device, whole_machine })
@@ -167,7 +171,8 @@ impl Store {
 }
 
 impl Zram {
-    /// Bytes that the compressor was given; `None` where they are so few that the swap's own header is much of them.
+    /// Bytes that the compressor was given; `None` where they are so few that the swap's own header
+    /// is much of them.
     fn given(&self) -> Option<u64> {
         let page = page_size() as u64;
         let given = self.store.stored.saturating_sub(self.same.saturating_mul(page));
@@ -187,18 +192,13 @@ fn zswap_is_on() -> bool {
 /// Of the cgroup, else of the machine.
 fn zswap(memory_stat: Option<&Path>) -> Option<Store> {
     let own = memory_stat.and_then(|path| fs::read_to_string(path).ok());
-    let own = own.and_then(|text| {
-        Some(Store { stored: kernel::value(&text, "zswapped")?, memory: kernel::value(&text, "zswap")? })
-    });
+    let own = own
+        .and_then(|text| Some(Store { stored: value(&text, "zswapped")?, memory: value(&text, "zswap")? }));
     own.or_else(|| machine(&fs::read_to_string("/proc/meminfo").ok()?))
 }
 
 fn machine(meminfo: &str) -> Option<Store> {
-    let of = |name: &str| {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
-    };
-    Some(Store { stored: of("Zswapped")?, memory: of("Zswap")? })
+    Some(Store { stored: value(meminfo, "Zswapped")?, memory: value(meminfo, "Zswap")? })
 }
 
 /// The columns of `mm_stat`: original, compressed, used, limit, most used, same-filled pages, compacted pages, and from Linux
@@ -221,12 +221,12 @@ mod tests {
     fn what_went_through_zswap_is_the_growth_of_the_kernels_counters() {
         let folder = tempfile::tempdir().unwrap();
         let stat = folder.path().join("memory.stat");
-        let place = Place { memory_stat: Some(stat.clone()), ..Place::default() };
+        let context = ExecutionContext { memory_stat: Some(stat.clone()), ..ExecutionContext::default() };
         std::fs::write(&stat, "zswpin 1\nzswpout 10\nzswpwb 4\npswpout 100\n").unwrap();
-        let before = Flow::counted(&place).unwrap();
+        let before = Flow::counted(&context).unwrap();
         assert!(!before.whole_machine);
         std::fs::write(&stat, "zswpin 3\nzswpout 50\nzswpwb 14\npswpout 117\n").unwrap();
-        let grown = Flow::counted(&place).unwrap().since(before);
+        let grown = Flow::counted(&context).unwrap().since(before);
         assert_eq!((grown.taken, grown.given, grown.written_back), (Some(40), Some(2), Some(10)));
         assert_eq!(grown.rejected(), Some(7), "17 were written to the device");
         let old = Flow::of("zswpin 3\nzswpout 50\npswpout 117\n", true).unwrap();

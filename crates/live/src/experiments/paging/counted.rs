@@ -1,6 +1,6 @@
-//! How often and when each page was referenced, counted along the stream, which is made once more: what a page map has
-//! beside what the kernel says. It is the same wherever it is made; of a guest's page maps the host does it, for an
-//! emulated processor takes seconds.
+//! How often and when each page was referenced, counted along the stream, which is made once more:
+//! what a page map has beside what the kernel says. It is the same wherever it is made; of a
+//! guest's page maps the host does it, for an emulated processor takes seconds.
 
 use pagelab_experiment::Failure;
 use pagelab_experiment::experiments::Paging;

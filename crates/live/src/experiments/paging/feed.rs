@@ -1,14 +1,14 @@
 //! The stream in parts: the references of some windows at a time, generated between two windows.
 //!
-//! A stream of any length takes the memory of one part. The first is there, and locked, before the run begins; the
-//! others are written into the same memory.
+//! A stream of any length takes the memory of one part. The first is there, and locked, before the
+//! run begins; the others are written into the same memory.
 
 use pagelab_experiment::Failure;
 use pagelab_experiment::experiments::{Paging, Writes};
 use pagelab_reference::{Blocks, PatternError};
 
 use super::plan::Plan;
-use super::touch::WRITE;
+use crate::harness::touch::WRITE;
 
 /// References in a part, where a window has no more.
 pub const BLOCK: usize = 1 << 20;

@@ -16,27 +16,22 @@
 //!    counts instructions, and once more to sample where the kernel is.
 //!
 //! Anonymous memory is advised `MADV_NOHUGEPAGE` unless the setting says otherwise: the experiment
-//! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`; so of sizes of which
-//! one is `madvise`.
-//! How far huge pages then cover the mapping is in the figures (`huge`).
-//! A file is mapped shared with the kernel's own read-ahead and fault-around.
+//! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`;
+//! so of sizes of which one is `madvise`. How far huge pages then cover the mapping is in the
+//! figures (`huge`). A file is mapped shared with the kernel's own read-ahead and fault-around.
 //!
-//! Elapsed time, faults, context switches and the windows' times cover the references alone: what happens between
-//! windows and the classification of references in doubt is not in the elapsed time. The latter is in the processor
-//! time (`classification.cost` says how much for each fault). `time.wall`, the kernel's counters, the swap traffic
-//! and the stalled time cover the run from the first reference to the last, pauses included.
+//! Elapsed time, faults, context switches and the windows' times cover the references alone: what
+//! happens between windows and the classification of references in doubt is not in the elapsed
+//! time. The latter is in the processor time (`classification.cost` says how much for each fault).
+//! `time.wall`, the kernel's counters, the swap traffic and the stalled time cover the run from the
+//! first reference to the last, pauses included.
 
-pub mod calibrate;
+mod compressed;
 pub mod counted;
-pub mod doubt;
 mod feed;
-mod folios;
-pub(crate) mod huge;
 mod output;
 mod plan;
 mod seen;
-pub mod timing;
-pub mod touch;
 
 use std::fs::File;
 
@@ -45,39 +40,40 @@ use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Mode, Thp};
 use pagelab_experiment::{Failure, Observation, Recorder, Setting};
+use pagelab_kernel::content::Filler;
+use pagelab_kernel::files::ResidentSet;
+use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
+use pagelab_kernel::region::{self, HugePages, Region};
 use pagelab_reference::rng::Rng;
 use rustix::mm::{MlockAllFlags, mlockall};
 
+use self::compressed::{Compressed, Flow};
 use self::counted::Counted;
-use self::doubt::{Doubt, Slow};
 use self::feed::{Feed, Marked};
 use self::output::Output;
 use self::plan::Plan;
-use self::timing::{Tally, Timed};
-use self::touch::{Mixed, Page, Touch, Word, Write};
-use crate::clock::{Clock, Monotonic};
-use crate::compressed::{Compressed, Flow};
-use crate::content::Filler;
-use crate::harness::Harness;
-use crate::kernel::ResidentSet;
-use crate::observe::failed;
-use crate::pagemap::{Snapshot, SnapshotReader};
-use crate::place::Place;
-use crate::region::{self, HugePages, Region};
-use crate::{marker, operations, phase, profile};
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::doubt::{Doubt, Slow};
+use crate::harness::failure::failed;
+use crate::harness::measurement::Harness;
+use crate::harness::timing::{Tally, Timed};
+use crate::harness::touch::{Mixed, Page, Touch, Word, Write};
+use crate::harness::{calibrate, content, doubt, huge, marker, operations, phase, profile, timing};
 
 /// References between two looks at whether to go on, where nothing is timed.
 const BARE: usize = 20_000;
 
-/// From the beginning of one reading of cheap figures to the next there is so many times what it took, where nothing
-/// faults or a file is read.
+/// From the beginning of one reading of cheap figures to the next there is so many times what it
+/// took, where nothing faults or a file is read.
 const APART: u64 = 100;
 
 /// What is read at the end of a window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     timed: Timed,
-    /// Pages read from swap and written to it, since boot; those of the window before where this one was not read.
+    /// Pages read from swap and written to it, since boot; those of the window before where this
+    /// one was not read.
     swap: Option<(u64, u64)>,
     present: Option<u64>,
 }
@@ -103,7 +99,7 @@ struct Task<'a> {
     paging: &'a Paging,
     backing: Backing,
     setting: &'a Setting,
-    place: &'a Place,
+    context: &'a ExecutionContext,
     filler: Filler,
 }
 
@@ -115,13 +111,13 @@ pub fn perform(
     paging: &Paging,
     backing: Backing,
     setting: &Setting,
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let filler = Filler::new(&paging.content).map_err(failed(&format!("reading {}", paging.content)))?;
-    let task = Task { paging, backing, setting, place, filler };
+    let filler = content::filler(&paging.content).map_err(failed(&format!("reading {}", paging.content)))?;
+    let task = Task { paging, backing, setting, context, filler };
     #[cfg(target_arch = "x86_64")]
-    if let Some(tsc) = crate::clock::Tsc::calibrated() {
+    if let Some(tsc) = crate::harness::clock::Tsc::calibrated() {
         return task.with_clock(&tsc, recorder);
     }
     task.with_clock(&Monotonic, recorder)
@@ -159,7 +155,7 @@ impl Task<'_> {
         doubt: &D,
         recorder: &mut dyn Recorder,
     ) -> Result<(), Failure> {
-        let harness = Harness::open(self.place, recorder)?;
+        let harness = Harness::open(self.context, recorder)?;
         recorder.progress("prepare", 0, 1);
         let plan = Plan::new(self.paging.references as usize);
         let mut feed = Feed::new(self.paging, &plan)?;
@@ -167,7 +163,7 @@ impl Task<'_> {
         let file = self.file(pages, recorder)?;
         let every = self.every()?;
         let costs = calibrate::costs::<T, C, D>(clock, doubt, every).map_err(failed("calibrating"))?;
-        phase::wait(self.place.repetition);
+        phase::wait(self.context.repetition);
         let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
         recorder.observe(Observation::Environment(costs.entries(clock, doubt)))?;
         let sampling = (every, Rng::new(self.paging.seed));
@@ -183,11 +179,11 @@ impl Task<'_> {
             )?;
         }
 
-        self.place.join()?;
+        self.context.join()?;
         measuring.others = measuring.resident.as_mut().and_then(ResidentSet::read);
         let allowed = self.backing == Backing::Anonymous && self.huge_pages() != HugePages::Forbidden;
         let before = huge::Before::read(allowed);
-        let through_zswap = Flow::read(self.place);
+        let through_zswap = Flow::read(self.context);
         let region = self.map(pages, file.as_ref(), recorder)?;
         let populated = before.populated(&region);
         self.warm::<T>(&region);
@@ -198,16 +194,16 @@ impl Task<'_> {
         if let Some((output, _)) = &mut output {
             output.end();
         }
-        let compressed = Compressed::read(self.place, through_zswap);
+        let compressed = Compressed::read(self.context, through_zswap);
         let huge = populated.referenced(&region);
         drop(region);
         // Before anything is told: whoever takes it works on the same processor.
-        if let (1, Some(device)) = (self.place.traced, &self.place.tracing_disk) {
+        if let (1, Some(device)) = (self.context.traced, &self.context.tracing_disk) {
             self.marked::<T>(file.as_ref(), recorder)?;
             marker::tell(device)?;
         }
         // A guest's are counted by the host.
-        let counted = self.place.repetition.is_none().then(|| Counted::new(self.paging)).transpose()?;
+        let counted = self.context.repetition.is_none().then(|| Counted::new(self.paging)).transpose()?;
         seen::report(&seen, &measured, fault, &plan, self.paging, counted, recorder)?;
         if self.backing == Backing::File {
             seen::note_pauses(&seen, recorder)?;
@@ -226,7 +222,7 @@ impl Task<'_> {
             0 => Ok(()),
             frequency => {
                 // Of all repetitions at the same moment: they have the same samples.
-                phase::wait(self.place.repetition.map(|_| 0));
+                phase::wait(self.context.repetition.map(|_| 0));
                 profile::take(frequency, true, recorder, |_, recorder| {
                     self.bare::<T>(file.as_ref(), recorder)
                 })
@@ -266,8 +262,8 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// The load alone, from mapping to unmapping, between the marks of a machine that counts; of the stream's making only
-    /// what comes after its beginning.
+    /// The load alone, from mapping to unmapping, between the marks of a machine that counts; of
+    /// the stream's making only what comes after its beginning.
     fn marked<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
@@ -277,7 +273,7 @@ impl Task<'_> {
         let mut part = blocks.next()?;
         marker::settle();
         // Of all repetitions at the same moment.
-        phase::wait(self.place.repetition.map(|_| 0));
+        phase::wait(self.context.repetition.map(|_| 0));
         marker::begin();
         let region = self.map(pages, file, &mut marker::Silent(recorder))?;
         self.warm::<T>(&region);
@@ -299,7 +295,7 @@ impl Task<'_> {
         if self.backing == Backing::Anonymous {
             return Ok(None);
         }
-        self.place.write_filled("mapfile", pages, &self.filler, recorder).map(Some)
+        self.context.write_filled("mapfile", pages, &self.filler, recorder).map(Some)
     }
 
     /// Maps the region and, if anonymous, populates it.
@@ -364,7 +360,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         harness: Harness,
     ) -> Result<Self, Failure> {
         let written = file.filter(|_| !task.paging.write_share().is_none());
-        let output = written.map(|file| (Output::open(task.place, plan, task.paging.syncs), file));
+        let output = written.map(|file| (Output::open(task.context, plan, task.paging.syncs), file));
         Ok(Self {
             output,
             clock,
@@ -373,7 +369,12 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             harness,
             resident: ResidentSet::open(),
             others: None,
-            reader: SnapshotReader::new(task.backing).map_err(failed("opening /proc/self/pagemap"))?,
+            reader: match task.backing {
+                Backing::Anonymous => {
+                    SnapshotReader::anonymous().map_err(failed("opening /proc/self/pagemap"))?
+                }
+                Backing::File => SnapshotReader::file(),
+            },
             reads_ahead: task.backing == Backing::File,
             seen: Seen {
                 tally: Tally::default(),

@@ -1,11 +1,14 @@
-//! What becomes of the pages of a mapped file that references write: how much is dirty and under writeback between windows,
-//! how long the kernel held the writer up for it (dirty throttling), what fsync(2) takes.
+//! What becomes of the pages of a mapped file that references write: how much is dirty and under
+//! writeback between windows, how long the kernel held the writer up for it (dirty throttling),
+//! what fsync(2) takes.
 //!
-//! Dirty and writeback bytes are the cgroup's (`memory.stat`: `file_dirty` and `file_writeback` of version 2, `dirty` and
-//! `writeback` of version 1), else the machine's (`nr_dirty` and `nr_writeback` of /proc/vmstat). Pauses come from the kernel's
-//! tracepoint ([`crate::bpf::throttle`]). What was dirtied and written are the growth of `nr_dirtied` and `nr_written`, the
-//! whole machine's. Each processor keeps up to 125 of these to itself for a second, unless it is told to give them up
-//! (`vm.stat_refresh`, root), as it is before both readings.
+//! Dirty and writeback bytes are the cgroup's (`memory.stat`: `file_dirty` and `file_writeback` of
+//! version 2, `dirty` and `writeback` of version 1), else the machine's (`nr_dirty` and
+//! `nr_writeback` of /proc/vmstat). Pauses come from the kernel's tracepoint
+//! ([`pagelab_kernel::bpf::throttle`]). What was dirtied and written are the growth of `nr_dirtied`
+//! and `nr_written`, the whole machine's. Each processor keeps up to 125 of these to itself for a
+//! second, unless it is told to give them up (`vm.stat_refresh`, root), as it is before both
+//! readings.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,20 +17,22 @@ use pagelab_experiment::build::{Distribution, Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_kernel::bpf::throttle::{Paused, Throttle};
+use pagelab_kernel::files::KernelFile;
+use pagelab_kernel::region::page_size;
+use pagelab_procfs::value;
 use rustix::fs::fsync;
 
 use super::plan::Plan;
-use crate::bpf::throttle::{Paused, Throttle};
-use crate::clock::{Clock, Monotonic};
-use crate::kernel::{KernelFile, value};
-use crate::observe::failed;
-use crate::place::Place;
-use crate::region::page_size;
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::failure::failed;
 
 /// The distribution of the times of fsync.
 const FSYNC: &str = "fsync";
 
-/// The columns of the table `writeback`: the last reference before the reading, ns of wall time since the start, bytes.
+/// The columns of the table `writeback`: the last reference before the reading, ns of wall time
+/// since the start, bytes.
 const COLUMNS: [(&str, Unit); 4] = [
     ("reference", Unit::Count),
     ("time", Unit::Nanoseconds),
@@ -110,9 +115,9 @@ pub struct Output {
 
 impl Output {
     /// Opens and allocates everything, for `syncs` calls of fsync in a run of this plan.
-    pub fn open(place: &Place, plan: &Plan, syncs: u32) -> Self {
+    pub fn open(context: &ExecutionContext, plan: &Plan, syncs: u32) -> Self {
         Self {
-            source: Source::open(place.memory_stat.as_deref()),
+            source: Source::open(context.memory_stat.as_deref()),
             levels: Vec::with_capacity(plan.windows() + 1),
             vmstat: KernelFile::open(Path::new("/proc/vmstat")),
             flows: [None; 2],
@@ -174,7 +179,7 @@ impl Output {
             let [before, after] = &self.flows;
             Some((of(after.as_ref()?) - of(before.as_ref()?)) as f64)
         };
-        let greatest = |of: fn(&Reading) -> u64| self.levels.iter().map(of).max().map(|bytes| bytes as f64);
+        let levels = |of: fn(&Reading) -> u64| self.levels.iter().map(move |level| of(level) as f64);
         let paused = Paused {
             pauses: self.paused.pauses - self.before.pauses,
             time: self.paused.time - self.before.time,
@@ -185,14 +190,14 @@ impl Output {
         metrics(
             recorder,
             [
-                (name::DIRTY_MAX, greatest(|level| level.dirty)),
-                (name::WRITEBACK_MAX, greatest(|level| level.writeback)),
+                name::DIRTY_MAX.over(levels(|level| level.dirty)),
+                name::WRITEBACK_MAX.over(levels(|level| level.writeback)),
                 (name::DIRTY_PAUSES, counted(paused.pauses)),
                 (name::DIRTY_THROTTLED, counted(paused.time)),
                 (name::PAGES_DIRTIED, grown(|flow| flow.dirtied)),
                 (name::PAGES_WRITTEN, grown(|flow| flow.written)),
-                (name::FSYNC_P50, times.quantile(0.5).map(|ns| ns as f64)),
-                (name::FSYNC_MAX, measured.then_some(times.max as f64)),
+                name::FSYNC_P50.of(&times),
+                name::FSYNC_MAX.of(&times),
             ],
         )?;
         let mut sheet = Sheet::new("writeback", &COLUMNS);
@@ -245,7 +250,7 @@ mod tests {
         let plan = Plan::new(100_000);
         let file = tempfile::tempfile().unwrap();
         for syncs in [0, 1, 7, 240] {
-            let mut output = Output::open(&Place::default(), &plan, syncs);
+            let mut output = Output::open(&ExecutionContext::default(), &plan, syncs);
             let mut before = 0;
             let mut after = Vec::new();
             for window in 1..=plan.windows() {

@@ -3,15 +3,15 @@
 use pagelab_experiment::build::{KINDS, Windows, access_metrics, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Paging;
-use pagelab_experiment::observation::{Histogram, Level, PageSnapshot, Table};
+use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot, Table};
 use pagelab_experiment::{Failure, Observation, Recorder, build};
+use pagelab_kernel::rusage::Usage;
 
 use super::counted::Counted;
 use super::plan::Plan;
 use super::{Seen, Window};
-use crate::harness::Measured;
-use crate::processor;
-use crate::rusage::Usage;
+use crate::harness::measurement::Measured;
+use crate::harness::processor;
 
 /// Classified references and counted faults may differ by this share of the faults (and by two in
 /// any case) before a note says so: one reference can have several faults.
@@ -38,7 +38,8 @@ pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<(), Failu
     )
 }
 
-/// Gives everything seen to `recorder`; page maps that are not `counted` here whoever takes them completes.
+/// Gives everything seen to `recorder`; page maps that are not `counted` here whoever takes them
+/// completes.
 pub fn report(
     seen: &Seen,
     measured: &Measured,
@@ -51,7 +52,7 @@ pub fn report(
     let elapsed: u64 = seen.windows.iter().map(|w| w.timed.sum).sum();
     let mut usage = Usage::default();
     seen.windows.iter().for_each(|w| usage += w.timed.usage);
-    let present = seen.looks.iter().map(|look| look.present().len()).max();
+    let present = seen.looks.iter().map(|look| look.present().filter(|&flag| flag).count() as f64);
     let number = |value: u64| Some(value as f64);
     let [processor, user, system] = processor::figures(&usage);
     let figures = [
@@ -65,7 +66,7 @@ pub fn report(
         (name::IO_READ, number(usage.read)),
         (name::SWITCHES_VOLUNTARY, number(usage.voluntary)),
         (name::SWITCHES_INVOLUNTARY, number(usage.involuntary)),
-        (name::PAGES_PRESENT, present.map(|v| v as f64)),
+        name::PAGES_PRESENT.over(present),
         (name::FAULT_ANONYMOUS, Some(fault)),
     ];
     measured.record(recorder)?;
@@ -148,8 +149,8 @@ fn snapshots(
         let mut map = PageSnapshot {
             reference: plan.end(window) as u64,
             pages: seen.pages,
-            present: look.present(),
-            swapped: look.swapped(),
+            present: PageSet::from_flags(look.present()),
+            swapped: PageSet::from_flags(look.swapped()),
             count: Vec::new(),
             last: Vec::new(),
         };

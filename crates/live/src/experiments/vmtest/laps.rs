@@ -1,18 +1,17 @@
 //! Laps: processes that wait for one another, so that all make equal progress.
 //!
-//! Without them those whose segments happen to be in memory would run while the others wait for theirs,
-//! and past the limit less memory would be active than the size says.
+//! Without them those whose segments happen to be in memory would run while the others wait for
+//! theirs, and past the limit less memory would be active than the size says.
 //!
-//! And rounds of laps, for which they sleep until they are woken: those that looked again and again would take the
-//! processor of the others, who still make their segments or read.
+//! And rounds of laps, for which they sleep until they are woken: those that looked again and again
+//! would take the processor of the others, who still make their segments or read.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
+use pagelab_kernel::region::Region;
 use rustix::thread::futex::{self, Flags, Timespec};
-
-use crate::region::Region;
 
 /// How often a process that waits looks whether it shall stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };

@@ -27,22 +27,21 @@ use pagelab_experiment::build::{Sheet, metrics, speeds};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_kernel::affinity::Pinned;
+use pagelab_kernel::region::{Region, page_size};
+use pagelab_kernel::rusage::Usage;
 
 use self::laps::{END, Laps};
 use self::process::{Order, Slot};
-use crate::affinity::Kept;
-use crate::clock::{Clock, Monotonic};
-use crate::environment;
-use crate::family::{Barrier, Family};
-use crate::harness::Harness;
-use crate::microstates::Whose;
-use crate::observe::failed;
-use crate::place::Place;
-use crate::processor;
-use crate::region::{Region, page_size};
-use crate::rusage::Usage;
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::context::ExecutionContext;
+use crate::harness::environment;
+use crate::harness::failure::failed;
+use crate::harness::family::{Barrier, Family};
+use crate::harness::measurement::Harness;
+use crate::harness::microstates::Whose;
+use crate::harness::processor;
 
 /// A size is timed again while it took less than this in all, and not more often than this.
 const SHORT: Duration = Duration::from_millis(250);
@@ -71,13 +70,17 @@ impl Point {
 ///
 /// # Errors
 /// When the kernel refuses memory or processes, or kills one inside the limit.
-pub fn perform(vmtest: &Vmtest, place: &Place, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let harness = Harness::open(place, recorder)?;
+pub fn perform(
+    vmtest: &Vmtest,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let harness = Harness::open(context, recorder)?;
     let sizes = vmtest.sweep().bytes(page_size() as u64);
-    let file = file(vmtest, &sizes, place, recorder)?;
-    place.join()?;
-    let _processors = Kept::to(vmtest.cpus as usize)?;
-    let mut sweep = Sweep { vmtest, place, file: file.as_ref(), harness };
+    let file = file(vmtest, &sizes, context, recorder)?;
+    context.join()?;
+    let _processors = Pinned::to(vmtest.cpus as usize).map_err(failed("choosing processors"))?;
+    let mut sweep = Sweep { vmtest, context, file: file.as_ref(), harness };
     sweep.harness.watch_tasks();
     sweep.harness.begin();
     let mut points = Vec::with_capacity(sizes.len());
@@ -101,7 +104,7 @@ fn report(
     points: &[Point],
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
-    let columns = [COLUMNS.as_slice(), &[("swap.in", Unit::Pages)]].concat();
+    let columns = [COLUMNS.as_slice(), &[name::SWAP_IN.column()]].concat();
     let mut sheet = Sheet::new("vmtest", &columns);
     let first = points.first().map_or(f64::NAN, Point::speed);
     for (&size, point) in sizes.iter().zip(points) {
@@ -146,19 +149,19 @@ fn report(
 fn file(
     vmtest: &Vmtest,
     sizes: &[u64],
-    place: &Place,
+    context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<Option<File>, Failure> {
     if vmtest.mapping != Mapping::File {
         return Ok(None);
     }
     let pages = sizes.last().map_or(0, |bytes| *bytes as usize / page_size());
-    place.write_scratch("vmtest", pages, recorder).map(Some)
+    context.write_scratch("vmtest", pages, recorder).map(Some)
 }
 
 struct Sweep<'a> {
     vmtest: &'a Vmtest,
-    place: &'a Place,
+    context: &'a ExecutionContext,
     file: Option<&'a File>,
     harness: Harness,
 }
@@ -204,7 +207,7 @@ impl Sweep<'_> {
         }
         laps.begin(END);
         let deadline = Instant::now() + Duration::from_secs(10);
-        while family.poll().map_err(|lost| lost.error(self.place))? > 0 && Instant::now() < deadline {
+        while family.poll().map_err(|lost| lost.error(self.context))? > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(best.expect("at least one round"))
@@ -274,7 +277,7 @@ impl Sweep<'_> {
         while !done() {
             // A waking less often than ten times a second would not see the user's wish to end.
             std::thread::sleep(nap.min(Duration::from_millis(100)));
-            family.poll().map_err(|lost| lost.error(self.place))?;
+            family.poll().map_err(|lost| lost.error(self.context))?;
             if recorder.interrupted() {
                 return Err(Failure::interrupted());
             }

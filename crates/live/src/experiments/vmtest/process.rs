@@ -5,13 +5,15 @@ use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use pagelab_experiment::experiments::{Mapping, PagesOf};
+use pagelab_kernel::mappings;
+use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::rusage::{self, Usage};
+
+use pagelab_procfs::value;
 
 use super::laps::{END, Laps};
-use crate::clock::{Clock, Monotonic};
-use crate::family::Barrier;
-use crate::mappings;
-use crate::region::{HugePages, Region, page_size};
-use crate::rusage::{self, Usage};
+use crate::harness::clock::{Clock, Monotonic};
+use crate::harness::family::Barrier;
 
 /// Cells common to all: how many have made their segments; how many have ended the round.
 pub const READY: usize = 0;
@@ -20,8 +22,9 @@ pub const DONE: usize = 1;
 pub const REFUSED: usize = 2;
 /// Mappings of pagelab's own in the first process.
 pub const MAPPINGS: usize = 3;
-/// Whether to stop the round. It is looked at while reads are made, and the first line of every page has the same place
-/// in a first-level cache: among these lines it would take one of their places (of 16 pages, 0.92 of the speed).
+/// Whether to stop the round. It is looked at while reads are made, and the first line of every
+/// page has the same place in a first-level cache: among these lines it would take one of their
+/// places (of 16 pages, 0.92 of the speed).
 pub const STOP: usize = 8;
 
 const COMMON: usize = 16;
@@ -151,9 +154,7 @@ impl Order {
 /// The default size of a huge page, bytes.
 fn huge_page_size() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("Hugepagesize:"));
-    let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok());
-    kib.map_or(2 << 20, |kib| kib * 1024)
+    value(&text, "Hugepagesize").map_or(2 << 20, |bytes| bytes as usize)
 }
 
 /// Reads the first byte of every page in turn, `most` reads at most; the reads made.

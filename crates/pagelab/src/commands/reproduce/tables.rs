@@ -181,25 +181,39 @@ pub fn ranges(study: &Study) -> Option<TextTable> {
             format!("at {} {}: {}{others}", text::count(turn.at), turn.verdict.name(), turn.claim)
         }
     };
+    let inside = |range: &Range| {
+        let hold = range.tried - range.inside.len();
+        match range.inside.first() {
+            None => format!("{hold} of {}", range.tried),
+            Some(turn) => format!(
+                "{hold} of {}; at {} {}: {}",
+                range.tried,
+                text::count(turn.at),
+                turn.verdict.name(),
+                turn.claim
+            ),
+        }
+    };
     let row = |range: &Range| {
         let ends = format!("{} to {}", text::count(range.from.at), text::count(range.to.at));
         vec![
             range.what.clone(),
             figure(range.value, &range.unit),
             ends,
+            inside(range),
             beyond(&range.from),
             beyond(&range.to),
         ]
     };
-    let headings = ["assumed", "value", "every verdict as it is", "below", "above"];
+    let headings = ["assumed", "value", "searched range", "verdicts hold inside", "below", "above"];
     let mut table = words(
-        "Assumed values, and the range over which every verdict stays",
+        "Assumed values, and the range in which the verdicts hold",
         &headings,
         study.ranges.iter().map(row).collect(),
     );
     table.remarks.push(format!(
-        "Looked for from a {SEARCHED:.0}th to {SEARCHED:.0} times the value, one value at a time, in steps of a factor \
-         of 1.4 and then to 2 %."
+        "Searched from a {SEARCHED:.0}th to {SEARCHED:.0} times the value, one value at a time, in steps of a factor \
+         of 1.4 and then to 2%; then at values inside."
     ));
     (!study.ranges.is_empty()).then_some(table)
 }

@@ -43,7 +43,7 @@ pub fn screen(frame: &mut Frame<'_>, state: &State) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let color = match state.verdict.level {
         Level::Fine => Color::Reset,
-        Level::Strained => Color::Yellow,
+        Level::Unknown | Level::Strained => Color::Yellow,
         Level::Short => Color::Red,
     };
     let held = if state.held { "  HELD" } else { "" };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use pagelab_counters::Root;
 use pagelab_counters::views::doctor;
-use pagelab_live::terminal::wait_for_input;
+use pagelab_kernel::terminal::wait_for_input;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::prstat::users;

@@ -150,15 +150,11 @@ impl State {
     }
 
     fn order(&mut self) {
-        let waiting = |row: &Row| (row.dfl.unwrap_or(0.0), row.major_faults, row.lat, row.usr + row.sys);
         let used = |row: &Row| (row.usr + row.sys) * row.threads as f64;
         // Stable, so that equals keep their places and do not flicker.
         self.rows.sort_by_key(|row| (row.pid, row.tid));
         match self.sort {
-            Sort::Waiting => {
-                self.rows
-                    .sort_by(|a, b| waiting(b).partial_cmp(&waiting(a)).unwrap_or(std::cmp::Ordering::Equal));
-            }
+            Sort::Waiting => self.rows.sort_by(|a, b| b.waits_longer(a)),
             Sort::Processor => self.rows.sort_by(|a, b| used(b).total_cmp(&used(a))),
             Sort::Memory => self.rows.sort_by(|a, b| b.rss.unwrap_or(0.0).total_cmp(&a.rss.unwrap_or(0.0))),
         }

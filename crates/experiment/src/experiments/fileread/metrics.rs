@@ -1,0 +1,21 @@
+//! Metrics of `fileread` and `seqread`.
+
+use crate::metrics::metrics;
+
+metrics! {
+    READ_CPU_SMALL = "read.cpu.small", Nanoseconds, Mean, Lower,
+        "fileread: mean CPU time of a read from a small file in memory",
+        "The cost of a read from the page cache: system call, lookup and copy.";
+    READ_CPU_LARGE = "read.cpu.large", Nanoseconds, Mean, Lower,
+        "fileread: mean CPU time of a read from a large file in memory",
+        "Higher than with a small file, which the CPU's caches and TLB can hold.";
+    READ_CPU_BEYOND = "read.cpu.beyond", Nanoseconds, Mean, Lower,
+        "fileread: mean CPU time of a read from a file larger than the limit",
+        "Includes reclaim and the device requests, but not the wait for the device.";
+    BANDWIDTH_BUFFERED = "bandwidth.buffered", BytesPerSecond, Max, Higher,
+        "seqread: bytes per second through the page cache, with the best transfer size",
+        "Includes read-ahead and copying.";
+    BANDWIDTH_DIRECT = "bandwidth.direct", BytesPerSecond, Max, Higher,
+        "seqread: bytes per second around the page cache, with the best transfer size",
+        "With O_DIRECT; missing if the file system does not support it.";
+}

@@ -1,0 +1,105 @@
+//! `neighbour`: what a load pays for another one beside it under the same memory limit, and what
+//! protecting it gives back.
+//!
+//! Two cgroups of version 2 share a limit. The victim makes references to its mapping; the
+//! neighbour writes its own, page after page, again and again. The victim's references are made
+//! alone, beside the neighbour, and beside it with what it had alone, and an eighth more, as its
+//! `memory.low` and as its `memory.min` (Documentation/admin-guide/cgroup-v2.rst).
+
+pub mod metrics;
+
+use pagelab_reference::Pattern;
+use serde::{Deserialize, Serialize};
+
+use super::declaration::{Declaration, FAULT, Feature, Footprint, HIT, TOUCH, Tasks};
+use super::paging::text;
+use crate::catalogue::name;
+use crate::declaration::declared;
+use crate::metrics::MetricId;
+use crate::observation::Unit;
+
+/// The situations in which the victim's references are made, in their order.
+pub const SITUATIONS: [&str; 4] = ["alone", "beside", "low", "min"];
+
+/// Of each situation the victim's metrics: cost, major faults, refaults.
+pub const METRICS: [[MetricId; 3]; 4] = [
+    [name::VICTIM_COST_ALONE, name::VICTIM_FAULTS_ALONE, name::VICTIM_REFAULTS_ALONE],
+    [name::VICTIM_COST_NEIGHBOUR, name::VICTIM_FAULTS_NEIGHBOUR, name::VICTIM_REFAULTS_NEIGHBOUR],
+    [name::VICTIM_COST_LOW, name::VICTIM_FAULTS_LOW, name::VICTIM_REFAULTS_LOW],
+    [name::VICTIM_COST_MIN, name::VICTIM_FAULTS_MIN, name::VICTIM_REFAULTS_MIN],
+];
+
+/// The columns of the table `situations`, after the situation's name: the major faults of the
+/// victim's thread, its cgroup's own count of them, minor faults, refaults, what is charged to the
+/// victim and to the other at the end, how often the neighbour wrote a page meanwhile, and how
+/// often the victim was reclaimed from below its `memory.low`.
+pub const COLUMNS: [(&str, Unit); 8] = [
+    ("major", Unit::Count),
+    ("pgmajfault", Unit::Count),
+    ("minor", Unit::Count),
+    ("refaults", Unit::Pages),
+    ("victim", Unit::Bytes),
+    ("other", Unit::Bytes),
+    ("written", Unit::Count),
+    ("low", Unit::Count),
+];
+
+/// The parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub struct Neighbour {
+    /// Pages of the victim's mapping, anonymous memory
+    #[arg(long, value_name = "PAGES", default_value = "8192", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    pub pages: u64,
+    /// The victim's references in each situation; each writes a word
+    #[arg(long, value_name = "N", default_value = "50000", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    pub references: u64,
+    /// The order of the victim's references (see: pagelab patterns)
+    #[arg(long, value_name = "PATTERN", default_value = "zipf:0.9")]
+    #[serde(with = "text")]
+    pub pattern: Pattern,
+    /// Pages of the neighbour's mapping, which it writes in order, again and again
+    #[arg(long, value_name = "PAGES", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    pub neighbour: u64,
+    /// The seed of the pattern
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+}
+declared!(Neighbour);
+
+impl Declaration for Neighbour {
+    /// Both mappings.
+    fn footprint(&self, page_size: u64) -> Footprint {
+        Footprint::pages(self.pages.saturating_add(self.neighbour), page_size)
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::VICTIM_FAULTS_NEIGHBOUR)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::VICTIM_COST_NEIGHBOUR, name::VICTIM_FAULTS_LOW, name::VICTIM_FAULTS_MIN]
+    }
+
+    fn tasks(&self, _: u64) -> Tasks {
+        Tasks::processes(1)
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        let trace = match &self.pattern {
+            Pattern::Trace(file) => Some(Feature::File("pattern", file.clone())),
+            _ => None,
+        };
+        [Feature::CgroupTwo].into_iter().chain(trace).collect()
+    }
+
+    fn needs_limit(&self) -> Option<&'static str> {
+        Some("has nothing for two to share without a memory limit")
+    }
+
+    /// In four situations, of which three have somebody beside.
+    fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
+        let written = 4.0 * self.neighbour as f64 * TOUCH;
+        Some(self.references as f64 * (4.0 * HIT + 3.0 * FAULT) + written)
+    }
+}

@@ -1,0 +1,144 @@
+//! `tier`: where the pages of a hot set lie on a machine with several nodes of memory, and what it
+//! costs that they lie there: bound to the fast node, to the slow one, interleaved; and left to the
+//! kernel, without and with demotion and promotion.
+//!
+//! Memory tiering: pages that are not used are demoted to slower memory instead of being reclaimed
+//! (`demotion_enabled`), and pages there that hint faults find in use are promoted
+//! (`kernel.numa_balancing` 2): Documentation/admin-guide/sysctl/kernel.rst,
+//! Documentation/ABI/testing/sysfs-kernel-mm-numa and -memory-tiers.
+
+pub mod metrics;
+
+use serde::{Deserialize, Serialize};
+
+use super::Experiment;
+use super::declaration::{Bounds, Contradiction, Declaration, Feature, Footprint, TOUCH};
+use crate::catalogue::name;
+use crate::declaration::{declared, positive};
+use crate::metrics::MetricId;
+use crate::observation::Unit;
+use crate::setting::Setting;
+
+/// The situations, in their order.
+pub const SITUATIONS: [&str; 5] = ["fast", "slow", "interleaved", "off", "on"];
+
+/// Of each situation the metrics: cost, share of the hot set on the fast node, modelled wait.
+pub const METRICS: [[MetricId; 3]; 5] = [
+    [name::TIER_COST_FAST, name::TIER_HOT_FAST, name::TIER_LATENCY_FAST],
+    [name::TIER_COST_SLOW, name::TIER_HOT_SLOW, name::TIER_LATENCY_SLOW],
+    [name::TIER_COST_INTERLEAVED, name::TIER_HOT_INTERLEAVED, name::TIER_LATENCY_INTERLEAVED],
+    [name::TIER_COST_OFF, name::TIER_HOT_OFF, name::TIER_LATENCY_OFF],
+    [name::TIER_COST_ON, name::TIER_HOT_ON, name::TIER_LATENCY_ON],
+];
+
+/// The columns of the table `tiers`, after the situation's name: processor time of a reference, the
+/// mean share of the hot set on the fast node and that at the end of each position, what a
+/// reference would then wait by the latencies that the machine's tables tell, pages promoted and
+/// demoted, hint faults, and processor time of the kernel's reclaim threads.
+pub const COLUMNS: [(&str, Unit); 8] = [
+    ("cost", Unit::Nanoseconds),
+    ("mean", Unit::Share),
+    ("end", Unit::Share),
+    ("latency", Unit::Nanoseconds),
+    ("promoted", Unit::Pages),
+    ("demoted", Unit::Pages),
+    ("hints", Unit::Count),
+    ("kswapd", Unit::Nanoseconds),
+];
+
+/// The columns of the table `tier.pages`, after the situation's name: where the hot set is (its
+/// position, and processor time since it came there), its pages on the fast node and on the slow
+/// one, those of the whole mapping, and what was promoted and demoted so far.
+pub const PAGES: [(&str, Unit); 8] = [
+    ("position", Unit::Count),
+    ("time", Unit::Nanoseconds),
+    ("hot.fast", Unit::Pages),
+    ("hot.slow", Unit::Pages),
+    ("fast", Unit::Pages),
+    ("slow", Unit::Pages),
+    ("promoted", Unit::Pages),
+    ("demoted", Unit::Pages),
+];
+
+/// The parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub struct Tier {
+    /// Pages of the mapping that is left to the kernel [default: an eighth more than is free on the
+    /// fast node]
+    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    pub pages: Option<u64>,
+    /// Pages of the hot set, which is at the end of the mapping, then at its beginning, and so on
+    #[arg(long, value_name = "PAGES", default_value = "4096", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub hot: u64,
+    /// Positions of the hot set, one after the other
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub positions: u32,
+    /// Seconds of processor time for which the hot set is referenced at each position
+    #[arg(long, value_name = "SECONDS", default_value = "0.8", value_parser = positive)]
+    pub seconds: f64,
+    /// The kernel's scan period for pages in use, in milliseconds of CPU time (scan_period_min_ms
+    /// and _max_ms)
+    #[arg(long, value_name = "MS", default_value = "100", value_parser = clap::value_parser!(u32).range(100..=60_000))]
+    pub scan_period: u32,
+    /// The seed of the order of references
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+}
+declared!(Tier);
+
+/// Whether reclaim demotes.
+pub const DEMOTION: &str = "/sys/kernel/mm/numa/demotion_enabled";
+/// 0, 1 for balancing between processors' nodes, 2 for promotion between tiers.
+pub const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
+/// When the kernel looks for pages in use; there where debugfs is.
+pub const SCANNING: [&str; 3] = [
+    "/sys/kernel/debug/sched/numa_balancing/scan_period_max_ms",
+    "/sys/kernel/debug/sched/numa_balancing/scan_period_min_ms",
+    "/sys/kernel/debug/sched/numa_balancing/scan_delay_ms",
+];
+
+impl Declaration for Tier {
+    /// The greatest mapping; the hot sets alone where its size is not settled.
+    fn footprint(&self, page_size: u64) -> Footprint {
+        let pages = self.pages.unwrap_or(0).max(self.hot.saturating_mul(2));
+        Footprint::pages(pages, page_size)
+    }
+
+    fn primary(&self) -> Option<MetricId> {
+        Some(name::TIER_COST_ON)
+    }
+
+    fn headline(&self) -> &'static [MetricId] {
+        &[name::TIER_HOT_ON, name::TIER_PROMOTED, name::TIER_DEMOTED]
+    }
+
+    fn contradiction(&self) -> Option<Contradiction> {
+        self.pages.is_some_and(|pages| pages < self.hot.saturating_mul(2)).then_some((
+            "hot",
+            "has no room for two hot sets in the mapping",
+            "give at most half of --pages",
+        ))
+    }
+
+    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
+        Some(Experiment::Tier(Self { pages: self.pages.or(bounds.beyond_fast_node), ..self.clone() }))
+    }
+
+    fn requires(&self) -> Vec<Feature> {
+        vec![Feature::TwoNodes]
+    }
+
+    fn usual(&self) -> Setting {
+        Setting::unlimited()
+    }
+
+    fn kernel_settings(&self) -> &'static [&'static str] {
+        &[DEMOTION, BALANCING, SCANNING[0], SCANNING[1], SCANNING[2]]
+    }
+
+    fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
+        let pages = 2 * self.pages.unwrap_or(0);
+        Some(SITUATIONS.len() as f64 * f64::from(self.positions) * self.seconds + pages as f64 * TOUCH)
+    }
+}

@@ -1,0 +1,30 @@
+//! What every experiment on the running kernel is measured with.
+
+pub(crate) mod alone;
+pub(crate) mod area;
+pub(crate) mod bare;
+pub mod calibrate;
+pub mod clock;
+pub mod content;
+pub mod context;
+pub(crate) mod counters;
+pub mod doubt;
+pub mod environment;
+pub mod failure;
+pub mod family;
+pub(crate) mod folios;
+pub(crate) mod huge;
+pub mod library;
+pub(crate) mod marker;
+pub mod measurement;
+pub mod message;
+pub mod microstates;
+pub mod operations;
+pub(crate) mod phase;
+pub(crate) mod processor;
+pub mod profile;
+pub(crate) mod samples;
+pub mod timing;
+pub mod touch;
+pub mod tracer;
+pub mod wire;

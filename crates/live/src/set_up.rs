@@ -1,0 +1,66 @@
+//! The conditions of a run on the running kernel as what is set up for them.
+
+use std::path::{Path, PathBuf};
+
+use pagelab_confine::{OwnSwap, SetUp, SwapSource, cgroup};
+use pagelab_experiment::plan::Dishonoured;
+use pagelab_experiment::setting::{Swap, Thp};
+use pagelab_experiment::{Experiment, Setting};
+use pagelab_kernel::region::page_size;
+use pagelab_kernel::settings::{SWAPPINESS, THP};
+use pagelab_kernel::thp;
+
+use crate::experiments::changed_by;
+
+/// Swap beyond what the load can fill, for slots that the kernel hands out in clusters to each
+/// processor.
+const SWAP_SLACK: u64 = 16 << 20;
+
+/// What the load of `experiment` under `setting` needs on any kernel with pages of `page` bytes;
+/// swap on a file is on the block device `swap_device` where there is one.
+pub fn for_load(experiment: &Experiment, setting: &Setting, page: u64, swap_device: Option<&Path>) -> SetUp {
+    let need = experiment.footprint(page);
+    let source = match (setting.swap, swap_device) {
+        (None | Some(Swap::None), _) => None,
+        (Some(Swap::Zram), _) => Some(SwapSource::Zram),
+        (Some(Swap::File), Some(device)) => Some(SwapSource::Device(device.to_owned())),
+        (Some(Swap::File), None) => Some(SwapSource::File),
+    };
+    let usual = need.anonymous.saturating_add(SWAP_SLACK);
+    let bytes = setting.swap_size.map_or(usual, |size| size.bytes(page).next_multiple_of(page));
+    SetUp {
+        load: need.total(),
+        limit: setting.limit().map(|size| size.bytes(page)),
+        no_swap: setting.swap == Some(Swap::None),
+        swap: source.map(|source| OwnSwap { source, bytes }),
+        settings: setting.set.iter().map(|file| (PathBuf::from(&file.path), file.value.clone())).collect(),
+        scratch: need.file,
+        ..SetUp::default()
+    }
+}
+
+/// The same on the running kernel, with the files of its settings.
+///
+/// # Errors
+/// Why not and what to do instead, of a size of huge pages that this kernel does not have.
+pub fn set_up(
+    experiment: &Experiment,
+    setting: &Setting,
+    swap_device: Option<&Path>,
+) -> Result<SetUp, Dishonoured> {
+    let mut set_up = for_load(experiment, setting, page_size() as u64, swap_device);
+    let mut settings = match &setting.thp {
+        None => Vec::new(),
+        Some(Thp::Mode(mode)) => vec![(PathBuf::from(THP), mode.to_string())],
+        Some(Thp::Sizes(asked)) => thp::files(asked)?,
+    };
+    let of_cgroup = set_up.limit.is_some() && !cgroup::version_two();
+    match setting.swappiness {
+        Some(value) if of_cgroup => set_up.cgroup_swappiness = Some(value),
+        value => settings.extend(value.map(|value| (SWAPPINESS.into(), value.to_string()))),
+    }
+    settings.append(&mut set_up.settings);
+    set_up.settings = settings;
+    set_up.saved = changed_by(experiment).into_iter().map(Path::to_owned).collect();
+    Ok(set_up)
+}
