@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Two kernels side by side
 #
-# The same stream on two modelled kernels. With `kernel:PATH` in the place of a model an image is booted in a throw-away
-# machine; with `host` it is the running kernel.
+# The same reference stream on two simulated kernels. `kernel:PATH` instead of a model boots an image in a virtual
+# machine; `host` is the running kernel.
 
 # %%
 import tempfile
