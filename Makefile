@@ -4,7 +4,7 @@
 CARGO ?= cargo
 PROFILE ?= release
 
-.PHONY: help run build test test-setup setup lint torture fuzz bench goals accuracy dist packages release aarch64 install clean
+.PHONY: help run build test test-setup setup lint prose book torture fuzz bench goals accuracy dist packages release aarch64 install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,12 +12,11 @@ help: ## this list
 setup: ## install what a build needs (a C compiler; Rust must be there)
 	@scripts/setup build
 
-test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels and an arm64 one, Prometheus, readers of exports)
+test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two kernels, Prometheus, readers of exports)
 	@scripts/setup test
 	@scripts/kernels
 	@scripts/prometheus
 	@scripts/readers
-	@$(MAKE) aarch64 PROFILE=dev || echo "make: the tests of an arm64 kernel will be ignored"
 
 build: setup ## the optimised binary, target/release/pagelab, and the libraries that other programs load beside it
 	$(CARGO) build --release --locked -p pagelab -p pagelab-tracer -p pagelab-preload
@@ -26,15 +25,23 @@ run: build ## the standard suite on this machine: a verdict and report.html
 	target/release/pagelab run
 
 test: test-setup ## every test
-	$(CARGO) build --locked -p pagelab-tracer -p pagelab-preload
-	@scripts/python
 	@CARGO=$(CARGO) scripts/tests
 
-lint: ## formatting, clippy, the links of the documentation, the dependencies' licences and advisories
+lint: ## formatting, clippy, rustdoc, the prose rules, the dependencies' licences and advisories
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --locked
+	@scripts/setup prose
+	@scripts/prose
 	@scripts/deny
+
+prose: ## README, documentation and help against the rules in docs/styles
+	@scripts/setup prose
+	@scripts/prose
+
+book: ## the documentation as HTML, in target/book
+	@scripts/setup book
+	@PATH="target/tools/bin:$$PATH" mdbook build docs
 
 torture: build ## half an hour of kills, full disks and spoiled files against the release build (root; TORTURE_SECONDS)
 	$(CARGO) run --release --locked -p pagelab-testing --bin torture
@@ -43,13 +50,13 @@ fuzz: ## every reader of files against spoiled ones, FUZZ_SECONDS each (60)
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(CARGO) test --workspace --locked --test fuzz -- --nocapture
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(CARGO) test --workspace --locked --bin pagelab no_words -- --nocapture
 
-bench: setup ## the benchmarks (method and figures: docs/performance.md)
+bench: setup ## the benchmarks (method and figures: docs/src/evidence/performance.md)
 	$(CARGO) bench --workspace --locked
 
-goals: build ## the goals of replay and curves, in docs/performance.md (python3; GOALS="--fetch" beside libCacheSim, or its parts)
+goals: build ## the goals of replay and curves, in docs/src/evidence/performance.md (python3; GOALS="--fetch" beside libCacheSim, or its parts)
 	scripts/goals $(GOALS)
 
-accuracy: build ## the live figures beside independent instruments, in docs/accuracy.md (root, python3; PARTS=… for some)
+accuracy: build ## the live figures beside independent instruments, in docs/src/evidence/accuracy.md (root, python3; PARTS=… for some)
 	@scripts/setup accuracy
 	scripts/accuracy $(PARTS)
 
@@ -62,14 +69,20 @@ packages: setup ## what is given away, in dist/: tarballs, .deb and .rpm for x86
 release: setup ## the same from the tag of this commit, with its section of CHANGELOG.md
 	@scripts/release
 
-aarch64: ## an arm64 kernel image, and a static binary for that processor, which its guests begin with (PROFILE=dev)
+aarch64: ## an arm64 kernel image, and a static binary for that processor, which its guests begin with (PROFILE=dev for the tests)
 	@scripts/kernels arm64
 	RUSTFLAGS="-C target-feature=+crt-static" scripts/cross aarch64-unknown-linux-gnu \
 	$(CARGO) build --profile $(PROFILE) --locked -p pagelab --target aarch64-unknown-linux-gnu
 
-install: build ## the binary into ~/.cargo/bin
+install: build ## the binary into ~/.cargo/bin, manual pages and completions into ~/.local/share
 	$(CARGO) install --locked --path crates/pagelab
 	cp target/release/libpagelab_tracer.so target/release/libpagelab_preload.so "$${CARGO_HOME:-$$HOME/.cargo}/bin/"
+	share="$${XDG_DATA_HOME:-$$HOME/.local/share}"; \
+	target/release/pagelab man "$$share/man/man1"; \
+	mkdir -p "$$share/bash-completion/completions" "$$share/zsh/site-functions" "$$share/fish/vendor_completions.d"; \
+	target/release/pagelab completions bash >"$$share/bash-completion/completions/pagelab"; \
+	target/release/pagelab completions zsh >"$$share/zsh/site-functions/_pagelab"; \
+	target/release/pagelab completions fish >"$$share/fish/vendor_completions.d/pagelab.fish"
 
 clean: ## remove what was built
 	$(CARGO) clean
