@@ -43,7 +43,7 @@ pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, conte
     }
     for table in found.iter().filter_map(findings::table) {
         say!();
-        text(&runs::text_table(&table, &context.style));
+        text(&table.terminal(&context.style));
     }
     if detail == Detail::Full && experiments > 1 {
         say!("\nOf each run: pagelab show NAME; of any two: pagelab compare NAME NAME.");

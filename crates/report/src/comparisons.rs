@@ -6,7 +6,7 @@ use pagelab_experiment::observation::Better;
 use pagelab_experiment::{MetricId, metrics};
 use serde_json::{Value, json};
 
-use crate::TextTable;
+use crate::table::TextTable;
 use crate::text::{self, DASH, Style, ratio, wrapped};
 
 /// The columns of a comparison.
@@ -242,8 +242,7 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
             headings: vec![table.table.to_owned(), first.clone(), second.clone(), "change".to_owned()],
             rows: rows.collect(),
             remarks: hidden.into_iter().chain(floor).collect(),
-            warnings: Vec::new(),
-            tones: Vec::new(),
+            ..TextTable::default()
         }
     };
     comparison.tables.iter().map(table).collect()
@@ -282,7 +281,7 @@ pub fn terminal(comparison: &Comparison, options: Options, style: &Style) -> Str
         out += &wrap(&format!("Warning: {}", caveat(spoils)));
     }
     for table in row_tables(comparison) {
-        out += &format!("\n{}", crate::runs::text_table(&table, style));
+        out += &format!("\n{}", table.terminal(style));
     }
     out
 }

@@ -4,7 +4,7 @@ use pagelab_analysis::curves::{beyond, is_optimum, knees, short_names};
 
 use pagelab_experiment::observation::Table;
 
-use crate::TextTable;
+use crate::table::TextTable;
 use crate::text::{self, DASH};
 
 /// A curve to be printed and drawn.
@@ -146,14 +146,7 @@ pub fn joined(labels: &[String], tables: Vec<TextTable>) -> TextTable {
 const BAR: f64 = 30.0;
 
 fn table(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
-    TextTable {
-        title: title.to_owned(),
-        headings,
-        rows,
-        remarks: Vec::new(),
-        warnings: Vec::new(),
-        tones: Vec::new(),
-    }
+    TextTable { title: title.to_owned(), headings, rows, ..TextTable::default() }
 }
 
 fn names(list: &[Curve]) -> Vec<String> {

@@ -18,7 +18,7 @@ use pagelab_experiment::observation::Unit;
 pub use programs::limits;
 pub(crate) use reads::cause;
 
-use crate::TextTable;
+use crate::table::TextTable;
 use crate::text::value;
 
 /// The finding as one sentence, without its run's name and a full stop.

@@ -12,7 +12,9 @@ pub mod live;
 pub mod page;
 pub mod portrait;
 pub mod runs;
+mod table;
 pub mod text;
 
 pub use page::curve::plots as curve_plots;
-pub use page::{Score, Section, TextTable, document, page};
+pub use page::{Score, Section, document, page};
+pub use table::TextTable;

@@ -3,9 +3,10 @@
 
 use pagelab_analysis::figure::{Axis, Band, Heat, Layer, Plot, Series};
 
+use crate::page::Section;
 use crate::page::digit;
+use crate::table::TextTable;
 use crate::text::{self, DASH};
-use crate::{Section, TextTable};
 
 /// Rows of the picture, at most.
 const ROWS: u32 = 240;

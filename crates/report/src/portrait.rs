@@ -3,9 +3,10 @@
 use pagelab_analysis::figure::{Axis, Band, Heat, Layer, Mark, MarkKind, Plot, Series};
 use pagelab_analysis::portrait::Portrait;
 
+use crate::page::Section;
 use crate::page::digit;
+use crate::table::TextTable;
 use crate::text::{self, DASH};
-use crate::{Section, TextTable};
 
 /// Misses that one curve has: at sizes in pages, the misses of LRU there.
 #[derive(Clone, Debug, Default)]
@@ -217,8 +218,6 @@ fn table(title: &str, headings: &[&str], rows: Vec<Vec<String>>) -> TextTable {
         title: title.to_owned(),
         headings: headings.iter().map(|&text| text.to_owned()).collect(),
         rows,
-        remarks: Vec::new(),
-        warnings: Vec::new(),
-        tones: Vec::new(),
+        ..TextTable::default()
     }
 }

@@ -9,8 +9,9 @@ use pagelab_experiment::observation::{Better, Column, Level, Unit, Values};
 use pagelab_experiment::{Repetition, Run};
 use serde_json::{Map, Value, json};
 
+use crate::findings;
+use crate::table::TextTable;
 use crate::text::{self, Style, wrapped};
-use crate::{TextTable, findings};
 
 /// Rows of a table with named rows.
 const ROWS: usize = 15;
@@ -79,7 +80,7 @@ pub fn terminal(run: &Run, all: bool, style: &Style) -> String {
         out += &wrap(&format!("Note: {text}"));
     }
     for table in tables(run, all) {
-        out += &format!("\n{}", text_table(&table, style));
+        out += &format!("\n{}", table.terminal(style));
     }
     if let (true, Some(last)) = (all, run.repetitions.last()) {
         out += &everything(last, style);
@@ -121,19 +122,6 @@ pub fn experiments(runs: &[&Run], style: &Style) -> String {
 /// What `findings` say beyond the main figures of [`experiments`].
 pub fn beyond_the_main_figures(findings: &[Finding]) -> Vec<Finding> {
     findings.iter().filter(|finding| findings::main(finding).is_none()).cloned().collect()
-}
-
-/// A table with its title and remarks.
-pub fn text_table(table: &TextTable, style: &Style) -> String {
-    let mut out = format!("{}\n", wrapped(&table.title, "", "  ", style));
-    for warning in &table.warnings {
-        out += &(wrapped(&format!("Warning: {warning}"), "", "  ", style) + "\n");
-    }
-    out += &(text::table(&table.headings, &table.rows, style) + "\n");
-    for remark in &table.remarks {
-        out += &(wrapped(remark, "", "  ", style) + "\n");
-    }
-    out
 }
 
 /// The machine in one line.
@@ -185,8 +173,7 @@ fn tables(run: &Run, all: bool) -> Vec<TextTable> {
             headings: table.columns.iter().map(|column| column.name.clone()).collect(),
             rows: rows.into_iter().take(limit).map(cells).collect(),
             remarks: (left > 0).then(|| format!("{left} more rows: show --all")).into_iter().collect(),
-            warnings: Vec::new(),
-            tones: Vec::new(),
+            ..TextTable::default()
         })
     };
     TABLES.iter().filter_map(of).chain(recorded(run)).filter(|table| !table.rows.is_empty()).collect()
@@ -213,9 +200,7 @@ fn recorded(run: &Run) -> Option<TextTable> {
         title: "counters over the recording".to_owned(),
         headings: ["counter", "mean", "min", "max", "last"].map(str::to_owned).to_vec(),
         rows: rows.collect(),
-        remarks: Vec::new(),
-        warnings: Vec::new(),
-        tones: Vec::new(),
+        ..TextTable::default()
     })
 }
 

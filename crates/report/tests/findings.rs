@@ -360,7 +360,7 @@ fn a_sweep_over_memory_in_words() {
     };
     let assessment = assess_sweep(&[], Some(search.finding(&knee, "sort", "s")));
     let table = findings::limits(&assessment.findings[0]).unwrap();
-    let text = runs::verdict(&assessment.findings, &STYLE) + "\n" + &runs::text_table(&table, &STYLE);
+    let text = runs::verdict(&assessment.findings, &STYLE) + "\n" + &table.terminal(&STYLE);
     insta::assert_snapshot!(text);
 }
 

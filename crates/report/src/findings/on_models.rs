@@ -5,7 +5,7 @@ use pagelab_experiment::Size;
 use pagelab_experiment::observation::Unit;
 
 use super::spread;
-use crate::TextTable;
+use crate::table::TextTable;
 use crate::text::{DASH, count, ratio, value};
 
 /// What the two counts do not share.
@@ -78,8 +78,7 @@ pub fn table(finding: &Finding) -> Option<TextTable> {
             .to_vec(),
         rows: sides.iter().map(row).collect(),
         remarks: CONDITIONS.map(str::to_owned).to_vec(),
-        warnings: Vec::new(),
-        tones: Vec::new(),
+        ..TextTable::default()
     })
 }
 

@@ -6,7 +6,7 @@ use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 
 use super::{shown, with_spread};
-use crate::TextTable;
+use crate::table::TextTable;
 use crate::text::{DASH, bytes, duration, ratio, value};
 
 pub(super) fn program_time(finding: &Finding, program: &str, limit: Option<Size>) -> String {
@@ -131,8 +131,6 @@ pub fn limits(finding: &Finding) -> Option<TextTable> {
         title: format!("Time of {program} against the memory limit"),
         headings: ["limit", "fastest", "slowdown", "pages fetched", ""].map(str::to_owned).to_vec(),
         rows: limits.iter().map(row).collect(),
-        remarks: Vec::new(),
-        warnings: Vec::new(),
-        tones: Vec::new(),
+        ..TextTable::default()
     })
 }

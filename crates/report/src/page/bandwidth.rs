@@ -3,8 +3,9 @@
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_experiment::observation::{Table, Unit};
 
+use super::caches;
 use super::plot::unit_name;
-use super::{Shown, caches};
+use super::shown::Shown;
 
 /// STREAM's loops, as the table's columns are called.
 const LOOPS: [&str; 4] = ["copy", "scale", "add", "triad"];

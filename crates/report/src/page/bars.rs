@@ -3,7 +3,13 @@
 use maud::{Markup, html};
 use pagelab_analysis::figure::{BarRow, Bars, Tone};
 
-use super::Score;
+/// How many things of one kind came out how.
+pub struct Score {
+    /// The kind.
+    pub name: String,
+    /// How many, by word and tone.
+    pub counts: Vec<(&'static str, Tone, usize)>,
+}
 
 /// How far the longest bar goes: behind it stands its figure.
 const LONGEST: f64 = 0.84;

@@ -4,8 +4,8 @@
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
 use pagelab_experiment::experiments::Latency;
 
-use super::Shown;
 use super::plot::unit_name;
+use super::shown::Shown;
 use crate::text;
 
 /// The chains: their columns, and what they are called.

@@ -5,7 +5,7 @@ use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
 use pagelab_experiment::catalogue::CURVE;
 use pagelab_experiment::{Experiment, experiments};
 
-use super::Shown;
+use super::shown::Shown;
 use crate::curves::Curve;
 use crate::text;
 

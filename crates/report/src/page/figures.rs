@@ -4,8 +4,22 @@ use maud::{Markup, html};
 
 use pagelab_analysis::figure::Axis;
 
-use super::plot::Curve;
 use crate::text;
+
+/// Figures, none where there is no value.
+pub(super) type Numbers = Vec<Option<f64>>;
+
+/// A curve as the script and the table know it.
+pub(super) struct Curve {
+    pub name: String,
+    pub color: usize,
+    pub x: Numbers,
+    pub y: Numbers,
+    /// How its figures are written, as an axis names its unit.
+    pub unit: &'static str,
+    /// Whether a figure holds until the next one, as a histogram's does.
+    pub step: bool,
+}
 
 /// Most rows of a table behind a plot, and most cells.
 const ROWS: usize = 200;
@@ -103,7 +117,6 @@ pub(super) fn table(x: &Axis, curves: &[Curve]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::plot::Numbers;
 
     #[test]
     fn ticks_are_short() {

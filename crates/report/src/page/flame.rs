@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::Shown;
+use super::shown::Shown;
 
 /// The log that an experiment's stacks are in.
 pub(crate) const LOG: &str = "folded";

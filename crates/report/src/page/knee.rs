@@ -4,7 +4,7 @@
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_analysis::vmtest::Curve;
 
-use super::Shown;
+use super::shown::Shown;
 
 /// The picture, if any of the runs has a curve.
 pub fn plot(shown: &[Shown]) -> Option<Plot> {

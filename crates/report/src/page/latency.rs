@@ -3,8 +3,9 @@
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_experiment::observation::{Histogram, Unit};
 
-use super::plot::{self, Numbers, unit_name};
-use super::{Panel, Shown};
+use super::figures::Numbers;
+use super::plot::{self, unit_name};
+use super::shown::{Panel, Shown};
 
 /// Bins for each tenfold time.
 const BINS: f64 = 20.0;

@@ -19,6 +19,7 @@ mod plot;
 mod presence;
 mod recorded;
 mod scale;
+mod shown;
 mod svg;
 mod sweep;
 mod tables;
@@ -27,145 +28,24 @@ mod windows;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pagelab_analysis::figure::{Bars, Column, Mark, MarkKind, Plot, Table, Tone};
+use pagelab_analysis::figure::{Bars, Plot};
 use pagelab_analysis::finding::Finding;
 use pagelab_analysis::findings::{Assessment, of_run};
-use pagelab_analysis::{groups, vmtest};
-use pagelab_experiment::experiments::{Faultscale, Load, Recording};
+use pagelab_analysis::groups;
+use pagelab_experiment::experiments::{Faultscale, Load};
 use pagelab_experiment::metrics;
-use pagelab_experiment::{Experiment, Observations, Repetition, Run};
+use pagelab_experiment::{Experiment, Run};
 use sha2::{Digest, Sha256};
 
+pub use self::bars::Score;
 use self::contents::Contents;
 pub(crate) use self::plot::digit;
-use crate::{comparisons, findings, text};
+use self::shown::{Panel, Shown};
+use crate::table::TextTable;
+use crate::{comparisons, findings};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-
-/// A table of finished texts: a comparison, a study's claims.
-#[derive(Clone, Debug, Default)]
-pub struct TextTable {
-    /// The heading.
-    pub title: String,
-    /// The columns.
-    pub headings: Vec<String>,
-    /// A cell for each column.
-    pub rows: Vec<Vec<String>>,
-    /// Sentences below it.
-    pub remarks: Vec<String>,
-    /// What spoils it, above.
-    pub warnings: Vec<String>,
-    /// Of each row the tone of its last cell, a verdict; empty where there are none.
-    pub tones: Vec<Tone>,
-}
-
-impl From<&Table> for TextTable {
-    /// A table of figures: headings with their units, figures with as many decimals as are worth showing.
-    fn from(table: &Table) -> Self {
-        let heading = |column: &Column| match column.unit {
-            "" => column.name.clone(),
-            unit => format!("{} [{unit}]", column.name),
-        };
-        let cell = |(figure, column): (&Option<f64>, &Column)| {
-            figure.map_or_else(|| text::DASH.to_owned(), |v| format!("{v:.*}", usize::from(column.decimals)))
-        };
-        let row = |(label, figures): &(String, Vec<Option<f64>>)| {
-            std::iter::once(label.clone()).chain(figures.iter().zip(&table.columns).map(cell)).collect()
-        };
-        Self {
-            title: table.title.clone(),
-            headings: std::iter::once(table.rows_are.to_owned())
-                .chain(table.columns.iter().map(heading))
-                .collect(),
-            rows: table.rows.iter().map(row).collect(),
-            remarks: Vec::new(),
-            warnings: Vec::new(),
-            tones: Vec::new(),
-        }
-    }
-}
-
-/// A run with the repetition that its plots show.
-pub(crate) struct Shown<'a> {
-    run: &'a Run,
-    /// The repetition whose elapsed time is the median (of an even number the lower one); the first
-    /// where no time was measured.
-    repetition: &'a Repetition,
-    /// The number of its colour.
-    color: usize,
-    /// What tells it from the others: the target where every run has another one, else its name.
-    label: String,
-    /// Of a sweep over memory: the time of a read, and its knees.
-    curve: Option<vmtest::Curve>,
-}
-
-/// A recording that was killed: what it had seen is as good as any.
-fn cut_short(run: &Run) -> Option<&Repetition> {
-    run.repetitions.first().filter(|_| run.header.experiment.parameters::<Recording>().is_some())
-}
-
-impl<'a> Shown<'a> {
-    fn new(run: &'a Run, color: usize, label: String) -> Option<Self> {
-        let elapsed = |r: &&Repetition| r.observations.metric(metrics::TIME_ELAPSED);
-        let mut timed: Vec<&Repetition> = run.done().filter(|r| elapsed(r).is_some()).collect();
-        timed.sort_by(|a, b| f64::total_cmp(&elapsed(a).unwrap_or(0.0), &elapsed(b).unwrap_or(0.0)));
-        let median = timed.get(timed.len().saturating_sub(1) / 2).copied();
-        let repetition = median.or_else(|| run.done().next()).or_else(|| cut_short(run))?;
-        Some(Self { run, repetition, color, label, curve: vmtest::of_run(run) })
-    }
-
-    fn name(&self) -> &str {
-        &self.label
-    }
-
-    fn seen(&self) -> &'a Observations {
-        &self.repetition.observations
-    }
-
-    /// The knees, in this run's colour where there are `several` runs, and the memory limit in force.
-    fn marks(&self, several: bool) -> Vec<Mark> {
-        let color = several.then_some(self.color);
-        let knees = self.curve.as_ref().and_then(|curve| curve.knees.as_deref()).unwrap_or_default();
-        let knee = |(n, knee): (usize, &vmtest::Knee)| {
-            // Neighbours part what is between them, and a band over more than two doublings says
-            // nothing, nor one around a knee that nothing explains.
-            let halfway = |other: Option<&vmtest::Knee>| other.map(|other| (other.at * knee.at).sqrt());
-            let before = halfway(n.checked_sub(1).and_then(|n| knees.get(n))).unwrap_or(0.0);
-            let after = halfway(knees.get(n + 1)).unwrap_or(f64::INFINITY);
-            let (low, high) = (knee.interval.0.max(before), knee.interval.1.min(after));
-            let told = knee.cause.is_some() && high <= low * WIDEST_BAND;
-            Mark {
-                x: knee.at,
-                low: told.then_some(low),
-                high: told.then_some(high),
-                label: match &knee.cause {
-                    Some((cause, _)) => format!("knee {} ({})", text::bytes(knee.at), findings::cause(cause)),
-                    None => format!("knee {}", text::bytes(knee.at)),
-                },
-                color,
-                kind: MarkKind::Knee,
-            }
-        };
-        let limit = self.seen().environment.get("memory.limit").and_then(|bytes| bytes.parse::<f64>().ok());
-        let limit = limit.filter(|_| self.curve.is_some()).map(|x| Mark {
-            label: format!("memory limit {}", text::bytes(x)),
-            kind: MarkKind::Place,
-            ..Mark::at(x)
-        });
-        knees.iter().enumerate().map(knee).chain(limit).collect()
-    }
-}
-
-/// The widest band around a knee that is drawn, as a ratio of its ends.
-const WIDEST_BAND: f64 = 4.0;
-
-/// A plot, or what is missing for it.
-pub(crate) enum Panel {
-    Plot(Box<Plot>),
-    /// The plot's title, and why there is none.
-    Absent(&'static str, String),
-}
 
 /// A part of a [`document`].
 #[derive(Default)]
@@ -189,14 +69,6 @@ pub struct Section {
     pub tables: Vec<TextTable>,
     /// What else there is to say, folded.
     pub notes: Vec<String>,
-}
-
-/// How many things of one kind came out how.
-pub struct Score {
-    /// The kind.
-    pub name: String,
-    /// How many, by word and tone.
-    pub counts: Vec<(&'static str, Tone, usize)>,
 }
 
 /// The page of runs and what they say as HTML.

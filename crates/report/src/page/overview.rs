@@ -10,7 +10,8 @@ use pagelab_experiment::Run;
 use pagelab_experiment::observation::Unit;
 
 use super::contents::Contents;
-use super::{TextTable, figures};
+use super::figures;
+use crate::table::TextTable;
 use crate::{findings, ladder, text};
 
 /// The ladder, its answer first; nothing where there is none.

@@ -6,11 +6,9 @@ use pagelab_analysis::figure::{Plot, Series};
 use pagelab_experiment::observation::Unit;
 use serde::{Serialize, Serializer};
 
-use super::scale::Scale;
-use super::{figures, svg};
-
-/// Figures, none where there is no value.
-pub(super) type Numbers = Vec<Option<f64>>;
+use super::figures::{self, Curve, Numbers};
+use super::scale::{Scale, scale_x, scales_y};
+use super::svg;
 
 /// Figures as the script has them: to four significant digits, which is more than a pixel.
 struct Rounded<'a>(&'a [Option<f64>]);
@@ -40,18 +38,6 @@ impl Serialize for Short {
             serializer.serialize_f64(rounded)
         }
     }
-}
-
-/// A curve as the script and the table know it.
-pub(super) struct Curve {
-    pub name: String,
-    pub color: usize,
-    pub x: Numbers,
-    pub y: Numbers,
-    /// How its figures are written, as an axis names its unit.
-    pub unit: &'static str,
-    /// Whether a figure holds until the next one, as a histogram's does.
-    pub step: bool,
 }
 
 /// What the script needs: the scales, and the figures to read out.
@@ -126,34 +112,6 @@ fn curves(plot: &Plot) -> Vec<Curve> {
         step: false,
     }));
     curves
-}
-
-/// The abscissa's scale.
-pub(super) fn scale_x(plot: &Plot) -> Scale {
-    let lines = plot.series.iter().flat_map(|s| s.x.iter().flatten().copied());
-    let strips = plot.strips.iter().flat_map(|s| s.x);
-    let heat = plot.heat.iter().flat_map(|h| h.x.iter().copied());
-    let marks = plot.marks.iter().flat_map(|m| [Some(m.x), m.low, m.high]).flatten();
-    let scale = Scale::over(lines.chain(strips).chain(heat).chain(marks), plot.x.log);
-    // What begins a little above 0, as a first window does, is drawn from 0.
-    let near = !scale.log && scale.low > 0.0 && scale.low < scale.high / 20.0;
-    let scale = Scale { low: if near { 0.0 } else { scale.low }, ..scale };
-    let dots = plot.heat.is_none() && plot.strips.is_empty() && plot.series.iter().any(|s| s.dots);
-    if dots { scale.with_ends() } else { scale }
-}
-
-/// The ordinate's scale, and the other one where the reader may switch.
-pub(super) fn scales_y(plot: &Plot) -> Vec<Scale> {
-    if let Some(heat) = &plot.heat {
-        return vec![Scale { low: 0.0, high: f64::from(heat.pages.max(1)), log: false }];
-    }
-    let values = || plot.series.iter().flat_map(|s| s.y.iter().flatten().copied());
-    let logs = if plot.y.toggle { vec![plot.y.log, !plot.y.log] } else { vec![plot.y.log] };
-    let scale = |log| {
-        let scale = Scale::over(values(), log);
-        if plot.y.close { scale.close() } else { scale.with_room() }
-    };
-    logs.into_iter().map(scale).collect()
 }
 
 fn data<'a>(plot: &'a Plot, curves: &'a [Curve]) -> Data<'a> {

@@ -3,8 +3,9 @@
 use pagelab_analysis::figure::{Axis, Heat, Layer, Plot, Series, Strip};
 use pagelab_experiment::observation::{PageSet, PageSnapshot};
 
-use super::plot::{Numbers, digit};
-use super::{Panel, Shown};
+use super::figures::Numbers;
+use super::plot::digit;
+use super::shown::{Panel, Shown};
 
 /// Bins of pages along an axis.
 const COLUMNS: usize = 256;

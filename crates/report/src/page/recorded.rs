@@ -6,7 +6,7 @@ use pagelab_experiment::counters::{Named, named};
 use pagelab_experiment::observation::{Column, Unit, Values};
 
 use super::plot::unit_name;
-use super::{Panel, Shown};
+use super::shown::{Panel, Shown};
 
 /// The table of counters recorded over time beside a repetition.
 pub const TABLE: &str = "counters";

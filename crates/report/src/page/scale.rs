@@ -1,5 +1,7 @@
 //! A scale from figures to a share of an axis, and the round figures that mark it.
 
+use pagelab_analysis::figure::Plot;
+
 /// How far figures go on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
@@ -113,6 +115,34 @@ impl Scale {
         }
         (0..=(last - first) as u32).map(|n| (first + f64::from(n)) * step).collect()
     }
+}
+
+/// The abscissa's scale.
+pub(super) fn scale_x(plot: &Plot) -> Scale {
+    let lines = plot.series.iter().flat_map(|s| s.x.iter().flatten().copied());
+    let strips = plot.strips.iter().flat_map(|s| s.x);
+    let heat = plot.heat.iter().flat_map(|h| h.x.iter().copied());
+    let marks = plot.marks.iter().flat_map(|m| [Some(m.x), m.low, m.high]).flatten();
+    let scale = Scale::over(lines.chain(strips).chain(heat).chain(marks), plot.x.log);
+    // What begins a little above 0, as a first window does, is drawn from 0.
+    let near = !scale.log && scale.low > 0.0 && scale.low < scale.high / 20.0;
+    let scale = Scale { low: if near { 0.0 } else { scale.low }, ..scale };
+    let dots = plot.heat.is_none() && plot.strips.is_empty() && plot.series.iter().any(|s| s.dots);
+    if dots { scale.with_ends() } else { scale }
+}
+
+/// The ordinate's scale, and the other one where the reader may switch.
+pub(super) fn scales_y(plot: &Plot) -> Vec<Scale> {
+    if let Some(heat) = &plot.heat {
+        return vec![Scale { low: 0.0, high: f64::from(heat.pages.max(1)), log: false }];
+    }
+    let values = || plot.series.iter().flat_map(|s| s.y.iter().flatten().copied());
+    let logs = if plot.y.toggle { vec![plot.y.log, !plot.y.log] } else { vec![plot.y.log] };
+    let scale = |log| {
+        let scale = Scale::over(values(), log);
+        if plot.y.close { scale.close() } else { scale.with_room() }
+    };
+    logs.into_iter().map(scale).collect()
 }
 
 #[cfg(test)]

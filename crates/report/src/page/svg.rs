@@ -11,8 +11,7 @@ use maud::{Markup, html};
 use pagelab_analysis::figure::{Heat, Mark, MarkKind, Plot, Series, Strip};
 
 use super::figures;
-use super::plot::{scale_x, scales_y};
-use super::scale::Scale;
+use super::scale::{Scale, scale_x, scales_y};
 
 /// The units of the inner picture.
 const WIDE: f64 = 10_000.0;

@@ -7,7 +7,8 @@ use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Column, Table, Unit, Values};
 
 use super::plot::unit_name;
-use super::{Shown, curve, recorded};
+use super::shown::Shown;
+use super::{curve, recorded};
 
 /// The table of a sweep over memory, in whose plots the knees are marked.
 const SWEPT: &str = "vmtest";

@@ -13,8 +13,10 @@ use pagelab_experiment::{MetricId, metrics};
 use pagelab_experiment::{Outcome, Run, TargetSpec};
 
 use super::contents::Contents;
-use super::{Shown, TextTable, bars, forest, glossary};
+use super::shown::Shown;
+use super::{bars, forest, glossary};
 use crate::runs::{self, Measure, range};
+use crate::table::TextTable;
 use crate::{comparisons, findings, text};
 
 /// When, where and with what, in a line.

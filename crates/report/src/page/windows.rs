@@ -6,7 +6,7 @@ use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Table;
 
 use super::plot::{self, unit_name};
-use super::{Panel, Shown};
+use super::shown::{Panel, Shown};
 
 /// Most points of a line; more windows than these are drawn several to a point.
 const POINTS: usize = 600;

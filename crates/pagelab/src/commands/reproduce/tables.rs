@@ -241,14 +241,7 @@ pub fn standing(standing: &Standing) -> String {
 
 /// A table of words.
 fn texts(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
-    TextTable {
-        title: title.to_owned(),
-        headings,
-        rows,
-        remarks: Vec::new(),
-        warnings: Vec::new(),
-        tones: Vec::new(),
-    }
+    TextTable { title: title.to_owned(), headings, rows, ..TextTable::default() }
 }
 
 /// The same with fixed headings.
