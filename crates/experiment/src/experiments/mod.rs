@@ -56,6 +56,23 @@ pub use tracing::Tracing;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
 pub use writes::{WriteShare, Writes};
 
+/// Gathers the metrics that experiments declare in their folders.
+macro_rules! declared_metrics {
+    ($($folder:ident)*) => {
+        /// The metrics of all experiments.
+        pub(crate) mod declared_metrics {
+            $(pub use super::$folder::metrics::*;)*
+            /// The metrics, by the folder that declares them.
+            pub(crate) const ALL: &[&[crate::metrics::MetricId]] = &[$(super::$folder::metrics::ALL),*];
+        }
+    };
+}
+
+declared_metrics! {
+    paging vmtest clock command forkstorm faultscale fileread latency addressing neighbour bandwidth ksm
+    tier oom reclaim fragment curve
+}
+
 /// Makes the enum of the experiments and what follows from their list. A line is a variant, the
 /// type of its parameters, and, where several share that type, whose declaration is meant.
 macro_rules! experiments {

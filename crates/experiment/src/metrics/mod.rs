@@ -22,27 +22,8 @@ pub use self::time::*;
 pub use self::traced::*;
 pub use self::work::*;
 use crate::build::median;
-pub use crate::experiments::addressing::metrics::*;
-pub use crate::experiments::bandwidth::metrics::*;
-pub use crate::experiments::clock::metrics::*;
-pub use crate::experiments::command::metrics::*;
-pub use crate::experiments::curve::metrics::*;
-pub use crate::experiments::faultscale::metrics::*;
-pub use crate::experiments::fileread::metrics::*;
-pub use crate::experiments::forkstorm::metrics::*;
-pub use crate::experiments::fragment::metrics::*;
-pub use crate::experiments::ksm::metrics::*;
-pub use crate::experiments::latency::metrics::*;
-pub use crate::experiments::neighbour::metrics::*;
-pub use crate::experiments::oom::metrics::*;
-pub use crate::experiments::paging::metrics::*;
-pub use crate::experiments::reclaim::metrics::*;
-pub use crate::experiments::tier::metrics::*;
-pub use crate::experiments::vmtest::metrics::*;
-use crate::experiments::{
-    addressing, bandwidth, clock, command, curve, faultscale, fileread, forkstorm, fragment, ksm, latency,
-    neighbour, oom, paging, reclaim, tier, vmtest,
-};
+use crate::experiments::declared_metrics;
+pub use crate::experiments::declared_metrics::*;
 use crate::observation::{Better, Histogram, Metric, Unit};
 
 /// Which statistic of its population a figure is, within one repetition.
@@ -278,33 +259,8 @@ impl MetricId {
 
 /// Every metric.
 pub fn all() -> impl Iterator<Item = MetricId> {
-    [
-        time::ALL,
-        paging::metrics::ALL,
-        work::ALL,
-        vmtest::metrics::ALL,
-        clock::metrics::ALL,
-        state::ALL,
-        command::metrics::ALL,
-        forkstorm::metrics::ALL,
-        traced::ALL,
-        faultscale::metrics::ALL,
-        fileread::metrics::ALL,
-        latency::metrics::ALL,
-        addressing::metrics::ALL,
-        neighbour::metrics::ALL,
-        bandwidth::metrics::ALL,
-        ksm::metrics::ALL,
-        tier::metrics::ALL,
-        oom::metrics::ALL,
-        reclaim::metrics::ALL,
-        fragment::metrics::ALL,
-        curve::metrics::ALL,
-        pager::ALL,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
+    const SHARED: [&[MetricId]; 4] = [work::ALL, state::ALL, traced::ALL, pager::ALL];
+    [time::ALL].into_iter().chain(declared_metrics::ALL.iter().copied()).chain(SHARED).flatten().copied()
 }
 
 #[cfg(test)]
