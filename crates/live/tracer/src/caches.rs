@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::api;
 use crate::counts::Counter;
-use crate::machine::Translated;
+use crate::translated::Translated;
 use pagelab_caches::{Geometry, Hierarchy, LINE, Missed, Side};
 use pagelab_ring::{L1D, L1I, L2, REFERENCES, TLB, WALKS};
 

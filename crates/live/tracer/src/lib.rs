@@ -13,26 +13,30 @@
 //! descriptors are its own.
 
 mod api;
+mod blocks;
 mod caches;
 mod counts;
 mod empty;
 mod executions;
 mod machine;
 mod programs;
+mod recorded;
 mod ring;
 mod stream;
 mod threads;
+mod translated;
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use api::{BOTH, Id, NO_REGISTERS};
-use executions::{Block, Reference};
+use blocks::{Block, Reference};
 use pagelab_ring::words::{FETCH, LOAD, STORE, key};
+use recorded::{KINDS, SHIFT, STORES, crosses, near_end};
 
 /// The version of the interface, and a mark by which pagelab finds it: these bytes stand nowhere else in this library.
 #[repr(C)]
@@ -46,12 +50,6 @@ pub struct Version {
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: Version = Version { number: 1, mark: *b"pagelab's tracer" };
 
-/// Bits of an address that name nothing.
-static SHIFT: AtomicU32 = AtomicU32::new(12);
-/// See [`stores`].
-static STORES: AtomicU32 = AtomicU32::new(0);
-/// The kinds that are recorded.
-static KINDS: AtomicU32 = AtomicU32::new(0);
 /// The system calls that execute another program: execve, and execveat, which is left to the machine.
 static EXECUTE: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
 /// The system call that ends the process, exit_group.
@@ -97,7 +95,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         eprintln!("pagelab's recorder: the ring of pagelab's cannot be mapped: {error}");
         return 1;
     }
-    STORES.store(stores(), Relaxed);
+    STORES.store(recorded::stores(), Relaxed);
     SHIFT.store(ring::header().shift.load(Relaxed), Relaxed);
     KINDS.store(ring::header().kinds.load(Relaxed), Relaxed);
     if value(b"machine=").is_some() {
@@ -206,7 +204,7 @@ extern "C" fn translate(_: Id, block: *mut api::Block) {
     if !wants(FETCH) {
         fetches.clear();
     }
-    let (callback, data) = Block::of(begins, instructions, fetches).callback::<false>();
+    let (callback, data) = executions::callback::<false>(Block::of(begins, instructions, fetches));
     // SAFETY: the block is QEMU's, and what the callback takes stays.
     unsafe { api::qemu_plugin_register_vcpu_tb_exec_cb(block, callback, NO_REGISTERS, data) };
 }
@@ -220,15 +218,6 @@ extern "C" fn access<const SHIFT: u32>(processor: c_uint, what: u32, address: u6
     executions::access(processor, Reference::new(address >> SHIFT, what));
 }
 
-/// The most bytes that QEMU accesses at once.
-const LARGEST: u64 = 16;
-
-/// Whether the largest access at `address` would end in the next unit of `1 << shift` bytes.
-#[inline]
-fn near_end(address: u64, shift: u32) -> bool {
-    address & ((1 << shift) - 1) > (1 << shift) - LARGEST
-}
-
 /// As [`access`] of what may lie in two units, which then are referenced one after the other.
 #[cold]
 #[inline(never)]
@@ -237,18 +226,4 @@ fn access_near_end(processor: c_uint, what: u32, address: u64, shift: u32) {
     if crosses(what, address, shift) {
         executions::access(processor, Reference::new((address >> shift) + 1, what));
     }
-}
-
-/// Whether an access ends in another unit than it begins.
-fn crosses(what: u32, address: u64, shift: u32) -> bool {
-    // SAFETY: looks at the word alone.
-    let bytes = 1 << unsafe { api::qemu_plugin_mem_size_shift(what) };
-    (address ^ (address + bytes - 1)) >> shift != 0
-}
-
-/// The bits of QEMU's word for an access that say that it is a store: asked once, for it is a call into QEMU.
-fn stores() -> u32 {
-    // SAFETY: looks at the word alone.
-    let is_store = |bit: &u32| unsafe { api::qemu_plugin_mem_is_store(1 << bit) };
-    (0..u32::BITS).filter(is_store).map(|bit| 1 << bit).sum()
 }

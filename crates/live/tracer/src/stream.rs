@@ -5,9 +5,10 @@ use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::executions::{Block, Reference};
-use crate::machine::Translated;
-use crate::{KINDS, SHIFT, executions, threads};
+use crate::blocks::{Block, Reference};
+use crate::recorded::{KINDS, SHIFT, crosses, near_end};
+use crate::translated::Translated;
+use crate::{executions, threads};
 use pagelab_ring::words::{FETCH, LOAD, STORE, key};
 
 /// Bits of an address that are kept: those above repeat bit 47, which the kernel's have.
@@ -31,7 +32,7 @@ pub fn translate(one: &Translated) {
     let wants = |kind: u64| kinds & 1 << kind != 0;
     let fetches = if wants(FETCH) { vec![(key(unit(one.address), FETCH), 1)] } else { Vec::new() };
     // The machine has one thread, whichever of its processors it is.
-    let (callback, data) = Block::of(one.address, 1, fetches).callback::<true>();
+    let (callback, data) = executions::callback::<true>(Block::of(one.address, 1, fetches));
     one.when_executed(callback, data);
     if wants(LOAD) || wants(STORE) {
         one.when_it_accesses(access, ptr::null_mut());
@@ -45,7 +46,7 @@ fn unit(address: u64) -> u64 {
 extern "C" fn access(_: c_uint, what: u32, address: u64, _: *mut c_void) {
     executions::access(THREAD, Reference::new(unit(address), what));
     let shift = SHIFT.load(Relaxed);
-    if crate::near_end(address, shift) && crate::crosses(what, address, shift) {
+    if near_end(address, shift) && crosses(what, address, shift) {
         executions::access(THREAD, Reference::new(unit(address) + 1, what));
     }
 }

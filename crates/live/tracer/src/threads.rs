@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32};
 use pagelab_ring::words::FAR;
 use pagelab_ring::{CLOSED, Slot};
 
-use crate::executions::State;
+use crate::blocks::State;
 use crate::ring;
 
 /// Threads of one process that are told apart; QEMU gives the number of an ended one to the next.
