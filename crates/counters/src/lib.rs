@@ -22,7 +22,7 @@ mod value;
 pub mod views;
 pub mod visible;
 
-pub use providers::{Provider, TextFiles};
+pub use providers::{Provider, text_files};
 pub use root::Root;
 pub use select::{Part, Selection, Selector, SelectorError};
 pub use sink::{Group, Sink};

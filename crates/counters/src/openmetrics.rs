@@ -32,7 +32,7 @@ struct Family<'s> {
 /// The text of these samples.
 pub fn render(samples: &[Sample]) -> String {
     let mut families: BTreeMap<String, Family<'_>> = BTreeMap::new();
-    let sources: HashMap<&str, &str> = providers::all().iter().map(|p| (p.module(), p.source())).collect();
+    let sources: HashMap<&str, &str> = providers::all().iter().map(|p| (p.module, p.source)).collect();
     for sample in samples {
         let kind = match (&sample.value, sample.kind) {
             (Value::Text(_), _) => Type::Info,

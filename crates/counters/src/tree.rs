@@ -12,7 +12,7 @@ use crate::value::{Kind, Sample, Unit, Value};
 /// The counters of one machine.
 pub struct Tree {
     root: Root,
-    providers: Vec<Box<dyn Provider>>,
+    providers: Vec<Provider>,
     start: Instant,
 }
 
@@ -29,7 +29,7 @@ impl Tree {
 
     /// The same with one provider more.
     #[must_use]
-    pub fn with(mut self, provider: Box<dyn Provider>) -> Self {
+    pub fn with(mut self, provider: Provider) -> Self {
         self.providers.push(provider);
         self
     }
@@ -40,7 +40,7 @@ impl Tree {
     }
 
     /// The providers, for a list of what there is.
-    pub fn providers(&self) -> &[Box<dyn Provider>] {
+    pub fn providers(&self) -> &[Provider] {
         &self.providers
     }
 
@@ -49,8 +49,8 @@ impl Tree {
         let at_ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut samples = Vec::new();
         for provider in &self.providers {
-            let (module, class) = (provider.module(), provider.class());
-            let selectors = selection.of_module(module, class, provider.on_demand());
+            let (module, class) = (provider.module, provider.class);
+            let selectors = selection.of_module(module, class, provider.on_demand);
             if !selectors.is_empty() {
                 provider.read(&self.root, &mut Sink::new(module, class, selectors, &mut samples));
             }

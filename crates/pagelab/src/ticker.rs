@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use pagelab_counters::{Root, TextFiles, Tree};
+use pagelab_counters::{Root, Tree, text_files};
 use pagelab_experiment::declaration::Refusal;
 
 use crate::failure::usage;
@@ -82,7 +82,7 @@ impl Extra {
     pub fn add(&self, tree: Tree) -> anyhow::Result<Tree> {
         self.folders.iter().try_fold(tree, |tree, folder| {
             std::fs::read_dir(folder).map_err(|why| usage(format!("--extra {}: {why}", folder.display())))?;
-            Ok(tree.with(Box::new(TextFiles::new(folder))))
+            Ok(tree.with(text_files(folder)))
         })
     }
 }

@@ -1,7 +1,6 @@
 //! `cgroup:VERSION:PATH:*`: memory, pressure and CPU time of each control group, from the memory
 //! controller of version 1 and from version 2, wherever /proc/mounts says they are.
 
-use super::Provider;
 use pagelab_procfs::pairs;
 
 use super::fields::{from_us, memory_event, memory_value};
@@ -9,8 +8,6 @@ use super::pressure;
 use crate::root::Root;
 use crate::sink::{Group, Sink};
 use crate::value::{Kind, Unit};
-
-pub struct Cgroup;
 
 /// Files of version 1 that hold one number.
 const V1: [(&str, &str, Unit, Kind); 6] = [
@@ -37,25 +34,11 @@ const V2: [(&str, &str, Unit, Kind); 8] = [
 /// A limit that is none reads as this many bytes or more in version 1 (PAGE_COUNTER_MAX).
 const NO_LIMIT: u64 = i64::MAX as u64 / 65536 * 65536;
 
-impl Provider for Cgroup {
-    fn module(&self) -> &'static str {
-        "cgroup"
-    }
-
-    fn class(&self) -> &'static str {
-        "cgroup"
-    }
-
-    fn source(&self) -> &'static str {
-        "memory.*, cpu.stat and *.pressure below the cgroup mounts"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        let mounts = Mounts::read(root);
-        for (version, mount) in [(1, &mounts.v1_memory), (2, &mounts.v2)] {
-            if let Some(mount) = mount.as_ref().filter(|_| sink.wants_instance(version)) {
-                walk(root, sink, version, mount, "");
-            }
+pub fn read(root: &Root, sink: &mut Sink<'_>) {
+    let mounts = Mounts::read(root);
+    for (version, mount) in [(1, &mounts.v1_memory), (2, &mounts.v2)] {
+        if let Some(mount) = mount.as_ref().filter(|_| sink.wants_instance(version)) {
+            walk(root, sink, version, mount, "");
         }
     }
 }

@@ -1,13 +1,10 @@
 //! `diskstats:0:DEVICE:*`: what each block device did, from /proc/diskstats. Devices that never did
 //! anything are left out, as are their partitions' fields that the kernel does not keep.
 
-use super::Provider;
 use super::fields::from_ms;
 use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit};
-
-pub struct DiskStats;
 
 /// /proc/diskstats counts in sectors of 512 bytes, whatever the device's own are.
 const SECTOR: u64 = 512;
@@ -33,38 +30,24 @@ const FIELDS: [(&str, Unit, Kind); 17] = [
     ("flush_time", Unit::Nanoseconds, Kind::Counter),
 ];
 
-impl Provider for DiskStats {
-    fn module(&self) -> &'static str {
-        "diskstats"
-    }
-
-    fn class(&self) -> &'static str {
-        "disk"
-    }
-
-    fn source(&self) -> &'static str {
-        "/proc/diskstats"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        let Some(text) = root.read("proc/diskstats") else { return };
-        for line in text.lines() {
-            let mut words = line.split_ascii_whitespace().skip(2);
-            let Some(device) = words.next() else { continue };
-            let values: Vec<Option<u64>> = words.map(|w| w.parse().ok()).collect();
-            if values.iter().all(|v| matches!(v, None | Some(0))) {
-                continue;
-            }
-            let Some(mut group) = sink.group(0, device) else { continue };
-            for ((statistic, unit, kind), value) in FIELDS.into_iter().zip(values) {
-                let Some(value) = value else { continue };
-                let value = match unit {
-                    Unit::Bytes => value.saturating_mul(SECTOR),
-                    Unit::Nanoseconds => from_ms(value),
-                    _ => value,
-                };
-                group.add(statistic, value, unit, kind);
-            }
+pub fn read(root: &Root, sink: &mut Sink<'_>) {
+    let Some(text) = root.read("proc/diskstats") else { return };
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace().skip(2);
+        let Some(device) = words.next() else { continue };
+        let values: Vec<Option<u64>> = words.map(|w| w.parse().ok()).collect();
+        if values.iter().all(|v| matches!(v, None | Some(0))) {
+            continue;
+        }
+        let Some(mut group) = sink.group(0, device) else { continue };
+        for ((statistic, unit, kind), value) in FIELDS.into_iter().zip(values) {
+            let Some(value) = value else { continue };
+            let value = match unit {
+                Unit::Bytes => value.saturating_mul(SECTOR),
+                Unit::Nanoseconds => from_ms(value),
+                _ => value,
+            };
+            group.add(statistic, value, unit, kind);
         }
     }
 }

@@ -1,33 +1,16 @@
 //! `pressure:0:RESOURCE:*`: the share of time in which tasks waited for memory, I/O or CPU, from
 //! /proc/pressure (pressure stall information, since 4.20).
 
-use super::Provider;
 use super::fields::{assignments, from_us};
 use crate::root::Root;
 use crate::sink::{Group, Sink};
 use crate::value::Unit;
 
-pub struct Pressure;
-
-impl Provider for Pressure {
-    fn module(&self) -> &'static str {
-        "pressure"
-    }
-
-    fn class(&self) -> &'static str {
-        "vm"
-    }
-
-    fn source(&self) -> &'static str {
-        "/proc/pressure"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        for resource in ["memory", "io", "cpu", "irq"] {
-            let Some(mut group) = sink.group(0, resource) else { continue };
-            if let Some(text) = root.read(&format!("proc/pressure/{resource}")) {
-                statistics(&text, "", &mut group);
-            }
+pub fn read(root: &Root, sink: &mut Sink<'_>) {
+    for resource in ["memory", "io", "cpu", "irq"] {
+        let Some(mut group) = sink.group(0, resource) else { continue };
+        if let Some(text) = root.read(&format!("proc/pressure/{resource}")) {
+            statistics(&text, "", &mut group);
         }
     }
 }

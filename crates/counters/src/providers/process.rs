@@ -5,14 +5,10 @@
 //! included; `run_time`, `run_delay` and the context switches are the kernel's for the first thread
 //! alone, so they are given for threads only.
 
-use super::Provider;
 use crate::root::Root;
 use crate::sink::{Group, Sink};
 use crate::value::{Kind, Unit};
 use pagelab_procfs::pairs;
-
-pub struct Processes;
-pub struct Threads;
 
 const STATUS: [(&str, &str); 9] = [
     ("RssAnon", "rss_anon"),
@@ -50,96 +46,68 @@ const fn statistics<const N: usize>(pairs: [(&'static str, &'static str); N]) ->
     names
 }
 
-impl Provider for Processes {
-    fn module(&self) -> &'static str {
-        "process"
-    }
-
-    fn class(&self) -> &'static str {
-        "process"
-    }
-
-    fn source(&self) -> &'static str {
-        "/proc/PID/stat, status, io, cgroup"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        let named = sink.named_instances();
-        for pid in named.unwrap_or_else(|| root.list_numbers("proc")) {
-            if !sink.wants_instance(pid) {
-                continue;
-            }
-            let folder = format!("proc/{pid}");
-            let Some(text) = root.read(&format!("{folder}/stat")) else { continue };
-            let Some(stat) = Stat::parse(&text) else { continue };
-            let Some(mut group) = sink.group(pid, stat.command) else { continue };
-            stat.give(root, &mut group);
-            stat.give_children(root, &mut group);
-            if group.wants_any(&STATUS_NAMES) {
-                status(root, &folder, &STATUS, &mut group);
-            }
-            if group.wants_any(&IO_NAMES) {
-                io(root, &folder, &mut group);
-            }
-            if group.wants("cgroup") {
-                let text = root.read(&format!("{folder}/cgroup")).unwrap_or_default();
-                group.text("cgroup", memory_cgroup(&text));
-            }
+pub fn processes(root: &Root, sink: &mut Sink<'_>) {
+    let named = sink.named_instances();
+    for pid in named.unwrap_or_else(|| root.list_numbers("proc")) {
+        if !sink.wants_instance(pid) {
+            continue;
+        }
+        let folder = format!("proc/{pid}");
+        let Some(text) = root.read(&format!("{folder}/stat")) else { continue };
+        let Some(stat) = Stat::parse(&text) else { continue };
+        let Some(mut group) = sink.group(pid, stat.command) else { continue };
+        stat.give(root, &mut group);
+        stat.give_children(root, &mut group);
+        if group.wants_any(&STATUS_NAMES) {
+            status(root, &folder, &STATUS, &mut group);
+        }
+        if group.wants_any(&IO_NAMES) {
+            io(root, &folder, &mut group);
+        }
+        if group.wants("cgroup") {
+            let text = root.read(&format!("{folder}/cgroup")).unwrap_or_default();
+            group.text("cgroup", memory_cgroup(&text));
         }
     }
 }
 
-impl Provider for Threads {
-    fn module(&self) -> &'static str {
-        "thread"
-    }
-
-    fn class(&self) -> &'static str {
-        "process"
-    }
-
-    fn source(&self) -> &'static str {
-        "/proc/PID/task/TID/stat, status, schedstat"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        // /proc/TID exists for every thread although it is not listed, so a named one is found at once.
-        let named = sink.named_instances();
-        let by_number = named.is_some();
-        let places: Vec<(u64, u64)> = match named {
-            Some(named) => named.into_iter().map(|tid| (tid, tid)).collect(),
-            None => root
-                .list_numbers("proc")
-                .into_iter()
-                .flat_map(|pid| {
-                    root.list_numbers(&format!("proc/{pid}/task")).into_iter().map(move |tid| (pid, tid))
-                })
-                .collect(),
-        };
-        for (pid, tid) in places {
-            if !sink.wants_instance(tid) {
-                continue;
-            }
-            let folder = format!("proc/{pid}/task/{tid}");
-            let Some(text) = root.read(&format!("{folder}/stat")) else { continue };
-            let Some(stat) = Stat::parse(&text) else { continue };
-            let Some(mut group) = sink.group(tid, stat.command) else { continue };
-            if group.wants("pid") {
-                let process = if by_number { process_of(root, tid) } else { Some(pid) };
-                group.gauge("pid", process, Unit::None);
-            }
-            stat.give(root, &mut group);
-            if group.wants_any(&SWITCHES_NAMES) {
-                status(root, &folder, &SWITCHES, &mut group);
-            }
-            if group.wants_any(&SCHEDULER) {
-                let line = root.line(&format!("{folder}/schedstat")).unwrap_or_default();
-                let mut words = line.split_ascii_whitespace().map(|w| w.parse::<u64>().ok());
-                for (statistic, unit) in
-                    SCHEDULER.into_iter().zip([Unit::Nanoseconds, Unit::Nanoseconds, Unit::Count])
-                {
-                    group.counter(statistic, words.next().flatten(), unit);
-                }
+pub fn threads(root: &Root, sink: &mut Sink<'_>) {
+    // /proc/TID exists for every thread although it is not listed, so a named one is found at once.
+    let named = sink.named_instances();
+    let by_number = named.is_some();
+    let places: Vec<(u64, u64)> = match named {
+        Some(named) => named.into_iter().map(|tid| (tid, tid)).collect(),
+        None => root
+            .list_numbers("proc")
+            .into_iter()
+            .flat_map(|pid| {
+                root.list_numbers(&format!("proc/{pid}/task")).into_iter().map(move |tid| (pid, tid))
+            })
+            .collect(),
+    };
+    for (pid, tid) in places {
+        if !sink.wants_instance(tid) {
+            continue;
+        }
+        let folder = format!("proc/{pid}/task/{tid}");
+        let Some(text) = root.read(&format!("{folder}/stat")) else { continue };
+        let Some(stat) = Stat::parse(&text) else { continue };
+        let Some(mut group) = sink.group(tid, stat.command) else { continue };
+        if group.wants("pid") {
+            let process = if by_number { process_of(root, tid) } else { Some(pid) };
+            group.gauge("pid", process, Unit::None);
+        }
+        stat.give(root, &mut group);
+        if group.wants_any(&SWITCHES_NAMES) {
+            status(root, &folder, &SWITCHES, &mut group);
+        }
+        if group.wants_any(&SCHEDULER) {
+            let line = root.line(&format!("{folder}/schedstat")).unwrap_or_default();
+            let mut words = line.split_ascii_whitespace().map(|w| w.parse::<u64>().ok());
+            for (statistic, unit) in
+                SCHEDULER.into_iter().zip([Unit::Nanoseconds, Unit::Nanoseconds, Unit::Count])
+            {
+                group.counter(statistic, words.next().flatten(), unit);
             }
         }
     }

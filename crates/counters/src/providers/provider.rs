@@ -1,20 +1,43 @@
-//! The interface of the providers.
+//! What every provider has.
 
 use crate::root::Root;
 use crate::sink::Sink;
 
+/// Reads what a sink wants.
+type Read = Box<dyn Fn(&Root, &mut Sink<'_>) + Send + Sync>;
+
 /// A part of the kernel that counts.
-pub trait Provider: Send + Sync {
+pub struct Provider {
     /// The first part of its counters' names.
-    fn module(&self) -> &'static str;
+    pub module: &'static str,
     /// The family of the module: `vm`, `disk`, `cpu`, `process`, `cgroup` or `misc`.
-    fn class(&self) -> &'static str;
+    pub class: &'static str,
     /// The files it reads, for the list of modules.
-    fn source(&self) -> &'static str;
+    pub source: &'static str,
     /// Whether it is so costly to read that a selector must name the module.
-    fn on_demand(&self) -> bool {
-        false
+    pub on_demand: bool,
+    read: Read,
+}
+
+impl Provider {
+    /// One whose `read` gives what the sink wants. What cannot be read is left out.
+    pub fn new(
+        module: &'static str,
+        class: &'static str,
+        source: &'static str,
+        read: impl Fn(&Root, &mut Sink<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        Self { module, class, source, on_demand: false, read: Box::new(read) }
     }
-    /// Reads what the sink wants. What cannot be read is left out.
-    fn read(&self, root: &Root, sink: &mut Sink<'_>);
+
+    /// The same, read only when a selector names the module.
+    #[must_use]
+    pub fn on_demand(self) -> Self {
+        Self { on_demand: true, ..self }
+    }
+
+    /// Reads what the sink wants.
+    pub fn read(&self, root: &Root, sink: &mut Sink<'_>) {
+        (self.read)(root, sink);
+    }
 }

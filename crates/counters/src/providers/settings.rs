@@ -1,12 +1,9 @@
 //! `settings:0:AREA:*`: the kernel's settings that decide how memory behaves and what can be measured,
 //! from /proc/sys and /sys. A choice among words is a text, for example THP's `madvise`.
 
-use super::Provider;
 use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit};
-
-pub struct Settings;
 
 /// Area, statistic and file.
 const FILES: [(&str, &str, &str); 19] = [
@@ -31,27 +28,13 @@ const FILES: [(&str, &str, &str); 19] = [
     ("cpu", "governor", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 ];
 
-impl Provider for Settings {
-    fn module(&self) -> &'static str {
-        "settings"
-    }
-
-    fn class(&self) -> &'static str {
-        "misc"
-    }
-
-    fn source(&self) -> &'static str {
-        "/proc/sys/vm, /proc/sys/kernel, /sys/kernel/mm, /sys/devices/system"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        for (area, statistic, file) in FILES {
-            let Some(mut group) = sink.group(0, area).filter(|g| g.wants(statistic)) else { continue };
-            let Some(line) = root.line_again(file).filter(|line| !line.is_empty()) else { continue };
-            match line.parse::<i64>() {
-                Ok(number) => group.add(statistic, number, Unit::None, Kind::Gauge),
-                Err(_) => group.text(statistic, Some(chosen(&line))),
-            }
+pub fn read(root: &Root, sink: &mut Sink<'_>) {
+    for (area, statistic, file) in FILES {
+        let Some(mut group) = sink.group(0, area).filter(|g| g.wants(statistic)) else { continue };
+        let Some(line) = root.line_again(file).filter(|line| !line.is_empty()) else { continue };
+        match line.parse::<i64>() {
+            Ok(number) => group.add(statistic, number, Unit::None, Kind::Gauge),
+            Err(_) => group.text(statistic, Some(chosen(&line))),
         }
     }
 }

@@ -2,43 +2,22 @@
 //! /proc/PID/smaps_rollup. The kernel walks the process's page tables for it, so it is read only when
 //! the module is named.
 
-use super::Provider;
 use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit};
 use pagelab_procfs::pairs;
 
-pub struct Smaps;
-
-impl Provider for Smaps {
-    fn module(&self) -> &'static str {
-        "smaps"
-    }
-
-    fn class(&self) -> &'static str {
-        "process"
-    }
-
-    fn source(&self) -> &'static str {
-        "/proc/PID/smaps_rollup (only when named)"
-    }
-
-    fn on_demand(&self) -> bool {
-        true
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        for pid in sink.named_instances().unwrap_or_else(|| root.list_numbers("proc")) {
-            if !sink.wants_instance(pid) {
-                continue;
-            }
-            let Some(command) = root.line(&format!("proc/{pid}/comm")) else { continue };
-            let Some(mut group) = sink.group(pid, &command) else { continue };
-            let Some(text) = root.read(&format!("proc/{pid}/smaps_rollup")) else { continue };
-            // The first line is the range of addresses.
-            for (name, value) in pairs(&text).filter(|(name, _)| !name.contains('-')) {
-                group.add(name.to_ascii_lowercase(), value, Unit::Bytes, Kind::Gauge);
-            }
+pub fn read(root: &Root, sink: &mut Sink<'_>) {
+    for pid in sink.named_instances().unwrap_or_else(|| root.list_numbers("proc")) {
+        if !sink.wants_instance(pid) {
+            continue;
+        }
+        let Some(command) = root.line(&format!("proc/{pid}/comm")) else { continue };
+        let Some(mut group) = sink.group(pid, &command) else { continue };
+        let Some(text) = root.read(&format!("proc/{pid}/smaps_rollup")) else { continue };
+        // The first line is the range of addresses.
+        for (name, value) in pairs(&text).filter(|(name, _)| !name.contains('-')) {
+            group.add(name.to_ascii_lowercase(), value, Unit::Bytes, Kind::Gauge);
         }
     }
 }

@@ -12,71 +12,50 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Provider;
-use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit, Value};
 
 /// The most bytes of a file that are read.
 const MOST: u64 = 4 << 20;
 
-/// The files of a folder.
-pub struct TextFiles {
-    folder: PathBuf,
+/// The provider of the files of `folder`.
+pub fn text_files(folder: impl Into<PathBuf>) -> Provider {
+    let folder = folder.into();
+    Provider::new("extra", "misc", "the *.prom files of --extra FOLDER", move |_, sink| read(&folder, sink))
 }
 
-impl TextFiles {
-    /// Of this folder.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
-    }
-
-    /// The files, by name.
-    fn files(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        files.retain(|path| path.extension().is_some_and(|extension| extension == "prom") && path.is_file());
-        files.sort();
-        files
-    }
+/// The files, by name.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "prom") && path.is_file());
+    files.sort();
+    files
 }
 
-impl Provider for TextFiles {
-    fn module(&self) -> &'static str {
-        "extra"
-    }
-
-    fn class(&self) -> &'static str {
-        "misc"
-    }
-
-    fn source(&self) -> &'static str {
-        "the *.prom files of --extra FOLDER"
-    }
-
-    fn read(&self, _root: &Root, sink: &mut Sink<'_>) {
-        for path in self.files() {
-            let Some(text) = text(&path) else { continue };
-            let file = path.file_stem().unwrap_or_default().to_string_lossy();
-            let mut kinds = HashMap::new();
-            for line in text.lines().map(str::trim) {
-                if let Some(comment) = line.strip_prefix('#') {
-                    let mut words = comment.split_whitespace();
-                    if words.next() == Some("TYPE")
-                        && let (Some(name), Some(kind)) = (words.next(), words.next())
-                    {
-                        kinds.insert(name, kind == "counter");
-                    }
-                    continue;
+fn read(folder: &Path, sink: &mut Sink<'_>) {
+    for path in files(folder) {
+        let Some(text) = text(&path) else { continue };
+        let file = path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut kinds = HashMap::new();
+        for line in text.lines().map(str::trim) {
+            if let Some(comment) = line.strip_prefix('#') {
+                let mut words = comment.split_whitespace();
+                if words.next() == Some("TYPE")
+                    && let (Some(name), Some(kind)) = (words.next(), words.next())
+                {
+                    kinds.insert(name, kind == "counter");
                 }
-                let Some(found) = sample(line) else { continue };
-                let name = if found.labels.is_empty() { file.to_string() } else { found.labels };
-                let known = kinds.get(found.metric).copied();
-                let grows = known.unwrap_or_else(|| found.metric.ends_with("_total"));
-                let kind = if grows { Kind::Counter } else { Kind::Gauge };
-                let (unit, scale) = unit(found.metric);
-                if let Some(mut group) = sink.group(0, &name) {
-                    group.add(found.metric.to_owned(), figure(found.value * scale), unit, kind);
-                }
+                continue;
+            }
+            let Some(found) = sample(line) else { continue };
+            let name = if found.labels.is_empty() { file.to_string() } else { found.labels };
+            let known = kinds.get(found.metric).copied();
+            let grows = known.unwrap_or_else(|| found.metric.ends_with("_total"));
+            let kind = if grows { Kind::Counter } else { Kind::Gauge };
+            let (unit, scale) = unit(found.metric);
+            if let Some(mut group) = sink.group(0, &name) {
+                group.add(found.metric.to_owned(), figure(found.value * scale), unit, kind);
             }
         }
     }
@@ -157,6 +136,7 @@ fn figure(value: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::root::Root;
     use crate::{Selection, Tree};
 
     #[test]
@@ -182,7 +162,7 @@ mod tests {
         );
         write("disk.prom", "cache_hit_ratio{device=\"sda\"} 0.25\nread_bytes_total{device=\"sda\"} 4096\n");
         write("other.txt", "ignored 1\n");
-        let tree = Tree::new(Root::new(folder.path())).with(Box::new(TextFiles::new(folder.path())));
+        let tree = Tree::new(Root::new(folder.path())).with(text_files(folder.path()));
         let snapshot = tree.read(&Selection::parse(["extra"]).unwrap());
         let lines: Vec<String> = snapshot
             .samples()

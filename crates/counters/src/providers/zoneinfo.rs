@@ -1,47 +1,30 @@
 //! `zoneinfo:NODE:ZONE:*`: free pages, watermarks and lists of each zone, and under the name `node`
 //! those of the whole node, from /proc/zoneinfo.
 
-use super::Provider;
 use super::fields::{memory_event, memory_value};
 use crate::root::Root;
 use crate::sink::{Group, Sink};
 use crate::value::{Kind, Unit};
 
-pub struct ZoneInfo;
-
 /// What stands directly below "pages free" for a zone (mm/vmstat.c: zoneinfo_show_print).
 const LEVELS: [&str; 10] =
     ["free", "boost", "min", "low", "high", "promo", "spanned", "present", "managed", "cma"];
 
-impl Provider for ZoneInfo {
-    fn module(&self) -> &'static str {
-        "zoneinfo"
-    }
-
-    fn class(&self) -> &'static str {
-        "vm"
-    }
-
-    fn source(&self) -> &'static str {
-        "/proc/zoneinfo"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        let Some(text) = root.read("proc/zoneinfo") else { return };
-        for section in sections(&text) {
-            let Some((node, zone)) = heading(section) else { continue };
-            let (whole, zone_part) = match section.split_once("per-node stats") {
-                Some((_, rest)) => rest
-                    .split_once("  pages free")
-                    .map_or((rest, ""), |(node_part, _)| (node_part, &rest[node_part.len()..])),
-                None => ("", section),
-            };
-            if let Some(mut group) = sink.group(node, "node").filter(|_| !whole.is_empty()) {
-                statistics(whole, &mut group);
-            }
-            if let Some(mut group) = sink.group(node, zone) {
-                statistics(zone_part, &mut group);
-            }
+pub fn read(root: &Root, sink: &mut Sink<'_>) {
+    let Some(text) = root.read("proc/zoneinfo") else { return };
+    for section in sections(&text) {
+        let Some((node, zone)) = heading(section) else { continue };
+        let (whole, zone_part) = match section.split_once("per-node stats") {
+            Some((_, rest)) => rest
+                .split_once("  pages free")
+                .map_or((rest, ""), |(node_part, _)| (node_part, &rest[node_part.len()..])),
+            None => ("", section),
+        };
+        if let Some(mut group) = sink.group(node, "node").filter(|_| !whole.is_empty()) {
+            statistics(whole, &mut group);
+        }
+        if let Some(mut group) = sink.group(node, zone) {
+            statistics(zone_part, &mut group);
         }
     }
 }

@@ -1,12 +1,9 @@
 //! `zswap:0:zswap:*`: the compressed cache in front of swap, from its parameters and, where debugfs is
 //! mounted, its counters.
 
-use super::Provider;
 use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit};
-
-pub struct Zswap;
 
 /// Files that hold a state; the others of the folder count events (mm/zswap.c).
 const STATES: [(&str, Unit); 3] = [
@@ -15,38 +12,21 @@ const STATES: [(&str, Unit); 3] = [
     ("stored_incompressible_pages", Unit::Pages),
 ];
 
-impl Provider for Zswap {
-    fn module(&self) -> &'static str {
-        "zswap"
-    }
-
-    fn class(&self) -> &'static str {
-        "vm"
-    }
-
-    fn source(&self) -> &'static str {
-        "/sys/module/zswap/parameters, /sys/kernel/debug/zswap (root)"
-    }
-
-    fn read(&self, root: &Root, sink: &mut Sink<'_>) {
-        let Some(mut group) = sink.group(0, "zswap") else { return };
-        for parameter in ["enabled", "compressor", "max_pool_percent"] {
-            if group.wants(parameter) {
-                group.text(
-                    parameter,
-                    root.line(&format!("sys/module/zswap/parameters/{parameter}")).as_deref(),
-                );
-            }
+pub fn read(root: &Root, sink: &mut Sink<'_>) {
+    let Some(mut group) = sink.group(0, "zswap") else { return };
+    for parameter in ["enabled", "compressor", "max_pool_percent"] {
+        if group.wants(parameter) {
+            group.text(parameter, root.line(&format!("sys/module/zswap/parameters/{parameter}")).as_deref());
         }
-        for file in root.list("sys/kernel/debug/zswap") {
-            if !group.wants(&file) {
-                continue;
-            }
-            let Some(value) = root.number(&format!("sys/kernel/debug/zswap/{file}")) else { continue };
-            match STATES.iter().find(|(name, _)| *name == file) {
-                Some((_, unit)) => group.add(file, value, *unit, Kind::Gauge),
-                None => group.add(file, value, Unit::Count, Kind::Counter),
-            }
+    }
+    for file in root.list("sys/kernel/debug/zswap") {
+        if !group.wants(&file) {
+            continue;
+        }
+        let Some(value) = root.number(&format!("sys/kernel/debug/zswap/{file}")) else { continue };
+        match STATES.iter().find(|(name, _)| *name == file) {
+            Some((_, unit)) => group.add(file, value, *unit, Kind::Gauge),
+            None => group.add(file, value, Unit::Count, Kind::Counter),
         }
     }
 }

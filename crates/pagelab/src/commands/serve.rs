@@ -71,8 +71,7 @@ pub fn serve(
 }
 
 fn selection(tree: &Tree, selectors: &[String]) -> Result<Selection> {
-    let all: Vec<&str> =
-        tree.providers().iter().filter(|p| p.class() != "process").map(|p| p.module()).collect();
+    let all: Vec<&str> = tree.providers().iter().filter(|p| p.class != "process").map(|p| p.module).collect();
     let operands = if selectors.is_empty() { all } else { selectors.iter().map(String::as_str).collect() };
     let selection = Selection::parse(operands).map_err(|e| usage(e.to_string()))?;
     match recording::unmatched(tree, selectors) {

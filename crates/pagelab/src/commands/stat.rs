@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let tree = arguments.extra.add(arguments.machine.tree())?;
     if arguments.modules {
         for provider in tree.providers() {
-            let line = format!("{:<11} {:<8} {}", provider.module(), provider.class(), provider.source());
+            let line = format!("{:<11} {:<8} {}", provider.module, provider.class, provider.source);
             say!("{}", bounded(&line, &" ".repeat(21), context));
         }
         return Ok(ExitCode::SUCCESS);
@@ -150,7 +150,7 @@ fn print(arguments: &Arguments, shown: &Snapshot) -> Result<()> {
 
 /// That nothing matched, and what was probably meant.
 fn nothing(tree: &Tree, selectors: &[String]) -> String {
-    let modules: Vec<&str> = tree.providers().iter().map(|provider| provider.module()).collect();
+    let modules: Vec<&str> = tree.providers().iter().map(|provider| provider.module).collect();
     let module = |selector: &String| selector.split(':').next().unwrap_or_default().to_owned();
     let plain =
         |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
