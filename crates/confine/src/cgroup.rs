@@ -6,7 +6,6 @@
 //! one of them; root finds the root of the hierarchy, a user the delegated slice above.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use pagelab_kernel::cgroup::Group;
@@ -14,6 +13,7 @@ use pagelab_kernel::hierarchy::{Hierarchy, Version, has_memory, hierarchy};
 use rustix::fs::{Access, access};
 
 use super::journal::Journal;
+use super::problem::{Problem, not_noted};
 use super::undo::Undo;
 
 /// What a run may use.
@@ -25,15 +25,6 @@ pub struct Limits {
     pub swap: u64,
     /// Whether no swap may be used, not even the machine's.
     pub no_swap: bool,
-}
-
-/// Why there is no cgroup.
-#[derive(Debug)]
-pub enum Problem {
-    /// This machine or user cannot have one; the reason and what to do.
-    Unavailable(String),
-    /// It went wrong: doing what, and how.
-    Failed(String, io::Error),
 }
 
 /// A memory cgroup with its limits in force.
@@ -77,13 +68,14 @@ pub fn version_two() -> bool {
 impl Cgroup {
     /// Makes a cgroup named after the journal with `limits` in force, empty.
     pub fn make(limits: &Limits, swappiness: Option<u8>, journal: &mut Journal) -> Result<Self, Problem> {
-        let (hierarchy, parent) = place().map_err(Problem::Unavailable)?;
-        let noted = |e| Problem::Failed("the journal of the set-up cannot be written".into(), e);
+        let (hierarchy, parent) = place().map_err(|why| {
+            Problem::Unavailable(format!("the memory cannot be limited to {} bytes", limits.memory), why)
+        })?;
         if hierarchy.version == Version::Two {
             hand_on(&parent, journal)?;
         }
         let path = parent.join(journal.name());
-        journal.enter(Undo::RemoveCgroup { path: path.clone() }).map_err(noted)?;
+        journal.enter(Undo::RemoveCgroup { path: path.clone() }).map_err(not_noted)?;
         fs::create_dir(&path)
             .map_err(|e| Problem::Failed(format!("making the cgroup {}", path.display()), e))?;
         let mut new = Self { path, version: hierarchy.version, notes: Vec::new() };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pagelab_experiment::Failure;
+use super::Problem;
 
 /// What stays free on a disk beyond the run's own files: this share of the disk, and at least
 /// [`DISK_BYTES`].
@@ -28,7 +28,7 @@ impl Room {
 }
 
 /// Refuses a load of more than half of the memory available.
-pub fn memory(wanted: u64, bounded: bool, available: Option<u64>) -> Result<(), Failure> {
+pub fn memory(wanted: u64, bounded: bool, available: Option<u64>) -> Result<(), Problem> {
     let remedy = || {
         if bounded {
             "use fewer pages or references, or a smaller --memory (or --swap-size, with zram)"
@@ -36,7 +36,7 @@ pub fn memory(wanted: u64, bounded: bool, available: Option<u64>) -> Result<(), 
             "use fewer pages, or bound it with --memory"
         }
     };
-    let refused = |what| Failure::refused(what, remedy());
+    let refused = |what| Problem::Refused(what, remedy().to_owned());
     match available {
         None => Err(refused("the memory available is unknown (no MemAvailable in /proc/meminfo)".into())),
         Some(available) if wanted > available / 2 => Err(refused(format!(
@@ -47,34 +47,30 @@ pub fn memory(wanted: u64, bounded: bool, available: Option<u64>) -> Result<(), 
 }
 
 /// Refuses a file that would leave too little room on its disk.
-pub fn disk(folder: &Path, wanted: u64, room: Option<Room>) -> Result<(), Failure> {
+pub fn disk(folder: &Path, wanted: u64, room: Option<Room>) -> Result<(), Problem> {
     let Some(Room { total, free }) = room else { return Ok(()) };
     let keep = (total / DISK_SHARE).max(DISK_BYTES);
     if wanted.saturating_add(keep) <= free {
         return Ok(());
     }
-    Err(Failure::refused(
+    Err(Problem::Refused(
         format!(
             "a file of {wanted} bytes in {} would leave less than {keep} of {free} bytes free",
             folder.display()
         ),
-        "make room, or name a folder on another disk with PAGELAB_SCRATCH_DIR",
+        "make room, or name a folder on another disk with PAGELAB_SCRATCH_DIR".into(),
     ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::FailureKind;
 
     #[test]
     fn half_of_the_memory_is_the_most() {
         assert!(memory(100, true, Some(200)).is_ok());
         for available in [Some(199), None] {
-            assert!(matches!(
-                memory(100, false, available),
-                Err(Failure { kind: FailureKind::Refused { .. }, .. })
-            ));
+            assert!(matches!(memory(100, false, available), Err(Problem::Refused(..))));
         }
         assert!(memory(u64::MAX, false, Some(u64::MAX)).is_err());
     }

@@ -14,6 +14,7 @@ pub mod leftovers;
 mod locks;
 pub mod marked;
 mod others;
+mod problem;
 pub mod recovery;
 mod set_up;
 pub mod settings;
@@ -23,14 +24,11 @@ mod turns;
 mod undo;
 pub mod zram;
 
-use std::io;
 use std::path::{Path, PathBuf};
-
-use pagelab_experiment::Failure;
-use pagelab_reference::room::available;
 
 pub use self::accounting::Accounting;
 pub use self::journal::{anything_set_up, close};
+pub use self::problem::Problem;
 pub use self::recovery::Recovery;
 pub use self::set_up::{OwnSwap, SetUp, SwapSource, zswap_is_on};
 pub use self::turns::Turn;
@@ -58,14 +56,13 @@ impl Confinement {
     /// All of it is in force when this returns: what a plan found possible and is not any more is
     /// an error.
     ///
+    /// `available`: the bytes of memory that the load may take half of; `None`: unknown.
+    ///
     /// # Errors
-    /// [`Failure`] of kind refused when the load could press the machine or the disk has no room;
-    /// [`Failure`] of kind system when the system refuses something that it should allow. Nothing is left
-    /// of a failed set-up.
-    pub fn set_up(set_up: &SetUp) -> Result<Self, Failure> {
+    /// Why not. Nothing is left of a failed set-up.
+    pub fn set_up(set_up: &SetUp, available: Option<u64>) -> Result<Self, Problem> {
         let mut new = Self {
-            journal: Journal::open()
-                .map_err(|e| failed("the journal of the set-up cannot be written", &e))?,
+            journal: Journal::open().map_err(problem::not_noted)?,
             scratch: None,
             cgroup: None,
             limit: None,
@@ -73,28 +70,16 @@ impl Confinement {
             notes: Vec::new(),
         };
         let run = new.journal.name().to_owned();
-        new.journal
-            .enter(Undo::EndProcesses { run })
-            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+        new.journal.enter(Undo::EndProcesses { run }).map_err(problem::not_noted)?;
         if let Some(limit) = set_up.limit {
             let swap = set_up.swap.as_ref().map_or(0, |swap| swap.bytes);
             let limits = Limits { memory: limit, swap, no_swap: set_up.no_swap };
-            match Cgroup::make(&limits, set_up.cgroup_swappiness, &mut new.journal) {
-                Ok(cgroup) => {
-                    new.limit = Some(limit);
-                    new.notes.extend(cgroup.notes.iter().cloned());
-                    new.cgroup = Some(cgroup);
-                }
-                Err(cgroup::Problem::Unavailable(why)) => {
-                    return Err(Failure::unsupported(
-                        format!("the memory cannot be limited to {limit} bytes"),
-                        why,
-                    ));
-                }
-                Err(cgroup::Problem::Failed(what, error)) => return Err(failed(&what, &error)),
-            }
+            let cgroup = Cgroup::make(&limits, set_up.cgroup_swappiness, &mut new.journal)?;
+            new.limit = Some(limit);
+            new.notes.extend(cgroup.notes.iter().cloned());
+            new.cgroup = Some(cgroup);
         }
-        guard::memory(set_up.memory(zswap_is_on()), new.limit.is_some(), available())?;
+        guard::memory(set_up.memory(zswap_is_on()), new.limit.is_some(), available)?;
         new.settings = settings::apply(&set_up.settings, &mut new.journal)?;
         new.notes.append(&mut new.settings.notes);
         settings::save(&set_up.saved, &mut new.journal)?;
@@ -108,35 +93,23 @@ impl Confinement {
         Ok(new)
     }
 
-    fn add_swap(&mut self, swap: &OwnSwap) -> Result<(), Failure> {
-        let made = match &swap.source {
-            _ if !swap::permitted() => Err(swap::Problem::Unavailable(
-                "swap of its own needs the capability CAP_SYS_ADMIN (run as root)".into(),
-            )),
+    fn add_swap(&mut self, swap: &OwnSwap) -> Result<(), Problem> {
+        match &swap.source {
+            _ if !swap::permitted() => {
+                Err(swap::unavailable("swap of its own needs the capability CAP_SYS_ADMIN (run as root)"))
+            }
             SwapSource::Device(device) => swap::device(device, swap.bytes, &mut self.journal),
             SwapSource::File => {
-                let folder = scratch_folder().map_err(|e| failed("no folder for the swap file", &e))?;
-                guard::disk(&folder, swap.bytes, Room::of(&folder))?;
+                let folder = with_room(swap.bytes, "the swap file")?;
                 swap::file(&folder, swap.bytes, &mut self.journal)
             }
             SwapSource::Zram => zram::add(swap.bytes, &mut self.journal),
-        };
-        match made {
-            Ok(()) => Ok(()),
-            Err(swap::Problem::Unavailable(why)) => {
-                Err(Failure::unsupported("the run can have no swap of its own", why))
-            }
-            Err(swap::Problem::Failed(what, error)) => Err(failed(&what, &error)),
         }
     }
 
-    fn add_scratch(&mut self, bytes: u64) -> Result<(), Failure> {
-        let folder = scratch_folder().map_err(|e| failed("no folder for scratch files", &e))?;
-        guard::disk(&folder, bytes, Room::of(&folder))?;
-        let path = folder.join(format!("{}.data", self.journal.name()));
-        self.journal
-            .enter(Undo::RemoveFile { path: path.clone() })
-            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+    fn add_scratch(&mut self, bytes: u64) -> Result<(), Problem> {
+        let path = with_room(bytes, "scratch files")?.join(format!("{}.data", self.journal.name()));
+        self.journal.enter(Undo::RemoveFile { path: path.clone() }).map_err(problem::not_noted)?;
         self.scratch = Some(path);
         Ok(())
     }
@@ -202,20 +175,18 @@ impl Confinement {
 /// processes that have it open.
 ///
 /// # Errors
-/// [`Failure`] of kind refused when the disk has no room, [`Failure`] of kind system when it makes no such file.
-pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, Failure> {
-    let folder = scratch_folder().map_err(|e| failed("no folder for scratch files", &e))?;
-    guard::disk(&folder, bytes, Room::of(&folder))?;
+/// When the disk has no room, or makes no such file.
+pub fn unnamed_file(bytes: u64) -> Result<std::fs::File, Problem> {
+    let folder = with_room(bytes, "scratch files")?;
     let made = pagelab_kernel::lifetime::on_disk(&folder).and_then(|file| file.set_len(bytes).map(|()| file));
-    made.map_err(|e| failed(&format!("a scratch file in {}", folder.display()), &e))
+    made.map_err(|e| Problem::Failed(format!("a scratch file in {}", folder.display()), e))
 }
 
-/// Refuses `bytes` of memory for a load if that could press this machine.
-///
-/// # Errors
-/// [`Failure`] of kind refused.
-pub fn refuse_beyond_half(bytes: u64) -> Result<(), Failure> {
-    guard::memory(bytes, true, available())
+/// The folder for scratch files, whose disk has room for `bytes` of `what`.
+fn with_room(bytes: u64, what: &str) -> Result<PathBuf, Problem> {
+    let folder = scratch_folder().map_err(|e| Problem::Failed(format!("no folder for {what}"), e))?;
+    guard::disk(&folder, bytes, Room::of(&folder))?;
+    Ok(folder)
 }
 
 /// The most that the device of `folder` reads ahead, in bytes.
@@ -225,8 +196,4 @@ pub fn read_ahead(folder: &Path) -> Option<u64> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let text = std::fs::read_to_string(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb")).ok()?;
     text.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
-fn failed(what: &str, error: &io::Error) -> Failure {
-    Failure::system(what, error)
 }

@@ -9,8 +9,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::{hierarchy, swap_area};
-use pagelab_procfs::value;
 
 /// Cgroups that are looked at, at most.
 const MOST: usize = 10_000;
@@ -34,12 +34,11 @@ pub struct Other {
 impl Other {
     /// Reads the cgroup at `path`; `None` when it has no limit or is gone.
     fn read(path: &Path) -> Option<Self> {
-        let text = |file: &str| fs::read_to_string(path.join(file)).ok();
+        let group = Group::new(path);
+        let number = |file: &str| group.number(file);
         // `max` and version 1's greatest number: none.
-        let limit = |file: &str| text(file)?.trim().parse().ok().filter(|&v| v < 1 << 60);
-        let number = |file: &str| text(file)?.trim().parse::<u64>().ok();
-        let stat = text("memory.stat")?;
-        let cached = |names: [&str; 2]| names.iter().map(|name| value(&stat, name).unwrap_or(0)).sum();
+        let limit = |file: &str| number(file).filter(|&v| v < 1 << 60);
+        let cached = |names: [&str; 2]| names.iter().map(|name| group.stat(name).unwrap_or(0)).sum();
         let all = u64::MAX;
         let other = if let Some(charged) = number("memory.current") {
             let hard = limit("memory.max").unwrap_or(all);

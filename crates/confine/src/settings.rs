@@ -7,18 +7,21 @@
 
 use std::path::{Path, PathBuf};
 
-use pagelab_experiment::Failure;
 use pagelab_kernel::settings::{THP, counterpart, write};
 use pagelab_kernel::{settings, thp};
 
-use super::failed;
 use super::journal::Journal;
+use super::problem::{Problem, not_noted};
 use super::undo::Undo;
 
+fn unavailable(what: String, remedy: impl Into<String>) -> Problem {
+    Problem::Unavailable(what, remedy.into())
+}
+
 /// What `path` holds.
-fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, Problem> {
     settings::read(path).map_err(|e| {
-        Failure::unsupported(
+        unavailable(
             format!("{} cannot be read: {e}", path.display()),
             "leave this setting out on this kernel",
         )
@@ -90,11 +93,11 @@ impl Applied {
 ///
 /// # Errors
 /// When a file cannot be written, or cannot be put back, or does not hold the number that it was given.
-pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Applied, Failure> {
+pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Applied, Problem> {
     let mut applied = Applied::default();
     for (path, value) in settings.iter().cloned() {
         if let Some((why, remedy)) = refusal(&path, &value) {
-            return Err(Failure::unsupported(why, remedy));
+            return Err(unavailable(why, remedy));
         }
         let before = read(&path)?;
         if before == value {
@@ -106,7 +109,7 @@ pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Ap
         match Taken::of(&value, &now) {
             Taken::Yes => {}
             Taken::Otherwise => {
-                return Err(Failure::unsupported(
+                return Err(unavailable(
                     format!("{} was set to {value} and holds {now}", path.display()),
                     format!("ask for what this kernel takes, such as --set {}={now}", path.display()),
                 ));
@@ -123,7 +126,7 @@ pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Ap
     for (path, held) in &applied.held {
         let now = read(path)?;
         if now != *held {
-            return Err(Failure::unsupported(
+            return Err(unavailable(
                 format!(
                     "{} holds {now} and not {held}: another of the settings has changed it",
                     path.display()
@@ -140,13 +143,11 @@ pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Ap
 ///
 /// # Errors
 /// When one cannot be put back.
-pub fn save(files: &[PathBuf], journal: &mut Journal) -> Result<(), Failure> {
+pub fn save(files: &[PathBuf], journal: &mut Journal) -> Result<(), Problem> {
     for path in files {
         let held = read(path)?;
         back(path, &held)?;
-        journal
-            .enter(Undo::Restore { path: path.clone(), value: held })
-            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+        journal.enter(Undo::Restore { path: path.clone(), value: held }).map_err(not_noted)?;
     }
     Ok(())
 }
@@ -157,9 +158,9 @@ pub fn as_root(remedy: &'static str, other: &'static str) -> &'static str {
 }
 
 /// Writes to `path` what it holds, to see that the kernel takes that back.
-fn back(path: &Path, held: &str) -> Result<(), Failure> {
+fn back(path: &Path, held: &str) -> Result<(), Problem> {
     write(path, held).map_err(|e| {
-        Failure::unsupported(
+        unavailable(
             format!(
                 "{} could not be put back: the kernel does not take the '{held}' that it holds ({e})",
                 path.display()
@@ -171,7 +172,7 @@ fn back(path: &Path, held: &str) -> Result<(), Failure> {
 
 /// Writes `value` to `path`, which holds `before`; what brings all back that this changes is noted
 /// before.
-fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<(), Failure> {
+fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<(), Problem> {
     let mut saved = vec![(path.to_owned(), before.to_owned())];
     if let Some(other) = counterpart(path)
         && let Ok(held) = read(&other)
@@ -190,17 +191,15 @@ fn set(path: &Path, before: &str, value: &str, journal: &mut Journal) -> Result<
     // back by itself.
     let (noted, count) = (beside.into_iter().chain(saved), journal.len());
     for (path, value) in noted {
-        journal
-            .enter(Undo::Restore { path, value })
-            .map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+        journal.enter(Undo::Restore { path, value }).map_err(not_noted)?;
     }
     let written = write(path, value);
     if journal.since(count).all(|step| !step.is_due()) {
         // Nothing was changed, so there is nothing to undo.
-        journal.retract(count).map_err(|e| failed("the journal of the set-up cannot be written", &e))?;
+        journal.retract(count).map_err(not_noted)?;
     }
     written.map_err(|e| {
-        Failure::unsupported(
+        unavailable(
             format!("{} cannot be set to '{value}': {e}", path.display()),
             as_root(
                 "run as root, with a value that this kernel knows",

@@ -13,22 +13,17 @@ use pagelab_kernel::swap_area::{on, write_header};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 
 use super::journal::Journal;
+use super::problem::{Problem, not_noted};
 use super::undo::Undo;
 
-/// Why there is no swap.
-#[derive(Debug)]
-pub enum Problem {
-    /// This machine or user cannot have it; the reason.
-    Unavailable(String),
-    /// It went wrong.
-    Failed(String, io::Error),
+/// This machine or user cannot have it, and why.
+pub(crate) fn unavailable(why: impl Into<String>) -> Problem {
+    Problem::Unavailable("the run can have no swap of its own".into(), why.into())
 }
 
 /// Whether this process may switch swap on (`CAP_SYS_ADMIN`, bit 21 of its effective capabilities).
 pub fn permitted() -> bool {
-    let status = files::text("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> 21 & 1 == 1)
+    files::is_capable(21)
 }
 
 /// Whether the file system of `folder`, which need not be there yet, may take a swap file: those in
@@ -55,22 +50,21 @@ pub fn takes_file(folder: &Path) -> bool {
 pub fn file(folder: &Path, bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
     let path = folder.join(format!("{}.swap", journal.name()));
     let doing = |what: &str| format!("{what} the swap file {}", path.display());
-    let noted = |e| Problem::Failed("the journal of the set-up cannot be written".into(), e);
-    journal.enter(Undo::RemoveFile { path: path.clone() }).map_err(noted)?;
+    journal.enter(Undo::RemoveFile { path: path.clone() }).map_err(not_noted)?;
     make(&path, bytes).map_err(|e| Problem::Failed(doing("making"), e))?;
-    journal.enter(Undo::SwapOff { path: path.clone() }).map_err(noted)?;
+    journal.enter(Undo::SwapOff { path: path.clone() }).map_err(not_noted)?;
     match on(&path) {
         Ok(()) => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             let _ = journal.undo_last();
-            Err(Problem::Unavailable(format!(
+            Err(unavailable(format!(
                 "the file system of {} cannot hold a swap file; name a folder on another (ext4, xfs) with PAGELAB_SCRATCH_DIR, or use --swap zram",
                 folder.display()
             )))
         }
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             let _ = journal.undo_last();
-            Err(Problem::Unavailable("the kernel does not let this process switch swap on".into()))
+            Err(unavailable("the kernel does not let this process switch swap on"))
         }
         Err(error) => Err(Problem::Failed(doing("switching on"), error)),
     }
@@ -82,9 +76,7 @@ pub fn device(path: &Path, bytes: u64, journal: &mut Journal) -> Result<(), Prob
     let file = OpenOptions::new().write(true).open(path);
     file.and_then(|file| write_header(&file, bytes).and_then(|()| file.sync_all()))
         .map_err(|e| Problem::Failed(doing("making"), e))?;
-    journal
-        .enter(Undo::SwapOff { path: path.to_owned() })
-        .map_err(|e| Problem::Failed("the journal of the set-up cannot be written".into(), e))?;
+    journal.enter(Undo::SwapOff { path: path.to_owned() }).map_err(not_noted)?;
     on(path).map_err(|e| Problem::Failed(doing("switching on"), e))
 }
 

@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pagelab_kernel::files;
+use pagelab_kernel::settings;
 use pagelab_kernel::swap_area::{on, write_header};
 use pagelab_kernel::zram::folder;
 
 use super::journal::Journal;
-use super::swap::Problem;
+use super::problem::{Problem, not_noted};
+use super::swap::unavailable;
 use super::undo::Undo;
 
 const ADD: &str = "/sys/class/zram-control/hot_add";
@@ -22,25 +23,22 @@ pub fn available() -> bool {
 
 /// The compressor that the device `number` uses.
 pub fn compressor(number: u32) -> Option<String> {
-    let text = fs::read_to_string(format!("/sys/block/zram{number}/comp_algorithm")).ok()?;
-    Some(files::chosen(text.trim()))
+    settings::read(&folder(number).join("comp_algorithm")).ok()
 }
 
 /// Adds a device of `bytes` bytes and switches swap on it.
 pub fn add(bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
     if !available() {
-        return Err(Problem::Unavailable(
-            "this kernel has no zram control; load it with: modprobe zram num_devices=0".into(),
-        ));
+        let why = "this kernel has no zram control; load it with: modprobe zram num_devices=0";
+        return Err(unavailable(why));
     }
     let failed = |doing: &str| {
         let doing = doing.to_owned();
         move |e: io::Error| Problem::Failed(doing, e)
     };
-    let noted = "the journal of the set-up cannot be written";
     // The kernel hands out the lowest free number: it is noted before it is asked for.
     let expected = (0..).find(|n| !folder(*n).exists()).expect("a free number");
-    journal.enter(Undo::RemoveZram { device: expected, bytes }).map_err(failed(noted))?;
+    journal.enter(Undo::RemoveZram { device: expected, bytes }).map_err(not_noted)?;
     let added = fs::read_to_string(ADD).map_err(failed("adding a zram device"))?;
     let device: u32 = added.trim().parse().map_err(|_| {
         Problem::Failed(
@@ -49,7 +47,7 @@ pub fn add(bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
         )
     })?;
     if device != expected {
-        journal.enter(Undo::RemoveZram { device, bytes }).map_err(failed(noted))?;
+        journal.enter(Undo::RemoveZram { device, bytes }).map_err(not_noted)?;
     }
     fs::write(folder(device).join("disksize"), bytes.to_string()).map_err(failed("sizing a zram device"))?;
     let path = PathBuf::from(format!("/dev/zram{device}"));
@@ -57,7 +55,7 @@ pub fn add(bytes: u64, journal: &mut Journal) -> Result<(), Problem> {
     let file = wait_for(&path).map_err(failed(&doing))?;
     write_header(&file, bytes).and_then(|()| file.sync_all()).map_err(failed(&doing))?;
     drop(file);
-    journal.enter(Undo::SwapOff { path: path.clone() }).map_err(failed(noted))?;
+    journal.enter(Undo::SwapOff { path: path.clone() }).map_err(not_noted)?;
     on(&path).map_err(failed("switching swap on a zram device"))
 }
 

@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use pagelab_confine as confine;
+use pagelab_confine::unnamed_file;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Setting};
 
 use pagelab_kernel::lifetime::{in_memory, path_of};
+use pagelab_live::set_up::failure;
 
 /// Swap beyond the load.
 const SWAP_SLACK: u64 = 64 << 20;
 /// Room beyond the files, never written: what the guest's pagelab leaves free of any disk
-/// (`confine::guard`), and what the file system needs for itself.
+/// (`pagelab_confine::guard`), and what the file system needs for itself.
 const FILES_SHARE: u64 = 8;
 const FILES_SLACK: u64 = 320 << 20;
 /// Bytes of the smallest disk, and of what a large one has a multiple of. Between the two they are powers of two, so that what needs
@@ -46,10 +47,10 @@ impl Disks {
     pub fn new(experiment: &Experiment, setting: &Setting, page_size: u64) -> Result<Self, Failure> {
         let mut new = Self::default();
         if let Some(bytes) = Self::swap(experiment, setting, page_size) {
-            new.swap = Some(new.add(confine::unnamed_file(length(bytes))?));
+            new.swap = Some(new.add(unnamed_file(length(bytes)).map_err(failure)?));
         }
         if let Some(bytes) = Self::files(experiment, page_size) {
-            let file = confine::unnamed_file(length(bytes))?;
+            let file = unnamed_file(length(bytes)).map_err(failure)?;
             format(&file)?;
             new.files = Some(new.add(file));
         }

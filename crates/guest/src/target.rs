@@ -9,7 +9,6 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use pagelab_caches::Geometry;
-use pagelab_confine as confine;
 use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Load;
 use pagelab_experiment::observation::{Level, Note};
@@ -21,6 +20,7 @@ use pagelab_experiment::{
 use pagelab_kernel::lifetime::in_memory;
 use pagelab_live::harness::message::Message;
 use pagelab_live::plan;
+use pagelab_live::set_up::refuse_beyond_half;
 
 use crate::console;
 use crate::counted::counted;
@@ -98,7 +98,7 @@ impl Guest {
             let what = what.to_owned();
             move |e: std::io::Error| Failure::system(what, &e)
         };
-        confine::refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
+        refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
         let disks = Disks::new(experiment, setting, self.image.page_size)?;
         // A guest that counts instructions has it either way, so that whether they are traced changes no figure.
         let disks = match accel == Accel::Icount || self.options.trace.is_some() {
@@ -267,7 +267,7 @@ impl Guest {
         let name = format!("kernel:{}", self.image.path.display());
         self.bootable(&name)?;
         let (load, root) = shell::plan(&self.options, &self.image, &name)?;
-        confine::refuse_beyond_half(self.memory(Some(&root)))?;
+        refuse_beyond_half(self.memory(Some(&root)))?;
         let modules = self.modules(false)?;
         let (terminal, line) = machine::lines(self.image.machine);
         let job = Job {
@@ -483,7 +483,7 @@ fn keep(running: &mut Running, key: &Key, initramfs: &Arc<File>) -> Result<(), F
     let Some(monitor) = &mut running.monitor else { return Ok(()) };
     let save = |monitor: &mut Monitor| -> std::io::Result<Snapshot> {
         // A guest at rest has used some 150 MiB of its memory.
-        confine::refuse_beyond_half(KEPT).map_err(std::io::Error::other)?;
+        refuse_beyond_half(KEPT).map_err(std::io::Error::other)?;
         let state = in_memory("pagelab-snapshot")?;
         monitor.save(&state)?;
         Ok(Snapshot { key: key.clone(), state, initramfs: Arc::clone(initramfs) })
@@ -531,7 +531,7 @@ impl Target for Guest {
             settled.also("root", folder.display().to_string(), Origin::Asked);
         }
         let memory = self.memory(root.as_deref());
-        confine::refuse_beyond_half(memory)
+        refuse_beyond_half(memory)
             .map_err(|failure| Unsupported::new(&name, What::Machine, failure.to_string(), ""))?;
         let mut plan = Plan::new(settled, page_size, Box::new(Self { root, ..self.clone() }));
         plan.needs.memory = memory;

@@ -10,6 +10,7 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Failure, MetricId, Recorder};
 use pagelab_kernel::perf::symbols::Symbols;
+use pagelab_procfs::addresses;
 use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
 
 use crate::options::Trace;
@@ -160,11 +161,9 @@ pub type Mapping = (u64, u64, String);
 /// The lines of a `/proc/PID/maps`.
 fn mappings(text: &str) -> Vec<Mapping> {
     let line = |line: &str| {
-        let (range, rest) = line.split_once(' ')?;
-        let (from, to) = range.split_once('-')?;
-        let name = rest.split_ascii_whitespace().nth(4).unwrap_or("[anonymous]");
-        let name = name.rsplit('/').next().unwrap_or(name);
-        Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?, name.to_owned()))
+        let range = addresses(line)?;
+        let name = line.split_ascii_whitespace().nth(5).unwrap_or("[anonymous]");
+        Some((range.start, range.end, name.rsplit('/').next().unwrap_or(name).to_owned()))
     };
     text.lines().filter_map(line).collect()
 }

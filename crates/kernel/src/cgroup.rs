@@ -61,7 +61,13 @@ impl<'a> Group<'a> {
         fs::read_to_string(self.0.join(file)).ok()
     }
 
-    fn number(self, file: &str) -> Option<u64> {
+    /// A figure of its `memory.stat`.
+    pub fn stat(self, name: &str) -> Option<u64> {
+        value(&self.text("memory.stat")?, name)
+    }
+
+    /// The number in one of its files; `None` also for `max`.
+    pub fn number(self, file: &str) -> Option<u64> {
         self.text(file)?.trim().parse().ok()
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pagelab_procfs::value;
+use pagelab_procfs::{capabilities, value};
 
 /// A file of /proc, /sys or a cgroup that stays open.
 #[derive(Debug)]
@@ -122,21 +122,15 @@ fn some_total(text: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// The word in brackets, as sysfs marks the choice in force; all of it when there is none.
-pub fn chosen(text: &str) -> String {
-    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(text, |(word, _)| word).to_owned()
+/// Whether this process has the capability of this number (linux/capability.h).
+pub fn is_capable(capability: u32) -> bool {
+    capabilities(&text("/proc/self/status").unwrap_or_default()) >> capability & 1 == 1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn forms_of_the_kernel() {
-        assert_eq!(chosen("always [madvise] never"), "madvise");
-    }
 
     #[test]
     fn the_stall_is_the_total_of_some() {
@@ -148,7 +142,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_parsers_panic(text: String) {
-            let _ = (some_total(&text), chosen(&text));
+            let _ = some_total(&text);
         }
     }
 

@@ -6,7 +6,10 @@
 //! process; the program references none of them.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
+
+use pagelab_procfs::addresses;
 
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,16 +45,13 @@ fn named(text: &str, program: &Path) -> Vec<Mapping> {
     let (mut end_before, mut file_before, mut guard) = (0, String::new(), false);
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
-        let (Some(range), Some(access)) = (words.next(), words.next()) else { continue };
+        let (Some(range), Some(access)) = (addresses(line), words.nth(1)) else { continue };
         let file = words.nth(3).map(|first| {
             let rest = words.fold(String::new(), |rest, word| rest + " " + word);
             first.to_owned() + &rest
         });
         let file = file.unwrap_or_default();
-        let number = |text: &str| u64::from_str_radix(text, 16).ok();
-        let Some((start, end)) = range.split_once('-').and_then(|(a, b)| number(a).zip(number(b))) else {
-            continue;
-        };
+        let Range { start, end } = range;
         let follows = start == end_before;
         let path = Path::new(&file);
         let base = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::ptr;
 
-use pagelab_procfs::value;
+use pagelab_procfs::{list, value};
 
 use crate::region::{Region, page_size};
 
@@ -78,15 +78,6 @@ fn latency(node: usize) -> Option<f64> {
         let text = fs::read_to_string(format!("{NODES}/node{node}/{access}/initiators/read_latency")).ok()?;
         text.trim().parse().ok().filter(|latency| *latency > 0.0)
     })
-}
-
-/// The numbers of a list as the kernel writes it: `0-2,5`.
-fn list(text: &str) -> Vec<usize> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    text.trim().split(',').filter_map(range).flatten().collect()
 }
 
 /// The bytes free on `node`.
@@ -168,13 +159,6 @@ pub fn mapped(region: &Region, nodes: [usize; 2]) -> Option<[u64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_as_the_kernel_writes_them() {
-        assert_eq!(list("0-2,5\n"), [0, 1, 2, 5]);
-        assert_eq!(list("3"), [3]);
-        assert!(list("\n").is_empty());
-    }
 
     #[test]
     fn two_counts_of_the_nodes_of_pages_agree() {

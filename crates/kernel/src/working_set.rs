@@ -18,7 +18,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pagelab_procfs::value;
+use pagelab_procfs::{addresses, value};
 
 use crate::files;
 use crate::region::page_size;
@@ -140,8 +140,7 @@ impl Process {
 fn mappings(smaps: &str, hidden: u64) -> (u64, u64, Bounds) {
     let (mut lower, mut all, mut resident, mut of_file) = (0, 0, 0, false);
     for line in smaps.lines() {
-        let (word, _) = line.split_once(' ').unwrap_or((line, ""));
-        if !word.ends_with(':') {
+        if addresses(line).is_some() {
             of_file = line.split_ascii_whitespace().nth(4).is_some_and(|inode| inode != "0");
         } else if let Some(referenced) = value(line, "Referenced") {
             all += referenced;
@@ -157,13 +156,10 @@ fn mappings(smaps: &str, hidden: u64) -> (u64, u64, Bounds) {
 fn areas(smaps: &str) -> Vec<Area> {
     let mut list: Vec<Area> = Vec::new();
     for line in smaps.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let Some(first) = words.next() else { continue };
-        if !first.ends_with(':') {
-            let start = first.split('-').next().and_then(|text| u64::from_str_radix(text, 16).ok());
-            let name = words.skip(4).collect::<Vec<_>>().join(" ");
+        if let Some(range) = addresses(line) {
+            let name = line.split_ascii_whitespace().skip(5).collect::<Vec<_>>().join(" ");
             if name.is_empty() || list.last().is_none_or(|last| last.name != name) {
-                list.push(Area { start: start.unwrap_or(0), name, referenced: 0, resident: 0 });
+                list.push(Area { start: range.start, name, referenced: 0, resident: 0 });
             }
         } else if let Some(area) = list.last_mut() {
             area.referenced += value(line, "Referenced").unwrap_or(0);

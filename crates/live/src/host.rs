@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pagelab_confine::{Confinement, OwnSwap, SetUp, SwapSource, Turn, read_ahead, recovery, zram};
+use pagelab_experiment::build::note;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{Experiment, Failure, Observation, Performer, Recorder, RecorderError, Setting};
@@ -12,7 +13,7 @@ use pagelab_kernel::settings;
 
 use crate::harness::context::ExecutionContext;
 use crate::harness::environment::{Entries, entries};
-use crate::set_up::set_up;
+use crate::set_up::{confine, failure, set_up};
 use crate::worker::{self, Job, RunError};
 
 /// The running kernel.
@@ -66,10 +67,10 @@ impl Performer for Host {
         wait_for_recovery(recorder)?;
         let set_up = set_up(experiment, setting, self.swap_device.as_deref())
             .map_err(|(why, remedy)| Failure::unsupported(format!("this kernel {why}"), remedy))?;
-        let _turn = Turn::wait(&set_up, recorder)?;
+        let _turn = turn(&set_up, recorder)?;
         let mut attempt = 1;
         loop {
-            let confinement = Confinement::set_up(&set_up)?;
+            let confinement = confine(&set_up)?;
             let mut watched = Watched { recorder, seen: false };
             let performed = self.within(&confinement, &set_up, experiment, setting, &mut watched);
             let nothing_kept = !watched.seen;
@@ -108,6 +109,23 @@ fn wait_for_recovery(recorder: &mut dyn Recorder) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(50));
     }
     Ok(())
+}
+
+/// Waits for the turn of a run with this `set_up`.
+fn turn(set_up: &SetUp, recorder: &mut dyn Recorder) -> Result<Turn, Failure> {
+    let mut waited = Vec::new();
+    let mut poll = |other: &str| {
+        if waited.last().is_none_or(|last| last != other) {
+            waited.push(other.to_owned());
+        }
+        recorder.progress(&format!("wait for {other} to end"), 0, 1);
+        recorder.interrupted()
+    };
+    let turn = Turn::wait(set_up, &mut poll).map_err(failure)?;
+    for other in waited {
+        note(recorder, Level::Info, format!("waited for {other} to end before this one began"))?;
+    }
+    Ok(turn)
 }
 
 /// How often a load is performed that the kernel kills although it could have swapped.

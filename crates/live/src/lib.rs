@@ -12,7 +12,7 @@ pub mod experiments;
 pub mod harness;
 pub mod host;
 pub mod plan;
-mod set_up;
+pub mod set_up;
 pub mod worker;
 
 pub use experiments::perform;

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use pagelab_confine::{OwnSwap, SetUp, SwapSource, cgroup};
+use pagelab_confine::{Confinement, OwnSwap, Problem, SetUp, SwapSource, cgroup, guard};
 use pagelab_experiment::plan::Dishonoured;
 use pagelab_experiment::setting::{Swap, Thp};
-use pagelab_experiment::{Experiment, Setting};
+use pagelab_experiment::{Experiment, Failure, Setting};
 use pagelab_kernel::region::page_size;
 use pagelab_kernel::settings::{SWAPPINESS, THP};
 use pagelab_kernel::thp;
+use pagelab_reference::room::available;
 
 use crate::experiments::changed_by;
 
@@ -63,4 +64,30 @@ pub fn set_up(
     set_up.settings = settings;
     set_up.saved = changed_by(experiment).into_iter().map(Path::to_owned).collect();
     Ok(set_up)
+}
+
+/// Makes everything of `set_up`.
+///
+/// # Errors
+/// Why not; nothing is left of a failed set-up.
+pub fn confine(set_up: &SetUp) -> Result<Confinement, Failure> {
+    Confinement::set_up(set_up, available()).map_err(failure)
+}
+
+/// Refuses `bytes` of memory for a load if that could press this machine.
+///
+/// # Errors
+/// [`Failure`] of kind refused.
+pub fn refuse_beyond_half(bytes: u64) -> Result<(), Failure> {
+    guard::memory(bytes, true, available()).map_err(failure)
+}
+
+/// The failure of a run whose confinement cannot be had.
+pub fn failure(problem: Problem) -> Failure {
+    match problem {
+        Problem::Unavailable(what, remedy) => Failure::unsupported(what, remedy),
+        Problem::Refused(what, remedy) => Failure::refused(what, remedy),
+        Problem::Failed(what, error) => Failure::system(what, &error),
+        Problem::Interrupted => Failure::interrupted(),
+    }
 }

@@ -9,12 +9,13 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use pagelab_confine::{Confinement, SetUp};
+use pagelab_confine::SetUp;
 use pagelab_experiment::experiments::{Command, Declaration};
 use pagelab_experiment::{Failure, FailureKind, Recorder};
 use pagelab_kernel::userfault::{Event, Userfault};
 use pagelab_kernel::{spawn, waiting};
 use pagelab_live::harness::library;
+use pagelab_live::set_up::confine;
 
 use crate::engine::{Engine, Tally};
 use crate::policy::Chooser;
@@ -120,7 +121,7 @@ pub fn run(
     spawn::dies_with_caller(&mut child);
     // Nothing is limited here: what the program leaves behind is ended, too, by the next start after a kill -9.
     let load = command.footprint(PAGE as u64).total();
-    let confinement = Confinement::set_up(&SetUp { load, ..SetUp::default() })?;
+    let confinement = confine(&SetUp { load, ..SetUp::default() })?;
     confinement.mark(&mut child);
     let begun = Instant::now();
     let child = child.spawn().map_err(failed("starting the program"))?;

@@ -1,5 +1,7 @@
-//! Pairs of a name and a number, as most of the kernel's text files have them: `/proc/meminfo`,
-//! `/proc/vmstat`, `/proc/PID/status`, `smaps` and `memory.stat`. Pure: it reads no file.
+//! What several of the kernel's text files have in common. Pairs of a name and a number are in most of them:
+//! `/proc/meminfo`, `/proc/vmstat`, `/proc/PID/status`, `smaps` and `memory.stat`. Pure: it reads no file.
+
+use std::ops::Range;
 
 /// The pairs of `NAME VALUE` or `NAME: VALUE kB`, one per line, the latter in bytes. Other lines
 /// are left out.
@@ -23,6 +25,32 @@ pub fn value(text: &str, name: &str) -> Option<u64> {
     pairs(text).find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
+/// The capabilities in force, a bit each, of a `/proc/PID/status`.
+pub fn capabilities(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The addresses at the beginning of a mapping's line in `maps` and `smaps`: `START-END …`.
+pub fn addresses(line: &str) -> Option<Range<u64>> {
+    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+    Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+}
+
+/// The numbers of a list of processors or nodes: `0-2,5`.
+pub fn list(text: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+/// The word in brackets, as sysfs marks the choice in force; all of it when there is none.
+pub fn chosen(text: &str) -> &str {
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(word, _)| word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,10 +67,21 @@ mod tests {
         );
     }
 
+    #[test]
+    fn lists_choices_addresses_and_masks_are_read() {
+        assert_eq!(list("0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(list("3"), [3]);
+        assert!(list("\n").is_empty());
+        assert_eq!((chosen("always [madvise] never"), chosen("tsc")), ("madvise", "tsc"));
+        assert_eq!(addresses("7f00-7f10 rw-p 0 00:00 0 [heap]"), Some(0x7f00..0x7f10));
+        assert_eq!(addresses("no range"), None);
+        assert_eq!((capabilities("Name:\tx\nCapEff:\t0000000000200001\n"), capabilities("")), (0x20_0001, 0));
+    }
+
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text: String, name: String) {
-            let _ = value(&text, &name);
+            let _ = (value(&text, &name), capabilities(&text), addresses(&text), chosen(&text));
         }
     }
 }

@@ -39,7 +39,8 @@ fn confined(swap: &str) -> Confinement {
     };
     let no_swap = swap.is_none();
     let limit = Some(32 << 20);
-    Confinement::set_up(&SetUp { load: 16 << 20, limit, no_swap, swap, ..SetUp::default() }).unwrap()
+    let set_up = SetUp { load: 16 << 20, limit, no_swap, swap, ..SetUp::default() };
+    Confinement::set_up(&set_up, Some(256 << 20)).unwrap()
 }
 
 /// The swap areas in use.

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use pagelab_procfs::addresses;
+
 use crate::root::Root;
 
 /// A set of physical pages, one bit each.
@@ -92,16 +94,15 @@ fn executable_file(line: &str) -> Option<FileNumber> {
 
 /// `START-END r-xp OFFSET DEV INODE PATH` of a file (its inode is not 0), in bytes.
 fn executable_range(line: &str) -> Option<(u64, u64)> {
-    let mut words = line.split_ascii_whitespace();
-    let (start, end) = words.next()?.split_once('-')?;
+    let range = addresses(line)?;
+    let mut words = line.split_ascii_whitespace().skip(1);
     let permissions = words.next()?;
     let inode = words.nth(2)?;
     if permissions.as_bytes().get(2) != Some(&b'x') || inode == "0" {
         return None;
     }
-    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
     // A mapping of more than 64 GiB of code is damage, not a program.
-    (start < end && end - start < 64 << 30).then_some((start, end))
+    (!range.is_empty() && range.end - range.start < 64 << 30).then_some((range.start, range.end))
 }
 
 #[cfg(test)]

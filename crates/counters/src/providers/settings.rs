@@ -4,6 +4,7 @@
 use crate::root::Root;
 use crate::sink::Sink;
 use crate::value::{Kind, Unit};
+use pagelab_procfs::chosen;
 
 /// Area, statistic and file.
 const FILES: [(&str, &str, &str); 19] = [
@@ -37,9 +38,4 @@ pub fn read(root: &Root, sink: &mut Sink<'_>) {
             Err(_) => group.text(statistic, Some(chosen(&line))),
         }
     }
-}
-
-/// The word in brackets, `always [madvise] never`; the whole line where there is none.
-fn chosen(line: &str) -> &str {
-    line.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(line, |(word, _)| word)
 }

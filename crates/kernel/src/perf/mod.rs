@@ -14,6 +14,10 @@ mod tracefs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use pagelab_procfs::list;
+
+use crate::files::is_capable;
+
 pub use counting::{Counted, Counting};
 pub use profile::{Profile, Sampling};
 
@@ -98,11 +102,7 @@ impl Event {
 /// The processors online.
 fn cpus() -> Vec<i32> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<i32>().ok()?..=last.parse::<i32>().ok()?)
-    };
-    text.trim().split(',').filter_map(range).flatten().collect()
+    list(&text).into_iter().map(|cpu| cpu as i32).collect()
 }
 
 /// Whether this user may count and sample in the kernel. Looks only: an event opened before a run
@@ -113,13 +113,10 @@ fn cpus() -> Vec<i32> {
 /// Why not.
 pub fn permitted() -> Result<(), String> {
     /// linux/capability.h: CAP_SYS_ADMIN, CAP_PERFMON.
-    const ENOUGH: u64 = 1 << 21 | 1 << 38;
+    const ENOUGH: [u32; 2] = [21, 38];
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
         .map_err(|_| "this kernel has no perf events".to_owned())?;
-    let status = crate::files::text("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    if mask & ENOUGH != 0 || paranoid.trim().parse::<i32>().is_ok_and(|level| level < 0) {
+    if ENOUGH.into_iter().any(is_capable) || paranoid.trim().parse::<i32>().is_ok_and(|level| level < 0) {
         return Ok(());
     }
     Err(format!("kernel.perf_event_paranoid is {} for this user", paranoid.trim()))

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pagelab_kernel::files::{self, KernelFile, chosen};
+use pagelab_kernel::files::{self, KernelFile};
 use pagelab_kernel::geometry::{self, Geometry};
 use pagelab_kernel::region::page_size;
 use pagelab_kernel::{settings, thp};
-use pagelab_procfs::value;
+use pagelab_procfs::{chosen, list, value};
 
 use crate::harness::clock;
 
@@ -26,7 +26,7 @@ pub fn machine() -> Entries {
     let online = std::thread::available_parallelism().ok().map(|n| n.to_string());
     let cpu_info = text("/proc/cpuinfo").unwrap_or_default();
     let load = text("/proc/loadavg").and_then(|t| t.split(' ').next().map(str::to_owned));
-    let thp = text("/sys/kernel/mm/transparent_hugepage/enabled").map(|t| chosen(&t));
+    let thp = text("/sys/kernel/mm/transparent_hugepage/enabled").map(|t| chosen(&t).to_owned());
     let swap = text("/proc/swaps").and_then(|t| swap_bytes(&t));
     let zswap = |parameter: &str| text(&format!("/sys/module/zswap/parameters/{parameter}"));
     let swap_kind = swap.map(|bytes| if bytes > 0 { "host" } else { "none" }.to_owned());
@@ -140,12 +140,8 @@ fn cpu_model(cpu_info: &str) -> Option<String> {
 
 /// The processors online, which may be more than this process may use.
 fn cpus_online() -> Option<String> {
-    let list = text("/sys/devices/system/cpu/online")?;
-    let count = |range: &str| match range.split_once('-') {
-        None => range.parse::<u32>().ok().map(|_| 1),
-        Some((first, last)) => last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?).map(|n| n + 1),
-    };
-    list.split(',').map(count).sum::<Option<u32>>().map(|n| n.to_string())
+    let online = text("/sys/devices/system/cpu/online")?;
+    Some(list(&online).len()).filter(|count| *count > 0).map(|count| count.to_string())
 }
 
 /// What the processor says it runs under (x86), or what Xen's sysfs says.

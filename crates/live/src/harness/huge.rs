@@ -15,7 +15,7 @@ use pagelab_experiment::{Failure, Recorder};
 use pagelab_kernel::region::Region;
 use pagelab_kernel::{files, rusage, thp};
 
-use pagelab_procfs::value;
+use pagelab_procfs::{addresses, pairs, value};
 
 use crate::harness::folios::Folios;
 
@@ -131,10 +131,8 @@ impl Seen {
 /// The counters of huge pages since boot; none where the kernel has none.
 fn thp() -> Vec<(String, u64)> {
     let text = files::text("/proc/vmstat").unwrap_or_default();
-    let thp = text.lines().filter(|line| line.starts_with("thp_"));
-    thp.filter_map(|line| line.split_once(' ').and_then(|(n, v)| Some((n.to_owned(), v.parse().ok()?))))
-        .chain(thp::stats())
-        .collect()
+    let thp = pairs(&text).filter(|(name, _)| name.starts_with("thp_"));
+    thp.map(|(name, count)| (name.to_owned(), count)).chain(thp::stats()).collect()
 }
 
 /// What a counter of one size counts (Documentation/admin-guide/mm/transhuge.rst).
@@ -167,9 +165,9 @@ pub(crate) fn covered(region: &Region) -> Option<u64> {
 fn anon_huge(smaps: &str, range: std::ops::Range<u64>) -> Option<u64> {
     let (mut sum, mut bytes, mut inside) = (0, 0, false);
     for line in smaps.lines() {
-        if let Some((begin, end)) = addresses(line) {
-            inside = begin < range.end && end > range.start;
-            if inside && (begin < range.start || end > range.end) {
+        if let Some(found) = addresses(line) {
+            inside = found.start < range.end && found.end > range.start;
+            if inside && (found.start < range.start || found.end > range.end) {
                 return None;
             }
         } else if inside && let Some(huge) = value(line, "AnonHugePages") {
@@ -178,12 +176,6 @@ fn anon_huge(smaps: &str, range: std::ops::Range<u64>) -> Option<u64> {
         }
     }
     (bytes > 0).then_some(sum)
-}
-
-/// The addresses of an entry's first line.
-fn addresses(line: &str) -> Option<(u64, u64)> {
-    let (begin, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
-    Some((u64::from_str_radix(begin, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
 }
 
 #[cfg(test)]

@@ -7,13 +7,11 @@ mod tasks;
 use std::path::Path;
 
 use pagelab_confine::settings::refusal;
-use pagelab_confine::{self as confine, guard};
+use pagelab_confine::{self as confine, Problem, guard};
 use pagelab_experiment::experiments::{Bounds, Load};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::setting::{Swap, Value};
-use pagelab_experiment::{
-    Experiment, Failure, FailureKind, Origin, Plan, Request, Setting, Target, Unsupported, What,
-};
+use pagelab_experiment::{Experiment, Origin, Plan, Request, Setting, Target, Unsupported, What};
 use pagelab_kernel::settings;
 
 pub use self::capabilities::{Capabilities, Lacking, readable};
@@ -22,7 +20,7 @@ pub use self::tasks::{MAX_THREADS, Room};
 use crate::experiments::paging::stream_bytes;
 use crate::harness::content;
 use crate::host::Host;
-use crate::set_up::{for_load, set_up};
+use crate::set_up::{failure, for_load, set_up};
 
 /// What the harness of an experiment takes beside its load, where it is not counted one by one:
 /// buffers, histograms, the program.
@@ -79,7 +77,7 @@ pub fn settle(request: &Request, capabilities: &Capabilities) -> Result<Settled,
     }
     if let Some(memory) = capabilities.memory {
         let wanted = memory_at_once(&settled, capabilities);
-        guard::memory(wanted, limited, Some(memory)).map_err(|failure| machine(target, failure))?;
+        guard::memory(wanted, limited, Some(memory)).map_err(|problem| machine(target, problem))?;
     }
     Ok(settled)
 }
@@ -172,17 +170,17 @@ pub fn disk(target: &str, bytes: u64) -> Result<(), Unsupported> {
     let room = || folder.ancestors().find(|folder| folder.is_dir()).and_then(guard::Room::of);
     match bytes {
         0 => Ok(()),
-        _ => guard::disk(&folder, bytes, room()).map_err(|failure| machine(target, failure)),
+        _ => guard::disk(&folder, bytes, room()).map_err(|problem| machine(target, problem)),
     }
 }
 
 /// What this machine refuses, as what a plan says.
-fn machine(target: &str, failure: Failure) -> Unsupported {
-    let remedy = match &failure.kind {
-        FailureKind::Refused { remedy } | FailureKind::Unsupported { remedy } => remedy.clone(),
-        _ => String::new(),
+fn machine(target: &str, problem: Problem) -> Unsupported {
+    let (what, remedy) = match problem {
+        Problem::Refused(what, remedy) | Problem::Unavailable(what, remedy) => (what, remedy),
+        other => (failure(other).full(), String::new()),
     };
-    Unsupported::new(target, What::Machine, format!("refused: {}", failure.what), remedy)
+    Unsupported::new(target, What::Machine, format!("refused: {what}"), remedy)
 }
 
 fn own_swap(setting: &Setting) -> bool {

@@ -6,6 +6,7 @@ use std::path::Path;
 use pagelab_confine::swap;
 use pagelab_experiment::experiments::Tasks;
 use pagelab_kernel::{files, hierarchy};
+use pagelab_procfs::value;
 use rustix::process::{Resource, getrlimit, getuid};
 
 /// Threads that a load may have at once on any machine: the kernel's own default for the number of
@@ -77,11 +78,7 @@ fn of_user() -> Option<Room> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let threads = |entry: fs::DirEntry| {
         let text = fs::read_to_string(entry.path().join("status")).ok()?;
-        let first = |key: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-            line.split_ascii_whitespace().next()?.parse::<u64>().ok()
-        };
-        (first("Uid:")? == u64::from(user.as_raw())).then(|| first("Threads:")).flatten()
+        (value(&text, "Uid")? == u64::from(user.as_raw())).then(|| value(&text, "Threads")).flatten()
     };
     let there: u64 = processes.filter_map(threads).sum();
     Some(Room { threads: most.saturating_sub(there), bound: format!("RLIMIT_NPROC is {most}") })

@@ -40,9 +40,9 @@ fn said(child: &mut Child, stdout: bool, word: &str) -> Result<String, String> {
 }
 
 fn resident(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
+    let pages = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let resident = pages.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    resident.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
 fn connect(address: &str) -> Result<TcpStream, String> {
