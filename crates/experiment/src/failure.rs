@@ -126,6 +126,9 @@ pub struct Failure {
     pub cause: Option<Cause>,
 }
 
+/// What was performed, or why it was not.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
 impl Failure {
     /// A failure of this kind without a cause.
     pub fn new(kind: FailureKind, what: impl Into<String>) -> Self {

@@ -28,7 +28,7 @@ pub mod sizes;
 pub mod target;
 
 pub use experiments::Experiment;
-pub use failure::{Failure, FailureKind, RecorderError};
+pub use failure::{Failure, FailureKind, RecorderError, Result};
 pub use metrics::MetricId;
 pub use observation::{Observation, Observations};
 pub use plan::{Condition, Origin, Performer, Plan, Request, Unsupported, What};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::as_text::as_text;
 use crate::declaration::{Refusal, closest};
-use crate::failure::RecorderError;
+use crate::failure::{Failure, RecorderError};
 use crate::observation::{Observation, Observations};
 use crate::plan::{Plan, Request, Unsupported};
 use crate::setting::Setting;
@@ -153,6 +153,14 @@ pub trait Recorder {
 
     /// Whether the user wants to end. Targets ask at least ten times a second.
     fn interrupted(&self) -> bool;
+
+    /// Ends where the user wants to.
+    ///
+    /// # Errors
+    /// That the user does.
+    fn check(&self) -> Result<(), Failure> {
+        if self.interrupted() { Err(Failure::interrupted()) } else { Ok(()) }
+    }
 }
 
 /// In memory, and with nobody who looks or ends it.

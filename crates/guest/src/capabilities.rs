@@ -17,17 +17,39 @@ use crate::target::Guest;
 /// stacks of 16 KiB).
 const A_THREAD: u64 = 8 * (16 << 10);
 
-/// What a kernel has only when it was built with an option: the beginning of a path, and the option.
-const BUILT: [(&str, &str); 9] = [
-    ("/sys/kernel/mm/ksm", "CONFIG_KSM"),
-    ("/sys/kernel/mm/damon", "CONFIG_DAMON_SYSFS"),
-    ("/sys/kernel/mm/lru_gen", "CONFIG_LRU_GEN"),
-    ("/sys/kernel/mm/transparent_hugepage", "CONFIG_TRANSPARENT_HUGEPAGE"),
-    ("/sys/kernel/mm/hugepages", "CONFIG_HUGETLBFS"),
-    ("/sys/kernel/mm/numa", "CONFIG_NUMA"),
-    ("/sys/module/zswap", "CONFIG_ZSWAP"),
-    ("/proc/sys/kernel/numa_balancing", "CONFIG_NUMA_BALANCING"),
-    ("/proc/sys/vm/compaction_proactiveness", "CONFIG_COMPACTION"),
+/// What a kernel has only from a release on and when it was built with an option: the beginning of a path, the release,
+/// and the option.
+const BUILT: [(&str, (u32, u32), &str); 9] = [
+    ("/sys/kernel/mm/ksm", (2, 6), "CONFIG_KSM"),
+    ("/sys/kernel/mm/damon", (5, 18), "CONFIG_DAMON_SYSFS"),
+    ("/sys/kernel/mm/lru_gen", (6, 1), "CONFIG_LRU_GEN"),
+    ("/sys/kernel/mm/transparent_hugepage", (2, 6), "CONFIG_TRANSPARENT_HUGEPAGE"),
+    ("/sys/kernel/mm/hugepages", (2, 6), "CONFIG_HUGETLBFS"),
+    ("/sys/kernel/mm/numa", (5, 15), "CONFIG_NUMA"),
+    ("/sys/module/zswap", (3, 11), "CONFIG_ZSWAP"),
+    ("/proc/sys/kernel/numa_balancing", (3, 13), "CONFIG_NUMA_BALANCING"),
+    ("/proc/sys/vm/compaction_proactiveness", (5, 9), "CONFIG_COMPACTION"),
+];
+
+/// The folders of /proc/sys and of /sys: of any other no kernel has a file.
+const FOLDERS: [(&str, &[&str]); 2] = [
+    ("/proc/sys", &["abi", "crypto", "debug", "dev", "fs", "kernel", "net", "sunrpc", "user", "vm", "xen"]),
+    (
+        "/sys",
+        &[
+            "block",
+            "bus",
+            "class",
+            "dev",
+            "devices",
+            "firmware",
+            "fs",
+            "hypervisor",
+            "kernel",
+            "module",
+            "power",
+        ],
+    ),
 ];
 
 /// The options that a kernel was built with, `CONFIG_…`, one a line; `None`: unknown.
@@ -105,15 +127,30 @@ fn condition(asked: &Value, image: &Image, config: &Config) -> Result<(), Dishon
         )),
         Value::Thp(_) => config.has("CONFIG_TRANSPARENT_HUGEPAGE"),
         Value::Functions | Value::Profile(1..) => config.has("CONFIG_PERF_EVENTS"),
-        Value::Set(file) => {
-            let built = BUILT.iter().find(|(begin, _)| Path::new(&file.path).starts_with(begin));
-            built.map_or(Ok(()), |(_, option)| config.has(option))
-        }
+        Value::Set(file) => has_file(Path::new(&file.path), image, config),
         Value::Memory(Limit::None)
         | Value::Swap(Swap::None)
         | Value::SwapSize(_)
         | Value::Swappiness(_)
         | Value::Profile(0) => Ok(()),
+    }
+}
+
+/// Whether the kernel may have the file of a setting.
+fn has_file(path: &Path, image: &Image, config: &Config) -> Result<(), Dishonoured> {
+    let no = |why: String| Err((why, "leave it out, or take another kernel".to_owned()));
+    let inside = FOLDERS.iter().find_map(|(root, folders)| Some((path.strip_prefix(root).ok()?, folders)));
+    if let Some((inside, folders)) = inside
+        && !folders.iter().any(|folder| inside.starts_with(folder))
+    {
+        return no(format!("has no {}: no kernel has such a folder", path.display()));
+    }
+    match BUILT.iter().find(|(begin, ..)| path.starts_with(begin)) {
+        Some((begin, (major, minor), _)) if older(image, (*major, *minor)) => {
+            no(format!("has no {begin}, which came with Linux {major}.{minor}"))
+        }
+        Some((.., option)) => config.has(option),
+        None => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use pagelab_confine::unnamed_file;
 use pagelab_experiment::setting::Swap;
-use pagelab_experiment::{Experiment, Failure, Setting};
+use pagelab_experiment::{Experiment, Failure, Result, Setting};
 
 use pagelab_kernel::lifetime::{in_memory, path_of};
 use pagelab_live::set_up::failure;
@@ -44,7 +44,7 @@ impl Disks {
     ///
     /// # Errors
     /// When there is no room, or no `mke2fs` for the file system.
-    pub fn new(experiment: &Experiment, setting: &Setting, page_size: u64) -> Result<Self, Failure> {
+    pub fn new(experiment: &Experiment, setting: &Setting, page_size: u64) -> Result<Self> {
         let mut new = Self::default();
         if let Some(bytes) = Self::swap(experiment, setting, page_size) {
             new.swap = Some(new.add(unnamed_file(length(bytes)).map_err(failure)?));
@@ -68,7 +68,7 @@ impl Disks {
     ///
     /// # Errors
     /// When there is no room.
-    pub fn with_trace(mut self) -> Result<Self, Failure> {
+    pub fn with_trace(mut self) -> Result<Self> {
         self.trace = Some(self.add(symbols().map_err(|e| Failure::system("making a disk for symbols", &e))?));
         Ok(self)
     }
@@ -115,7 +115,7 @@ const BLOCK: &str = "4096";
 
 /// Makes an ext4 file system in `file`, the same each time, without a journal whose thread would write
 /// while the guest is measured.
-fn format(file: &File) -> Result<(), Failure> {
+fn format(file: &File) -> Result<()> {
     const SAME: &str = "7061676c-6162-4000-8000-000000000000";
     let mut command = Command::new("mke2fs");
     // Beside the user's own folders: where it is when only root is to call it.

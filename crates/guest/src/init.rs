@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use pagelab_confine::folder::scratch_folder;
 use pagelab_experiment::observation::{Level, Note};
-use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Setting, Target};
+use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Result, Setting, Target};
 use pagelab_kernel::root::Root;
 use pagelab_kernel::{init, port};
 use pagelab_live::Host;
@@ -106,7 +106,7 @@ fn handed() -> Option<Job> {
     serde_json::from_slice(&port::handed(HANDED)?).ok()
 }
 
-fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<(), Failure> {
+fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<()> {
     if let Some(device) = &job.files_device {
         match init::mount_files(Path::new(device)) {
             Ok(()) => quiet = Quiet::wait(job.counted),

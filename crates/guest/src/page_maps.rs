@@ -1,7 +1,7 @@
 //! The page maps that a guest sends, completed with what its stream says, which is made here.
 
 use pagelab_experiment::experiments::Load;
-use pagelab_experiment::{Experiment, Failure, Observation};
+use pagelab_experiment::{Experiment, Observation, Result};
 use pagelab_live::experiments::paging::counted::Counted;
 
 /// Completes the page maps of one experiment, if it has any.
@@ -12,7 +12,7 @@ impl PageMaps {
     ///
     /// # Errors
     /// When its stream cannot be made.
-    pub fn of(experiment: &Experiment) -> Result<Self, Failure> {
+    pub fn of(experiment: &Experiment) -> Result<Self> {
         match experiment.declaration().load() {
             Load::References(paging, _) => Counted::new(paging).map(Some).map(Self),
             _ => Ok(Self(None)),
@@ -23,7 +23,7 @@ impl PageMaps {
     ///
     /// # Errors
     /// When the stream cannot be made.
-    pub fn complete(&mut self, mut observation: Observation) -> Result<Observation, Failure> {
+    pub fn complete(&mut self, mut observation: Observation) -> Result<Observation> {
         if let (Observation::Pages(map), Some(counted)) = (&mut observation, &mut self.0) {
             counted.complete(map)?;
         }

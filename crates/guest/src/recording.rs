@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 use pagelab_experiment::build::note;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Observation, Recorder, Result};
 use pagelab_live::harness::tracer::{self, Reader, Selection};
 use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Writer};
 
@@ -50,7 +50,7 @@ impl Recording {
     ///
     /// # Errors
     /// When the file is there already or cannot be written, or the ring not be made.
-    pub fn start(path: &Path, program: Vec<String>, recorder: String) -> Result<Self, Failure> {
+    pub fn start(path: &Path, program: Vec<String>, recorder: String) -> Result<Self> {
         let failed = |e: io::Error| Failure::system(format!("beginning the trace {}", path.display()), &e);
         let kinds = ["load", "store", "fetch"].map(str::to_owned).to_vec();
         let heading = Heading { program, recorder, unit: 1 << SHIFT, kinds, reduced: None };
@@ -95,7 +95,7 @@ impl Recording {
     ///
     /// # Errors
     /// When it could not be written, or nothing came.
-    pub fn finish(mut self, maps: &[(u64, u64, String)], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn finish(mut self, maps: &[(u64, u64, String)], recorder: &mut dyn Recorder) -> Result<()> {
         let failed = |e: io::Error| Failure::system("writing the trace", &e);
         let Written { writer, pages } = self.join().map_err(failed)?;
         if pages.is_empty() {

@@ -14,8 +14,8 @@ use pagelab_experiment::experiments::Load;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::setting::{Mode, Thp};
 use pagelab_experiment::{
-    Experiment, Failure, FailureKind, Observation, Origin, Performer, Plan, Recorder, Request, Setting,
-    Target, Unsupported, What,
+    Experiment, Failure, FailureKind, Observation, Origin, Performer, Plan, Recorder, Request, Result,
+    Setting, Target, Unsupported, What,
 };
 use pagelab_kernel::lifetime::in_memory;
 use pagelab_live::harness::message::Message;
@@ -66,7 +66,7 @@ pub struct Guest {
 
 /// How a performance in one machine ended.
 enum Ended {
-    Whole(Result<(), Failure>),
+    Whole(Result<()>),
     /// No message came at all.
     NeverBooted(String),
     /// The machine that was kept could not be brought back.
@@ -93,7 +93,7 @@ impl Guest {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<Ended> {
         let io = |what: &str| {
             let what = what.to_owned();
             move |e: std::io::Error| Failure::system(what, &e)
@@ -218,7 +218,7 @@ impl Guest {
     }
 
     /// The modules that a guest needs, with those for a disk of files where it has one.
-    fn modules(&self, files: bool) -> Result<Vec<modules::Module>, Failure> {
+    fn modules(&self, files: bool) -> Result<Vec<modules::Module>> {
         let folder = self.options.modules.clone().or_else(|| self.image.modules());
         let wanted: Vec<&str> = WANTED.iter().chain(FILES.iter().filter(|_| files)).copied().collect();
         folder
@@ -227,7 +227,7 @@ impl Guest {
     }
 
     /// What a guest boots from to do `job`.
-    fn initramfs(&self, job: &Job, modules: Vec<modules::Module>) -> Result<File, Failure> {
+    fn initramfs(&self, job: &Job, modules: Vec<modules::Module>) -> Result<File> {
         let program = match &self.options.init {
             Some(init) => foreign(init, self.image.machine),
             None => program(),
@@ -263,7 +263,7 @@ impl Guest {
     ///
     /// # Errors
     /// When there is no shell for it, or it cannot be booted.
-    pub fn shell(&self) -> Result<(), Failure> {
+    pub fn shell(&self) -> Result<()> {
         let name = format!("kernel:{}", self.image.path.display());
         self.bootable(&name)?;
         let (load, root) = shell::plan(&self.options, &self.image, &name)?;
@@ -335,9 +335,9 @@ impl Guest {
         &self,
         running: &mut Running,
         (accel, begins): (Accel, &str),
-        (waits, mut complete): (bool, impl FnMut(Observation) -> Result<Observation, Failure>),
+        (waits, mut complete): (bool, impl FnMut(Observation) -> Result<Observation>),
         recorder: &mut dyn Recorder,
-        stopped: impl Fn(&mut Running) -> Result<(), Failure>,
+        stopped: impl Fn(&mut Running) -> Result<()>,
     ) -> Forwarded {
         let mut booted = false;
         // Until the experiment begins in it.
@@ -479,7 +479,7 @@ impl Guest {
 }
 
 /// Keeps a machine that has stopped itself at rest, and lets it go on.
-fn keep(running: &mut Running, key: &Key, initramfs: &Arc<File>) -> Result<(), Failure> {
+fn keep(running: &mut Running, key: &Key, initramfs: &Arc<File>) -> Result<()> {
     let Some(monitor) = &mut running.monitor else { return Ok(()) };
     let save = |monitor: &mut Monitor| -> std::io::Result<Snapshot> {
         // A guest at rest has used some 150 MiB of its memory.
@@ -497,7 +497,7 @@ fn keep(running: &mut Running, key: &Key, initramfs: &Arc<File>) -> Result<(), F
 
 /// How the forwarding of messages ended.
 enum Forwarded {
-    Finished(Result<(), Failure>),
+    Finished(Result<()>),
     Interrupted,
     Recorder(Failure),
     Silent { booted: bool },
@@ -559,7 +559,7 @@ impl Performer for Guest {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let accel = match self.options.accel {
             Accel::Auto if !self.without_kvm && self.options.trace.is_none() && kvm_is_there() => Accel::Kvm,
             Accel::Auto => Accel::Tcg,

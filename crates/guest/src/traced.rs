@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use pagelab_experiment::build::{Sheet, metric};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, MetricId, Recorder};
+use pagelab_experiment::{Failure, MetricId, Recorder, Result};
 use pagelab_kernel::perf::symbols::Symbols;
 use pagelab_procfs::addresses;
 use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
@@ -38,7 +38,7 @@ const MISSED: [(usize, &str, [MetricId; 2]); 6] = [
 ///
 /// # Errors
 /// When nothing was counted, or it cannot be read or kept.
-pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recorder) -> Result<()> {
     let reading = |e: io::Error| Failure::system("reading the counts of instructions", &e);
     let counts = whole(counts).and_then(|bytes| lines(&bytes)).map_err(reading)?;
     let told = text(told).map_err(reading)?;
@@ -74,7 +74,7 @@ fn rest(rows: &[Row]) -> Option<[u64; FIGURES]> {
     Some(std::array::from_fn(|figure| rest.iter().map(|row| row.figures[figure]).sum()))
 }
 
-fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<()> {
     let [user, kernel] = sums(rows, INSTRUCTIONS);
     let mut sheet = Sheet::new(TABLE, &[("instructions", Unit::Instructions), ("share", Unit::Share)])
         .with_texts("function")
@@ -92,7 +92,7 @@ fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<(), Failure
 }
 
 /// The most misses of the second-level cache first.
-fn misses(mut rows: Vec<Row>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn misses(mut rows: Vec<Row>, recorder: &mut dyn Recorder) -> Result<()> {
     let order = |row: &Row| [L2, WALKS, L1D, L1I].map(|figure| row.figures[figure]);
     rows.sort_by(|a, b| (order(b), &a.name).cmp(&(order(a), &b.name)));
     let columns = MISSED.map(|(_, column, _)| (column, Unit::Count));
@@ -117,7 +117,7 @@ fn misses(mut rows: Vec<Row>, recorder: &mut dyn Recorder) -> Result<(), Failure
 ///
 /// # Errors
 /// When they cannot be read.
-pub fn told_mappings(told: &File) -> Result<Vec<Mapping>, Failure> {
+pub fn told_mappings(told: &File) -> Result<Vec<Mapping>> {
     let told = text(told).map_err(|e| Failure::system("reading the mappings of the load", &e))?;
     Ok(mappings(told.split_once("\n\n").unwrap_or_default().0))
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use pagelab_experiment::{Experiment, Failure, Recorder};
+use pagelab_experiment::{Experiment, Failure, Recorder, Result};
 use pagelab_kernel::lifetime::in_memory;
 use pagelab_live::harness::tracer;
 
@@ -38,12 +38,7 @@ impl Tracing {
     ///
     /// # Errors
     /// When the tracer is not there, or the file for references is there already.
-    pub fn start(
-        trace: Trace,
-        image: &Image,
-        options: &Options,
-        experiment: &Experiment,
-    ) -> Result<Self, Failure> {
+    pub fn start(trace: Trace, image: &Image, options: &Options, experiment: &Experiment) -> Result<Self> {
         let missing = || {
             Failure::unsupported(
                 "the tracer, libpagelab_tracer.so, is not beside pagelab",
@@ -81,7 +76,7 @@ impl Tracing {
     ///
     /// # Errors
     /// When it saw nothing, or that cannot be read or kept.
-    pub fn finish(self, told: &File, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn finish(self, told: &File, recorder: &mut dyn Recorder) -> Result<()> {
         match self.work {
             Work::Count(trace, counts) => traced::report(trace, &counts, told, recorder),
             Work::Record(recording) => recording.finish(&traced::told_mappings(told)?, recorder),

@@ -164,6 +164,29 @@ fn what_is_known_of_a_guest_is_looked_at_before_it_is_booted() {
 }
 
 #[test]
+fn a_file_that_no_such_kernel_has_is_refused_without_a_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let guest = guest(&folder, &[]);
+    let head = std::fs::read(folder.path().join("vmlinuz")).unwrap();
+    std::fs::remove_file(folder.path().join("config-6.1.0-x")).unwrap();
+    let planned = |guest: &Guest, file: &str| {
+        let request = request(experiment("mapanon", "{}"), &format!("set={file}=1"));
+        settle(&request, &guest.capabilities("kernel:x")).map(drop)
+    };
+    for (file, word) in [("/proc/sys/vmm/swappiness", "no kernel"), ("/sys/mm/ksm/run", "no kernel")] {
+        assert!(planned(&guest, file).unwrap_err().to_string().contains(word), "{file}");
+    }
+    for file in ["/sys/kernel/mm/lru_gen/enabled", "/proc/sys/vm/swappiness", "/proc/sys/vm/unheard-of"] {
+        planned(&guest, file).unwrap();
+    }
+    let path = folder.path().join("older");
+    std::fs::write(&path, [&head[..0x300], b"5.15.0-x", &head[0x308..]].concat()).unwrap();
+    let older = Guest::new(&path, &[]).unwrap();
+    let refused = planned(&older, "/sys/kernel/mm/lru_gen/enabled").unwrap_err();
+    assert!(refused.to_string().contains("Linux 6.1"), "{refused}");
+}
+
+#[test]
 fn threads_are_bounded_by_what_is_left() {
     let storm = |copies: u32| request(experiment("forkstorm", &format!(r#"{{"copies": {copies}}}"#)), "");
     let room = |threads| Capabilities {

@@ -104,33 +104,34 @@ pub fn thread_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+impl Usage {
+    /// Each figure of both, put together.
+    #[inline]
+    fn with(self, other: Self, both: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            minor: both(self.minor, other.minor),
+            major: both(self.major, other.major),
+            voluntary: both(self.voluntary, other.voluntary),
+            involuntary: both(self.involuntary, other.involuntary),
+            read: both(self.read, other.read),
+            user: both(self.user, other.user),
+            system: both(self.system, other.system),
+            processor: both(self.processor, other.processor),
+        }
+    }
+}
+
 impl Sub for Usage {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
-        Self {
-            minor: self.minor.saturating_sub(before.minor),
-            major: self.major.saturating_sub(before.major),
-            voluntary: self.voluntary.saturating_sub(before.voluntary),
-            involuntary: self.involuntary.saturating_sub(before.involuntary),
-            read: self.read.saturating_sub(before.read),
-            user: self.user.saturating_sub(before.user),
-            system: self.system.saturating_sub(before.system),
-            processor: self.processor.saturating_sub(before.processor),
-        }
+        self.with(before, u64::saturating_sub)
     }
 }
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.minor += other.minor;
-        self.major += other.major;
-        self.voluntary += other.voluntary;
-        self.involuntary += other.involuntary;
-        self.read += other.read;
-        self.user += other.user;
-        self.system += other.system;
-        self.processor += other.processor;
+        *self = self.with(other, |a, b| a + b);
     }
 }
 

@@ -7,7 +7,9 @@ use pagelab_confine::{Confinement, OwnSwap, SetUp, SwapSource, Turn, read_ahead,
 use pagelab_experiment::build::note;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::setting::Swap;
-use pagelab_experiment::{Experiment, Failure, Observation, Performer, Recorder, RecorderError, Setting};
+use pagelab_experiment::{
+    Experiment, Failure, Observation, Performer, Recorder, RecorderError, Result, Setting,
+};
 use pagelab_kernel::root::Root;
 use pagelab_kernel::settings;
 
@@ -63,7 +65,7 @@ impl Performer for Host {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         wait_for_recovery(recorder)?;
         let set_up = set_up(experiment, setting, self.swap_device.as_deref())
             .map_err(|(why, remedy)| Failure::unsupported(format!("this kernel {why}"), remedy))?;
@@ -100,19 +102,17 @@ impl Performer for Host {
 
 /// Waits until what killed runs left is removed: it would disturb the measurement, and a setting is not yet the
 /// machine's own.
-fn wait_for_recovery(recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn wait_for_recovery(recorder: &mut dyn Recorder) -> Result<()> {
     while recovery::under_way() {
         recorder.progress("wait until what a killed run has left is removed", 0, 1);
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
         std::thread::sleep(Duration::from_millis(50));
     }
     Ok(())
 }
 
 /// Waits for the turn of a run with this `set_up`.
-fn turn(set_up: &SetUp, recorder: &mut dyn Recorder) -> Result<Turn, Failure> {
+fn turn(set_up: &SetUp, recorder: &mut dyn Recorder) -> Result<Turn> {
     let mut waited = Vec::new();
     let mut poll = |other: &str| {
         if waited.last().is_none_or(|last| last != other) {
@@ -160,7 +160,7 @@ impl Host {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         for text in confinement.notes() {
             warn(text.clone(), recorder)?;
         }
@@ -215,6 +215,6 @@ fn environment(confinement: &Confinement, set_up: &SetUp, setting: &Setting) -> 
     found
 }
 
-fn warn(text: String, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn warn(text: String, recorder: &mut dyn Recorder) -> Result<()> {
     Ok(recorder.observe(Observation::Note(Note { level: Level::Warning, text }))?)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pagelab_confine::{Confinement, OwnSwap, Problem, SetUp, SwapSource, cgroup, guard};
 use pagelab_experiment::plan::Dishonoured;
 use pagelab_experiment::setting::{Swap, Thp};
-use pagelab_experiment::{Experiment, Failure, Setting};
+use pagelab_experiment::{Experiment, Failure, Result, Setting};
 use pagelab_kernel::region::page_size;
 use pagelab_kernel::settings::{SWAPPINESS, THP};
 use pagelab_kernel::thp;
@@ -70,7 +70,7 @@ pub fn set_up(
 ///
 /// # Errors
 /// Why not; nothing is left of a failed set-up.
-pub fn confine(set_up: &SetUp) -> Result<Confinement, Failure> {
+pub fn confine(set_up: &SetUp) -> Result<Confinement> {
     Confinement::set_up(set_up, available()).map_err(failure)
 }
 
@@ -78,7 +78,7 @@ pub fn confine(set_up: &SetUp) -> Result<Confinement, Failure> {
 ///
 /// # Errors
 /// [`Failure`] of kind refused.
-pub fn refuse_beyond_half(bytes: u64) -> Result<(), Failure> {
+pub fn refuse_beyond_half(bytes: u64) -> Result<()> {
     guard::memory(bytes, true, available()).map_err(failure)
 }
 

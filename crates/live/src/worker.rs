@@ -15,7 +15,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use pagelab_confine::marked;
-use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Setting};
+use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Result, Setting};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
@@ -202,12 +202,10 @@ impl Worker {
     }
 
     /// Forwards until the last message; `None`: the worker ended without one.
-    fn forward(&mut self, recorder: &mut dyn Recorder) -> Result<Option<Result<(), Failure>>, Failure> {
+    fn forward(&mut self, recorder: &mut dyn Recorder) -> Result<Option<Result<()>>, Failure> {
         let mut deadline = None;
         loop {
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
             match self.messages.recv_timeout(POLL) {
                 Ok(Ok(Some(Message::Observation(observation)))) => recorder.observe(observation)?,
                 Ok(Ok(Some(Message::Progress(phase, done, total)))) => recorder.progress(&phase, done, total),

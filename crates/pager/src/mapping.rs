@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pagelab_experiment::Failure;
+use pagelab_experiment::{Failure, Result};
 use pagelab_kernel::userfault::{Event, Paged};
 use pagelab_kernel::waiting::{self, Bell};
 
@@ -107,7 +107,7 @@ impl<'a> Shared<'a> {
     ///
     /// # Errors
     /// Why not.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<()> {
         if !self.ended.load(Relaxed) {
             return Ok(());
         }

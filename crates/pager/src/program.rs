@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use pagelab_confine::SetUp;
 use pagelab_experiment::experiments::{Command, Declaration};
-use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
 use pagelab_kernel::userfault::{Event, Userfault};
 use pagelab_kernel::{spawn, waiting};
 use pagelab_live::harness::library;
@@ -101,7 +101,7 @@ pub fn run(
     frames: u32,
     window: u32,
     recorder: &mut dyn Recorder,
-) -> Result<Paged, Failure> {
+) -> Result<Paged> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let lacks = || Failure::unsupported("libpagelab_preload.so is not there", "install it beside pagelab");
     let library = library().ok_or_else(lacks)?;
@@ -161,9 +161,7 @@ pub fn run(
             if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
                 break None;
             }
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
         }
     };
     let elapsed = begun.elapsed();
@@ -185,7 +183,7 @@ pub fn run(
 }
 
 /// How the program ended, waiting so long.
-fn ended(child: &mut Child, most: Duration) -> Result<Option<ExitStatus>, Failure> {
+fn ended(child: &mut Child, most: Duration) -> Result<Option<ExitStatus>> {
     let begun = Instant::now();
     loop {
         match child.try_wait().map_err(failed("waiting for the program"))? {
@@ -218,7 +216,7 @@ impl Serving {
         window: u32,
         most: u64,
         recorder: &mut dyn Recorder,
-    ) -> Result<Result<Self, ExitStatus>, Failure> {
+    ) -> Result<Result<Self, ExitStatus>> {
         let mut connections = Vec::new();
         while connections.len() < 2 {
             match listener.accept() {
@@ -227,9 +225,7 @@ impl Serving {
                     if let Some(status) = ended(child, Duration::from_millis(1))? {
                         return Ok(Err(status));
                     }
-                    if recorder.interrupted() {
-                        return Err(Failure::interrupted());
-                    }
+                    recorder.check()?;
                 }
                 Err(error) => return Err(failed("listening to the program")(error)),
             }

@@ -12,7 +12,8 @@ use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::setting::{Limit, Value};
 use pagelab_experiment::{
-    Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
+    Failure, Observation, Origin, Performer, Plan, Recorder, Request, Result, Setting, Target, Unsupported,
+    What,
 };
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::region::page_size;
@@ -269,7 +270,7 @@ impl Performer for Pager {
         experiment: &Experiment,
         setting: &Setting,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         match experiment.declaration().load() {
             Load::References(paging, Backing::Anonymous) => {
                 #[cfg(target_arch = "x86_64")]
@@ -302,7 +303,7 @@ impl Pager {
         setting: &Setting,
         clock: &impl Clock,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let stream = || {
             let blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {});
             blocks.map_err(unmade)
@@ -353,12 +354,7 @@ impl Pager {
         })
     }
 
-    fn program(
-        &self,
-        command: &Command,
-        setting: &Setting,
-        recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    fn program(&self, command: &Command, setting: &Setting, recorder: &mut dyn Recorder) -> Result<()> {
         let most =
             (Declaration::footprint(command, page_size() as u64).anonymous / page_size() as u64) as u32;
         let frames = self.frames(setting, most);

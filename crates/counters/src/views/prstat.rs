@@ -94,6 +94,20 @@ pub struct Delays {
 }
 
 impl Delays {
+    /// Each delay of both, put together; None what one of them has not.
+    #[must_use]
+    pub fn with(&self, other: &Self, both: impl Fn(u64, u64) -> u64) -> Self {
+        let option = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| both(a, b));
+        Self {
+            block_io: both(self.block_io, other.block_io),
+            swap_in: both(self.swap_in, other.swap_in),
+            reclaim: both(self.reclaim, other.reclaim),
+            thrashing: option(self.thrashing, other.thrashing),
+            compaction: option(self.compaction, other.compaction),
+            copy: option(self.copy, other.copy),
+        }
+    }
+
     /// Waiting for memory altogether; see the module for why it is no plain sum.
     pub fn memory(&self) -> u64 {
         let rest = [self.reclaim, self.compaction.unwrap_or(0), self.copy.unwrap_or(0)];

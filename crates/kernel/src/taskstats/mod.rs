@@ -11,8 +11,9 @@ mod stats;
 
 use std::io;
 
-use pagelab_counters::views::prstat::{Account, Delays, Exit};
+use pagelab_counters::views::prstat::{Account, Exit};
 
+pub use pagelab_counters::views::prstat::Delays;
 pub use stats::Stats;
 
 use crate::netlink::{Message, Netlink, attributes};

@@ -32,18 +32,8 @@ pub struct Stats {
     pub exits: u64,
     /// Runnable, waiting for a processor.
     pub runnable: u64,
-    /// Waiting for block I/O.
-    pub block_io: u64,
-    /// Waiting for pages from swap.
-    pub swap_in: u64,
-    /// Inside direct reclaim.
-    pub reclaim: u64,
-    /// Waiting for pages that were evicted a short while before.
-    pub thrashing: Option<u64>,
-    /// Inside compaction.
-    pub compaction: Option<u64>,
-    /// Copying pages on write.
-    pub copy: Option<u64>,
+    /// Its delays, 0 where none is accounted.
+    pub waits: Delays,
     /// Whether the kernel has counted a delay of any kind but for a processor: 0 of all means that it
     /// accounts none.
     pub accounted: bool,
@@ -76,8 +66,6 @@ impl Stats {
         let delays = [Some(block_io), Some(swap_in), Some(reclaim), thrashing, compaction, copy];
         Some(Self {
             runnable: runnable.1,
-            block_io: block_io.1,
-            swap_in: swap_in.1,
             on_cpu: word64(72 + after)?,
             exits: 0,
             command: bytes.get(80 + after..)?.first_chunk().copied()?,
@@ -89,10 +77,14 @@ impl Stats {
             elapsed: word64(144 + after)?.saturating_mul(1000),
             user: word64(152 + after)?.saturating_mul(1000),
             system: word64(160 + after)?.saturating_mul(1000),
-            reclaim: reclaim.1,
-            thrashing: thrashing.map(|p| p.1),
-            compaction: compaction.map(|p| p.1),
-            copy: copy.map(|p| p.1),
+            waits: Delays {
+                block_io: block_io.1,
+                swap_in: swap_in.1,
+                reclaim: reclaim.1,
+                thrashing: thrashing.map(|p| p.1),
+                compaction: compaction.map(|p| p.1),
+                copy: copy.map(|p| p.1),
+            },
             accounted: delays.into_iter().flatten().any(|(events, _)| events > 0),
         })
     }
@@ -105,74 +97,47 @@ impl Stats {
 
     /// The delays; `None` where the kernel accounts none for this task.
     pub fn delays(&self) -> Option<Delays> {
-        self.accounted.then_some(Delays {
-            block_io: self.block_io,
-            swap_in: self.swap_in,
-            reclaim: self.reclaim,
-            thrashing: self.thrashing,
-            compaction: self.compaction,
-            copy: self.copy,
-        })
+        self.accounted.then_some(self.waits)
     }
 
     /// Whether no delay is longer than the task lived. One that began before delay accounting was
     /// switched on, and ended after, is counted from the boot of the machine.
     pub fn plausible(&self) -> bool {
-        let longest = [self.block_io, self.swap_in, self.reclaim].into_iter().max().unwrap_or(0);
-        let longest = longest.max(self.thrashing.unwrap_or(0)).max(self.compaction.unwrap_or(0));
+        let Delays { block_io, swap_in, reclaim, thrashing, compaction, .. } = self.waits;
+        let longest = block_io.max(swap_in).max(reclaim).max(thrashing.max(compaction).unwrap_or(0));
         longest <= self.elapsed.saturating_add(10_000_000)
     }
 
     /// The growth since `before`, of the same task.
     pub fn since(&self, before: &Self) -> Self {
-        let less = |a: u64, b: u64| a.saturating_sub(b);
-        let option = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| less(a, b));
-        Self {
-            pid: self.pid,
-            parent: self.parent,
-            process: self.process,
-            peak: self.peak,
-            switches: [0, 1].map(|kind| less(self.switches[kind], before.switches[kind])),
-            command: self.command,
-            elapsed: less(self.elapsed, before.elapsed),
-            user: less(self.user, before.user),
-            system: less(self.system, before.system),
-            on_cpu: less(self.on_cpu, before.on_cpu),
-            exits: less(self.exits, before.exits),
-            runnable: less(self.runnable, before.runnable),
-            block_io: less(self.block_io, before.block_io),
-            swap_in: less(self.swap_in, before.swap_in),
-            reclaim: less(self.reclaim, before.reclaim),
-            thrashing: option(self.thrashing, before.thrashing),
-            compaction: option(self.compaction, before.compaction),
-            copy: option(self.copy, before.copy),
-            accounted: self.accounted,
-        }
+        self.with(before, u64::saturating_sub)
     }
 
     /// Both tasks together.
     pub fn plus(&self, other: &Self) -> Self {
-        let option = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         Self {
             pid: 0,
             parent: 0,
             process: None,
             peak: self.peak.max(other.peak),
-            switches: [0, 1].map(|kind| self.switches[kind] + other.switches[kind]),
             command: [0; 16],
-            elapsed: self.elapsed + other.elapsed,
-            user: self.user + other.user,
-            system: self.system + other.system,
-            on_cpu: self.on_cpu + other.on_cpu,
-            exits: self.exits + other.exits,
-            runnable: self.runnable + other.runnable,
-            block_io: self.block_io + other.block_io,
-            swap_in: self.swap_in + other.swap_in,
-            reclaim: self.reclaim + other.reclaim,
-            thrashing: option(self.thrashing, other.thrashing),
-            compaction: option(self.compaction, other.compaction),
-            copy: option(self.copy, other.copy),
             accounted: self.accounted || other.accounted,
+            ..self.with(other, |a, b| a + b)
+        }
+    }
+
+    /// This task with each count and time of both, put together.
+    fn with(&self, other: &Self, both: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            switches: [0, 1].map(|kind| both(self.switches[kind], other.switches[kind])),
+            elapsed: both(self.elapsed, other.elapsed),
+            user: both(self.user, other.user),
+            system: both(self.system, other.system),
+            on_cpu: both(self.on_cpu, other.on_cpu),
+            exits: both(self.exits, other.exits),
+            runnable: both(self.runnable, other.runnable),
+            waits: self.waits.with(&other.waits, both),
+            ..*self
         }
     }
 }
@@ -215,16 +180,19 @@ mod tests {
         bytes[80..85].copy_from_slice(b"sleep");
         let stats = Stats::parse(&bytes).unwrap();
         assert_eq!(stats.name(), "sleep");
-        assert_eq!((stats.runnable, stats.block_io, stats.swap_in, stats.on_cpu), (1, 2, 3, 4));
+        assert_eq!((stats.runnable, stats.waits.swap_in, stats.on_cpu), (1, 3, 4));
         assert_eq!((stats.elapsed, stats.user, stats.system), (5000, 6000, 7000));
-        assert_eq!((stats.reclaim, stats.thrashing, stats.compaction), (8, Some(9), Some(10)));
+        assert_eq!(
+            (stats.waits.reclaim, stats.waits.thrashing, stats.waits.compaction),
+            (8, Some(9), Some(10))
+        );
         assert_eq!((stats.pid, stats.parent, stats.process), (11, 12, Some(10)));
         assert_eq!((stats.peak, stats.switches), (13 << 10, [14, 15]));
         let delays = stats.delays().unwrap();
         assert_eq!((delays.block_io, delays.copy), (2, Some(20)));
         assert_eq!(Stats::parse(&[0; 416]).unwrap().delays(), None, "no event counted: not accounted");
         assert_eq!(stats.since(&stats).on_cpu, 0);
-        assert_eq!(stats.plus(&stats).thrashing, Some(18));
+        assert_eq!(stats.plus(&stats).waits.thrashing, Some(18));
     }
 
     proptest! {

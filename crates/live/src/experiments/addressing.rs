@@ -11,12 +11,12 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pagelab_experiment::build::{Sheet, median, metric, note};
+use pagelab_experiment::build::{Sheet, median, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Addressing;
 use pagelab_experiment::experiments::addressing::COLUMNS;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, MetricId, Recorder};
+use pagelab_experiment::{MetricId, Recorder, Result};
 use pagelab_kernel::affinity::{Pinned, allowed, pin};
 use pagelab_kernel::rusage;
 
@@ -24,6 +24,7 @@ use crate::harness::area::{Area, base_pages_only};
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
+use crate::harness::processor;
 
 /// An operation: what it is called, the figures of it without sharers and with them, whether its
 /// pages are written beforehand, and what is done.
@@ -36,93 +37,57 @@ pub struct Operation {
     done: fn(&mut Area) -> std::io::Result<()>,
 }
 
+impl Operation {
+    const fn new(
+        what: &'static str,
+        metric: MetricId,
+        shared: Option<MetricId>,
+        written: bool,
+        done: fn(&mut Area) -> std::io::Result<()>,
+    ) -> Self {
+        Self { what, metric, shared, written, done }
+    }
+}
+
 /// The operations of `unmap`.
 pub const UNMAP: &[Operation] = &[
-    Operation {
-        what: "munmap",
-        metric: name::UNMAP_MUNMAP,
-        shared: Some(name::UNMAP_MUNMAP_SHARED),
-        written: true,
-        done: Area::unmap,
-    },
-    Operation {
-        what: "mprotect(PROT_READ)",
-        metric: name::UNMAP_PROTECT,
-        shared: Some(name::UNMAP_PROTECT_SHARED),
-        written: true,
-        done: Area::protect,
-    },
-    Operation {
-        what: "madvise(MADV_DONTNEED)",
-        metric: name::UNMAP_DONTNEED,
-        shared: None,
-        written: true,
-        done: Area::drop_pages,
-    },
-    Operation {
-        what: "madvise(MADV_FREE)",
-        metric: name::UNMAP_FREE,
-        shared: None,
-        written: true,
-        done: Area::free,
-    },
-    Operation {
-        what: "madvise(MADV_COLD)",
-        metric: name::UNMAP_COLD,
-        shared: None,
-        written: true,
-        done: Area::cool,
-    },
-    Operation {
-        what: "madvise(MADV_PAGEOUT)",
-        metric: name::UNMAP_PAGEOUT,
-        shared: None,
-        written: true,
-        done: Area::page_out,
-    },
+    Operation::new("munmap", name::UNMAP_MUNMAP, Some(name::UNMAP_MUNMAP_SHARED), true, Area::unmap),
+    Operation::new(
+        "mprotect(PROT_READ)",
+        name::UNMAP_PROTECT,
+        Some(name::UNMAP_PROTECT_SHARED),
+        true,
+        Area::protect,
+    ),
+    Operation::new("madvise(MADV_DONTNEED)", name::UNMAP_DONTNEED, None, true, Area::drop_pages),
+    Operation::new("madvise(MADV_FREE)", name::UNMAP_FREE, None, true, Area::free),
+    Operation::new("madvise(MADV_COLD)", name::UNMAP_COLD, None, true, Area::cool),
+    Operation::new("madvise(MADV_PAGEOUT)", name::UNMAP_PAGEOUT, None, true, Area::page_out),
 ];
 
 /// The operations of `mremap`.
 pub const MREMAP: &[Operation] = &[
-    Operation {
-        what: "mremap, aligned alike",
-        metric: name::MREMAP_ALIGNED,
-        shared: None,
-        written: true,
-        done: Area::move_aligned,
-    },
-    Operation {
-        what: "mremap, a page off",
-        metric: name::MREMAP_MOVE,
-        shared: Some(name::MREMAP_MOVE_SHARED),
-        written: true,
-        done: Area::move_off,
-    },
+    Operation::new("mremap, aligned alike", name::MREMAP_ALIGNED, None, true, Area::move_aligned),
+    Operation::new(
+        "mremap, a page off",
+        name::MREMAP_MOVE,
+        Some(name::MREMAP_MOVE_SHARED),
+        true,
+        Area::move_off,
+    ),
 ];
 
 /// The operations of `populate`.
 pub const POPULATE: &[Operation] = &[
-    Operation {
-        what: "first writes",
-        metric: name::POPULATE_TOUCH,
-        shared: Some(name::POPULATE_TOUCH_SHARED),
-        written: false,
-        done: Area::touch,
-    },
-    Operation {
-        what: "mmap(MAP_POPULATE)",
-        metric: name::POPULATE_MAP,
-        shared: None,
-        written: false,
-        done: Area::map_populated,
-    },
-    Operation {
-        what: "madvise(MADV_POPULATE_WRITE)",
-        metric: name::POPULATE_ADVISE,
-        shared: None,
-        written: false,
-        done: Area::populate,
-    },
+    Operation::new(
+        "first writes",
+        name::POPULATE_TOUCH,
+        Some(name::POPULATE_TOUCH_SHARED),
+        false,
+        Area::touch,
+    ),
+    Operation::new("mmap(MAP_POPULATE)", name::POPULATE_MAP, None, false, Area::map_populated),
+    Operation::new("madvise(MADV_POPULATE_WRITE)", name::POPULATE_ADVISE, None, false, Area::populate),
 ];
 
 /// What the rounds of one operation showed, for each page, and of shootdowns for each operation.
@@ -142,7 +107,7 @@ pub fn perform(
     operations: &[Operation],
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     context.join()?;
     base_pages_only();
@@ -156,9 +121,7 @@ pub fn perform(
     let steps = operations.len() as u64;
     for (step, operation) in (0..).zip(operations) {
         recorder.progress(operation.what, step, steps);
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
         for sharers in [0, parameters.sharers as usize] {
             let last = sharers > 0 || parameters.sharers == 0;
             let cost = match sharers <= room {
@@ -200,9 +163,7 @@ pub fn perform(
     for (name, value) in figures {
         metric(recorder, name, value)?;
     }
-    metric(recorder, name::TIME_CPU, Some(used.processor as f64))?;
-    metric(recorder, name::FAULTS_MINOR, Some(used.minor as f64))?;
-    metric(recorder, name::FAULTS_MAJOR, Some(used.major as f64))?;
+    metrics(recorder, processor::totals(&used))?;
     if parameters.sharers as usize > room {
         let text = format!(
             "--sharers {} needs as many processors beside the first; there are {room}",

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, compiler_fence};
 use std::sync::{Barrier, OnceLock};
 use std::thread;
 
-use pagelab_experiment::build::{Sheet, median, metric, note};
+use pagelab_experiment::build::{Sheet, median, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Bandwidth;
 use pagelab_experiment::experiments::bandwidth::{COLUMNS, TIMES};
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder, Size};
+use pagelab_experiment::{Failure, Recorder, Result, Size};
 use pagelab_kernel::affinity::{Pinned, allowed, pin};
 use pagelab_kernel::geometry;
 use pagelab_kernel::region::{HugePages, Region, page_size};
@@ -27,6 +27,7 @@ use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
+use crate::harness::processor;
 
 /// Elements of a cache line of 64 bytes, which are read and written together.
 const LINE: usize = 8;
@@ -115,11 +116,7 @@ fn each(to: &mut [f64], x: &[f64], y: &[f64], f: impl Fn(f64, f64) -> f64) {
 ///
 /// # Errors
 /// When the kernel refuses memory.
-pub fn perform(
-    bandwidth: &Bandwidth,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(bandwidth: &Bandwidth, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     let sizes = bandwidth.sweep().bytes(page_size() as u64);
     let mut threads = bandwidth.threads.clone();
@@ -135,9 +132,7 @@ pub fn perform(
     for (n, &size) in sizes.iter().enumerate() {
         for (m, &count) in threads.iter().enumerate() {
             recorder.progress("working sets", (n * threads.len() + m) as u64, steps);
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
             let rates = match processors.get(..count as usize) {
                 Some(processors) => Some(measured(bandwidth.rounds, size as usize, processors)?),
                 None => None,
@@ -166,19 +161,12 @@ pub fn perform(
     if sizes.len() > 1 {
         metric(recorder, name::BANDWIDTH_TRIAD_CACHE, seen[0].map(|rates| rates[3]))?;
     }
-    metric(recorder, name::TIME_CPU, Some(used.processor as f64))?;
-    metric(recorder, name::FAULTS_MINOR, Some(used.minor as f64))?;
-    metric(recorder, name::FAULTS_MAJOR, Some(used.major as f64))?;
+    metrics(recorder, processor::totals(&used))?;
     remarks(&sizes, &threads, processors.len(), recorder)
 }
 
 /// Says what a figure lacks, or is not.
-fn remarks(
-    sizes: &[u64],
-    threads: &[u32],
-    processors: usize,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+fn remarks(sizes: &[u64], threads: &[u32], processors: usize, recorder: &mut dyn Recorder) -> Result<()> {
     if threads.iter().any(|&count| count as usize > processors) {
         let text = format!("--threads: each needs a processor of its own, and there are {processors}");
         note(recorder, Level::Info, text)?;
@@ -203,13 +191,13 @@ fn remarks(
 }
 
 /// The median rates of `size` bytes of arrays on these processors, a thread each.
-fn measured(rounds: u32, size: usize, processors: &[usize]) -> Result<Rates, Failure> {
+fn measured(rounds: u32, size: usize, processors: &[usize]) -> Result<Rates> {
     let share = size / processors.len();
     let barrier = Barrier::new(processors.len());
     // Whether there are threads for all: nobody waits at a barrier for one that is not there.
     let complete: OnceLock<bool> = OnceLock::new();
     let lacking = AtomicBool::new(false);
-    let loops = |leads: bool, processor: usize| -> Result<Rates, Failure> {
+    let loops = |leads: bool, processor: usize| -> Result<Rates> {
         let arrays = pin(processor)
             .map_err(failed("choosing a processor"))
             .and_then(|()| Arrays::new(share).map_err(failed("mapping the arrays")));

@@ -12,7 +12,7 @@ use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Fragment;
 use pagelab_experiment::experiments::fragment::{COLUMNS, WAYS};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::files;
 use pagelab_kernel::region::{HugePages, Region, page_size};
 use pagelab_kernel::rusage;
@@ -40,7 +40,7 @@ struct Held {
 }
 
 impl Held {
-    fn set(path: PathBuf, value: &str) -> Result<Self, Failure> {
+    fn set(path: PathBuf, value: &str) -> Result<Self> {
         let doing = || format!("setting {} to {value}", path.display());
         let text = fs::read_to_string(&path).map_err(failed(&doing()))?;
         // One of several words, the one in force in brackets.
@@ -74,11 +74,7 @@ struct Seen {
 ///
 /// # Errors
 /// Where the kernel has no transparent huge pages, and when it refuses.
-pub fn perform(
-    parameters: &Fragment,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let size = fs::read_to_string(format!("{THP}/hpage_pmd_size")).ok().and_then(|t| t.trim().parse().ok());
     let Some(huge) = size else {
         let what = "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)";
@@ -141,7 +137,7 @@ pub fn perform(
 }
 
 /// Asks for huge pages in one way.
-fn ask(parameters: &Fragment, way: &str, huge: usize, recorder: &mut dyn Recorder) -> Result<Seen, Failure> {
+fn ask(parameters: &Fragment, way: &str, huge: usize, recorder: &mut dyn Recorder) -> Result<Seen> {
     let defrag = if way == "direct" { "always" } else { "never" };
     let _defrag = Held::set(Path::new(THP).join("defrag"), defrag)?;
     let _filled = match way {
@@ -191,7 +187,7 @@ fn ask(parameters: &Fragment, way: &str, huge: usize, recorder: &mut dyn Recorde
 }
 
 /// Fills memory until little is free, and gives all but one page of each group back.
-fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region, Failure> {
+fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region> {
     let page = page_size() as u64;
     let leave = parameters.leave * page;
     let free =
@@ -206,9 +202,7 @@ fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region, Fa
             unsafe { region.base().add(page * page_size()).write_volatile(1) };
         }
         filled = (filled + LOOK).min(pages);
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
     }
     let group = parameters.group as usize;
     for first in (0..filled).step_by(group) {

@@ -12,12 +12,12 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::build::{Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Ksm;
 use pagelab_experiment::experiments::ksm::{COSTS, SCANS, SETTINGS};
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::affinity::Pinned;
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::kthread::KernelThreads;
@@ -70,11 +70,7 @@ struct Merged {
 ///
 /// # Errors
 /// When the kernel refuses memory or its settings.
-pub fn perform(
-    parameters: &Ksm,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     context.join()?;
     let _processor = Pinned::to(1).map_err(failed("choosing processors"))?;
@@ -119,7 +115,7 @@ pub fn perform(
     measured.record(recorder)?;
     sheet.record(recorder)?;
     costs.record(recorder)?;
-    for (name, value) in [
+    let figures = [
         (name::KSM_SHARING, frames.map(|(saved, _)| saved as f64)),
         (name::KSM_SHARED, frames.map(|(_, shared)| shared as f64)),
         (name::KSM_PROFIT, profit.map(|bytes| bytes as f64)),
@@ -129,13 +125,8 @@ pub fn perform(
         (name::KSM_COPY, copy),
         (name::KSM_WRITE, write),
         (name::KSM_UNMERGE, unmerge),
-        (name::FAULTS_MINOR, Some(used.minor as f64)),
-        (name::FAULTS_MAJOR, Some(used.major as f64)),
-    ] {
-        metric(recorder, name, value)?;
-    }
-    let [time, ..] = processor::figures(&used);
-    metric(recorder, time.0, time.1)?;
+    ];
+    metrics(recorder, figures.into_iter().chain(processor::totals(&used)))?;
     if !merged.settled {
         let text = format!(
             "after {} s ksmd still merged: raise --timeout, or --scan more pages",
@@ -160,7 +151,7 @@ pub fn perform(
 }
 
 /// The mapping, its equal pages and the others, in the order of addresses.
-fn filled(parameters: &Ksm, recorder: &mut dyn Recorder) -> Result<(Region, Vec<u32>, Vec<u32>), Failure> {
+fn filled(parameters: &Ksm, recorder: &mut dyn Recorder) -> Result<(Region, Vec<u32>, Vec<u32>)> {
     let pages = parameters.pages;
     let region = Region::anonymous(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
     let _ = region.advise(HugePages::Forbidden);
@@ -196,7 +187,7 @@ fn merge(
     start: &Counts,
     sheet: &mut Sheet,
     recorder: &mut dyn Recorder,
-) -> Result<Merged, Failure> {
+) -> Result<Merged> {
     let (begun, before) = (Monotonic.now(), threads.time());
     let timeout = (parameters.timeout * 1e9) as u64;
     let spent = || threads.time().zip(before).map(|(now, before)| now - before);
@@ -228,9 +219,7 @@ fn merge(
             return Ok(merged);
         }
         recorder.progress("merge", so_far, parameters.equal.of(parameters.pages));
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
     }
 }
 
@@ -289,8 +278,8 @@ fn cost(
     what: &str,
     sheet: &mut Sheet,
     pages: usize,
-    work: impl FnOnce() -> Result<(), Failure>,
-) -> Result<Option<f64>, Failure> {
+    work: impl FnOnce() -> Result<()>,
+) -> Result<Option<f64>> {
     let faults = rusage::thread().minor;
     let begun = rusage::thread_time();
     work()?;
@@ -301,7 +290,7 @@ fn cost(
     Ok(each(time))
 }
 
-fn set(file: &str, value: &str) -> Result<(), Failure> {
+fn set(file: &str, value: &str) -> Result<()> {
     let path = Path::new(FOLDER).join(file);
     fs::write(&path, value).map_err(failed(&format!("writing {value} to {}", path.display())))
 }

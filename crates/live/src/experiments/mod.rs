@@ -20,7 +20,7 @@ pub mod vmtest;
 use std::path::Path;
 
 use pagelab_experiment::experiments::Backing;
-use pagelab_experiment::{Experiment, Failure, Recorder, Setting};
+use pagelab_experiment::{Experiment, Failure, Recorder, Result, Setting};
 
 use crate::harness::context::ExecutionContext;
 
@@ -43,7 +43,7 @@ pub fn perform(
     setting: &Setting,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     match experiment {
         Experiment::Mapanon(paging) => {
             paging::perform(paging, Backing::Anonymous, setting, context, recorder)

@@ -15,7 +15,7 @@ use pagelab_experiment::build::{Sheet, metric};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Neighbour;
 use pagelab_experiment::experiments::neighbour::{COLUMNS, METRICS, SITUATIONS};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::region::{HugePages, Region};
 use pagelab_kernel::rusage;
@@ -41,13 +41,13 @@ const LOOK: Duration = Duration::from_millis(1);
 struct Inner(PathBuf);
 
 impl Inner {
-    fn make(parent: &Path, name: &str) -> Result<Self, Failure> {
+    fn make(parent: &Path, name: &str) -> Result<Self> {
         let path = parent.join(name);
         fs::create_dir(&path).map_err(failed(&format!("making the cgroup {}", path.display())))?;
         Ok(Self(path))
     }
 
-    fn write(&self, file: &str, bytes: u64) -> Result<(), Failure> {
+    fn write(&self, file: &str, bytes: u64) -> Result<()> {
         let path = self.0.join(file);
         fs::write(&path, bytes.to_string()).map_err(failed(&format!("writing {bytes} to {}", path.display())))
     }
@@ -108,7 +108,7 @@ pub fn perform(
     parameters: &Neighbour,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let Some(shared) = context.cgroup.as_deref() else {
         return Err(Failure::unsupported(
             "neighbour needs a memory limit that two share",
@@ -162,7 +162,7 @@ pub fn perform(
 }
 
 impl Situations<'_> {
-    fn perform(&self, situation: &str, stream: &[u32], recorder: &mut dyn Recorder) -> Result<Seen, Failure> {
+    fn perform(&self, situation: &str, stream: &[u32], recorder: &mut dyn Recorder) -> Result<Seen> {
         let all: Vec<u32> = (0..self.region.pages() as u32).collect();
         bare::<Write>(&self.region, &all);
         let neighbour = match situation {
@@ -178,9 +178,7 @@ impl Situations<'_> {
             time += rusage::thread_time() - begun;
             done += part.len() as u64;
             recorder.progress(situation, done, stream.len() as u64);
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
         }
         let used = rusage::thread_up_to_date() - start;
         let (after, end) = (self.victim.counts(), self.written[0].load(Relaxed));
@@ -205,7 +203,7 @@ impl Situations<'_> {
     }
 
     /// Starts the neighbour, and waits until it has written each of its pages once.
-    fn begin(&self, situation: &str, recorder: &mut dyn Recorder) -> Result<Family, Failure> {
+    fn begin(&self, situation: &str, recorder: &mut dyn Recorder) -> Result<Family> {
         let pages = self.parameters.neighbour;
         self.written[0].store(0, Relaxed);
         let mut family = Family::default();
@@ -217,9 +215,7 @@ impl Situations<'_> {
                 return Ok(family);
             }
             recorder.progress(&format!("{situation}: the neighbour begins"), written.min(pages), pages);
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
             match family.poll() {
                 Ok(0) | Err(_) => {
                     let why = std::io::Error::other("it ended before it had written its pages");

@@ -16,7 +16,7 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Oom;
 use pagelab_experiment::experiments::oom::{COLUMNS, SITUATIONS};
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::region::{HugePages, Region, page_size};
 
@@ -131,11 +131,7 @@ impl Seen {
 ///
 /// # Errors
 /// Without a limit, and when the kernel refuses.
-pub fn perform(
-    parameters: &Oom,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let Some(group) = context.group() else {
         return Err(Failure::unsupported("oom needs a memory limit", "give --memory SIZE"));
     };
@@ -201,7 +197,7 @@ pub fn perform(
 }
 
 /// The figures of the situations.
-fn record(all: &[Option<Seen>], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn record(all: &[Option<Seen>], recorder: &mut dyn Recorder) -> Result<()> {
     let of = |place: usize| all.get(place).and_then(Option::as_ref).filter(|seen| !seen.killed.is_empty());
     let stall = |place: usize| of(place)?.stall.map(|stall| stall as f64);
     let held = |place: usize| {
@@ -235,7 +231,7 @@ fn total(group: Group<'_>) -> u64 {
         .or_else(|| number("memory.memsw.limit_in_bytes").map(|both| both.saturating_sub(memory)));
     // What is not bounded is what the machine has; the kernel counts no more than that.
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| value(&text, "SwapTotal"));
-    let swap = swap.unwrap_or(u64::MAX).min(machine.unwrap_or(0) << 10);
+    let swap = swap.unwrap_or(u64::MAX).min(machine.unwrap_or(0));
     (memory + swap) / page_size() as u64
 }
 
@@ -246,7 +242,7 @@ fn kill(
     total: u64,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<Seen, Failure> {
+) -> Result<Seen> {
     let group =
         context.group().ok_or_else(|| Failure::unsupported("oom needs a memory limit", "give --memory"))?;
     let barrier = Barrier::new(8).map_err(failed("making shared memory"))?;
@@ -261,15 +257,13 @@ fn kill(
         let pid = family.pids().last().copied().unwrap_or(0);
         children.push(Child { pid, adjust, ..Child::default() });
     }
-    let look = |family: &mut Family, recorder: &mut dyn Recorder| -> Result<bool, Failure> {
+    let look = |family: &mut Family, recorder: &mut dyn Recorder| -> Result<bool> {
         std::thread::sleep(LOOK);
         if barrier[REFUSED].load(Relaxed) > 0 {
             let what = "the kernel refused a process its place, its oom_score_adj or its memory";
             return Err(Failure::new(FailureKind::System { errno: None }, what.to_owned()));
         }
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
         Ok(family.poll().is_err())
     };
     let all = children.len() as u64;

@@ -15,7 +15,7 @@ use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Reclaim;
 use pagelab_experiment::experiments::reclaim::{By, COLUMNS, SCHEME};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::damon::{Kdamond, Scheme, Stats};
 use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
 use pagelab_kernel::region::{HugePages, Region, page_size};
@@ -67,11 +67,7 @@ struct Load {
 
 impl Load {
     /// Maps and writes both parts.
-    fn new(
-        parameters: &Reclaim,
-        context: &ExecutionContext,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Self, Failure> {
+    fn new(parameters: &Reclaim, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<Self> {
         let pages = usize::try_from(parameters.hot.saturating_add(parameters.cold)).unwrap_or(usize::MAX);
         let reader = SnapshotReader::anonymous().map_err(failed("opening /proc/self/pagemap"))?;
         let (look, first) = (Snapshot::new(pages), parameters.hot as u32);
@@ -116,11 +112,7 @@ impl Load {
 ///
 /// # Errors
 /// Without a limit, where the kernel has no such way, and when it refuses.
-pub fn perform(
-    parameters: &Reclaim,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(parameters: &Reclaim, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let Some(group) = context.cgroup.as_deref() else {
         return Err(Failure::unsupported("reclaim needs a cgroup of the load's own", "give --memory SIZE"));
     };
@@ -151,7 +143,7 @@ fn asked(
     load: &mut Load,
     group: &Path,
     recorder: &mut dyn Recorder,
-) -> Result<Vec<Step>, Failure> {
+) -> Result<Vec<Step>> {
     let file = group.join(FILE);
     let (mut steps, mut todo, page) = (Vec::new(), parameters.ask, page_size() as u64);
     for number in 0..parameters.steps {
@@ -186,7 +178,7 @@ fn watched(
     load: &mut Load,
     group: &Path,
     recorder: &mut dyn Recorder,
-) -> Result<(Vec<Step>, Option<u64>), Failure> {
+) -> Result<(Vec<Step>, Option<u64>)> {
     let page = page_size() as u64;
     let quota = parameters.ask.div_ceil(parameters.windows().max(1)).max(1) * page;
     let seconds = |seconds: f64| (seconds * 1e9) as u64;
@@ -239,7 +231,7 @@ fn watched(
 
 /// What the scheme counts. It tells at the end of an aggregation interval, and until then the hot
 /// part must be referenced on.
-fn told(kdamond: &Kdamond, load: &mut Load) -> Result<Stats, Failure> {
+fn told(kdamond: &Kdamond, load: &mut Load) -> Result<Stats> {
     thread::scope(|scope| {
         let asked = thread::Builder::new()
             .spawn_scoped(scope, || kdamond.stats().map_err(failure::of))
@@ -250,18 +242,13 @@ fn told(kdamond: &Kdamond, load: &mut Load) -> Result<Stats, Failure> {
 }
 
 /// Says how far it is; an error where it is to end.
-fn went_on(
-    what: &'static str,
-    step: u32,
-    parameters: &Reclaim,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+fn went_on(what: &'static str, step: u32, parameters: &Reclaim, recorder: &mut dyn Recorder) -> Result<()> {
     recorder.progress(what, u64::from(step) + 1, u64::from(parameters.steps));
-    if recorder.interrupted() { Err(Failure::interrupted()) } else { Ok(()) }
+    recorder.check()
 }
 
 /// Asks the cgroup for so many bytes; the processor time of the call, which reclaims.
-fn ask(file: &Path, bytes: u64) -> Result<u64, Failure> {
+fn ask(file: &Path, bytes: u64) -> Result<u64> {
     let begun = rusage::thread_time();
     let asked = fs::write(file, bytes.to_string());
     let time = rusage::thread_time() - begun;
@@ -294,7 +281,7 @@ fn report(
     kdamond: Option<u64>,
     back: (u64, u64),
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let float = |count: u64| count as f64;
     let mut sheet = Sheet::new("steps", &COLUMNS).with_texts("step");
     let mut scheme = Sheet::new("scheme", &SCHEME).with_texts("step");

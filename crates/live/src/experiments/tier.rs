@@ -10,14 +10,14 @@
 use std::fs;
 use std::path::Path;
 
-use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::build::{Sheet, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Tier;
 use pagelab_experiment::experiments::tier::{
     BALANCING, COLUMNS, DEMOTION, METRICS, PAGES, SCANNING, SITUATIONS,
 };
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::affinity::{Pinned, allowed};
 use pagelab_kernel::files::text;
 use pagelab_kernel::kthread::KernelThreads;
@@ -30,6 +30,7 @@ use pagelab_reference::rng::Rng;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
+use crate::harness::processor;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
 
@@ -94,11 +95,7 @@ pub fn beyond_the_fast_node() -> Option<u64> {
 ///
 /// # Errors
 /// On a machine without two nodes, and when the kernel refuses memory or its settings.
-pub fn perform(
-    parameters: &Tier,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     context.join()?;
     let lacks = || Failure::unsupported("tier needs memory in two nodes", REMEDY);
@@ -152,9 +149,7 @@ pub fn perform(
     metric(recorder, name::TIER_PROMOTED, tiered(on.as_ref().map(|on| on.promoted as f64)))?;
     metric(recorder, name::TIER_DEMOTED, tiered(on.as_ref().map(|on| on.demoted as f64)))?;
     metric(recorder, name::TIER_HINT_FAULTS, on.as_ref().map(|on| on.hints as f64))?;
-    metric(recorder, name::TIME_CPU, Some(used.processor as f64))?;
-    metric(recorder, name::FAULTS_MINOR, Some(used.minor as f64))?;
-    metric(recorder, name::FAULTS_MAJOR, Some(used.major as f64))?;
+    metrics(recorder, processor::totals(&used))?;
     machine.remarks(balances, on.as_ref(), recorder)
 }
 
@@ -172,7 +167,7 @@ impl Machine<'_> {
     }
 
     /// Switches demotion and balancing.
-    fn switch(&self, on: bool) -> Result<(), Failure> {
+    fn switch(&self, on: bool) -> Result<()> {
         let mode = match (on, self.nodes.tiered) {
             (false, _) => "0",
             (true, true) => "2",
@@ -188,7 +183,7 @@ impl Machine<'_> {
     }
 
     /// The mapping of a situation, written once.
-    fn mapping(&self, situation: &str, recorder: &mut dyn Recorder) -> Result<Region, Failure> {
+    fn mapping(&self, situation: &str, recorder: &mut dyn Recorder) -> Result<Region> {
         let left_to_the_kernel = matches!(situation, "off" | "on");
         let pages =
             if left_to_the_kernel && self.nodes.tiered { self.pages } else { 2 * self.parameters.hot };
@@ -211,12 +206,7 @@ impl Machine<'_> {
         Ok(region)
     }
 
-    fn perform(
-        &self,
-        situation: &str,
-        looks: &mut Sheet,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Seen, Failure> {
+    fn perform(&self, situation: &str, looks: &mut Sheet, recorder: &mut dyn Recorder) -> Result<Seen> {
         self.switch(situation == "on")?;
         let (before, kswapd) = (Counts::read(), self.kswapd.time());
         let region = self.mapping(situation, recorder)?;
@@ -259,9 +249,7 @@ impl Machine<'_> {
                     references += order.len() as u64;
                 }
                 here += part;
-                if recorder.interrupted() {
-                    return Err(Failure::interrupted());
-                }
+                recorder.check()?;
             }
             time += here;
             recorder.progress(situation, u64::from(position) + 1, u64::from(self.parameters.positions));
@@ -280,7 +268,7 @@ impl Machine<'_> {
     }
 
     /// Says what a figure lacks, or is not.
-    fn remarks(&self, balances: bool, on: Option<&Seen>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    fn remarks(&self, balances: bool, on: Option<&Seen>, recorder: &mut dyn Recorder) -> Result<()> {
         let Nodes { fast, slow, .. } = self.nodes;
         let mut say = |text: String| note(recorder, Level::Info, text);
         if !balances {

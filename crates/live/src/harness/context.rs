@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::region;
@@ -51,7 +51,7 @@ impl ExecutionContext {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn join(&self) -> Result<(), Failure> {
+    pub fn join(&self) -> Result<()> {
         let Some(group) = self.group() else { return Ok(()) };
         group
             .join()
@@ -67,7 +67,7 @@ impl ExecutionContext {
     ///
     /// # Errors
     /// When there is nowhere to write one.
-    pub(crate) fn scratch(&self, experiment: &str) -> Result<&Path, Failure> {
+    pub(crate) fn scratch(&self, experiment: &str) -> Result<&Path> {
         self.scratch.as_deref().ok_or_else(|| {
             Failure::unsupported(
                 format!("{experiment} has nowhere to write its file"),
@@ -85,7 +85,7 @@ impl ExecutionContext {
         experiment: &str,
         pages: usize,
         recorder: &mut dyn Recorder,
-    ) -> Result<File, Failure> {
+    ) -> Result<File> {
         self.write_filled(experiment, pages, &Filler::default(), recorder)
     }
 
@@ -99,7 +99,7 @@ impl ExecutionContext {
         pages: usize,
         filler: &Filler,
         recorder: &mut dyn Recorder,
-    ) -> Result<File, Failure> {
+    ) -> Result<File> {
         let path = self.scratch(experiment)?;
         let written =
             region::write_file(path, pages, filler, |done, of| recorder.progress("write", done, of));

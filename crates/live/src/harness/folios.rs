@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::region::Region;
 
 const PRESENT: u64 = 1 << 63;
@@ -73,7 +73,7 @@ impl Folios {
         last: &Option<Self>,
         bytes: u64,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let share = |folios: &Option<Self>| {
             folios.as_ref().map(|folios| folios.large() as f64 * folios.page_size as f64 / bytes as f64)
         };

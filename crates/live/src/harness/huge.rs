@@ -11,7 +11,7 @@ use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::counters;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::region::Region;
 use pagelab_kernel::{files, rusage, thp};
 
@@ -89,7 +89,7 @@ impl Seen {
     ///
     /// # Errors
     /// When they cannot be kept.
-    pub fn report(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn report(&self, recorder: &mut dyn Recorder) -> Result<()> {
         metrics(recorder, [(name::FAULTS_POPULATE, Some(self.populated.faults as f64))])?;
         let (Some(populated), Some(referenced)) = (&self.populated.look, &self.look) else {
             return Ok(());

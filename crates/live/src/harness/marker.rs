@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use pagelab_experiment::{Failure, Observation, Recorder, RecorderError};
+use pagelab_experiment::{Failure, Observation, Recorder, RecorderError, Result};
 
 /// Writes this process's mappings and the kernel's symbols to `device`.
 ///
 /// # Errors
 /// When they cannot be read or written.
-pub fn tell(device: &Path) -> Result<(), Failure> {
+pub fn tell(device: &Path) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let text = fs::read_to_string("/proc/self/maps")? + "\n" + &fs::read_to_string("/proc/kallsyms")?;
         let mut output = fs::OpenOptions::new().write(true).open(device)?;

@@ -16,7 +16,7 @@ use std::time::Instant;
 use pagelab_experiment::build::{Figure, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Counter, Level};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Observation, Recorder, Result};
 use pagelab_kernel::files::{Stall, SwapTraffic};
 use pagelab_kernel::rusage::Usage;
 
@@ -52,7 +52,7 @@ impl Harness {
     ///
     /// # Errors
     /// When the environment cannot be kept.
-    pub fn open(context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<Self, Failure> {
+    pub fn open(context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<Self> {
         let mut facts = environment::machine();
         facts.extend(environment::geometry());
         facts.extend(context.environment.clone());
@@ -148,7 +148,7 @@ impl Measured {
     ///
     /// # Errors
     /// When they cannot be kept.
-    pub fn record(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn record(&self, recorder: &mut dyn Recorder) -> Result<()> {
         let stolen = self.stolen.map(|share| format!("{share:.4}"));
         recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
         Ok(recorder.observe(Observation::Counters(self.counters.clone()))?)
@@ -167,7 +167,7 @@ impl Measured {
     ///
     /// # Errors
     /// When they cannot be kept.
-    pub fn note_scope(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn note_scope(&self, recorder: &mut dyn Recorder) -> Result<()> {
         if self.swap_of_machine && self.swap.is_some_and(|s| s != (0, 0)) {
             note(
                 recorder,
@@ -190,12 +190,7 @@ impl Measured {
     ///
     /// # Errors
     /// When it cannot be kept.
-    pub fn states(
-        &mut self,
-        whose: Whose,
-        lock: Option<f64>,
-        recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    pub fn states(&mut self, whose: Whose, lock: Option<f64>, recorder: &mut dyn Recorder) -> Result<()> {
         self.states.take().map_or(Ok(()), |states| states.report(whose, lock, recorder))
     }
 

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
-use pagelab_experiment::{Failure, Observation, Recorder, RecorderError};
+use pagelab_experiment::{Failure, Observation, Recorder, RecorderError, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::harness::wire;
@@ -31,7 +31,7 @@ impl<W: Write> Sender<W> {
     ///
     /// # Errors
     /// When the line fails.
-    pub fn finish(&mut self, result: Result<(), Failure>) -> Result<(), wire::WireError> {
+    pub fn finish(&mut self, result: Result<()>) -> Result<(), wire::WireError> {
         let last = match result {
             Ok(()) => Message::Done,
             Err(failure) => Message::Failed(failure),

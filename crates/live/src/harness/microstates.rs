@@ -31,9 +31,9 @@ use std::fs;
 use pagelab_experiment::build::{Figure, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::rusage::{self, Usage};
-use pagelab_kernel::taskstats::{Exits, Stats, Taskstats, TaskstatsError};
+use pagelab_kernel::taskstats::{Delays, Exits, Stats, Taskstats, TaskstatsError};
 
 use crate::harness::processor;
 
@@ -109,12 +109,7 @@ impl Microstates {
     ///
     /// # Errors
     /// When they cannot be kept.
-    pub fn report(
-        mut self,
-        whose: Whose,
-        lock: Option<f64>,
-        recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    pub fn report(mut self, whose: Whose, lock: Option<f64>, recorder: &mut dyn Recorder) -> Result<()> {
         self.poll();
         let (total, whole, why) = self.total(whose);
         let switched = fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|t| t.trim() != "0");
@@ -201,7 +196,8 @@ fn shares(total: Option<&Stats>, delays: bool) -> [Figure; 9] {
         Some(part? as f64 / total.elapsed as f64)
     };
     let of = |part: fn(&Stats) -> u64| share(total.map(part));
-    let delay = |part: fn(&Stats) -> Option<u64>| share(total.and_then(part).filter(|_| delays));
+    let delay =
+        |part: fn(&Delays) -> Option<u64>| share(total.and_then(|t| part(&t.waits)).filter(|_| delays));
     // The ticks part the exact time; what they met too seldom is not parted.
     let sampled = total.map(|t| t.user + t.system).filter(|&sum| processor::enough(sum as f64));
     let part = |ticks: fn(&Stats) -> u64, exits: u64| {
@@ -259,8 +255,13 @@ mod tests {
 
     #[test]
     fn shares_are_of_wall_time_and_add_up() {
-        let total =
-            Stats { block_io: 15 * SECOND, swap_in: 10 * SECOND, thrashing: Some(5 * SECOND), ..task(1, 2) };
+        let waits = Delays {
+            block_io: 15 * SECOND,
+            swap_in: 10 * SECOND,
+            thrashing: Some(5 * SECOND),
+            ..Delays::default()
+        };
+        let total = Stats { waits, ..task(1, 2) };
         let shares = shares(Some(&total), true);
         let share = |name: &str| shares.iter().find(|(n, _)| n.name == name).unwrap().1;
         assert_eq!(share("state.user"), Some(0.3));

@@ -4,7 +4,7 @@
 
 use pagelab_experiment::build::{Sheet, note};
 use pagelab_experiment::observation::{Level, Table, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Observation, Recorder, Result};
 use pagelab_kernel::perf::functions::{self, FUNCTIONS};
 use pagelab_kernel::perf::symbols::Symbols;
 use pagelab_kernel::perf::{self, Counted, Counting};
@@ -45,8 +45,8 @@ fn wanted(with_functions: bool) -> Vec<(&'static str, Option<Counted>)> {
 pub fn count(
     with_functions: bool,
     recorder: &mut dyn Recorder,
-    load: impl FnOnce(&mut dyn Recorder) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    load: impl FnOnce(&mut dyn Recorder) -> Result<()>,
+) -> Result<()> {
     let wanted = wanted(with_functions);
     let events: Vec<Counted> = wanted.iter().filter_map(|(_, event)| event.clone()).collect();
     let counting = Counting::start(&events);

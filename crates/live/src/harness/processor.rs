@@ -20,7 +20,17 @@ pub(crate) fn figures(used: &Usage) -> [Figure; 3] {
     named(used.processor as f64, user_part, system_part)
 }
 
-/// The same of descendants too short to be parted one by one: by the share of user mode in the
+/// The figures `time.cpu`, `faults.minor` and `faults.major` of what was consumed.
+pub(crate) fn totals(used: &Usage) -> [Figure; 3] {
+    let figure = |of: u64| Some(of as f64);
+    [
+        (name::TIME_CPU, figure(used.processor)),
+        (name::FAULTS_MINOR, figure(used.minor)),
+        (name::FAULTS_MAJOR, figure(used.major)),
+    ]
+}
+
+/// As [`figures`] of descendants too short to be parted one by one: by the share of user mode in the
 /// samples of all of them together, which is known where those were enough.
 pub(crate) fn figures_by(used: &Usage, user_share: Option<f64>) -> [Figure; 3] {
     let whole = used.processor as f64;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use pagelab_experiment::build::{Sheet, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Observation, Recorder, Result};
 use pagelab_kernel::perf::symbols::Symbols;
 use pagelab_kernel::perf::{self, Profile, Sampling};
 
@@ -27,8 +27,8 @@ pub fn take(
     frequency: u32,
     asked: bool,
     recorder: &mut dyn Recorder,
-    load: impl FnOnce(&mut Sampling, &mut dyn Recorder) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    load: impl FnOnce(&mut Sampling, &mut dyn Recorder) -> Result<()>,
+) -> Result<()> {
     let mut sampling = match Sampling::clock(frequency) {
         Ok(sampling) => sampling,
         Err(error) if asked => {
@@ -44,12 +44,7 @@ pub fn take(
 
 /// The table `profile` (functions by samples, as Morton's) and the log `folded` (stacks, outermost
 /// first, as flame graphs are drawn from).
-fn report(
-    profile: &Profile,
-    frequency: u32,
-    asked: bool,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+fn report(profile: &Profile, frequency: u32, asked: bool, recorder: &mut dyn Recorder) -> Result<()> {
     let Some(symbols) = Symbols::read() else {
         if asked {
             let remedy = "show them to root with --set /proc/sys/kernel/kptr_restrict=0";

@@ -16,7 +16,7 @@ use pagelab_experiment::build::{Sheet, metric, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Clock as Parameters;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 
 use self::reference::Reference;
 use self::sources::{Reading, SOURCES, Source};
@@ -48,11 +48,7 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// When the other machine's clock does not answer.
-pub fn perform(
-    clock: &Parameters,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(clock: &Parameters, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     let address = clock.reference.as_deref();
     let doing = format!("asking the clock at {}", address.unwrap_or_default());
@@ -82,16 +78,14 @@ pub fn perform(
 }
 
 /// Sleeps for `step`, in naps, to a deadline.
-fn sleep(step: Duration, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn sleep(step: Duration, recorder: &mut dyn Recorder) -> Result<()> {
     // By the kernel's own timer and in one go where the step is short: it is the sleep that is tested.
     let mut left = step;
     while left > Duration::ZERO {
         let nap = if step <= Duration::from_millis(1000) { left } else { left.min(NAP) };
         std::thread::sleep(nap);
         left -= nap;
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
     }
     Ok(())
 }
@@ -101,7 +95,7 @@ fn report(
     whole: &[Option<f64>],
     stolen: Option<f64>,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut steps = Sheet::new(
         "clock",
         &[

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::Sheet;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::sources::tsc;
@@ -48,10 +48,7 @@ impl Pair {
 struct Line(AtomicU64);
 
 /// Measures every pair of the processors that this process may use; none without a TSC.
-pub(crate) fn every_pair(
-    ticks_a_second: Option<f64>,
-    recorder: &mut dyn Recorder,
-) -> Result<Vec<Pair>, Failure> {
+pub(crate) fn every_pair(ticks_a_second: Option<f64>, recorder: &mut dyn Recorder) -> Result<Vec<Pair>> {
     let (Some(rate), Ok(allowed), Some(_)) = (ticks_a_second, sched_getaffinity(None), tsc()) else {
         return Ok(Vec::new());
     };
@@ -61,9 +58,7 @@ pub(crate) fn every_pair(
     for (n, &first) in cpus.iter().enumerate() {
         for &second in &cpus[n + 1..] {
             recorder.progress("processors", pairs.len() as u64, total as u64);
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
             let ahead = ping_pong(first, second);
             let ns = |ticks: i64| ticks as f64 * 1e9 / rate;
             pairs.push(Pair {
@@ -145,7 +140,7 @@ fn answer(ping: &AtomicU64, pong: &AtomicU64, deadline: Instant) -> bool {
 }
 
 /// The table `clock.skew`, one row for each pair.
-pub(crate) fn report(pairs: &[Pair], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub(crate) fn report(pairs: &[Pair], recorder: &mut dyn Recorder) -> Result<()> {
     let mut sheet = Sheet::new(
         "clock.skew",
         &[

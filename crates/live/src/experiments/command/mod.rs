@@ -22,7 +22,7 @@ use pagelab_experiment::build::{Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::rusage;
 use pagelab_kernel::spawn::Program;
@@ -54,11 +54,7 @@ struct Look {
 ///
 /// # Errors
 /// When it cannot be started, or the kernel kills it inside the limit.
-pub fn perform(
-    command: &Command,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let Some(name) = command.program.first() else {
         return Err(Failure::unsupported(
             "there is no program to run",
@@ -163,7 +159,7 @@ fn watch(
     context: &ExecutionContext,
     harness: &mut Harness,
     recorder: &mut dyn Recorder,
-) -> Result<Watched, Failure> {
+) -> Result<Watched> {
     let pid = program.id();
     let mut working_sets = WorkingSets::default();
     let group = context.group();
@@ -192,9 +188,7 @@ fn watch(
             harness.poll();
             return Ok(Watched { looks, elapsed, status: None, cost: cost.so_far() });
         }
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
         harness.poll();
         let now = Instant::now();
         if now >= next {
@@ -240,7 +234,7 @@ impl Cost {
 }
 
 /// The table `command`, one row for each look.
-fn report(looks: &[Look], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn report(looks: &[Look], recorder: &mut dyn Recorder) -> Result<()> {
     let mut sheet = Sheet::new(
         "command",
         &[

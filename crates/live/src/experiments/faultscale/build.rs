@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::Faultscale;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::lifetime::die_with_parent;
 use pagelab_kernel::rusage;
 
@@ -29,7 +29,7 @@ pub(super) fn build(
     jobs: u32,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<Point, Failure> {
+) -> Result<Point> {
     run(faultscale, jobs, faultscale.sources.max(1), context, recorder, || {})
 }
 
@@ -40,7 +40,7 @@ pub(super) fn sample(
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
     look: impl FnMut(),
-) -> Result<Point, Failure> {
+) -> Result<Point> {
     run(faultscale, jobs, faultscale.sources.clamp(1, jobs), context, recorder, look)
 }
 
@@ -51,7 +51,7 @@ fn run(
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(),
-) -> Result<Point, Failure> {
+) -> Result<Point> {
     let source = match &faultscale.cmd {
         Some(_) => None,
         None => Some(write_source(context)?),
@@ -73,9 +73,7 @@ fn run(
             break;
         }
         look();
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
         std::thread::sleep(LOOK);
     }
     let each = if faultscale.cmd.is_some() { 1 } else { units };
@@ -99,7 +97,7 @@ struct Crew {
 
 impl Crew {
     /// Takes notice of those that ended and starts others while there are units.
-    fn go_on(&mut self, jobs: u32, units: u32, start: impl Fn(u32) -> Command) -> Result<(), Failure> {
+    fn go_on(&mut self, jobs: u32, units: u32, start: impl Fn(u32) -> Command) -> Result<()> {
         let mut ended: Option<ExitStatus> = None;
         self.running.retain_mut(|child| match child.try_wait() {
             Ok(Some(status)) => {
@@ -156,7 +154,7 @@ fn shell(text: &str) -> Command {
 }
 
 /// Writes the source to the scratch file.
-fn write_source(context: &ExecutionContext) -> Result<&Path, Failure> {
+fn write_source(context: &ExecutionContext) -> Result<&Path> {
     let path = context.scratch("faultscale --work build")?;
     std::fs::write(path, source()).map_err(failed(&format!("writing {}", path.display())))?;
     Ok(path)

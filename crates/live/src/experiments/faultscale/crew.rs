@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::experiments::{Beside, Faultscale, Work, Workers};
-use pagelab_experiment::{Failure, FailureKind, Recorder};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
 use pagelab_kernel::mappings;
 use pagelab_kernel::rusage::{self, Usage};
 
@@ -50,7 +50,7 @@ pub(super) fn crew(
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(),
-) -> Result<Point, Failure> {
+) -> Result<Point> {
     let count = workers as usize;
     let barrier = Barrier::new(COMMON + 2 * EACH * count).map_err(failed("making shared memory"))?;
     let samples = Samples::new(count, TIMES).map_err(failed("making shared memory"))?;
@@ -78,9 +78,7 @@ pub(super) fn crew(
                 return Err(refused());
             }
             family.poll().map_err(|lost| lost.error(context))?;
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
         }
         Ok(())
     };

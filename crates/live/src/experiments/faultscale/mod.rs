@@ -21,7 +21,7 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::faultscale::BESIDE;
 use pagelab_experiment::experiments::{Beside, Faultscale, Work};
 use pagelab_experiment::observation::{Histogram, Level, Unit};
-use pagelab_experiment::{Failure, MetricId, Observation, Recorder};
+use pagelab_experiment::{MetricId, Observation, Recorder, Result};
 use pagelab_kernel::perf;
 use pagelab_kernel::rusage::Usage;
 
@@ -79,7 +79,7 @@ pub fn perform(
     faultscale: &Faultscale,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     let file = match faultscale.work {
         Work::File => {
@@ -160,7 +160,7 @@ fn report(
     waits: &[Waits],
     times: impl Fn(&Usage) -> [Figure; 3],
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut sheet = Sheet::new(
         "faultscale",
         &[
@@ -214,7 +214,7 @@ fn report(
 }
 
 /// The table `locks`.
-fn locked(waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn locked(waits: &[Waits], recorder: &mut dyn Recorder) -> Result<()> {
     if !waits.is_empty() {
         let mut sheet = Sheet::new(
             "locks",
@@ -246,12 +246,7 @@ fn locked(waits: &[Waits], recorder: &mut dyn Recorder) -> Result<(), Failure> {
 
 /// The table `beside`: each number of workers alone and beside the other thread, and the figures of
 /// the most.
-fn beside(
-    alone: &[Point],
-    besides: &[Point],
-    waits: &[Waits],
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+fn beside(alone: &[Point], besides: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Result<()> {
     let slept = |point: &Point| (point.operations > 0.0).then(|| point.waits * 1e6 / point.operations);
     let mut sheet = Sheet::new("beside", &BESIDE).with_texts("workers");
     for (alone, beside) in alone.iter().zip(besides) {

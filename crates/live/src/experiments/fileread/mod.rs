@@ -5,7 +5,7 @@ pub mod sequential;
 
 use std::fs::File;
 
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::region::page_size;
 
 use crate::harness::context::ExecutionContext;
@@ -16,7 +16,7 @@ fn write(
     bytes: u64,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<File, Failure> {
+) -> Result<File> {
     let pages = (bytes as usize).div_ceil(page_size()).max(1);
     context.write_scratch(experiment, pages, recorder)
 }

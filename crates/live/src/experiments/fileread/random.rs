@@ -18,7 +18,7 @@ use pagelab_experiment::build::{Distribution, ReadCosts, Sheet, case_names, metr
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::observation::{Histogram, Level, Unit};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::page_cache::{self, Cached};
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage::{self, Usage};
@@ -79,11 +79,7 @@ struct Seen {
 ///
 /// # Errors
 /// When the file cannot be written or read.
-pub fn perform(
-    fileread: &Fileread,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     let page = page_size() as u64;
     let read = fileread.read.bytes(page).max(1);
@@ -167,7 +163,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// `None` when this way to read is refused here.
-    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<Seen>, Failure> {
+    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<Seen>> {
         self.warm(recorder)?;
         let region = match self.access {
             Access::Mmap => {
@@ -214,9 +210,7 @@ impl Case<'_> {
                 if Instant::now() > deadline {
                     break;
                 }
-                if recorder.interrupted() {
-                    return Err(Failure::interrupted());
-                }
+                recorder.check()?;
             }
         }
         let elapsed = Monotonic.now() - begun;
@@ -237,7 +231,7 @@ impl Case<'_> {
     }
 
     /// The first bytes out of the cache, and read once in order.
-    fn warm(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    fn warm(&self, recorder: &mut dyn Recorder) -> Result<()> {
         use std::os::unix::fs::FileExt;
         fadvise(self.file, 0, None, Advice::DontNeed)
             .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
@@ -249,9 +243,7 @@ impl Case<'_> {
                 0 => break,
                 read => at += read as u64,
             }
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use pagelab_experiment::build::{Sheet, metric, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Seqread;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::block_device::{Counted, Device};
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage::{self, Usage};
@@ -52,11 +52,7 @@ struct Seen {
 ///
 /// # Errors
 /// When the file cannot be written or read.
-pub fn perform(
-    seqread: &Seqread,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     let page = page_size() as u64;
     let transfers = seqread.transfers.bytes(page);
@@ -153,7 +149,7 @@ fn read(
     transfer: u64,
     device: Option<&Device>,
     recorder: &mut dyn Recorder,
-) -> Result<Seen, Failure> {
+) -> Result<Seen> {
     fadvise(cached, 0, None, Advice::DontNeed)
         .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
     // SAFETY: the buffer's mapping is longer than any transfer, and nobody else uses it meanwhile.
@@ -175,9 +171,7 @@ fn read(
             if begun.elapsed() > limit {
                 break;
             }
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
         }
     }
     let elapsed = begun.elapsed();

@@ -20,7 +20,7 @@ mod storm;
 use pagelab_experiment::build::metrics;
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::{Failure, MetricId, Observation, Recorder, Setting};
+use pagelab_experiment::{MetricId, Observation, Recorder, Result, Setting};
 
 use self::storm::{Seen, storm};
 use crate::harness::context::ExecutionContext;
@@ -40,7 +40,7 @@ pub fn perform(
     setting: &Setting,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     context.join()?;
     harness.begin();
@@ -73,7 +73,7 @@ fn report(
     seen: &Seen,
     user_share: Option<f64>,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let elapsed = seen.elapsed.as_nanos() as f64;
     // A child is too short for a tick.
     let [processor, user, system] = processor::figures_by(&seen.used, user_share);

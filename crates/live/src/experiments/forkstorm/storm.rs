@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::Distribution;
 use pagelab_experiment::experiments::Forkstorm;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::lifetime::die_with_parent;
 use pagelab_kernel::rusage::{self, Usage};
 
@@ -53,7 +53,7 @@ pub(super) fn storm(
     phase: &'static str,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
-) -> Result<Seen, Failure> {
+) -> Result<Seen> {
     let copies = forkstorm.copies.clamp(1, 4096) as usize;
     if let Some(file) = &forkstorm.script {
         return script(file, forks, copies, phase, recorder, look);
@@ -72,9 +72,7 @@ pub(super) fn storm(
     while cells(READY).sum::<u64>() < copies as u64 {
         std::thread::sleep(Duration::from_millis(1));
         family.poll().map_err(|lost| lost.error(context))?;
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
     }
     let tables_before = page_tables();
     let used = rusage::children();
@@ -89,9 +87,7 @@ pub(super) fn storm(
         look(done);
         let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
         peak = peak.into_iter().chain(grown).reduce(f64::max);
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
     }
     let mut used = rusage::children() - used;
     for index in 0..copies {
@@ -185,7 +181,7 @@ fn script(
     phase: &'static str,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
-) -> Result<Seen, Failure> {
+) -> Result<Seen> {
     std::fs::File::open(file).map_err(failed(&format!("opening {}", file.display())))?;
     let used = rusage::children();
     let tables_before = page_tables();
@@ -212,9 +208,7 @@ fn script(
                 Some(_) => {}
             }
         }
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
     }
     Ok(Seen {
         elapsed: begun.elapsed(),

@@ -14,7 +14,7 @@ use pagelab_experiment::build::{Figure, Geometry, Loads, latencies, loads, media
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Latency;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder};
+use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::affinity::Pinned;
 use pagelab_kernel::region::{HugePages, page_size};
 use pagelab_kernel::rusage;
@@ -38,11 +38,7 @@ const WARM: u64 = 1 << 20;
 ///
 /// # Errors
 /// When the kernel refuses memory.
-pub fn perform(
-    latency: &Latency,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(latency: &Latency, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     let sizes = latency.sweep().bytes(page_size() as u64);
     context.join()?;
@@ -88,7 +84,7 @@ fn chased(
     sizes: &[u64],
     places: Places,
     recorder: &mut dyn Recorder,
-) -> Result<(Vec<Option<f64>>, bool), Failure> {
+) -> Result<(Vec<Option<f64>>, bool)> {
     let greatest = sizes.last().copied().unwrap_or(0) as usize;
     let huge = if places == Places::Lines { HugePages::Wanted } else { HugePages::Forbidden };
     let field = Field::new(greatest, huge).map_err(failed("mapping the working set"))?;
@@ -98,9 +94,7 @@ fn chased(
     for (n, &size) in sizes.iter().enumerate() {
         let done = n + if places == Places::Lines { 0 } else { sizes.len() };
         recorder.progress("working sets", done as u64, 2 * sizes.len() as u64);
-        if recorder.interrupted() {
-            return Err(Failure::interrupted());
-        }
+        recorder.check()?;
         let Some(mut chain) = field.chain(size as usize, places, &mut order, &mut Rng::new(latency.seed))
         else {
             times.push(None);
@@ -140,7 +134,7 @@ fn remarks(
     no_huge_fault: bool,
     geometry: &Geometry,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let lacks = |metric| levels.iter().any(|(level, value)| *level == metric && value.is_none());
     let mut texts = Vec::new();
     if lacks(name::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(name::LATENCY_DRAM) {

@@ -13,8 +13,8 @@
 use std::fs;
 use std::path::Path;
 
-use pagelab_experiment::Failure;
 use pagelab_experiment::Recorder;
+use pagelab_experiment::Result;
 use pagelab_experiment::build::{metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::Level;
@@ -70,7 +70,7 @@ impl Compressed {
     ///
     /// # Errors
     /// When it cannot be kept.
-    pub fn report(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn report(&self, recorder: &mut dyn Recorder) -> Result<()> {
         let bytes = |value: u64| Some(value as f64);
         if let Some(zram) = self.zram {
             metrics(

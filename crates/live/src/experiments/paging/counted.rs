@@ -2,7 +2,7 @@
 //! what a page map has beside what the kernel says. It is the same wherever it is made; of a
 //! guest's page maps the host does it, for an emulated processor takes seconds.
 
-use pagelab_experiment::Failure;
+use pagelab_experiment::Result;
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::observation::PageSnapshot;
 use pagelab_reference::Blocks;
@@ -23,7 +23,7 @@ impl Counted {
     ///
     /// # Errors
     /// When the stream cannot be made.
-    pub fn new(paging: &Paging) -> Result<Self, Failure> {
+    pub fn new(paging: &Paging) -> Result<Self> {
         let blocks = feed::blocks(paging)?;
         let none = vec![0; blocks.pages() as usize];
         Ok(Self { blocks, count: none.clone(), last: none, made: 0 })
@@ -33,7 +33,7 @@ impl Counted {
     ///
     /// # Errors
     /// When the stream cannot be made.
-    pub fn complete(&mut self, map: &mut PageSnapshot) -> Result<(), Failure> {
+    pub fn complete(&mut self, map: &mut PageSnapshot) -> Result<()> {
         while self.made < map.reference {
             let left = usize::try_from(map.reference - self.made).unwrap_or(usize::MAX);
             let block = self.blocks.next(left.min(feed::BLOCK)).map_err(|e| feed::unmade(&e))?;

@@ -3,8 +3,8 @@
 //! A stream of any length takes the memory of one part. The first is there, and locked, before the
 //! run begins; the others are written into the same memory.
 
-use pagelab_experiment::Failure;
 use pagelab_experiment::experiments::{Paging, Writes};
+use pagelab_experiment::{Failure, Result};
 use pagelab_reference::{Blocks, PatternError};
 
 use super::plan::Plan;
@@ -27,7 +27,7 @@ impl Feed {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn new(paging: &Paging, plan: &Plan) -> Result<Self, Failure> {
+    pub fn new(paging: &Paging, plan: &Plan) -> Result<Self> {
         let mut blocks = blocks(paging)?;
         let mut part = Vec::new();
         part.try_reserve_exact(longest(plan)).map_err(|_| unmade(&PatternError::Memory(bytes(plan))))?;
@@ -46,7 +46,7 @@ impl Feed {
     ///
     /// # Errors
     /// When they cannot be made (a trace that cannot be read on).
-    pub fn window(&mut self, plan: &Plan, window: usize) -> Result<&[u32], Failure> {
+    pub fn window(&mut self, plan: &Plan, window: usize) -> Result<&[u32]> {
         if plan.end(window) > self.before + self.part.len() {
             self.make(plan, window)?;
         }
@@ -54,7 +54,7 @@ impl Feed {
     }
 
     /// Makes the part that begins with this window.
-    fn make(&mut self, plan: &Plan, window: usize) -> Result<(), Failure> {
+    fn make(&mut self, plan: &Plan, window: usize) -> Result<()> {
         let last = last(plan, window);
         self.before = plan.start(window);
         self.part.clear();
@@ -102,7 +102,7 @@ impl Marked {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn new(paging: &Paging) -> Result<Self, Failure> {
+    pub fn new(paging: &Paging) -> Result<Self> {
         let mut blocks = blocks(paging)?;
         blocks.reserve(BLOCK).map_err(|e| unmade(&e))?;
         let mut part = Vec::new();
@@ -124,7 +124,7 @@ impl Marked {
     ///
     /// # Errors
     /// When it cannot be made (a trace that cannot be read on).
-    pub fn next(&mut self) -> Result<&[u32], Failure> {
+    pub fn next(&mut self) -> Result<&[u32]> {
         self.part.clear();
         self.part.extend_from_slice(self.blocks.next(BLOCK).map_err(|e| unmade(&e))?);
         self.marks.mark(&mut self.part);
@@ -153,7 +153,7 @@ pub fn bytes(plan: &Plan) -> u64 {
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn blocks(paging: &Paging) -> Result<Blocks, Failure> {
+pub fn blocks(paging: &Paging) -> Result<Blocks> {
     let made = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {});
     made.map_err(|e| unmade(&e))
 }

@@ -39,7 +39,7 @@ use pagelab_experiment::build::note;
 use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Mode, Thp};
-use pagelab_experiment::{Failure, Observation, Recorder, Setting};
+use pagelab_experiment::{Failure, Observation, Recorder, Result, Setting};
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::files::ResidentSet;
 use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
@@ -113,7 +113,7 @@ pub fn perform(
     setting: &Setting,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let filler = content::filler(&paging.content).map_err(failed(&format!("reading {}", paging.content)))?;
     let task = Task { paging, backing, setting, context, filler };
     #[cfg(target_arch = "x86_64")]
@@ -130,7 +130,7 @@ pub fn stream_bytes(paging: &Paging) -> u64 {
 }
 
 impl Task<'_> {
-    fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<()> {
         match (self.paging.touch, self.paging.write_share().is_mixed()) {
             (Way::Page, false) => self.with_touch::<Page, C>(clock, recorder),
             (Way::Word, false) => self.with_touch::<Word, C>(clock, recorder),
@@ -140,7 +140,7 @@ impl Task<'_> {
         }
     }
 
-    fn with_touch<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    fn with_touch<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<()> {
         #[cfg(target_arch = "x86_64")]
         if let Some(mark) = doubt::Mark::trusted().map_err(failed("calibrating"))? {
             return self.perform::<T, C, _>(clock, &mark, recorder);
@@ -154,7 +154,7 @@ impl Task<'_> {
         clock: &C,
         doubt: &D,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let harness = Harness::open(self.context, recorder)?;
         recorder.progress("prepare", 0, 1);
         let plan = Plan::new(self.paging.references as usize);
@@ -231,7 +231,7 @@ impl Task<'_> {
     }
 
     /// Of how many references one is timed.
-    fn every(&self) -> Result<u32, Failure> {
+    fn every(&self) -> Result<u32> {
         u32::try_from(self.paging.sample).map_err(|e| Failure::parameters("--sample", &e))
     }
 
@@ -241,7 +241,7 @@ impl Task<'_> {
     }
 
     /// The load alone, from mapping to unmapping, untimed: for what would disturb the times.
-    fn bare<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    fn bare<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<()> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
@@ -254,9 +254,7 @@ impl Task<'_> {
                 timing::bare::<T>(&region, part);
                 done += part.len() as u64;
                 recorder.progress("once more", done, total);
-                if recorder.interrupted() {
-                    return Err(Failure::interrupted());
-                }
+                recorder.check()?;
             }
         }
         Ok(())
@@ -264,7 +262,7 @@ impl Task<'_> {
 
     /// The load alone, from mapping to unmapping, between the marks of a machine that counts; of
     /// the stream's making only what comes after its beginning.
-    fn marked<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    fn marked<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<()> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
@@ -291,7 +289,7 @@ impl Task<'_> {
     }
 
     /// The file to map, on disk and out of the page cache; `None` for anonymous memory.
-    fn file(&self, pages: usize, recorder: &mut dyn Recorder) -> Result<Option<File>, Failure> {
+    fn file(&self, pages: usize, recorder: &mut dyn Recorder) -> Result<Option<File>> {
         if self.backing == Backing::Anonymous {
             return Ok(None);
         }
@@ -299,7 +297,7 @@ impl Task<'_> {
     }
 
     /// Maps the region and, if anonymous, populates it.
-    fn map(&self, pages: usize, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<Region, Failure> {
+    fn map(&self, pages: usize, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<Region> {
         let doing = format!("mapping {pages} pages");
         if let Some(file) = file {
             return Region::file(file, pages).map_err(failed(&doing));
@@ -358,7 +356,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         pages: usize,
         file: Option<&'a File>,
         harness: Harness,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let written = file.filter(|_| !task.paging.write_share().is_none());
         let output = written.map(|file| (Output::open(task.context, plan, task.paging.syncs), file));
         Ok(Self {
@@ -391,17 +389,12 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     }
 
     /// Makes the references, window by window.
-    fn run<T: Touch>(
-        &mut self,
-        region: &Region,
-        feed: &mut Feed,
-        recorder: &mut dyn Recorder,
-    ) -> Result<(), Failure> {
+    fn run<T: Touch>(&mut self, region: &Region, feed: &mut Feed, recorder: &mut dyn Recorder) -> Result<()> {
         let Self { clock, doubt, sampling: (every, rng), plan, harness, resident, others, .. } = self;
         let (reader, reads_ahead, seen) = (&mut self.reader, self.reads_ahead, &mut self.seen);
         let output = &mut self.output;
         let mut looks = 0;
-        let mut look = |window: usize, seen: &mut Seen| -> Result<(), Failure> {
+        let mut look = |window: usize, seen: &mut Seen| -> Result<()> {
             if plan.look_after(window) {
                 reader.look(region, &mut seen.looks[looks]).map_err(failed("reading the page map"))?;
                 looks += 1;
@@ -444,9 +437,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             if let Some((output, file)) = output {
                 output.sync(file, plan, window)?;
             }
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
         }
         Ok(())
     }

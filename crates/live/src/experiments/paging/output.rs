@@ -16,7 +16,7 @@ use std::path::Path;
 use pagelab_experiment::build::{Distribution, Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Observation, Recorder, Result};
 use pagelab_kernel::bpf::throttle::{Paused, Throttle};
 use pagelab_kernel::files::KernelFile;
 use pagelab_kernel::region::page_size;
@@ -155,7 +155,7 @@ impl Output {
     ///
     /// # Errors
     /// Those of fsync.
-    pub fn sync(&mut self, file: &File, plan: &Plan, window: usize) -> Result<(), Failure> {
+    pub fn sync(&mut self, file: &File, plan: &Plan, window: usize) -> Result<()> {
         let due = |window: usize| window * self.syncs / plan.windows().max(1);
         if window == plan.windows() {
             // Its own writing is no reference's.
@@ -174,7 +174,7 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be kept.
-    pub fn report(self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    pub fn report(self, recorder: &mut dyn Recorder) -> Result<()> {
         let grown = |of: fn(&Flow) -> u64| {
             let [before, after] = &self.flows;
             Some((of(after.as_ref()?) - of(before.as_ref()?)) as f64)

@@ -4,7 +4,7 @@ use pagelab_experiment::build::{KINDS, Windows, access_metrics, metric, metrics,
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot, Table};
-use pagelab_experiment::{Failure, Observation, Recorder, build};
+use pagelab_experiment::{Observation, Recorder, Result, build};
 use pagelab_kernel::rusage::Usage;
 
 use super::counted::Counted;
@@ -21,7 +21,7 @@ const HAIR: f64 = 0.001;
 const PAUSES: f64 = 0.03;
 
 /// Says that the references did not wait for what a disk read in the pauses between them.
-pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<()> {
     let (elapsed, read) = (seen.windows.iter())
         .fold((0, 0), |(elapsed, read), window| (elapsed + window.timed.sum, read + window.timed.usage.read));
     let pauses = seen.wall.saturating_sub(elapsed) as f64 / seen.wall.max(1) as f64;
@@ -48,7 +48,7 @@ pub fn report(
     paging: &Paging,
     counted: Option<Counted>,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let elapsed: u64 = seen.windows.iter().map(|w| w.timed.sum).sum();
     let mut usage = Usage::default();
     seen.windows.iter().for_each(|w| usage += w.timed.usage);
@@ -143,7 +143,7 @@ fn snapshots(
     plan: &Plan,
     mut counted: Option<Counted>,
     recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let points = (0..=plan.windows()).filter(|&window| plan.look_after(window));
     for (look, window) in seen.looks.iter().zip(points) {
         let mut map = PageSnapshot {

@@ -27,7 +27,7 @@ use pagelab_experiment::build::{Sheet, metrics, speeds};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_experiment::{Failure, Observation, Recorder, Result};
 use pagelab_kernel::affinity::Pinned;
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage::Usage;
@@ -70,11 +70,7 @@ impl Point {
 ///
 /// # Errors
 /// When the kernel refuses memory or processes, or kills one inside the limit.
-pub fn perform(
-    vmtest: &Vmtest,
-    context: &ExecutionContext,
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+pub fn perform(vmtest: &Vmtest, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let harness = Harness::open(context, recorder)?;
     let sizes = vmtest.sweep().bytes(page_size() as u64);
     let file = file(vmtest, &sizes, context, recorder)?;
@@ -98,12 +94,7 @@ pub fn perform(
     measured.states(Whose::Descendants, None, recorder)
 }
 
-fn report(
-    vmtest: &Vmtest,
-    sizes: &[u64],
-    points: &[Point],
-    recorder: &mut dyn Recorder,
-) -> Result<(), Failure> {
+fn report(vmtest: &Vmtest, sizes: &[u64], points: &[Point], recorder: &mut dyn Recorder) -> Result<()> {
     let columns = [COLUMNS.as_slice(), &[name::SWAP_IN.column()]].concat();
     let mut sheet = Sheet::new("vmtest", &columns);
     let first = points.first().map_or(f64::NAN, Point::speed);
@@ -151,7 +142,7 @@ fn file(
     sizes: &[u64],
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<Option<File>, Failure> {
+) -> Result<Option<File>> {
     if vmtest.mapping != Mapping::File {
         return Ok(None);
     }
@@ -167,7 +158,7 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    fn point(&mut self, size: u64, recorder: &mut dyn Recorder) -> Result<Point, Failure> {
+    fn point(&mut self, size: u64, recorder: &mut dyn Recorder) -> Result<Point> {
         let page = page_size() as u64;
         let (processes, pages) = self.vmtest.processes(size, page);
         let reads = self.vmtest.reads(pages, page);
@@ -214,7 +205,7 @@ impl Sweep<'_> {
     }
 
     /// The segment that all processes share, every page written.
-    fn shared(&self, pages: usize) -> Result<Region, Failure> {
+    fn shared(&self, pages: usize) -> Result<Region> {
         if self.vmtest.pages_of == PagesOf::Hugetlb {
             return Err(Failure::unsupported(
                 "a shared segment is not made of hugetlb pages",
@@ -235,7 +226,7 @@ impl Sweep<'_> {
         barrier: &Barrier,
         family: &mut Family,
         recorder: &mut dyn Recorder,
-    ) -> Result<Point, Failure> {
+    ) -> Result<Point> {
         barrier[process::DONE].store(0, Release);
         barrier[process::STOP].store(0, Release);
         let swap_before = self.harness.swap();
@@ -271,16 +262,14 @@ impl Sweep<'_> {
         recorder: &mut dyn Recorder,
         limit: Option<(&Barrier, Duration)>,
         done: impl Fn() -> bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let nap = Duration::from_secs(1) / self.vmtest.switch_rate.clamp(1, 100_000);
         let begun = Instant::now();
         while !done() {
             // A waking less often than ten times a second would not see the user's wish to end.
             std::thread::sleep(nap.min(Duration::from_millis(100)));
             family.poll().map_err(|lost| lost.error(self.context))?;
-            if recorder.interrupted() {
-                return Err(Failure::interrupted());
-            }
+            recorder.check()?;
             if let Some((barrier, limit)) = limit
                 && begun.elapsed() >= limit
             {
