@@ -262,11 +262,7 @@ impl Serving {
         if !happened && !told {
             return Ok(true);
         }
-        let mut did = false;
-        while let Some(event) = self.engine.space().happened()? {
-            self.happened(event)?;
-            did = true;
-        }
+        let mut did = self.serve()?;
         if told {
             did = true;
             let mut words = [0; 24];
@@ -278,6 +274,18 @@ impl Serving {
                 [0, 8, 16].map(|at| usize::from_ne_bytes(words[at..at + 8].try_into().unwrap_or_default()));
             self.told(what, start, length)?;
             self.tells.write_all(&[1])?;
+            // Events that were read for the answer wait in memory, where no descriptor shows them.
+            self.serve()?;
+        }
+        Ok(did)
+    }
+
+    /// Serves every event; whether there was one.
+    fn serve(&mut self) -> io::Result<bool> {
+        let mut did = false;
+        while let Some(event) = self.engine.space().happened()? {
+            self.happened(event)?;
+            did = true;
         }
         Ok(did)
     }
