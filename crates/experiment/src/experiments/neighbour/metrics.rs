@@ -44,7 +44,6 @@ metrics! {
         "neighbour: the victim's refaults with a neighbour, protected by memory.min",
         "Of its cgroup; see refault.";
     VICTIM_PROTECTED = "victim.protected", Bytes, Value, Neither,
-        "neighbour: value of memory.low and memory.min: the charge of the victim alone plus one \
-         eighth",
+        "neighbour: value of memory.low and memory.min: the charge of the victim alone",
         "Includes page tables and the kernel's own memory for the victim.";
 }
