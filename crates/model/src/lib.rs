@@ -1,6 +1,7 @@
 //! Models of virtual memory, in virtual time: pure, without clock, system call or hidden randomness.
 
 pub mod clocks;
+pub mod conformance;
 mod dirty;
 pub mod locks;
 pub mod mrc;

@@ -2,7 +2,7 @@
 //! the same streams. It needs nothing but the repository.
 
 use pagelab_model::mrc::lru::LruCurve;
-use pagelab_model::policy::conformance::conformance;
+use pagelab_model::conformance::conformance;
 use pagelab_model::policy::{PolicyKind, lru_misses};
 use pagelab_reference::Pattern;
 

@@ -20,7 +20,7 @@ type Module = Vec<String>;
 type Graph = BTreeMap<Module, BTreeSet<Module>>;
 
 /// Crates whose cycles are still to be broken.
-const KNOWN: [&str; 7] = ["analysis", "experiment", "model", "pagelab", "python", "reference", "studies"];
+const KNOWN: [&str; 3] = ["analysis", "experiment", "pagelab"];
 
 #[test]
 fn no_cycle_of_modules() {

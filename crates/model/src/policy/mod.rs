@@ -12,7 +12,6 @@ mod catalogue;
 pub mod cflru;
 pub mod clock;
 pub mod clock_pro;
-pub mod conformance;
 pub mod fifo;
 pub mod gclock;
 pub(crate) mod heap;

@@ -6,15 +6,15 @@
 
 use std::collections::HashMap;
 
-use super::PolicyKind;
+use crate::policy::PolicyKind;
 use crate::replay::replay;
 use pagelab_reference::{Pattern, Stream};
 
 /// Who counted, and what.
 const TABLES: [(&str, &str); 3] = [
-    ("libCacheSim (October 2024)", include_str!("patterns.csv")),
-    ("libCacheSim (May 2025)", include_str!("patterns_2025.csv")),
-    ("its authors' program", include_str!("patterns_authors.csv")),
+    ("libCacheSim (October 2024)", include_str!("policy/patterns.csv")),
+    ("libCacheSim (May 2025)", include_str!("policy/patterns_2025.csv")),
+    ("its authors' program", include_str!("policy/patterns_authors.csv")),
 ];
 
 /// One policy beside the authority.
