@@ -1,8 +1,8 @@
 //! The policies on generated patterns, against the misses that an independent simulator counted on
 //! the same streams. It needs nothing but the repository.
 
-use pagelab_model::mrc::lru::LruCurve;
 use pagelab_model::conformance::conformance;
+use pagelab_model::mrc::lru::LruCurve;
 use pagelab_model::policy::{PolicyKind, lru_misses};
 use pagelab_reference::Pattern;
 

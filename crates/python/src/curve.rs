@@ -1,4 +1,4 @@
-//! What replays and curves give: a table, its picture, and the runs that a notebook keeps of it.
+//! What replays and curves give: points, their picture, and the runs that a notebook keeps of them.
 
 use pagelab_experiment::build::{Point, curve};
 use pagelab_experiment::experiments::Curve;
@@ -7,7 +7,6 @@ use pagelab_experiment::{Experiment, Observation, RunHeader, Setting, TargetSpec
 use pagelab_report::{Section, curve_plots, curves, document};
 use pyo3::prelude::*;
 
-use crate::table::{Column, Table};
 use crate::trace::Trace;
 
 /// A point and the policy that it is of.
@@ -22,10 +21,12 @@ pub struct Named {
 /// Curves on one stream.
 #[derive(Clone)]
 pub struct Curves {
-    about: Curve,
+    /// The stream.
+    pub about: Curve,
     /// Of `mrc`, else of `replay`.
-    is_mrc: bool,
-    points: Vec<Named>,
+    pub is_mrc: bool,
+    /// The policies one after another.
+    pub points: Vec<Named>,
 }
 
 impl Curves {
@@ -45,41 +46,7 @@ impl Curves {
             pages: trace.page_count().into(),
             sample,
         };
-        Self::about(about, is_mrc, points)
-    }
-
-    /// Of a stream that is elsewhere.
-    pub fn about(about: Curve, is_mrc: bool, points: Vec<Named>) -> Self {
         Self { about, is_mrc, points }
-    }
-
-    /// The table, which knows its curves.
-    pub fn table(self) -> Table {
-        let points = &self.points;
-        let text = points.iter().map(|one| Some(one.policy.clone())).collect();
-        let mut columns = vec![
-            ("policy", "", Column::Text(text)),
-            (
-                "frames",
-                "pages",
-                Column::Count(points.iter().map(|one| Some(one.point.frames.into())).collect()),
-            ),
-            ("references", "references", Column::Count(vec![Some(self.about.references); points.len()])),
-            ("misses", "misses", Column::Count(points.iter().map(|one| one.point.misses).collect())),
-            (
-                "miss_ratio",
-                "misses a reference",
-                Column::Number(points.iter().map(|one| one.point.ratio).collect()),
-            ),
-        ];
-        if self.is_mrc {
-            let error = points.iter().map(|one| one.point.error).collect();
-            columns.push(("standard_error", "misses a reference", Column::Number(error)));
-        } else {
-            let mean = points.iter().map(|one| one.point.mean_resident).collect();
-            columns.push(("mean_resident", "pages", Column::Number(mean)));
-        }
-        Table::with_curves(columns, self)
     }
 
     fn experiment(&self) -> Experiment {

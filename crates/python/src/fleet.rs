@@ -2,6 +2,7 @@
 //! them together.
 
 use numpy::{Element, PyArray1, PyArrayMethods};
+use pagelab_experiment::build::Point;
 use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::chunks::{self, Part};
 use pagelab_model::mrc::shards::{GROUPS, SampledCurve, Sampling, Shards, Weights};
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::curve::{Curves, Named};
-use crate::simulate::{POINTS, at, sizes_of};
+use crate::simulate::{POINTS, sizes_of};
 use crate::source::Source;
 use crate::table::Table;
 use crate::trace::plain;
@@ -151,10 +152,11 @@ impl Merge {
             Curve { stream, page_size, references: curve.references(), pages: pages.into(), sample: None };
         let point = |&frames: &u32| {
             let (misses, ratio) = (Some(curve.misses(frames)), curve.miss_ratio(frames));
-            let point = pagelab_experiment::build::Point { misses, ratio, ..at(frames) };
+            let point = Point { frames, misses, ratio, ..Point::default() };
             Named { policy: "lru".to_owned(), point }
         };
-        Ok(Curves::about(about, true, frames.iter().map(point).collect()).table())
+        let points = frames.iter().map(point).collect();
+        Ok(Table::of_curves(Curves { about, is_mrc: true, points }))
     }
 }
 
@@ -282,10 +284,11 @@ pub fn sampled_curve(
     };
     let point = |&frames: &u32| {
         let (ratio, error) = curve.miss_ratio(frames).unzip();
-        let point = pagelab_experiment::build::Point { ratio, error, ..at(frames) };
+        let point = Point { frames, ratio, error, ..Point::default() };
         Named { policy: "lru".to_owned(), point }
     };
-    Ok(Curves::about(about, true, frames.iter().map(point).collect()).table())
+    let points = frames.iter().map(point).collect();
+    Ok(Table::of_curves(Curves { about, is_mrc: true, points }))
 }
 
 /// The table of replays that workers made one by one.
@@ -311,8 +314,8 @@ pub fn replayed(stream: String, page_size: u64, pages: u64, columns: &Bound<'_, 
     let mut points = Vec::new();
     for (n, policy) in policies.into_iter().enumerate() {
         let (misses, ratio, mean_resident) = (misses[n], ratios[n], means[n]);
-        let point = pagelab_experiment::build::Point { misses, ratio, mean_resident, ..at(frames[n]) };
+        let point = Point { frames: frames[n], misses, ratio, mean_resident, ..Point::default() };
         points.push(Named { policy, point });
     }
-    Ok(Curves::about(about, false, points).table())
+    Ok(Table::of_curves(Curves { about, is_mrc: false, points }))
 }

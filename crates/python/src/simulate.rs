@@ -86,25 +86,17 @@ fn points(
                 }
                 (Plug::Own(class, _), _) => (policy::misses(py, class, trace, frames)?, None),
             };
-            let point = Point { misses: Some(misses), ratio: ratio(misses), mean_resident, ..at(frames) };
+            let point = Point {
+                frames,
+                misses: Some(misses),
+                ratio: ratio(misses),
+                mean_resident,
+                ..Point::default()
+            };
             points.push(Named { policy: plug.name(), point });
         }
     }
     Ok(points)
-}
-
-/// A point of which nothing is known yet.
-pub fn at(frames: u32) -> Point {
-    Point {
-        frames,
-        misses: None,
-        ratio: None,
-        error: None,
-        mean_resident: None,
-        write_backs: None,
-        byte_ratio: None,
-        read_ahead: None,
-    }
 }
 
 /// Replays a trace on policies at several sizes.
@@ -133,7 +125,7 @@ pub fn replay(
     let sizes = sizes_of(sizes, trace.bytes_of_page(), trace.page_count())?;
     let threads = threads.unwrap_or_else(spread::cores).max(1);
     let points = points(py, trace, &plugs_of(policies)?, &sizes, threads, false)?;
-    Ok(Curves::of(trace, py, name, false, None, points).table())
+    Ok(Table::of_curves(Curves::of(trace, py, name, false, None, points)))
 }
 
 /// What a stream is called in the record: its path, or what made it.
@@ -172,7 +164,7 @@ pub fn mrc(
         None => points(py, trace, &plugs, &sizes, spread::cores(), true)?,
         Some(rate) => sample_of(py, trace, &plugs, &sizes, rate)?,
     };
-    Ok(Curves::of(trace, py, name, true, sample, points).table())
+    Ok(Table::of_curves(Curves::of(trace, py, name, true, sample, points)))
 }
 
 fn sample_of(
@@ -195,7 +187,7 @@ fn sample_of(
     let cells = kinds.iter().flat_map(|kind| sizes.iter().map(move |&frames| (kind, frames)));
     let point = |((kind, frames), figure): ((&PolicyKind, u32), &Option<(f64, f64)>)| {
         let (ratio, error) = figure.unzip();
-        Named { policy: kind.to_string(), point: Point { ratio, error, ..at(frames) } }
+        Named { policy: kind.to_string(), point: Point { frames, ratio, error, ..Point::default() } }
     };
     Ok(cells.zip(&found.ratios).map(point).collect())
 }

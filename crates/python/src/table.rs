@@ -13,7 +13,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-use crate::curve::Curves;
+use crate::curve::{Curves, Named};
 
 /// A table of results: columns of equal length, each with its unit.
 ///
@@ -55,9 +55,25 @@ impl Table {
         Self { batch: batch.expect("the columns are of equal length"), curves: None }
     }
 
-    /// The same of curves, which are drawn with it and can be kept.
-    pub fn with_curves(columns: Vec<(&str, &str, Column)>, curves: Curves) -> Self {
-        Self { curves: Some(curves), ..Self::new(columns) }
+    /// The points of curves, which are drawn with it and can be kept.
+    pub fn of_curves(curves: Curves) -> Self {
+        let points = &curves.points;
+        let counts = |of: &dyn Fn(&Named) -> Option<u64>| Column::Count(points.iter().map(of).collect());
+        let numbers = |of: fn(&Named) -> Option<f64>| Column::Number(points.iter().map(of).collect());
+        let (more, unit, column) = if curves.is_mrc {
+            ("standard_error", "misses a reference", numbers(|one| one.point.error))
+        } else {
+            ("mean_resident", "pages", numbers(|one| one.point.mean_resident))
+        };
+        let columns = vec![
+            ("policy", "", Column::Text(points.iter().map(|one| Some(one.policy.clone())).collect())),
+            ("frames", "pages", counts(&|one| Some(one.point.frames.into()))),
+            ("references", "references", counts(&|_| Some(curves.about.references))),
+            ("misses", "misses", counts(&|one| one.point.misses)),
+            ("miss_ratio", "misses a reference", numbers(|one| one.point.ratio)),
+            (more, unit, column),
+        ];
+        Self { curves: Some(curves.clone()), ..Self::new(columns) }
     }
 
     /// The curves, where it is of such.

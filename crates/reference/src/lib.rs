@@ -6,7 +6,6 @@
 //! generator ([`rng`]) and the mathematical functions (the `libm` crate, never the platform's)
 //! give the same bits on every machine.
 
-mod blocks;
 pub mod pattern;
 pub mod patterns;
 pub mod rng;
@@ -14,6 +13,5 @@ pub mod room;
 pub mod stream;
 pub mod trace;
 
-pub use blocks::Blocks;
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{Blocks, Pattern, PatternError};
 pub use stream::Stream;

@@ -1,10 +1,10 @@
-//! The patterns by name: parsing, printing and generating.
+//! The patterns by name: parsing, printing and generating, whole or a block at a time: most targets never need all
+//! of a stream.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::blocks::Blocks;
 use crate::patterns::{Generator, Progress};
 use crate::room::can_be_had;
 use crate::stream::Stream;
@@ -171,7 +171,7 @@ impl Pattern {
             Self::Drift(share) => patterns::simple::drift(region, references, *share, seed),
             Self::Trace(path) => patterns::recorded::recorded(path, region)?,
         };
-        Ok(Blocks::new(region, references, generator))
+        Ok(Blocks { pages: region, left: references, generator, block: Vec::new() })
     }
 
     /// The most bytes that making the stream takes, beside the block that is made.
@@ -192,6 +192,57 @@ impl Pattern {
             .saturating_mul(a_page)
             .saturating_add(references.saturating_mul(a_reference))
             .saturating_add(more)
+    }
+}
+
+/// A stream that is made as it is taken: no more of it is in memory than was asked for last.
+pub struct Blocks {
+    pages: u32,
+    left: u64,
+    generator: Generator,
+    block: Vec<u32>,
+}
+
+impl Blocks {
+    /// The size of the region in pages; not every page need be referenced.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// References that are still to come.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Makes room for blocks of `count` references.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub fn reserve(&mut self, count: usize) -> Result<(), PatternError> {
+        self.block.clear();
+        self.block.try_reserve_exact(count).map_err(|_| PatternError::Memory(4 * count as u64))
+    }
+
+    /// The next `count` references, fewer at the end of the stream and none after it.
+    ///
+    /// # Errors
+    /// When a trace cannot be read, or there is no memory for so many.
+    pub fn next(&mut self, count: usize) -> Result<&[u32], PatternError> {
+        let count = usize::try_from(self.left).map_or(count, |left| left.min(count));
+        if self.block.capacity() < count {
+            self.reserve(count)?;
+        }
+        self.block.clear();
+        (self.generator)(count, &mut self.block)?;
+        self.left -= count as u64;
+        debug_assert!(self.block.len() == count && self.block.iter().all(|&page| page < self.pages));
+        Ok(&self.block)
+    }
+}
+
+impl std::fmt::Debug for Blocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Blocks").field("pages", &self.pages).field("left", &self.left).finish_non_exhaustive()
     }
 }
 

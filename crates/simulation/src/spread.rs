@@ -1,5 +1,6 @@
 //! Replays on every core: the models have no threads of their own, so their work is handed out here.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -19,14 +20,20 @@ pub(crate) fn spread<T: Send>(count: usize, job: impl Fn(usize) -> Result<T> + S
     spread_on(cores(), count, job)
 }
 
-/// The same on so many threads.
-fn spread_on<T: Send>(
+/// The same of jobs that do not fail.
+pub fn each<T: Send>(count: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let Ok(list) = spread_on(cores(), count, |number| Ok::<_, Infallible>(job(number)));
+    list
+}
+
+/// As [`spread`] on so many threads.
+fn spread_on<T: Send, E: Send>(
     threads: usize,
     count: usize,
-    job: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
+    job: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results: Mutex<Vec<Option<Result<T>>>> = Mutex::new((0..count).map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<T, E>>>> = Mutex::new((0..count).map(|_| None).collect());
     let work = || {
         while !failed.load(Relaxed) {
             let number = next.fetch_add(1, Relaxed);
@@ -74,7 +81,7 @@ pub fn perform(replays: &Replays, threads: usize, watch: &dyn Watch) -> Result<V
             watch.at((done.fetch_add(more, Relaxed) + more) as f64 / total);
             if watch.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        replays.perform(batches[number].clone(), progress).map_err(|_| Stopped.into())
+        replays.perform(batches[number].clone(), progress).map_err(|_| anyhow::Error::from(Stopped))
     })?;
     Ok(replayed.into_iter().flatten().collect())
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::StudyError;
 use crate::claim::{Assumption, Claim, Distance, Role, Tolerance, Verdict};
+use crate::error::StudyError;
 use crate::published::Sheet;
 
 /// A study's file of claims.

@@ -10,8 +10,6 @@ use std::collections::BTreeMap;
 use pagelab_analysis::figure::{Axis, Bars, Plot, Series, Table, Tone};
 use serde::{Deserialize, Serialize};
 
-use crate::ranges::Range;
-
 /// How far a model's figure may be from the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -269,6 +267,49 @@ pub struct Decides {
     pub holds: (f64, f64),
     /// Values outside at which it is another.
     pub otherwise: Vec<f64>,
+}
+
+/// An assumed value, and the range of it over which every verdict of the study stays.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// The assumption's name to the study's model.
+    pub id: String,
+    /// What it is.
+    pub what: String,
+    /// The value taken.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// The lower end.
+    pub from: End,
+    /// The upper end.
+    pub to: End,
+    /// Values tried between the ends.
+    pub tried: usize,
+    /// What turns at some of them, ascending.
+    pub inside: Vec<Turn>,
+}
+
+/// An end of a range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct End {
+    /// The last value with every verdict as it is.
+    pub at: f64,
+    /// What turns beyond it; none where nothing does as far as was looked.
+    pub turns: Option<Turn>,
+}
+
+/// A verdict that turns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Turn {
+    /// The value at which it was seen to.
+    pub at: f64,
+    /// The first claim whose verdict is another.
+    pub claim: String,
+    /// Its verdict there.
+    pub verdict: Verdict,
+    /// How many other claims turn with it.
+    pub others: usize,
 }
 
 /// Captions of plots.

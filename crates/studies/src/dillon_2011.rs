@@ -8,9 +8,10 @@ pub(crate) use self::shown::live;
 use self::shown::{builds_bars, events_table, finer, jobs_plot, parameter_list, paths, rows_table};
 use crate::book::{At, Said};
 use crate::claim::{Role, Standing, log_rms};
+use crate::error::StudyError;
 use crate::here;
+use crate::options::{Answers, Options, Shown};
 use crate::published::{Sheet, sheet};
-use crate::{Answers, Options, Shown, StudyError};
 
 const NAME: &str = "dillon-2011";
 pub(crate) const PUBLISHED: Sheet = sheet!("dillon-2011.csv");

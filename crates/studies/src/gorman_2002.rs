@@ -16,11 +16,13 @@ use pagelab_experiment::{Experiment, Run, Size};
 use pagelab_model::paging::{Costs, Machine};
 use pagelab_model::systems::SystemKind;
 use pagelab_reference::Pattern;
+use pagelab_simulation::spread::each;
 
 use crate::book::{At, Said};
 use crate::claim::{Parameter, Standing};
+use crate::error::StudyError;
 use crate::here::{self, Live};
-use crate::{Answers, Options, Shown, StudyError};
+use crate::options::{Answers, Options, Shown};
 use pictures::{Singles, counts, plot, scatters};
 
 const PAPER: &str = "gorman-2002";
@@ -181,11 +183,10 @@ fn perform(options: &Options, test: usize, frames: u32) -> Pair {
     let rmap = if options.without("rmap-is-stock") { STOCK } else { RMAP };
     let pattern = if test.is_multiple_of(2) { Pattern::SmoothSinTail } else { Pattern::SmoothSinRandom };
     let test = Test { pattern, pages: if test < 2 { 25_000 } else { 50_000 }, seed: options.seed };
-    std::thread::scope(|scope| {
-        let stock = scope.spawn(|| play(STOCK, &test, halved(half), costs));
-        let rmap = play(rmap, &test, halved(half || options.without("rmap-half-memory")), costs);
-        Pair { stock: stock.join().expect("the model does not panic"), rmap }
-    })
+    let both = [(STOCK, halved(half)), (rmap, halved(half || options.without("rmap-half-memory")))];
+    let mut seen = each(2, |n| play(both[n].0, &test, both[n].1, costs)).into_iter();
+    let [stock, rmap] = std::array::from_fn(|_| seen.next().expect("two were played"));
+    Pair { stock, rmap }
 }
 
 pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {

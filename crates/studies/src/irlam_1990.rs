@@ -3,16 +3,16 @@
 pub(super) mod here;
 mod sweeps;
 
-use std::thread;
-
 use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_model::sun4::{Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Sun4, VmTest};
+use pagelab_simulation::spread::each;
 use serde::Deserialize;
 
 use crate::book::{At, Said};
 use crate::claim::{Parameter, Standing, log_rms, study_plot};
+use crate::error::StudyError;
+use crate::options::{Answers, Change, Options, Shown};
 use crate::published::{Sheet, sheet};
-use crate::{Answers, Change, Options, Shown, StudyError};
 
 const NAME: &str = "irlam-1990";
 pub(crate) const PUBLISHED: Sheet = sheet!("irlam-1990.csv");
@@ -74,28 +74,15 @@ fn mean(outcomes: &[Outcome]) -> Mean {
 /// Runs every (system, test) with each seed, on all cores; of each `of` runs the one with the smallest elapsed
 /// time counts.
 fn run_all(cases: &[(Sun4, VmTest)], seeds: std::ops::Range<u64>, of: usize) -> Vec<Mean> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(cases.len().max(1));
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let found = std::sync::Mutex::new(vec![None; cases.len()]);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    // The last cases are the longest.
-                    let turn = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    let Some(index) = cases.len().checked_sub(turn + 1) else { return };
-                    let (system, test) = &cases[index];
-                    let outcomes: Vec<Outcome> = seeds.clone().map(|seed| system.run(test, seed)).collect();
-                    let smallest = |runs: &[Outcome]| {
-                        runs.iter().copied().min_by(|a, b| a.elapsed.total_cmp(&b.elapsed))
-                    };
-                    let counted: Vec<Outcome> = outcomes.chunks(of).filter_map(smallest).collect();
-                    found.lock().unwrap()[index] = Some(mean(&counted));
-                }
-            });
-        }
+    // The last cases are the longest: they come first.
+    let mut means = each(cases.len(), |turn| {
+        let (system, test) = &cases[cases.len() - 1 - turn];
+        let outcomes: Vec<Outcome> = seeds.clone().map(|seed| system.run(test, seed)).collect();
+        let smallest = |runs: &[Outcome]| runs.iter().copied().min_by(|a, b| a.elapsed.total_cmp(&b.elapsed));
+        mean(&outcomes.chunks(of).filter_map(smallest).collect::<Vec<_>>())
     });
-    found.into_inner().unwrap().into_iter().flatten().collect()
+    means.reverse();
+    means
 }
 
 /// The size after which the speed falls below two thirds of the best, and the next.

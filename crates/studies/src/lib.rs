@@ -8,103 +8,25 @@
 pub mod book;
 pub mod claim;
 mod dillon_2011;
+mod error;
 mod gorman_2002;
 pub mod here;
 mod irlam_1990;
 mod mcdougall_2005;
 mod mcdougall_2007;
 mod morton_2002;
+mod options;
 pub mod published;
 pub mod ranges;
 
-use pagelab_analysis::figure::{Bars, Plot, Table};
-use pagelab_experiment::Run;
-
-use book::{At, Book, Said};
+use book::Book;
 pub use claim::{Claim, Study};
-use claim::{Parameter, Role, scores};
+use claim::{Role, scores};
+pub use error::StudyError;
 pub use here::Live;
+use options::{Answers, Shown};
+pub use options::{Change, Options};
 use published::Sheet;
-
-/// What can be asked of a study.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Every random choice of a model follows from this.
-    pub seed: u64,
-    /// The rows to fit parameters with, by number from 1, where a study fits any
-    /// (`dillon-2011`); the others are held out and predicted. None: the study's own choice.
-    pub fit: Option<Vec<usize>>,
-    /// Runs on a kernel that runs, the oldest first: a study takes the newest of each of its experiments.
-    pub here: Vec<Run>,
-    /// The model as it is, or with something changed.
-    pub change: Change,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { seed: 1, fit: None, here: Vec::new(), change: Change::None }
-    }
-}
-
-/// A change of a study's model.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// The model as it is.
-    None,
-    /// An ablation of the study's file of claims.
-    Without(String),
-    /// Another value of one of its assumptions.
-    With(String, f64),
-}
-
-impl Options {
-    /// Whether this ablation is asked for.
-    fn without(&self, ablation: &str) -> bool {
-        matches!(&self.change, Change::Without(name) if name == ablation)
-    }
-
-    /// The value of an assumption: the one asked for, else `usual`.
-    fn assumed(&self, assumption: &str, usual: f64) -> f64 {
-        match &self.change {
-            Change::With(name, value) if name == assumption => *value,
-            _ => usual,
-        }
-    }
-}
-
-/// Why a study could not be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StudyError {
-    /// The published figures cannot be read.
-    #[error("published/{file}: {what}")]
-    Published {
-        /// The file.
-        file: &'static str,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The claims cannot be read, or the model does not answer them.
-    #[error("published/claims/{study}.toml: {what}")]
-    Claims {
-        /// The study.
-        study: &'static str,
-        /// What is wrong.
-        what: String,
-    },
-    /// The rows to fit cannot be used.
-    #[error("--fit: {0}")]
-    Fit(String),
-    /// There is no such change of the model.
-    #[error("{study} has no ablation '{name}'; it has {known}")]
-    Ablation {
-        /// The study.
-        study: &'static str,
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-}
 
 /// A study by its name.
 #[derive(Clone, Copy, Debug)]
@@ -123,21 +45,6 @@ pub struct StudyKind {
     make: fn(&Options) -> Result<(Answers, Shown), StudyError>,
     /// The same experiments for a kernel that runs; a few seconds in all.
     pub live: fn() -> Vec<Live>,
-}
-
-/// What a model says to each claim.
-type Answers = Box<dyn Fn(At) -> Option<Said>>;
-
-/// What a study shows besides its claims.
-struct Shown {
-    parameters: Vec<Parameter>,
-    here: Table,
-    tables: Vec<Table>,
-    bars: Vec<Bars>,
-    plots: Vec<Plot>,
-    /// How many of the plots the page opens with.
-    opening: usize,
-    notes: Vec<String>,
 }
 
 impl StudyKind {

@@ -9,12 +9,14 @@ use pagelab_model::pagecache::segment::{Full, by_scanner, from_cache_list};
 use pagelab_model::pagecache::transfer::Disk;
 use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory, memstat};
 use pagelab_model::systems::two_handed::Tunables;
+use pagelab_simulation::spread::each;
 
 use crate::book::{At, Said};
 use crate::claim::{Parameter, Standing, study_plot};
+use crate::error::StudyError;
 use crate::here::{self, Live, at};
+use crate::options::{Answers, Options, Shown};
 use crate::published::{Sheet, sheet};
-use crate::{Answers, Options, Shown, StudyError};
 
 const NAME: &str = "mcdougall-2005";
 pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");
@@ -77,7 +79,7 @@ struct Model {
     /// Seconds to start with 50 GB, before and after.
     start: [f64; 2],
     /// The file server before, with priority paging and after, and a shortage after.
-    servers: [Rates; 4],
+    servers: Vec<Rates>,
 }
 
 fn model(options: &Options) -> Result<Model, StudyError> {
@@ -102,12 +104,7 @@ fn model(options: &Options) -> Result<Model, StudyError> {
     let after = if options.without("no-cyclic") { Release::Scanner } else { Release::Cyclic };
     let short = if options.without("applications-fit") { LOAD } else { SHORT };
     let servers = [(before, LOAD, 240), (priority, LOAD, 240), (after, LOAD, 240), (after, short, 60)];
-    let servers = std::thread::scope(|scope| {
-        let start = |(release, load, seconds): (Release, Load, u32)| {
-            scope.spawn(move || memory::run(release, &load, seconds, options.seed))
-        };
-        servers.map(start).map(|thread| thread.join().unwrap())
-    });
+    let servers = each(4, |n| memory::run(servers[n].0, &servers[n].1, servers[n].2, options.seed));
     let full = full(options);
     let by = |release, wanted| start_with(&full, release, wanted, options);
     let wanted = 50 * GB / PAGE;
@@ -116,7 +113,7 @@ fn model(options: &Options) -> Result<Model, StudyError> {
 
 fn answering(model: Model) -> Answers {
     Box::new(move |At { id, row }| {
-        let [before, priority, after, short] = &model.servers;
+        let [before, priority, after, short] = &model.servers[..] else { return None };
         let read_in = |rates: &Rates| rates.epi + rates.api;
         let tunables = memstat::sampled(512_136, 4096, u32::MAX);
         Some(match id {
@@ -333,7 +330,7 @@ const SHORT: Load = Load {
     ..LOAD
 };
 
-fn server(found: &[Rates; 4]) -> (Table, Table) {
+fn server(found: &[Rates]) -> (Table, Table) {
     let cases = [
         "2.6 and 7, file server",
         "7 with priority paging, file server",

@@ -9,9 +9,10 @@ use pagelab_model::clocks::{Guest, Start, Step};
 
 use crate::book::{At, Said};
 use crate::claim::{Parameter, Standing, study_plot};
+use crate::error::StudyError;
 use crate::here::{self, Live};
+use crate::options::{self, Answers, Options};
 use crate::published::{Sheet, sheet};
-use crate::{Answers, Options, StudyError};
 
 const NAME: &str = "mcdougall-2007";
 pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-clock.csv");
@@ -253,7 +254,7 @@ pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
     Ok(answering(model(options)?))
 }
 
-pub(crate) fn study(options: &Options) -> Result<(Answers, crate::Shown), StudyError> {
+pub(crate) fn study(options: &Options) -> Result<(Answers, options::Shown), StudyError> {
     let model = model(options)?;
     let (rows, cases) = (&model.rows, &model.cases);
     let mut table = Table::new(
@@ -279,7 +280,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, crate::Shown), StudyE
         ];
         table.row(*name, figures.map(Some));
     }
-    let shown = crate::Shown {
+    let shown = options::Shown {
         parameters: parameters(&model.fit),
         here: here::repeated(&options.here, |runs| here(runs, rows, cases, &model.shown)),
         tables: vec![every_row(&model), table],

@@ -11,12 +11,14 @@ use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
 use pagelab_model::rmap::script::STEPS;
 use pagelab_model::rmap::space::Memory;
 use pagelab_model::rmap::{Costs, KernelCosts, Kind, Script, run};
+use pagelab_simulation::spread::each;
 
 use crate::book::At;
 use crate::claim::{Parameter, Standing, study_plot};
+use crate::error::StudyError;
 use crate::here::{self, Live};
+use crate::options::{Answers, Options, Shown};
 use crate::published::{Sheet, sheet};
-use crate::{Answers, Options, Shown, StudyError};
 
 const NAME: &str = "morton-2002";
 pub(crate) const CALLS: Sheet = sheet!("morton-2002-calls.csv");
@@ -138,12 +140,9 @@ fn model(options: &Options) -> Result<Model, StudyError> {
     let at_once = |instances| {
         interleave(&Script { iterations: INTERLEAVED, ..script(instances) }, &processors, options.seed)
     };
-    let (five, ten, five_at_once, ten_at_once) = std::thread::scope(|scope| {
-        let five = scope.spawn(|| (run(&script(5), options.seed), at_once(5)));
-        let (ten, ten_at_once) = (run(&script(10), options.seed), at_once(10));
-        let (five, five_at_once) = five.join().expect("the model does not panic");
-        (five, ten, five_at_once, ten_at_once)
-    });
+    let mut found = each(2, |n| (run(&script([10, 5][n]), options.seed), at_once([10, 5][n])));
+    let (five, five_at_once) = found.pop().expect("two were run");
+    let (ten, ten_at_once) = found.pop().expect("two were run");
     let kind = if options.without("lazy-chains") { Kind::Lazy } else { Kind::Chain };
     Ok(Model { five, ten, five_at_once, ten_at_once, costs, spin: options.assumed("spin", SPIN), kind })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
-use crate::StudyError;
+use crate::error::StudyError;
 
 /// A file of published figures.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,9 @@
 //! the first that does. A model may be chaotic, so values inside the range are tried, too, and the
 //! share of those that hold is reported.
 
-use std::thread;
+use pagelab_simulation::spread::each;
 
-use serde::Serialize;
-
-use crate::claim::{Assumption, Claim, Role, Verdict};
+use crate::claim::{Assumption, Claim, End, Range, Role, Turn};
 use crate::{Change, Options, StudyError, StudyKind};
 
 /// How far a range is looked for: to this part of the value, and to so many times it.
@@ -19,49 +17,6 @@ const NEAR: f64 = 1.02;
 
 /// Values tried inside a range, evenly apart as logarithms.
 const INSIDE: usize = 16;
-
-/// An assumed value, and the range of it over which every verdict of the study stays.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Range {
-    /// The assumption's name to the study's model.
-    pub id: String,
-    /// What it is.
-    pub what: String,
-    /// The value taken.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
-    /// The lower end.
-    pub from: End,
-    /// The upper end.
-    pub to: End,
-    /// Values tried between the ends.
-    pub tried: usize,
-    /// What turns at some of them, ascending.
-    pub inside: Vec<Turn>,
-}
-
-/// An end of a range.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct End {
-    /// The last value with every verdict as it is.
-    pub at: f64,
-    /// What turns beyond it; none where nothing does as far as was looked.
-    pub turns: Option<Turn>,
-}
-
-/// A verdict that turns.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Turn {
-    /// The value at which it was seen to.
-    pub at: f64,
-    /// The first claim whose verdict is another.
-    pub claim: String,
-    /// Its verdict there.
-    pub verdict: Verdict,
-    /// How many other claims turn with it.
-    pub others: usize,
-}
 
 /// The ranges of all assumptions of a study, in the order of its file.
 ///
@@ -78,21 +33,11 @@ fn range(kind: &StudyKind, options: &Options, assumption: Assumption) -> Result<
     };
     let usual = claims(assumption.value)?;
     let turn = |value: f64| Ok(turned(&usual, &claims(value)?, value));
-    let (from, to) = thread::scope(|scope| {
-        let down = scope.spawn(|| end(assumption.value, 1.0 / STEP, turn));
-        let up = end(assumption.value, STEP, turn);
-        (down.join().expect("a model does not panic"), up)
-    });
-    let (from, to) = (from?, to?);
+    let mut ends = each(2, |n| end(assumption.value, [STEP, 1.0 / STEP][n], turn)).into_iter();
+    let (to, from) = (ends.next().expect("two ends")?, ends.next().expect("two ends")?);
     let samples = inside(from.at, to.at);
-    let half = samples.len() / 2;
-    let turns =
-        |values: &[f64]| values.iter().map(|&value| turn(value)).collect::<Result<Vec<_>, StudyError>>();
-    let (low, high) = thread::scope(|scope| {
-        let low = scope.spawn(|| turns(&samples[..half]));
-        let high = turns(&samples[half..]);
-        (low.join().expect("a model does not panic"), high)
-    });
+    let turns: Result<Vec<Option<Turn>>, StudyError> =
+        each(samples.len(), |n| turn(samples[n])).into_iter().collect();
     Ok(Range {
         id: assumption.id.clone(),
         what: assumption.what.clone(),
@@ -101,7 +46,7 @@ fn range(kind: &StudyKind, options: &Options, assumption: Assumption) -> Result<
         from,
         to,
         tried: samples.len(),
-        inside: low?.into_iter().chain(high?).flatten().collect(),
+        inside: turns?.into_iter().flatten().collect(),
     })
 }
 
@@ -158,6 +103,7 @@ fn turned(usual: &[Claim], claims: &[Claim], at: f64) -> Option<Turn> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Verdict;
 
     #[test]
     fn an_end_is_the_last_value_before_a_verdict_turns() {

@@ -6,7 +6,7 @@ use crate::metrics;
 use crate::observation::{Column, Table, Unit, Values};
 
 /// One point of a curve.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Point {
     /// The memory in frames.
     pub frames: u32,

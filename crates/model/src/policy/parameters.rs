@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{PolicyError, PolicyKind};
+use super::PolicyError;
 
 /// The parameters behind the colon; each is taken out as it is read, and none may be left.
 pub(super) struct Parameters<'a> {
@@ -59,7 +59,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// The policy, where no parameter is left.
-    pub fn finish(self, kind: PolicyKind) -> Result<PolicyKind, PolicyError> {
+    pub fn finish<K: fmt::Display>(self, kind: K) -> Result<K, PolicyError> {
         match self.list.first() {
             None => Ok(kind),
             Some((name, value)) => {

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_model::policy::PolicyKind;
 use pagelab_model::conformance::{Conformance, conformance};
+use pagelab_model::policy::PolicyKind;
 use pagelab_model::sized::SizedKind;
 use pagelab_report::text;
 use serde_json::json;

@@ -1,13 +1,12 @@
 //! What the published table does not have: the family, other sizes and switching rates, the remedies, other
 //! rules, and today's translation buffers.
 
-use std::thread;
-
 use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_model::sun4::{
-    Contexts, Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Scheduler, Sun4, Victim, VmTest,
+    Contexts, Copies, FAMILY, Outcome, SPARCSTATION_1, Scheduler, Sun4, Victim, VmTest,
 };
 use pagelab_model::tlb::{Tlb, random};
+use pagelab_simulation::spread::each;
 
 use super::{KNEE, Row, drop_below, knee, mean, run_all, speeds};
 use crate::claim::{log_rms, study_plot};
@@ -53,17 +52,10 @@ pub(super) fn family(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
             Column::new("lost two thirds at", "MB", 0),
         ],
     );
-    let found: Vec<(&Machine, Vec<(u32, f64)>)> = thread::scope(|scope| {
-        let running: Vec<_> = FAMILY
-            .iter()
-            .map(|machine| {
-                scope.spawn(move || {
-                    let step = if machine.pmegs > 256 { 2 } else { 1 };
-                    (machine, sweep(Sun4::sunos403(*machine), 2 << 20, step, seeds))
-                })
-            })
-            .collect();
-        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let found = each(FAMILY.len(), |place| {
+        let machine = &FAMILY[place];
+        let step = if machine.pmegs > 256 { 2 } else { 1 };
+        (machine, sweep(Sun4::sunos403(*machine), 2 << 20, step, seeds))
     });
     for (machine, speeds) in &found {
         let at = |share, side: fn((u32, u32)) -> u32| drop_below(share, speeds).map(side).map(f64::from);

@@ -4,9 +4,9 @@
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
 use pagelab_studies::claim::{
-    Assumption, Claim, Distance, ROLES, Role, Score, Standing, Study, Tolerance, Verdict, scores,
+    Assumption, Claim, Distance, End, ROLES, Range, Role, Score, Standing, Study, Tolerance, Verdict, scores,
 };
-use pagelab_studies::ranges::{End, Range, SEARCHED};
+use pagelab_studies::ranges::SEARCHED;
 
 /// A figure in its unit.
 fn figure(number: f64, unit: &str) -> String {
