@@ -1,8 +1,11 @@
 //! Every reader of traces against spoiled ones: an error with a place, or references; never a panic.
 
+mod made;
+
 use std::io::{Cursor, Write};
 use std::path::Path;
 
+use made::{lcs, oracle_general};
 use pagelab_reference::Pattern;
 use pagelab_reference::trace::{self, Format, Options};
 use pagelab_testing::fuzz;
@@ -33,26 +36,8 @@ fn good(count: u64) -> Vec<Vec<u8>> {
         (0..count).flat_map(|n| (n * 11 % 77).to_le_bytes()).collect(),
         (0..count as u32).flat_map(|n| (n * 11 % 77).to_be_bytes()).collect(),
     ];
-    // oracleGeneral: time, object, size, the next reference of the object.
-    let record = |n: u64| {
-        let next: i64 = if n + 10 < count { n as i64 + 10 } else { -1 };
-        [&(n as u32).to_le_bytes()[..], &(n % 10).to_le_bytes(), &512_u32.to_le_bytes(), &next.to_le_bytes()]
-            .concat()
-    };
-    list.push((0..count).flat_map(record).collect());
-    // lcs of version 2: a header, and records with an operation.
-    let mut lcs = vec![0; 8192];
-    for magic in [0, 8184] {
-        lcs[magic..magic + 8].copy_from_slice(&0x1234_5678_9abc_def0_u64.to_le_bytes());
-    }
-    lcs[8] = 2;
-    lcs[16..24].copy_from_slice(&count.to_le_bytes());
-    for n in 0..count {
-        let next: i64 = if n + 10 < count { n as i64 + 10 } else { -1 };
-        lcs.extend((n as u32).to_le_bytes().into_iter().chain((n % 10).to_le_bytes()));
-        lcs.extend([0, 2, 0, 0, 3, 0, 0, 0].into_iter().chain(next.to_le_bytes()));
-    }
-    list.push(lcs);
+    let objects: Vec<u64> = (0..count).map(|n| n % 10).collect();
+    list.extend([oracle_general(&objects, 0, 512), lcs(2, &objects)]);
     let packed = |bytes: &[u8]| {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(bytes).unwrap();

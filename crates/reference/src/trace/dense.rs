@@ -223,3 +223,31 @@ impl Densifier {
         self.pages
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn dense_numbers_keep_equality(
+            pages in proptest::collection::vec(
+                prop_oneof![4 => 0u64..50, 2 => 1000u64..5_000_000, 1 => (1u64 << 40)..(1 << 40) + 50, 1 => any::<u64>()],
+                1..300,
+            ),
+        ) {
+            let mut densifier = Densifier::default();
+            let mut all = Vec::new();
+            Densifier::default().number_all(&pages, &mut all).unwrap();
+            let dense: Vec<u32> = pages.iter().map(|&p| densifier.number(p).unwrap()).collect();
+            for i in 0..pages.len() {
+                let first = pages.iter().position(|&p| p == pages[i]).unwrap();
+                prop_assert_eq!(dense[i], dense[first]);
+                let before = pages[..first].iter().collect::<std::collections::BTreeSet<_>>().len();
+                prop_assert_eq!(dense[i] as usize, before);
+            }
+            prop_assert_eq!(all, dense);
+        }
+    }
+}

@@ -18,8 +18,6 @@ pub mod plain;
 mod recognise;
 mod record;
 pub mod recorded;
-#[cfg(test)]
-mod tests;
 pub mod vscsi;
 
 use std::collections::VecDeque;
