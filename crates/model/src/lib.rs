@@ -2,7 +2,6 @@
 
 pub mod clocks;
 pub mod conformance;
-mod dirty;
 pub mod locks;
 pub mod mrc;
 pub mod pagecache;

@@ -31,22 +31,15 @@ impl Method {
 /// No reference, no page, no eviction.
 const NONE: u32 = u32::MAX;
 
-/// The stream reduced for memories of `frames` and more frames.
-///
-/// # Panics
-/// When `frames` is 0 or the stream has 2^32 − 1 references or more.
-pub fn reduce(stream: &Stream, frames: u32, method: Method) -> Stream {
-    reduce_with(stream, frames, method, &mut |_| {})
-}
-
 /// References between two words of progress.
 const CHUNK: usize = 1 << 18;
 
-/// As [`reduce`]; `progress` is told the part that is done, from 0 to 1, now and then.
+/// The stream reduced for memories of `frames` and more frames; `progress` is told the part that is done, from 0 to 1,
+/// now and then.
 ///
 /// # Panics
-/// As there.
-pub fn reduce_with(stream: &Stream, frames: u32, method: Method, progress: &mut dyn FnMut(f64)) -> Stream {
+/// When `frames` is 0 or the stream has 2^32 − 1 references or more.
+pub fn reduce(stream: &Stream, frames: u32, method: Method, progress: &mut dyn FnMut(f64)) -> Stream {
     assert!(
         frames > 0 && stream.len() < NONE as usize,
         "a memory of a frame, and a number for each reference"
@@ -412,6 +405,10 @@ mod tests {
     use crate::mrc::lru::LruCurve;
     use crate::policy::PolicyKind;
     use crate::replay::replay;
+
+    fn reduce(stream: &Stream, frames: u32, method: Method) -> Stream {
+        super::reduce(stream, frames, method, &mut |_| {})
+    }
 
     fn streams() -> impl Strategy<Value = (Stream, u32)> {
         let references = (2u32..24).prop_flat_map(|pages| prop::collection::vec(0..pages, 1..400));

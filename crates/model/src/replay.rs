@@ -4,7 +4,6 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use crate::dirty::Dirty;
 use crate::policy::lru_sizes::{self, LruSizes};
 use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
@@ -65,7 +64,7 @@ pub type Progress<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 /// For `opt`, when the stream has 2^32 − 1 references or more; for `ws`, when it has more than that.
 pub fn replay(stream: &Stream, policy: &PolicyKind, frames: u32) -> Replayed {
     let runs = [(policy.clone(), frames)];
-    let mut replayed = Replays::new(stream, &runs)
+    let mut replayed = Replays::of(stream.pages(), stream.references(), &runs, None)
         .perform(0..1, &mut |_| ControlFlow::Continue(()))
         .expect("the callback never interrupts");
     replayed.remove(0)
@@ -86,34 +85,20 @@ pub struct Replays<'a> {
 const BATCHES: usize = 4;
 
 impl<'a> Replays<'a> {
-    /// Reads the future, where a policy needs it: 4 bytes a reference.
+    /// The same references to the pages `0..pages` for all runs. Reads the future, where a policy needs it and it was not
+    /// made before: 4 bytes a reference.
     ///
     /// # Panics
-    /// As [`replay`].
-    pub fn new(stream: &'a Stream, runs: &'a [(PolicyKind, u32)]) -> Self {
-        Self::of(stream.pages(), stream.references(), runs)
-    }
-
-    /// As [`Self::new`], of references to the pages `0..pages` that lie elsewhere.
-    ///
-    /// # Panics
-    /// As there; and when a reference is not below `pages`, here or when it is replayed.
-    pub fn of(pages: u32, references: &'a [u32], runs: &'a [(PolicyKind, u32)]) -> Self {
-        let future = runs
-            .iter()
-            .any(|(kind, _)| kind.needs_future())
-            .then(|| Arc::new(NextUse::of(pages, references)));
-        Self { pages, references, runs, writes: None, future }
-    }
-
-    /// As [`Self::of`] with the future that was made of the same references before.
-    pub fn knowing(
+    /// As [`replay`]; and when a reference is not below `pages`, here or when it is replayed.
+    pub fn of(
         pages: u32,
         references: &'a [u32],
         runs: &'a [(PolicyKind, u32)],
-        future: Arc<NextUse>,
+        future: Option<Arc<NextUse>>,
     ) -> Self {
-        Self { pages, references, runs, writes: None, future: Some(future) }
+        let needed = runs.iter().any(|(kind, _)| kind.needs_future());
+        let future = future.or_else(|| needed.then(|| Arc::new(NextUse::of(pages, references))));
+        Self { pages, references, runs, writes: None, future }
     }
 
     /// Of each reference is known whether it is a write, so that write-backs are counted.
@@ -182,6 +167,32 @@ struct Fed<'a> {
     policy: Box<dyn Policy + 'a>,
     misses: u64,
     dirty: Dirty,
+}
+
+/// Write-backs of any policy: a page that was written must be written back before its frame is another's.
+///
+/// A policy need not tell whom it evicts: a dirty page that misses has been evicted since, and had to be written. Those
+/// that are dirty at the end are counted, too, as first references count among the misses: whatever was written must get
+/// to the disk once.
+#[derive(Debug, Default)]
+struct Dirty {
+    dirty: Vec<bool>,
+    written: u64,
+}
+
+impl Dirty {
+    /// Takes note of a reference and whether it hit.
+    #[inline]
+    fn note(&mut self, page: u32, write: bool, hit: bool) {
+        let dirty = &mut self.dirty[page as usize];
+        self.written += u64::from(*dirty && !hit);
+        *dirty = write || (*dirty && hit);
+    }
+
+    /// Write-backs, of the pages that are dirty now as well.
+    fn write_backs(&self) -> u64 {
+        self.written + self.dirty.iter().filter(|&&dirty| dirty).count() as u64
+    }
 }
 
 impl<'a> Feed<'a> {
@@ -263,7 +274,7 @@ impl<'a> Feed<'a> {
         self.references += references.len() as u64;
         for Fed { policy, misses, dirty } in &mut self.policies {
             policy.grow(pages);
-            dirty.grow(pages);
+            crate::policy::grow(&mut dirty.dirty, pages);
             for (&page, &write) in references.iter().zip(writes) {
                 let hit = policy.access(page, write);
                 *misses += u64::from(!hit);
@@ -322,6 +333,10 @@ mod tests {
         Pattern::Zipf(0.8).stream(5000, 700_000, 3).unwrap()
     }
 
+    fn replays<'a>(stream: &'a Stream, runs: &'a [(PolicyKind, u32)]) -> Replays<'a> {
+        Replays::of(stream.pages(), stream.references(), runs, None)
+    }
+
     #[test]
     fn runs_give_in_any_batches_what_each_gives_alone() {
         let stream = stream();
@@ -330,11 +345,11 @@ mod tests {
             .flat_map(|name| [10, 500, 5000].map(|frames| (name.parse().unwrap(), frames)))
             .collect();
         let alone: Vec<_> = runs.iter().map(|(kind, frames)| replay(&stream, kind, *frames)).collect();
-        let replays = Replays::new(&stream, &runs);
+        let all = replays(&stream, &runs);
         for workers in [1, 2, 3, 100] {
-            let batches = replays.batches(workers);
+            let batches = all.batches(workers);
             assert!(batches.len() >= workers.min(runs.len()), "{batches:?}");
-            let perform = |batch| replays.perform(batch, &mut |_| ControlFlow::Continue(())).unwrap();
+            let perform = |batch| all.perform(batch, &mut |_| ControlFlow::Continue(())).unwrap();
             assert_eq!(batches.into_iter().flat_map(perform).collect::<Vec<_>>(), alone);
         }
         for ((kind, frames), one) in runs.iter().zip(&alone) {
@@ -375,7 +390,7 @@ mod tests {
             pages = pages.max(piece.iter().max().unwrap() + 1);
             feed.take_writing(pages, piece, writes, &mut |_| ControlFlow::Continue(())).unwrap();
         }
-        let whole = Replays::new(&stream, &runs).with_writes(&writes);
+        let whole = replays(&stream, &runs).with_writes(&writes);
         let whole = whole.perform(0..runs.len(), &mut |_| ControlFlow::Continue(())).unwrap();
         assert!(whole.iter().all(|one| one.write_backs.is_some_and(|written| written > 0)));
         assert_eq!(feed.finish(), whole);
@@ -388,8 +403,8 @@ mod tests {
         let writes: Vec<bool> = (0..5000).map(|n| n * 7 % 5 == 0).collect();
         for name in ["lru", "fifo", "arc", "2q", "cflru", "nru", "sieve", "car", "opt"] {
             let runs = [(name.parse().unwrap(), 20)];
-            let replays = Replays::new(&stream, &runs).with_writes(&writes);
-            let one = replays.perform(0..1, &mut |_| ControlFlow::Continue(())).unwrap().remove(0);
+            let all = replays(&stream, &runs).with_writes(&writes);
+            let one = all.perform(0..1, &mut |_| ControlFlow::Continue(())).unwrap().remove(0);
             let future = NextUse::of(60, stream.references());
             let mut policy = runs[0].0.build(60, 20, Some(&future));
             let (mut dirty, mut written, mut misses) = ([false; 60], 0, 0);
@@ -411,8 +426,8 @@ mod tests {
         }
         let of = |name: &str| {
             let runs = [(name.parse().unwrap(), 20)];
-            let replays = Replays::new(&stream, &runs).with_writes(&writes);
-            let list = replays.perform(0..1, &mut |_| ControlFlow::Continue(())).unwrap();
+            let all = replays(&stream, &runs).with_writes(&writes);
+            let list = all.perform(0..1, &mut |_| ControlFlow::Continue(())).unwrap();
             list[0].write_backs.unwrap()
         };
         assert!(of("cflru:1") < of("lru"), "clean pages go first");
@@ -422,24 +437,23 @@ mod tests {
     fn progress_is_complete_and_can_stop() {
         let stream = stream();
         let runs = vec![(PolicyKind::Fifo, 100); 4];
-        let replays = Replays::new(&stream, &runs);
-        assert_eq!(replays.references(), 2_800_000);
+        let all = replays(&stream, &runs);
+        assert_eq!(all.references(), 2_800_000);
         let mut done = 0;
-        for batch in replays.batches(2) {
-            replays
-                .perform(batch, &mut |n| {
-                    done += n;
-                    ControlFlow::Continue(())
-                })
-                .unwrap();
+        for batch in all.batches(2) {
+            all.perform(batch, &mut |n| {
+                done += n;
+                ControlFlow::Continue(())
+            })
+            .unwrap();
         }
         assert_eq!(done, 2_800_000);
-        assert_eq!(replays.perform(0..2, &mut |_| ControlFlow::Break(())), Err(Interrupted));
+        assert_eq!(all.perform(0..2, &mut |_| ControlFlow::Break(())), Err(Interrupted));
     }
 
     #[test]
     fn no_runs_and_no_references_are_no_special_case() {
-        assert!(Replays::new(&stream(), &[]).batches(2).is_empty());
+        assert!(replays(&stream(), &[]).batches(2).is_empty());
         let empty = Stream::new(1, Vec::new());
         for described in PolicyKind::catalogue() {
             let one = replay(&empty, &described.form.replace("TAU", "5").parse().unwrap(), 1);

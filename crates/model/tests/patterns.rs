@@ -2,9 +2,7 @@
 //! the same streams. It needs nothing but the repository.
 
 use pagelab_model::conformance::conformance;
-use pagelab_model::mrc::lru::LruCurve;
-use pagelab_model::policy::{PolicyKind, lru_misses};
-use pagelab_reference::Pattern;
+use pagelab_model::policy::PolicyKind;
 
 #[test]
 fn misses_are_those_of_an_independent_simulator() {
@@ -23,15 +21,4 @@ fn misses_are_those_of_an_independent_simulator() {
         assert_eq!(one.left_out > 0, matches!(one.policy, PolicyKind::Slru { .. }), "{}", one.policy);
     }
     assert_eq!(found.len(), 12);
-}
-
-#[test]
-fn the_curve_of_lru_has_the_misses_of_every_size() {
-    for pattern in [Pattern::Zipf(0.8), Pattern::SmoothSinRandom, Pattern::Drift(0.25)] {
-        let stream = pattern.stream(1000, 10_000, 1).unwrap();
-        let curve = LruCurve::of(&stream);
-        for frames in [20, 33, 77, 400, 960] {
-            assert_eq!(curve.misses(frames), lru_misses(&stream, frames), "{pattern} with {frames} frames");
-        }
-    }
 }

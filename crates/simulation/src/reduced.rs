@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::Result;
-use pagelab_model::reduce::{Method, Sad, reduce_with};
+use pagelab_model::reduce::{Method, Sad, reduce};
 use pagelab_reference::Stream;
 use pagelab_reference::trace::Densifier;
 
@@ -107,7 +107,7 @@ fn from_memory(source: &Source, sizes: &Sizes, method: Method, watch: &dyn Watch
     let frames = sizes.of(loaded.pages)[0];
     let stream = Stream::new(loaded.pages, loaded.references.into_owned());
     watch.begin("reducing");
-    let short = reduce_with(&stream, frames, method, &mut |fraction| watch.at(fraction));
+    let short = reduce(&stream, frames, method, &mut |fraction| watch.at(fraction));
     if watch.stopped() {
         return Err(Stopped.into());
     }

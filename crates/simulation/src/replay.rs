@@ -271,10 +271,7 @@ fn from_memory(source: &Source, wanted: &Wanted, sizes: &OfPages, watch: &dyn Wa
         Source::Memory { future, .. } => future.clone(),
         _ => None,
     };
-    let mut replays = match known {
-        Some(future) => Replays::knowing(pages, references, &runs, future),
-        None => Replays::of(pages, references, &runs),
-    };
+    let mut replays = Replays::of(pages, references, &runs, known);
     if let Some(writes) = writes.as_deref().filter(|_| wanted.records.is_some_and(|records| records.writes)) {
         replays = replays.with_writes(writes);
     }

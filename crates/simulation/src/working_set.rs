@@ -1,7 +1,7 @@
 //! Denning's working set of a stream over time.
 
 use anyhow::Result;
-use pagelab_model::mrc::wss::{WorkingSetSizes, working_set_of};
+use pagelab_model::mrc::wss::{self, WorkingSetSizes};
 use pagelab_reference::trace::Reading;
 
 use crate::cost::Cost;
@@ -27,5 +27,5 @@ pub fn working_set(
     let loaded = source.load(&WORK, watch)?;
     let usual = (loaded.references.len() / POINTS).max(1);
     let (window, step) = (window.unwrap_or(usual), step.unwrap_or(usual));
-    Ok((working_set_of(loaded.pages, &loaded.references, window, step), loaded.reading))
+    Ok((wss::working_set(loaded.pages, &loaded.references, window, step), loaded.reading))
 }

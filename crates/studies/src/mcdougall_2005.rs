@@ -7,7 +7,7 @@ use pagelab_experiment::{Experiment, Run, Size, Sizes};
 use pagelab_model::pagecache::path::random_reads;
 use pagelab_model::pagecache::segment::{Full, by_scanner, from_cache_list};
 use pagelab_model::pagecache::transfer::Disk;
-use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory, memstat};
+use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory};
 use pagelab_model::systems::two_handed::Tunables;
 use pagelab_simulation::spread::each;
 
@@ -115,7 +115,7 @@ fn answering(model: Model) -> Answers {
     Box::new(move |At { id, row }| {
         let [before, priority, after, short] = &model.servers[..] else { return None };
         let read_in = |rates: &Rates| rates.epi + rates.api;
-        let tunables = memstat::sampled(512_136, 4096, u32::MAX);
+        let tunables = Tunables::sampled(512_136, 4096, u32::MAX);
         Some(match id {
             "read-s8" => (*model.reads[0].get(row.checked_sub(1)?)?).into(),
             "read-s10" => (*model.reads[1].get(row.checked_sub(1)?)?).into(),

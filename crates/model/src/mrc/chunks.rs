@@ -137,11 +137,6 @@ impl Merge {
         Ok(())
     }
 
-    /// Different pages so far.
-    pub fn pages(&self) -> u32 {
-        self.densifier.pages()
-    }
-
     /// The curve of all chunks.
     pub fn finish(mut self) -> LruCurve {
         self.distances.truncate(self.stack.pages_seen() as usize + 1);

@@ -121,7 +121,7 @@ mod tests {
         fn points_are_the_working_sets_mean_and_misses(list in proptest::collection::vec(0u32..40, 1..900)) {
             let stream = Stream::new(40, list);
             for (window, size, ratio) in curve_of(&stream).points {
-                let mean = working_set(&stream, window as usize, 1).mean.unwrap();
+                let mean = working_set(40, stream.references(), window as usize, 1).mean.unwrap();
                 prop_assert!((size - mean).abs() < 1e-9, "{window}: {size} and {mean}");
                 let kind = format!("ws:{window}").parse().unwrap();
                 let misses = replay(&stream, &kind, 1).miss_ratio().unwrap();

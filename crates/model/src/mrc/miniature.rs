@@ -59,19 +59,9 @@ impl Miniature {
         A_PAGE * self.ids.len() as u64 + 8 * self.sampled.len() as u64
     }
 
-    /// References taken, sampled or not.
-    pub fn references(&self) -> u64 {
-        self.references
-    }
-
     /// Pages in the sample.
     pub fn sampled_pages(&self) -> usize {
         self.ids.len()
-    }
-
-    /// The share of the pages that is sampled.
-    pub fn rate(&self) -> f64 {
-        self.threshold.rate()
     }
 
     /// What a policy that [needs the future](PolicyKind::needs_future) must be given.

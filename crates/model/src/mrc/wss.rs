@@ -3,8 +3,6 @@
 //! Source: P. J. Denning, "The working set model for program behavior", Communications of the ACM
 //! 11(5), 1968.
 
-use pagelab_reference::Stream;
-
 /// The working set over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkingSetSizes {
@@ -19,17 +17,12 @@ pub struct WorkingSetSizes {
     pub peak: u32,
 }
 
-/// The working set of a window of `tau` references, noted every `step` (both at least 1). Exact; one
+/// The working set of a window of `tau` references to the pages `0..pages`, noted every `step` (both at least 1). Exact; one
 /// pass and 8 bytes a page.
-pub fn working_set(stream: &Stream, tau: usize, step: usize) -> WorkingSetSizes {
-    working_set_of(stream.pages(), stream.references(), tau, step)
-}
-
-/// As [`working_set`], of references to the pages `0..pages` that lie elsewhere.
 ///
 /// # Panics
 /// When a reference is not below `pages`.
-pub fn working_set_of(pages: u32, all: &[u32], tau: usize, step: usize) -> WorkingSetSizes {
+pub fn working_set(pages: u32, all: &[u32], tau: usize, step: usize) -> WorkingSetSizes {
     let (tau, step) = (tau.max(1), step.max(1));
     // The number of references made up to and including the last one to each page; 0 for none.
     let mut last = vec![0usize; pages as usize];
@@ -68,8 +61,7 @@ mod tests {
         fn the_working_set_is_what_the_window_holds(
             list in proptest::collection::vec(0u32..30, 1..400), tau in 1usize..100,
         ) {
-            let stream = Stream::new(30, list.clone());
-            let found = working_set(&stream, tau, 1);
+            let found = working_set(30, &list, tau, 1);
             let wanted: Vec<(u64, u32)> = (1..=list.len())
                 .map(|made| {
                     let window: BTreeSet<_> = list[made.saturating_sub(tau)..made].iter().collect();
@@ -80,7 +72,7 @@ mod tests {
             prop_assert_eq!(found.peak, wanted.iter().map(|w| w.1).max().unwrap());
             let mean = wanted.iter().map(|w| f64::from(w.1)).sum::<f64>() / wanted.len() as f64;
             prop_assert!((found.mean.unwrap() - mean).abs() < 1e-9);
-            let rough = working_set(&stream, tau, 7);
+            let rough = working_set(30, &list, tau, 7);
             prop_assert!(rough.sizes.iter().all(|s| wanted.contains(s)));
             prop_assert_eq!(rough.sizes.last(), wanted.last());
         }

@@ -129,7 +129,7 @@ impl<'a> Memory<'a> {
         Self {
             release,
             load,
-            tunables: super::memstat::sampled(load.frames, load.page, load.fastscan),
+            tunables: Tunables::sampled(load.frames, load.page, load.fastscan),
             frames: vec![Frame { owner: Owner::None, referenced: false }; load.frames as usize],
             free: (0..load.frames).rev().collect(),
             cache: Lists::new(load.frames, 1),

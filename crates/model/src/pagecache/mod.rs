@@ -2,11 +2,9 @@
 //!
 //! [`path`] has one read through segmap's windows or through segkpm; [`memory`] has free list, cache list
 //! and scanner under a file server beside applications; [`segment`] the start of a program that wants a
-//! large part of memory at once; [`transfer`] reading a disk by the size of its requests; [`memstat`] the division of
-//! memory as `::memstat` prints it.
+//! large part of memory at once; [`transfer`] reading a disk by the size of its requests.
 
 pub mod memory;
-pub mod memstat;
 pub mod path;
 pub mod segment;
 pub mod transfer;

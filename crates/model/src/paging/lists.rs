@@ -37,6 +37,11 @@ impl Lists {
         }
     }
 
+    /// There are `pages` pages from now on, of which the new ones are in no list.
+    pub fn grow(&mut self, pages: u32) {
+        crate::policy::grow_with(&mut self.links, pages, Link { newer: NONE, older: NONE, list: NOWHERE });
+    }
+
     /// The list that holds `page`.
     pub fn of(&self, page: u32) -> Option<u8> {
         Some(self.links[page as usize].list).filter(|&list| list != NOWHERE)

@@ -336,7 +336,7 @@ impl Machine {
             self.set(page, MAPPED, true);
             system.arrived(self, page, Arrival::SwappedIn);
         }
-        if system.available(self) < system.low() {
+        if system.available(self) < system.marks().low {
             self.wake_daemon();
         }
         Ok(())
@@ -354,7 +354,7 @@ impl Machine {
                 && other != NO_SLOT
                 && other != page
                 && !self.resident(other)
-                && (self.free > system.min() || system.surrender(self))
+                && (self.free > system.marks().min || system.surrender(self))
             {
                 self.free -= 1;
                 self.set(other, RESIDENT, true);
@@ -376,7 +376,7 @@ impl Machine {
         // Every pass either frees, cleans or ages something; this many without a frame is a dead end.
         const PASSES: u32 = 1000;
         for _ in 0..PASSES {
-            if self.free > system.min() || (self.free > 0 && system.min() == 0) {
+            if self.free > system.marks().min {
                 self.free -= 1;
                 return Ok(());
             }
@@ -471,7 +471,7 @@ impl Machine {
             system.periodic(self);
         }
         if self.daemon_awake && self.daemon_at <= self.now {
-            if system.available(self) >= system.high() && !system.busy() {
+            if system.available(self) >= system.marks().high && !system.busy() {
                 self.daemon_awake = false;
             } else {
                 let nap = system.daemon(self);

@@ -14,4 +14,4 @@ pub mod system;
 pub use costs::Costs;
 pub use device::Device;
 pub use machine::{Machine, OutOfMemory};
-pub use system::{Arrival, System};
+pub use system::{Arrival, System, Watermarks};

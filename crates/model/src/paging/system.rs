@@ -2,6 +2,9 @@
 
 use super::machine::Machine;
 
+/// A second in ns.
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
 /// How a page came into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -13,19 +16,34 @@ pub enum Arrival {
     ReadAhead,
 }
 
+/// Numbers of [available](System::available) frames.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watermarks {
+    /// Frames that only reclaim itself may use; an allocation that would go below waits.
+    pub min: u32,
+    /// The daemon wakes below this.
+    pub low: u32,
+    /// The daemon sleeps above this.
+    pub high: u32,
+}
+
+impl Watermarks {
+    /// Those of a zone of so many frames in Linux 2.4: a 128th of it, between 20 and 255 pages, doubled and tripled.
+    pub fn linux_2_4(frames: u32) -> Self {
+        let min = (frames / 128).clamp(20, 255).min(frames / 8);
+        Self { min, low: 2 * min, high: 3 * min }
+    }
+}
+
 /// A page replacement system. It keeps its lists; the [`Machine`] keeps the pages' state and the time.
 ///
 /// Reclaim frees frames by [`Machine::free`]; a page that is dirty must be cleaned first by
 /// [`Machine::write`].
 pub trait System {
-    /// Frames that only reclaim itself may use; an allocation that would go below waits.
-    fn min(&self) -> u32;
-
-    /// The daemon wakes when fewer frames than this are [available](System::available).
-    fn low(&self) -> u32;
-
-    /// The daemon sleeps when this many frames are available.
-    fn high(&self) -> u32;
+    /// The frames at which allocations wait and the daemon wakes and sleeps; without any it never wakes.
+    fn marks(&self) -> Watermarks {
+        Watermarks::default()
+    }
 
     /// Frames that count as free: the free ones, and those that can be had at once.
     fn available(&self, machine: &Machine) -> u32 {
@@ -53,7 +71,9 @@ pub trait System {
 
     /// One pass of the pageout daemon, or the rest of one that waited. Returns how long it sleeps afterwards while
     /// memory is still short, in ns; 0: it goes on at once.
-    fn daemon(&mut self, machine: &mut Machine) -> u64;
+    fn daemon(&mut self, _machine: &mut Machine) -> u64 {
+        SECOND
+    }
 
     /// A faulting process found no frame: one pass of reclaim on its own time. Returns how long it
     /// then waits, in ns, besides what it waits for output.

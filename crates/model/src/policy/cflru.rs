@@ -80,10 +80,6 @@ impl Policy for Cflru {
         list != NOWHERE
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow(&mut self.table, pages);
     }

@@ -73,10 +73,6 @@ impl Policy for GClock {
         false
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow_with(&mut self.counter, pages, ABSENT);
     }

@@ -98,10 +98,6 @@ impl Policy for Hyperbolic {
         false
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow_with(&mut self.at, pages, NOWHERE);
     }

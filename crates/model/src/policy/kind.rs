@@ -183,7 +183,7 @@ policies! {
     },
     "S3-FIFO; queues as shares of the frames, hits that promote, the queue that is filled first (main or small)",
     "Yang, Zhang, Qiu, Yue and Rashmi, SOSP 2023",
-    s3_fifo::S3Fifo::new(pages, frames, s3_fifo::Parameters { small, ghost, promote, fill });
+    s3_fifo::S3Fifo::new(pages, frames, small, ghost, promote, fill);
 
     "sieve" Sieve,
     "SIEVE",

@@ -122,10 +122,6 @@ impl Policy for LeCar {
         list == RESIDENT
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow(&mut self.table, pages);
         super::grow(&mut self.count, pages);

@@ -51,10 +51,6 @@ impl Policy for Lfuda {
         hit
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         self.heap.grow(pages);
         super::grow(&mut self.count, pages);

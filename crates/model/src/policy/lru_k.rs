@@ -57,10 +57,6 @@ impl Policy for LruK {
         false
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         if self.history.len() < pages as usize * self.k {
             self.history.resize(pages as usize * self.k, 0);

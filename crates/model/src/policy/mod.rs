@@ -70,7 +70,9 @@ pub trait Policy: Send {
 
     /// References these pages in turn and counts the misses: [`Policy::reference`] without a dynamic
     /// call for each. Long slices are faster.
-    fn misses(&mut self, references: &[u32]) -> u64;
+    fn misses(&mut self, references: &[u32]) -> u64 {
+        references.iter().map(|&page| u64::from(!self.reference(page))).sum()
+    }
 
     /// There are `pages` pages from now on, of which the new ones are not resident. Fewer change nothing.
     fn grow(&mut self, pages: u32);
@@ -115,23 +117,17 @@ pub(crate) fn grow_with<T: Clone>(table: &mut Vec<T>, pages: u32, new: T) {
     }
 }
 
-/// [`Policy::misses`] for a known type.
-#[inline(always)]
-fn count(policy: &mut impl Policy, references: &[u32]) -> u64 {
-    references.iter().map(|&page| u64::from(!policy.reference(page))).sum()
-}
-
 /// So many references ahead what a policy will look at is fetched into the processor's cache.
 pub(crate) const AHEAD: usize = 32;
 
-/// As [`count`] for a policy whose first look at a page is at its entry in a table: the entries are fetched some
+/// [`Policy::misses`] of a policy whose first look at a page is at its entry in a table: the entries are fetched some
 /// references ahead, so that their cache misses overlap.
 #[inline(always)]
 fn count_fetching<P: Policy, T>(policy: &mut P, references: &[u32], table: impl Fn(&P) -> &[T]) -> u64 {
     count_after(policy, references, |policy, page, _| prefetch_index(table(policy), page as usize))
 }
 
-/// As [`count`]: `fetch` is told the pages that are referenced [`AHEAD`] references later, and half as many.
+/// [`Policy::misses`] where `fetch` is told the pages that are referenced [`AHEAD`] references later, and half as many.
 #[inline(always)]
 fn count_after<P: Policy>(policy: &mut P, references: &[u32], fetch: impl Fn(&P, u32, u32)) -> u64 {
     let Some(&last) = references.last() else { return 0 };

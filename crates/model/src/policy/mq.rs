@@ -108,10 +108,6 @@ impl Policy for Mq {
         hit
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow(&mut self.table, pages);
         super::grow(&mut self.count, pages);

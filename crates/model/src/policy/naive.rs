@@ -1,7 +1,5 @@
 //! Properties of the policies, held against definitions written down as plainly as possible.
 
-use std::time::{Duration, Instant};
-
 use super::opt::NextUse;
 use super::{PolicyKind, lru_misses, opt_misses};
 use pagelab_reference::Stream;
@@ -217,60 +215,6 @@ pub fn streams() -> impl Strategy<Value = Stream> {
         }
         Stream::new(pages, list)
     })
-}
-
-/// Processor time of this thread, or time where the kernel does not tell it.
-fn clock() -> Duration {
-    static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let spent = text.split(' ').next().and_then(|nanoseconds| nanoseconds.parse().ok());
-    spent.map_or_else(|| BEGUN.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
-}
-
-/// At every size from a few to all pages no policy takes many times as long as LIRS: none walks
-/// over its pages at each miss, which takes hundreds of times as long. Those that rank their pages
-/// take 3 to 11 times as long (docs/src/evidence/performance.md).
-#[test]
-fn no_policy_collapses_at_any_size() {
-    let pages = 20_000;
-    let stream = pagelab_reference::Pattern::Zipf(0.8).stream(pages.into(), 200_000, 1).unwrap();
-    let replay =
-        |kind: &PolicyKind, frames| std::hint::black_box(crate::replay::replay(&stream, kind, frames));
-    let once = |kind: &PolicyKind, frames| {
-        let start = Instant::now();
-        replay(kind, frames);
-        start.elapsed()
-    };
-    // What shares the processor with others takes longer than it should: where that may be, processor time decides, of so many
-    // replays that it is told finely enough.
-    let spent = |kind: &PolicyKind, frames| {
-        let start = clock();
-        (0..30).for_each(|_| drop(replay(kind, frames)));
-        clock() - start
-    };
-    for percent in [1, 5, 20, 30, 60, 90, 95, 99] {
-        let frames = pages * percent / 100;
-        let lirs: PolicyKind = "lirs".parse().unwrap();
-        let least = (0..3).map(|_| once(&lirs, frames)).min().unwrap();
-        for kind in kinds() {
-            let ranks = matches!(
-                kind,
-                PolicyKind::LruK { .. }
-                    | PolicyKind::LeCar { .. }
-                    | PolicyKind::Hyperbolic { .. }
-                    | PolicyKind::Cacheus { .. }
-                    | PolicyKind::Lfuda
-            );
-            let times = if ranks { 20 } else { 15 };
-            if once(&kind, frames) >= times * least {
-                let (taken, least) = (spent(&kind, frames), spent(&lirs, frames));
-                assert!(
-                    taken < times * least,
-                    "{kind} at {percent} % of the pages: {taken:?}, LIRS {least:?}"
-                );
-            }
-        }
-    }
 }
 
 proptest! {

@@ -105,10 +105,6 @@ impl Policy for Nru {
         true
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow_with(&mut self.class, pages, ABSENT);
         super::grow(&mut self.place, pages);

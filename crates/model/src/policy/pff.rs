@@ -77,10 +77,6 @@ impl Policy for Pff {
         hit
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow(&mut self.kept, pages);
         super::grow(&mut self.referenced, pages);

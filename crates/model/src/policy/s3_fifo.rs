@@ -19,34 +19,13 @@ const MAIN: u8 = 2;
 const GHOST: u8 = 3;
 
 /// Where pages go while there are empty frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Fill {
     /// To the small queue.
     Small,
     /// To the small queue up to its share, then to the main one.
     Main,
-}
-
-impl std::fmt::Display for Fill {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Small => "small",
-            Self::Main => "main",
-        })
-    }
-}
-
-/// The parameters of S3-FIFO.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameters {
-    /// The small queue's share of the frames.
-    pub small: f64,
-    /// Pages in the ghost queue as a share of the frames.
-    pub ghost: f64,
-    /// Hits that take a page from the small queue to the main one, 1 to 3.
-    pub promote: u8,
-    /// Where pages go while there are empty frames.
-    pub fill: Fill,
 }
 
 /// S3-FIFO on three `Queue`s; the note of a page is its frequency.
@@ -68,8 +47,9 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// `frames` empty frames for the pages `0..pages`.
-    pub fn new(pages: u32, frames: u32, parameters: Parameters) -> Self {
+    /// `frames` empty frames for the pages `0..pages`. The small queue and the ghost queue have these shares of them;
+    /// `promote` (1 to 3) hits take a page from the small queue to the main one.
+    pub fn new(pages: u32, frames: u32, small: f64, ghost: f64, promote: u8, fill: Fill) -> Self {
         let share = |share: f64| (f64::from(frames) * share) as usize;
         Self {
             table: table(pages),
@@ -77,10 +57,10 @@ impl S3Fifo {
             main: Queue::new(MAIN),
             ghost: Queue::new(GHOST),
             frames: frames as usize,
-            small_frames: share(parameters.small).max(1),
-            ghost_pages: share(parameters.ghost),
-            promote_at: parameters.promote,
-            filling_main: parameters.fill == Fill::Main,
+            small_frames: share(small).max(1),
+            ghost_pages: share(ghost),
+            promote_at: promote,
+            filling_main: fill == Fill::Main,
             ghost_hits: 0,
             promotions: 0,
             spared: 0,

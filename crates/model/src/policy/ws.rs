@@ -45,10 +45,6 @@ impl Policy for WorkingSet {
         gap <= self.tau
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow(&mut self.last, pages);
     }

@@ -112,10 +112,6 @@ impl Policy for WsClock {
         false
     }
 
-    fn misses(&mut self, references: &[u32]) -> u64 {
-        super::count(self, references)
-    }
-
     fn grow(&mut self, pages: u32) {
         super::grow(&mut self.state, pages);
         super::grow(&mut self.used, pages);

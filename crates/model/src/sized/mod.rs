@@ -6,7 +6,6 @@
 
 mod gdsf;
 mod lhd;
-mod list;
 mod queued;
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 //! Left out: the slab, dentry and inode caches, the file cache, locked pages, several zones.
 
 use crate::paging::lists::Lists;
-use crate::paging::{Arrival, Machine, System};
+use crate::paging::{Arrival, Machine, System, Watermarks};
 
 const ACTIVE: u8 = 0;
 const INACTIVE: u8 = 1;
@@ -35,21 +35,19 @@ pub struct Linux2419 {
     referenced: Vec<bool>,
     /// Where `swap_out` goes on (`swap_address`).
     cursor: u32,
-    marks: super::Watermarks,
+    marks: Watermarks,
     /// Until when whoever reclaims waits for a page or for a request; 0: he does not.
     waits: u64,
 }
 
 impl Linux2419 {
-    /// For an address space of `pages` pages in `frames` frames. The watermarks are those of a zone
-    /// of that size in 2.4: a 128th of it, between 20 and 255 pages, doubled and tripled.
+    /// For an address space of `pages` pages in `frames` frames.
     pub fn new(pages: u32, frames: u32) -> Self {
-        let min = (frames / 128).clamp(20, 255).min(frames / 8);
         Self {
             lists: Lists::new(pages, 2),
             referenced: vec![false; pages as usize],
             cursor: 0,
-            marks: super::Watermarks { min, low: 2 * min, high: 3 * min },
+            marks: Watermarks::linux_2_4(frames),
             waits: 0,
         }
     }
@@ -95,7 +93,7 @@ impl Linux2419 {
             self.lists.to_head(INACTIVE, page);
             if machine.mapped(page) {
                 if max_mapped == 0 {
-                    self.swap_out(machine, priority);
+                    self.swap_out(machine);
                     return wanted;
                 }
                 max_mapped -= 1;
@@ -122,7 +120,7 @@ impl Linux2419 {
 
     /// `swap_out`: goes on through the address space until [`CLUSTER`] pages are unmapped, once
     /// around at the most.
-    fn swap_out(&mut self, machine: &mut Machine, _priority: u32) {
+    fn swap_out(&mut self, machine: &mut Machine) {
         let mut wanted = CLUSTER;
         for _ in 0..machine.pages() {
             let page = self.cursor;
@@ -164,16 +162,8 @@ impl Linux2419 {
 }
 
 impl System for Linux2419 {
-    fn min(&self) -> u32 {
-        self.marks.min
-    }
-
-    fn low(&self) -> u32 {
-        self.marks.low
-    }
-
-    fn high(&self) -> u32 {
-        self.marks.high
+    fn marks(&self) -> Watermarks {
+        self.marks
     }
 
     fn arrived(&mut self, _machine: &mut Machine, page: u32, arrival: Arrival) {

@@ -18,7 +18,7 @@
 //! Left out: the slab and the file cache, several zones, pages kept by each processor.
 
 use crate::paging::lists::Lists;
-use crate::paging::{Arrival, Machine, System};
+use crate::paging::{Arrival, Machine, System, Watermarks};
 
 const ACTIVE: u8 = 0;
 const DIRTY: u8 = 1;
@@ -68,20 +68,19 @@ struct Pass {
 pub struct Rmap14a {
     lists: Lists,
     age: Vec<u8>,
-    marks: super::Watermarks,
+    marks: Watermarks,
     /// kswapd's, which is over while it sleeps a nap out (`kswapd_overloaded`).
     kswapd: Pass,
     direct: Pass,
 }
 
 impl Rmap14a {
-    /// For an address space of `pages` pages in `frames` frames; the watermarks are 2.4's.
+    /// For an address space of `pages` pages in `frames` frames.
     pub fn new(pages: u32, frames: u32) -> Self {
-        let min = (frames / 128).clamp(20, 255).min(frames / 8);
         Self {
             lists: Lists::new(pages, 3),
             age: vec![0; pages as usize],
-            marks: super::Watermarks { min, low: 2 * min, high: 3 * min },
+            marks: Watermarks::linux_2_4(frames),
             kswapd: Pass::default(),
             direct: Pass::default(),
         }
@@ -249,16 +248,8 @@ impl Rmap14a {
 }
 
 impl System for Rmap14a {
-    fn min(&self) -> u32 {
-        self.marks.min
-    }
-
-    fn low(&self) -> u32 {
-        self.marks.low
-    }
-
-    fn high(&self) -> u32 {
-        self.marks.high
+    fn marks(&self) -> Watermarks {
+        self.marks
     }
 
     fn available(&self, machine: &Machine) -> u32 {

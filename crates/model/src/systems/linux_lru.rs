@@ -113,18 +113,6 @@ impl LinuxLru {
 }
 
 impl System for LinuxLru {
-    fn min(&self) -> u32 {
-        0
-    }
-
-    fn low(&self) -> u32 {
-        0
-    }
-
-    fn high(&self) -> u32 {
-        0
-    }
-
     fn arrived(&mut self, _machine: &mut Machine, page: u32, arrival: Arrival) {
         self.referenced[page as usize] = false;
         let shadow = std::mem::replace(&mut self.shadow[page as usize], NONE);
@@ -146,10 +134,6 @@ impl System for LinuxLru {
         if self.lists.of(page) == Some(INACTIVE) && !machine.mapped(page) && !machine.dirty(page) {
             self.lists.to_tail(INACTIVE, page);
         }
-    }
-
-    fn daemon(&mut self, _machine: &mut Machine) -> u64 {
-        super::SECOND
     }
 
     fn direct(&mut self, machine: &mut Machine) -> u64 {

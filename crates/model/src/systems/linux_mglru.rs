@@ -93,18 +93,6 @@ impl LinuxMglru {
 }
 
 impl System for LinuxMglru {
-    fn min(&self) -> u32 {
-        0
-    }
-
-    fn low(&self) -> u32 {
-        0
-    }
-
-    fn high(&self) -> u32 {
-        0
-    }
-
     fn arrived(&mut self, _machine: &mut Machine, page: u32, arrival: Arrival) {
         let sequence = if arrival == Arrival::ReadAhead { self.oldest } else { self.youngest };
         self.lists.to_head(Self::list(sequence), page);
@@ -118,10 +106,6 @@ impl System for LinuxMglru {
         if !machine.mapped(page) && !machine.dirty(page) && self.lists.of(page).is_some() {
             self.lists.to_tail(Self::list(self.oldest), page);
         }
-    }
-
-    fn daemon(&mut self, _machine: &mut Machine) -> u64 {
-        super::SECOND
     }
 
     fn direct(&mut self, machine: &mut Machine) -> u64 {

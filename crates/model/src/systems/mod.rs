@@ -6,21 +6,8 @@ pub mod linux_lru;
 pub mod linux_mglru;
 pub mod two_handed;
 
+pub(crate) use crate::paging::system::SECOND;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
-
-/// A second in ns.
-pub(crate) const SECOND: u64 = 1_000_000_000;
-
-/// The free frames at which a daemon wakes and sleeps.
-#[derive(Clone, Copy, Debug)]
-pub struct Watermarks {
-    /// Allocations below this wait.
-    pub min: u32,
-    /// The daemon wakes below this.
-    pub low: u32,
-    /// The daemon sleeps above this.
-    pub high: u32,
-}
 
 /// A system by name.
 #[derive(Clone, Copy, Debug)]

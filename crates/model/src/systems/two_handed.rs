@@ -16,7 +16,7 @@
 //! from its old end when the free list is empty; the scanner runs only when both run out.
 
 use crate::paging::lists::Lists;
-use crate::paging::{Arrival, Machine, System};
+use crate::paging::{Arrival, Machine, System, Watermarks};
 
 /// Wake-ups of the scanner a second.
 const WAKEUPS: u64 = 4;
@@ -43,9 +43,13 @@ pub struct Tunables {
 impl Tunables {
     /// Solaris's defaults for `pages` pages of `page_size` bytes.
     pub fn solaris(pages: u32, page_size: u32) -> Self {
+        Self::sampled(pages, page_size, (64 << 20) / page_size)
+    }
+
+    /// The same once the scanner has measured how fast it can go, `measured` pages a second.
+    pub fn sampled(pages: u32, page_size: u32, measured: u32) -> Self {
         let lotsfree = (pages / 64).max((512 << 10) / page_size);
-        let most = (64 << 20) / page_size;
-        let fastscan = (pages / 2).min(most);
+        let fastscan = (pages / 2).min(measured);
         Self {
             lotsfree,
             desfree: lotsfree / 2,
@@ -166,16 +170,8 @@ impl TwoHanded {
 }
 
 impl System for TwoHanded {
-    fn min(&self) -> u32 {
-        self.tunables.minfree
-    }
-
-    fn low(&self) -> u32 {
-        self.cachefree
-    }
-
-    fn high(&self) -> u32 {
-        self.cachefree
+    fn marks(&self) -> Watermarks {
+        Watermarks { min: self.tunables.minfree, low: self.cachefree, high: self.cachefree }
     }
 
     fn arrived(&mut self, _machine: &mut Machine, page: u32, _arrival: Arrival) {

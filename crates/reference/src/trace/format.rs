@@ -72,25 +72,7 @@ impl Format {
 
     /// Whether the trace holds byte addresses, which the page size divides into pages.
     pub fn has_addresses(self) -> bool {
-        match self {
-            Self::Recorded
-            | Self::Lackey
-            | Self::PerfScript
-            | Self::ChampSim
-            | Self::Csv
-            | Self::LoadStore
-            | Self::Spc
-            | Self::Msr
-            | Self::Vscsi1
-            | Self::Vscsi2 => true,
-            Self::OracleGeneral
-            | Self::Lcs
-            | Self::Text
-            | Self::U64
-            | Self::U64Be
-            | Self::U32
-            | Self::U32Be => false,
-        }
+        !self.has_page_numbers() && !matches!(self, Self::OracleGeneral | Self::Lcs)
     }
 
     /// Whether the trace says which references write; a csv may lack the column.
@@ -120,15 +102,7 @@ impl Format {
             Self::Vscsi2 => Some(vscsi::SIZE_2),
             Self::U64 | Self::U64Be => Some(8),
             Self::U32 | Self::U32Be => Some(4),
-            Self::Recorded
-            | Self::Lcs
-            | Self::Lackey
-            | Self::PerfScript
-            | Self::Csv
-            | Self::LoadStore
-            | Self::Spc
-            | Self::Msr
-            | Self::Text => None,
+            _ => None,
         }
     }
 }

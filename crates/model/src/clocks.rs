@@ -1,5 +1,8 @@
-//! The guest: ticks paced by the counter of the core it is on, two clocks kept from them, and a time-of-day
-//! chip that the wall clock is held to.
+//! Time in a guest on cores whose time stamp counters are slow and not in step: what a program sees that sleeps
+//! a second and reads two clocks.
+//!
+//! Its ticks are paced by the counter of the core it is on. Two clocks are kept from them, and the wall clock is held to
+//! a time-of-day chip.
 //!
 //! `gethrtime` is the counter. `gettimeofday` is advanced with it at each tick, and each time its second is
 //! full it is held against the chip, which runs by itself and tells whole seconds: two seconds apart it is
