@@ -1,22 +1,6 @@
 //! What policies there are: the form, one line and the source of each, and the refusal of a name that is none of them.
 
-use super::PolicyKind;
-
-/// Why a policy cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum PolicyError {
-    /// The name is not one of [`PolicyKind::catalogue`].
-    #[error("unknown policy '{0}'{hint}; must be one of {names}", hint = did_you_mean(.0), names = PolicyKind::names())]
-    Unknown(String),
-    /// A parameter is missing, unknown, no number or out of range.
-    #[error("policy '{policy}': {problem}")]
-    Parameter {
-        /// The text as given.
-        policy: String,
-        /// What is wrong, and what is wanted.
-        problem: String,
-    },
-}
+use super::{PolicyError, PolicyKind};
 
 /// Other names of policies: the literature's, and those of other simulators that are spelled quite differently.
 const OTHER_NAMES: [(&str, &str); 9] = [
@@ -68,7 +52,10 @@ impl Described {
 }
 
 impl PolicyKind {
-    fn names() -> String {
-        Self::catalogue().iter().map(|one| one.form).collect::<Vec<_>>().join(", ")
+    /// The refusal of a name that is not one of the [catalogue](Self::catalogue).
+    pub(super) fn unknown(text: &str) -> PolicyError {
+        let names: Vec<&str> = Self::catalogue().iter().map(|one| one.form).collect();
+        let (hint, names) = (did_you_mean(text), names.join(", "));
+        PolicyError::Unknown(format!("unknown policy '{text}'{hint}; must be one of {names}"))
     }
 }

@@ -113,7 +113,7 @@ macro_rules! policies {
                         return _p.finish(kind);
                     }
                 )*
-                Err(PolicyError::Unknown(text.to_owned()))
+                Err(Self::unknown(text))
             }
         }
     };

@@ -44,8 +44,9 @@ pub mod wsclock;
 #[cfg(test)]
 mod naive;
 
-pub use catalogue::{Described, PolicyError};
+pub use catalogue::Described;
 pub use kind::PolicyKind;
+pub use parameters::PolicyError;
 
 use pagelab_reference::Stream;
 use prefetch_index::prefetch_index;

@@ -3,7 +3,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::PolicyError;
+/// Why a policy cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// No policy has the name; the text says what may be meant, and what there is.
+    #[error("{0}")]
+    Unknown(String),
+    /// A parameter is missing, unknown, no number or out of range.
+    #[error("policy '{policy}': {problem}")]
+    Parameter {
+        /// The text as given.
+        policy: String,
+        /// What is wrong, and what is wanted.
+        problem: String,
+    },
+}
 
 /// The parameters behind the colon; each is taken out as it is read, and none may be left.
 pub(super) struct Parameters<'a> {
