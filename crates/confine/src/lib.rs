@@ -26,6 +26,8 @@ pub mod zram;
 
 use std::path::{Path, PathBuf};
 
+use pagelab_kernel::files::number;
+
 pub use self::accounting::Accounting;
 pub use self::journal::{anything_set_up, close};
 pub use self::problem::Problem;
@@ -194,6 +196,5 @@ pub fn read_ahead(folder: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     let device = std::fs::metadata(folder).ok()?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let text = std::fs::read_to_string(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb")).ok()?;
-    text.trim().parse::<u64>().ok()?.checked_mul(1024)
+    number(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"))?.checked_mul(1024)
 }

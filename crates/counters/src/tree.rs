@@ -120,6 +120,14 @@ impl Snapshot {
         (ns > 0).then_some(ns as f64 / 1e9)
     }
 
+    /// Seconds since an earlier snapshot, or since boot where there is none; None where no time has passed.
+    pub fn seconds_from(&self, earlier: Option<&Self>) -> Option<f64> {
+        match earlier {
+            Some(earlier) => self.seconds_since(earlier),
+            None => self.number("system", 0, "clock", "uptime").map(|ns| ns / 1e9).filter(|s| *s > 0.0),
+        }
+    }
+
     /// Growing counters as their growth per second since an earlier snapshot (gauges stay as they
     /// are). A counter that was not there before, or has fallen because its thing was replaced by
     /// another of the same name, is absent. A rate's type is f64 and its kind a gauge.
@@ -166,16 +174,7 @@ mod tests {
     use super::*;
 
     fn counter(statistic: &'static str, value: u64, kind: Kind) -> Sample {
-        Sample {
-            module: "m",
-            instance: 0,
-            name: "n".into(),
-            statistic: statistic.into(),
-            class: "misc",
-            value: value.into(),
-            unit: Unit::Count,
-            kind,
-        }
+        Sample::new("m", 0, "n", statistic, value, kind)
     }
 
     #[test]

@@ -140,6 +140,28 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// A count of the class `misc`.
+    pub fn new(
+        module: &'static str,
+        instance: u64,
+        name: &str,
+        statistic: &str,
+        value: impl Into<Value>,
+        kind: Kind,
+    ) -> Self {
+        let (name, statistic) = (name.into(), statistic.to_owned().into());
+        Self {
+            module,
+            instance,
+            name,
+            statistic,
+            class: "misc",
+            value: value.into(),
+            unit: Unit::Count,
+            kind,
+        }
+    }
+
     /// kstat's order: module, instance as a number, name, statistic.
     pub fn order(&self, other: &Self) -> Ordering {
         self.module

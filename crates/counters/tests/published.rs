@@ -7,7 +7,7 @@ use pagelab_counters::views::doctor::{Level, Verdict};
 use pagelab_counters::views::iostat::{self, Wait};
 use pagelab_counters::views::prstat::{self, Delays, Traced};
 use pagelab_counters::views::vmstat::{Layout, Row, heading};
-use pagelab_counters::{Kind, Sample, Snapshot, Unit, Value};
+use pagelab_counters::{Kind, Sample, Snapshot};
 
 const VMSTAT: &str = include_str!("../../../published/mcdougall-vmstat.csv");
 const PRSTAT: &str = include_str!("../../../published/mcdougall-prstat.csv");
@@ -35,26 +35,6 @@ fn number(text: &str) -> f64 {
     }
 }
 
-fn sample(
-    module: &'static str,
-    instance: u64,
-    name: &str,
-    statistic: &str,
-    value: f64,
-    kind: Kind,
-) -> Sample {
-    Sample {
-        module,
-        instance,
-        name: name.into(),
-        statistic: statistic.to_owned().into(),
-        class: "vm",
-        value: Value::F64(value),
-        unit: Unit::Count,
-        kind,
-    }
-}
-
 /// The moment after so many intervals in which a line's rates held.
 fn memory(line: &HashMap<&'static str, &'static str>, intervals: f64) -> Snapshot {
     let of = |column: &str| number(line[column]);
@@ -74,7 +54,7 @@ fn memory(line: &HashMap<&'static str, &'static str>, intervals: f64) -> Snapsho
         ("pgpgout", of("fpo") * 1024.0 + of("apo") * 1024.0),
     ];
     let mut samples: Vec<Sample> = counters
-        .map(|(name, rate)| sample("vmstat", 0, "vm", name, rate * INTERVAL * intervals, Kind::Counter))
+        .map(|(name, rate)| Sample::new("vmstat", 0, "vm", name, rate * INTERVAL * intervals, Kind::Counter))
         .into();
     let gauges = [
         ("meminfo", "mem", "SwapFree", of("swap") * 1024.0),
@@ -84,7 +64,7 @@ fn memory(line: &HashMap<&'static str, &'static str>, intervals: f64) -> Snapsho
         ("zoneinfo", "Normal", "low", LOW),
         ("zoneinfo", "Normal", "managed", 512_136.0),
     ];
-    samples.extend(gauges.map(|(m, n, s, value)| sample(m, 0, n, s, value, Kind::Gauge)));
+    samples.extend(gauges.map(|(m, n, s, value)| Sample::new(m, 0, n, s, value, Kind::Gauge)));
     Snapshot::new((INTERVAL * intervals) as u64 * SECOND, samples)
 }
 
@@ -133,7 +113,7 @@ fn threads(seconds: f64) -> prstat::Moment {
         let count = |column: &str| number(line[column]) * seconds;
         let tid: u64 = line["pid"].parse().unwrap();
         let mut add = |statistic: &str, value: f64, kind| {
-            samples.push(sample("thread", tid, line["process"], statistic, value, kind));
+            samples.push(Sample::new("thread", tid, line["process"], statistic, value, kind));
         };
         add("pid", tid as f64, Kind::Gauge);
         add("start", 0.0, Kind::Gauge);
@@ -183,7 +163,7 @@ fn threads_that_wait_as_printed_are_a_shortage() {
     let full = waits.iter().copied().fold(100.0, f64::min);
     let at = |seconds: f64| {
         let total = |name, percent: f64| {
-            sample("pressure", 0, "memory", name, percent * 1e7 * seconds, Kind::Counter)
+            Sample::new("pressure", 0, "memory", name, percent * 1e7 * seconds, Kind::Counter)
         };
         Snapshot::new((seconds * 1e9) as u64, vec![total("some_total", some), total("full_total", full)])
     };
@@ -199,7 +179,7 @@ fn the_rows_of_iostat_are_computed_again() {
         let device = line["device"];
         let at = |seconds: u64| {
             let grown = |statistic, rate: f64| {
-                sample("diskstats", 0, device, statistic, rate * seconds as f64, Kind::Counter)
+                Sample::new("diskstats", 0, device, statistic, rate * seconds as f64, Kind::Counter)
             };
             let counters = vec![
                 grown("reads", of("r/s")),

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use pagelab_procfs::value;
 
+use crate::files::number;
+
 /// A memory cgroup.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a>(&'a Path);
@@ -57,18 +59,24 @@ impl<'a> Group<'a> {
         Some(most < limit - limit / 16)
     }
 
-    fn text(self, file: &str) -> Option<String> {
+    /// One of its files.
+    pub fn text(self, file: &str) -> Option<String> {
         fs::read_to_string(self.0.join(file)).ok()
     }
 
     /// A figure of its `memory.stat`.
     pub fn stat(self, name: &str) -> Option<u64> {
-        value(&self.text("memory.stat")?, name)
+        self.counted("memory.stat", name)
+    }
+
+    /// A figure of one of its files with several.
+    pub fn counted(self, file: &str, name: &str) -> Option<u64> {
+        value(&self.text(file)?, name)
     }
 
     /// The number in one of its files; `None` also for `max`.
     pub fn number(self, file: &str) -> Option<u64> {
-        self.text(file)?.trim().parse().ok()
+        number(self.0.join(file))
     }
 }
 

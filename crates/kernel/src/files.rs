@@ -111,15 +111,20 @@ impl Stall {
 
     /// The total so far.
     pub fn read(&mut self) -> Option<u64> {
-        some_total(self.file.read()?)
+        stalled(self.file.read()?)
     }
 }
 
 /// The total of the `some` line, µs in the file, here ns.
-fn some_total(text: &str) -> Option<u64> {
+pub fn stalled(text: &str) -> Option<u64> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     let total = some.split(' ').find_map(|part| part.strip_prefix("total="))?;
     total.parse::<u64>().ok()?.checked_mul(1000)
+}
+
+/// The number that a file holds alone; `None` for what is none.
+pub fn number(path: impl AsRef<Path>) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// Whether this process has the capability of this number (linux/capability.h).
@@ -135,14 +140,14 @@ mod tests {
     #[test]
     fn the_stall_is_the_total_of_some() {
         let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00 total=99\n";
-        assert_eq!(some_total(text), Some(1_234_000));
-        assert_eq!(some_total("full total=1"), None);
+        assert_eq!(stalled(text), Some(1_234_000));
+        assert_eq!(stalled("full total=1"), None);
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_parsers_panic(text: String) {
-            let _ = some_total(&text);
+            let _ = stalled(&text);
         }
     }
 

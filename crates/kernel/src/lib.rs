@@ -31,7 +31,6 @@ pub mod settings;
 pub mod spawn;
 pub mod swap_area;
 pub mod taskstats;
-pub mod terminal;
 pub mod thp;
 pub mod userfault;
 pub mod waiting;

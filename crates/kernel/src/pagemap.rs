@@ -144,8 +144,7 @@ mod tests {
 
     #[test]
     fn pages_are_present_once_written() {
-        let region = Region::anonymous(200).unwrap();
-        let _ = region.advise(crate::region::HugePages::Forbidden);
+        let region = Region::base_pages(200).unwrap();
         let mut reader = SnapshotReader::anonymous().unwrap();
         let mut look = Snapshot::new(200);
         reader.look(&region, &mut look).unwrap();

@@ -48,12 +48,25 @@ impl Region {
     /// # Errors
     /// When the kernel refuses, or the size does not fit the address space.
     pub fn anonymous(pages: usize) -> io::Result<Self> {
-        let length = length(pages)?;
+        Self::mapped(length(pages)?, MapFlags::PRIVATE | MapFlags::NORESERVE)
+    }
+
+    /// The same in base pages, whatever the system's mode. A kernel without huge pages refuses to forbid them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn base_pages(pages: usize) -> io::Result<Self> {
+        let region = Self::anonymous(pages)?;
+        let _ = region.advise(HugePages::Forbidden);
+        Ok(region)
+    }
+
+    /// New anonymous memory.
+    fn mapped(length: usize, flags: MapFlags) -> io::Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, flags)? };
-        Self::new(base.cast(), pages)
+        Self::new(base.cast(), length / page_size())
     }
 
     /// Maps the first `pages` pages of `file`, shared, for reading and writing.
@@ -77,11 +90,7 @@ impl Region {
     /// # Errors
     /// When the kernel refuses, or the size does not fit the address space.
     pub fn shared(pages: usize) -> io::Result<Self> {
-        let length = length(pages)?;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let base = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, MapFlags::SHARED)? };
-        Self::new(base.cast(), pages)
+        Self::mapped(length(pages)?, MapFlags::SHARED)
     }
 
     /// Maps private anonymous memory of `pages` base pages from the huge pages that the administrator
@@ -91,11 +100,7 @@ impl Region {
     /// When there are too few.
     pub fn huge(pages: usize, huge_page: usize) -> io::Result<Self> {
         let length = length(pages)?.next_multiple_of(huge_page);
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let base = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, flags)? };
-        Self::new(base.cast(), length / page_size())
+        Self::mapped(length, MapFlags::PRIVATE | MapFlags::HUGETLB)
     }
 
     /// Maps `pages` pages of `file` from page `first` on, shared, for reading.

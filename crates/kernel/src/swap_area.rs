@@ -88,6 +88,12 @@ pub fn all() -> Vec<PathBuf> {
     areas(&swaps()).map(|area| area.path).collect()
 }
 
+/// The bytes of all swap; `None` where the kernel does not say.
+pub fn total() -> Option<u64> {
+    let text = crate::files::text("/proc/swaps").ok()?;
+    Some(areas(&text).map(|area| area.size).sum())
+}
+
 /// Whether the kernel uses `path` as swap now.
 pub fn in_use(path: &Path) -> bool {
     areas(&swaps()).any(|area| area.path == path)

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use crate::region::{HugePages, Region};
+use crate::region::Region;
 
 const API: u64 = 0xaa;
 const MISSING: u64 = 1;
@@ -213,10 +213,7 @@ impl Userfault {
     /// # Errors
     /// `WouldBlock` while the mappings change, which an event tells; others when the kernel refuses.
     pub fn put(&self, address: usize, content: &[u8]) -> io::Result<bool> {
-        let length = content.len() as u64;
-        let from = content.as_ptr().expose_provenance() as u64;
-        let done = self.call(COPY, &mut Copy { to: address as u64, from, length, mode: 0, copied: 0 });
-        self.resolved(done, address, length)
+        self.copy(address, content, 0)
     }
 
     /// The same, and protects the page against writing.
@@ -224,10 +221,13 @@ impl Userfault {
     /// # Errors
     /// As there.
     pub fn put_protected(&self, address: usize, content: &[u8]) -> io::Result<bool> {
+        self.copy(address, content, COPY_PROTECTED)
+    }
+
+    fn copy(&self, address: usize, content: &[u8], mode: u64) -> io::Result<bool> {
         let length = content.len() as u64;
         let from = content.as_ptr().expose_provenance() as u64;
-        let mut copy = Copy { to: address as u64, from, length, mode: COPY_PROTECTED, copied: 0 };
-        let done = self.call(COPY, &mut copy);
+        let done = self.call(COPY, &mut Copy { to: address as u64, from, length, mode, copied: 0 });
         self.resolved(done, address, length)
     }
 
@@ -308,9 +308,7 @@ impl Paged {
     /// # Errors
     /// When the kernel refuses.
     pub fn new(pages: usize) -> io::Result<Self> {
-        let region = Region::anonymous(pages)?;
-        // A kernel without huge pages refuses to forbid them.
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(pages)?;
         let events = Userfault::open(Features::default())?;
         events.register(region.base().expose_provenance(), region.bytes(), false)?;
         Ok(Self { events, region })

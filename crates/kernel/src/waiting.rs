@@ -16,14 +16,26 @@ pub fn readable<const N: usize>(
     most: Option<Duration>,
 ) -> io::Result<[bool; N]> {
     let mut asked = descriptors.each_ref().map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
-    let most = most.map(|most| Timespec {
-        tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: most.subsec_nanos().into(),
-    });
-    match poll(&mut asked, most.as_ref()) {
+    match poll(&mut asked, most.map(timespec).as_ref()) {
         Ok(_) => Ok(asked.map(|asked| !asked.revents().is_empty())),
         Err(rustix::io::Errno::INTR) => Ok([false; N]),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits until the standard input has something to read, a signal comes or the time is over. False
+/// when the terminal has hung up: whoever reads it then reads nothing for ever.
+pub fn for_input(most: Duration) -> bool {
+    let stdin = rustix::stdio::stdin();
+    let mut asked = [PollFd::new(&stdin, PollFlags::IN)];
+    let found = poll(&mut asked, Some(&timespec(most)));
+    found.is_err() || !asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+}
+
+fn timespec(most: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: most.subsec_nanos().into(),
     }
 }
 

@@ -172,13 +172,12 @@ fn areas(smaps: &str) -> Vec<Area> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::region::{HugePages, Region};
+    use crate::region::Region;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn what_is_referenced_is_seen_and_what_rests_is_not() {
-        let region = Region::anonymous(8192).unwrap();
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(8192).unwrap();
         region.populate(|_, _| {});
         let process = Process::open(std::process::id()).unwrap();
         let stop = AtomicBool::new(false);

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::files::number;
 use crate::swap_area::{is_blank, is_labelled};
 
 /// Where a device's number is written to remove it.
@@ -17,7 +18,7 @@ pub fn folder(device: u32) -> PathBuf {
 
 /// Bytes of a device, 0 before it is given a size; `None` when there is none of that number.
 fn size(device: u32) -> Option<u64> {
-    fs::read_to_string(folder(device).join("disksize")).ok()?.trim().parse().ok()
+    number(folder(device).join("disksize"))
 }
 
 /// Whether `path` is the name of a zram device: `/dev/zramN`.

@@ -14,7 +14,7 @@
 use std::hint::black_box;
 
 use pagelab_experiment::build::{Estimate, estimate};
-use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::region::Region;
 use pagelab_kernel::rusage::thread_time;
 use pagelab_live::harness::calibrate::{paired, threshold};
 use pagelab_live::harness::clock::Clock;
@@ -52,8 +52,7 @@ fn of_touch<T: Touch, C: Clock, D: Doubt>(
     pattern: &str,
     pages: &[u32],
 ) {
-    let region = Region::anonymous(PAGES as usize).expect("memory");
-    let _ = region.advise(HugePages::Forbidden);
+    let region = Region::base_pages(PAGES as usize).expect("memory");
     region.populate(|_, _| {});
     let (mut tally, mut samples, mut rng) = (Tally::default(), Tally::default(), Rng::new(1));
     let once = |load: &dyn Fn()| {

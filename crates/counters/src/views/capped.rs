@@ -48,18 +48,11 @@ pub fn capped(before: &Snapshot, now: &Snapshot, pid: u64) -> Option<Capped> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Kind, Sample, Unit, Value};
+    use crate::value::{Kind, Sample, Value};
 
     fn snapshot(second: u64, faults: f64, current: f64) -> Snapshot {
-        let sample = |module, instance, name: &str, statistic: &'static str, value| Sample {
-            module,
-            instance,
-            name: name.into(),
-            statistic: statistic.into(),
-            class: "vm",
-            value,
-            unit: Unit::Count,
-            kind: Kind::Gauge,
+        let sample = |module, instance, name: &str, statistic, value: Value| {
+            Sample::new(module, instance, name, statistic, value, Kind::Gauge)
         };
         let number = Value::F64;
         let samples = vec![

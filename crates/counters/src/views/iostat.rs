@@ -81,11 +81,7 @@ pub struct Row {
 /// The devices that did anything between two moments, or since boot when `before` is None.
 pub fn rows(earlier: Option<&Moment>, moment: &Moment) -> Vec<Row> {
     let (before, now) = (earlier.map(|m| &m.counters), &moment.counters);
-    let seconds = match before {
-        Some(before) => now.seconds_since(before),
-        None => now.number("system", 0, "clock", "uptime").map(|ns| ns / 1e9).filter(|s| *s > 0.0),
-    };
-    let Some(seconds) = seconds else { return Vec::new() };
+    let Some(seconds) = now.seconds_from(before) else { return Vec::new() };
     let device = |(_, name, group): (u64, &std::sync::Arc<str>, &[crate::Sample])| {
         let rate = |statistic: &str| {
             let end = of_group(group, statistic)?;
@@ -243,18 +239,11 @@ pub fn short_heading() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Kind, Sample, Unit};
+    use crate::value::{Kind, Sample};
 
     fn disk(seconds: u64, values: &[(&'static str, u64)]) -> Moment {
-        let sample = |(statistic, value): &(&'static str, u64)| Sample {
-            module: "diskstats",
-            instance: 0,
-            name: "sda".into(),
-            statistic: (*statistic).into(),
-            class: "disk",
-            value: (*value).into(),
-            unit: Unit::Count,
-            kind: Kind::Counter,
+        let sample = |(statistic, value): &(&'static str, u64)| {
+            Sample::new("diskstats", 0, "sda", statistic, *value, Kind::Counter)
         };
         let counters = Snapshot::new(seconds * 1_000_000_000, values.iter().map(sample).collect());
         Moment { counters, waits: None }

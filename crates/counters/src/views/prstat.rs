@@ -128,6 +128,18 @@ pub struct Traced {
     pub text_wait: u64,
 }
 
+impl Traced {
+    /// Each figure of both, put together.
+    fn with(self, other: Self, both: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            calls: both(self.calls, other.calls),
+            signals: both(self.signals, other.signals),
+            lock_wait: both(self.lock_wait, other.lock_wait),
+            text_wait: both(self.text_wait, other.text_wait),
+        }
+    }
+}
+
 /// One moment: the counters and the delays of those tasks (processes, or threads with `-L`) for which
 /// the kernel accounts them.
 #[derive(Clone, Debug, Default)]
@@ -253,14 +265,7 @@ fn process_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
                 Some(accounts) => &accounted(accounts.get(&pid)?, before, now, group, seconds),
                 None => sums.get(&pid)?,
             };
-            let mut row = row_of(sum, delays(before, now, pid));
-            let lived = lived(before, now, "process", group, seconds);
-            let rate = |statistic| growth(before, "process", group, statistic) / lived;
-            row.pid = pid;
-            row.seconds = lived;
-            row.command = name.to_string();
-            row.minor_faults = rate("minor_faults");
-            row.major_faults = rate("major_faults");
+            let mut row = Row { pid, ..task_row(sum, before, now, ("process", pid, name, group), seconds) };
             of_process(&mut row, group);
             Some(row)
         })
@@ -276,15 +281,8 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
             let pid = of_group(group, "pid")? as u64;
             let mut sum = Sums::default();
             add(&mut sum, before, now, group, seconds);
-            let mut row = row_of(&sum, delays(before, now, tid));
-            let lived = lived(before, now, "thread", group, seconds);
-            let rate = |statistic| growth(before, "thread", group, statistic) / lived;
-            row.pid = pid;
-            row.seconds = lived;
-            row.tid = Some(tid);
-            row.command = name.to_string();
-            row.minor_faults = rate("minor_faults");
-            row.major_faults = rate("major_faults");
+            let row = task_row(&sum, before, now, ("thread", tid, name, group), seconds);
+            let mut row = Row { pid, tid: Some(tid), ..row };
             if let Some(process) = processes.get(&pid) {
                 of_process(&mut row, process);
             }
@@ -292,6 +290,21 @@ fn thread_rows(before: &Moment, now: &Moment, seconds: f64) -> Vec<Row> {
             Some(row)
         })
         .collect()
+}
+
+/// The row of a task with these sums: its module, number, command and counters.
+fn task_row(
+    sum: &Sums,
+    before: &Moment,
+    now: &Moment,
+    (module, task, name, group): (&str, u64, &str, &[Sample]),
+    seconds: f64,
+) -> Row {
+    let seconds = lived(before, now, module, group, seconds);
+    let rate = |statistic| growth(before, module, group, statistic) / seconds;
+    let (minor_faults, major_faults) = (rate("minor_faults"), rate("major_faults"));
+    let command = name.to_owned();
+    Row { seconds, command, minor_faults, major_faults, ..row_of(sum, delays(before, now, task)) }
 }
 
 /// The growth of a counter; a task that was not there before starts at nothing. Tasks are told apart
@@ -327,12 +340,7 @@ fn traced(before: &Moment, now: &Moment, group: &[Sample]) -> Option<Traced> {
     let end = now.traced.as_ref()?.get(&thread).copied().unwrap_or_default();
     let known = before.traced.as_ref()?.get(&thread).filter(|_| earlier(before, "thread", group).is_some());
     let start = known.copied().unwrap_or_default();
-    Some(Traced {
-        calls: end.calls.saturating_sub(start.calls),
-        signals: end.signals.saturating_sub(start.signals),
-        lock_wait: end.lock_wait.saturating_sub(start.lock_wait),
-        text_wait: end.text_wait.saturating_sub(start.text_wait),
-    })
+    Some(end.with(start, u64::saturating_sub))
 }
 
 /// The growth of a task's times in user mode and in the kernel.
@@ -384,11 +392,7 @@ fn add(sum: &mut Sums, before: &Moment, now: &Moment, group: &[Sample], seconds:
     sum.voluntary += grown("voluntary_switches");
     sum.involuntary += grown("involuntary_switches");
     if let Some(grown) = traced(before, now, group) {
-        let sum = sum.traced.get_or_insert_default();
-        sum.calls += grown.calls;
-        sum.signals += grown.signals;
-        sum.lock_wait += grown.lock_wait;
-        sum.text_wait += grown.text_wait;
+        sum.traced = Some(sum.traced.unwrap_or_default().with(grown, |a, b| a + b));
     }
 }
 
@@ -441,19 +445,12 @@ fn of_process(row: &mut Row, process: &[Sample]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Kind, Unit};
+    use crate::value::Kind;
     use crate::views::Width;
 
     fn task(module: &'static str, number: u64, values: &[(&'static str, u64)]) -> Vec<Sample> {
-        let sample = |(statistic, value): &(&'static str, u64)| Sample {
-            module,
-            instance: number,
-            name: "db".into(),
-            statistic: (*statistic).into(),
-            class: "process",
-            value: (*value).into(),
-            unit: Unit::Nanoseconds,
-            kind: Kind::Counter,
+        let sample = |(statistic, value): &(&'static str, u64)| {
+            Sample::new(module, number, "db", statistic, *value, Kind::Counter)
         };
         values.iter().map(sample).collect()
     }

@@ -77,20 +77,11 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Sample, Value};
+    use crate::value::Sample;
 
     #[test]
     fn columns_are_as_long_as_the_time_whatever_comes_and_goes() {
-        let sample = |statistic: &'static str, value: u64, kind| Sample {
-            module: "m",
-            instance: 0,
-            name: "n".into(),
-            statistic: statistic.into(),
-            class: "misc",
-            value: Value::U64(value),
-            unit: Unit::Count,
-            kind,
-        };
+        let sample = |statistic, value: u64, kind| Sample::new("m", 0, "n", statistic, value, kind);
         let mut series = Series::default();
         series.add(Snapshot::new(5_000_000_000, vec![sample("faults", 10, Kind::Counter)]));
         series.add(Snapshot::new(

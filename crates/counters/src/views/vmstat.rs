@@ -90,10 +90,7 @@ impl Row {
         page_size: u64,
         executables: Option<Executables>,
     ) -> Self {
-        let seconds = match before {
-            Some(before) => now.seconds_since(before),
-            None => now.number("system", 0, "clock", "uptime").map(|ns| ns / 1e9).filter(|s| *s > 0.0),
-        };
+        let seconds = now.seconds_from(before);
         let rate = |statistic: &str| {
             let end = now.number("vmstat", 0, "vm", statistic)?;
             let start = before.map_or(Some(0.0), |b| b.number("vmstat", 0, "vm", statistic))?;

@@ -17,7 +17,7 @@ use pagelab_kernel::files;
 use pagelab_kernel::region::{HugePages, Region, page_size};
 use pagelab_kernel::rusage;
 
-use pagelab_procfs::value;
+use pagelab_procfs::{chosen, value};
 
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
@@ -44,7 +44,7 @@ impl Held {
         let doing = || format!("setting {} to {value}", path.display());
         let text = fs::read_to_string(&path).map_err(failed(&doing()))?;
         // One of several words, the one in force in brackets.
-        let word = text.split(['[', ']']).nth(1).unwrap_or(text.trim()).to_owned();
+        let word = chosen(text.trim()).to_owned();
         fs::write(&path, value).map_err(failed(&doing()))?;
         Ok(Self { path, before: word })
     }
@@ -75,8 +75,7 @@ struct Seen {
 /// # Errors
 /// Where the kernel has no transparent huge pages, and when it refuses.
 pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
-    let size = fs::read_to_string(format!("{THP}/hpage_pmd_size")).ok().and_then(|t| t.trim().parse().ok());
-    let Some(huge) = size else {
+    let Some(huge) = files::number(format!("{THP}/hpage_pmd_size")) else {
         let what = "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)";
         return Err(Failure::unsupported(what, "use another kernel image"));
     };
@@ -92,7 +91,7 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
     let mut all = Vec::new();
     for (number, way) in WAYS.into_iter().enumerate() {
         recorder.progress(way, number as u64, WAYS.len() as u64);
-        let seen = ask(parameters, way, huge, recorder)?;
+        let seen = ask(parameters, way, huge as usize, recorder)?;
         let number = |value: Option<u64>| value.map(|value| value as f64);
         let [stall, success, fail] = seen.compactions.map(number);
         sheet.named(

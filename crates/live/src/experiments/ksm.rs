@@ -20,8 +20,9 @@ use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::affinity::Pinned;
 use pagelab_kernel::content::Filler;
+use pagelab_kernel::files::number;
 use pagelab_kernel::kthread::KernelThreads;
-use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::region::Region;
 use pagelab_kernel::rusage;
 
 use pagelab_procfs::value;
@@ -51,8 +52,7 @@ struct Counts {
 
 impl Counts {
     fn read() -> Self {
-        let text = |file: &str| fs::read_to_string(Path::new(FOLDER).join(file)).ok();
-        let number = |file: &str| text(file).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        let number = |file: &str| number(Path::new(FOLDER).join(file)).unwrap_or(0);
         Self { sharing: number("pages_sharing"), shared: number("pages_shared"), scans: number("full_scans") }
     }
 }
@@ -153,8 +153,7 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
 /// The mapping, its equal pages and the others, in the order of addresses.
 fn filled(parameters: &Ksm, recorder: &mut dyn Recorder) -> Result<(Region, Vec<u32>, Vec<u32>)> {
     let pages = parameters.pages;
-    let region = Region::anonymous(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
-    let _ = region.advise(HugePages::Forbidden);
+    let region = Region::base_pages(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
     let filler = Filler::default();
     // Apart from what other loads of pagelab's hold, which a guest's may be beside this one.
     let base = (parameters.seed + 1) << 40;
@@ -270,7 +269,7 @@ fn other_programs() -> usize {
 
 /// Pages of this process that are merged, as the kernel counts them for each process (Linux 5.19).
 fn own() -> Option<u64> {
-    fs::read_to_string("/proc/self/ksm_merging_pages").ok()?.trim().parse().ok()
+    number("/proc/self/ksm_merging_pages")
 }
 
 /// Does `work`, which concerns `pages` pages, and adds its row; processor time of a page.

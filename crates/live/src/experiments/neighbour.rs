@@ -17,9 +17,8 @@ use pagelab_experiment::experiments::Neighbour;
 use pagelab_experiment::experiments::neighbour::{COLUMNS, METRICS, SITUATIONS};
 use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
-use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::region::Region;
 use pagelab_kernel::rusage;
-use pagelab_procfs::value;
 
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
@@ -48,25 +47,16 @@ impl Inner {
         fs::write(&path, bytes.to_string()).map_err(failed(&format!("writing {bytes} to {}", path.display())))
     }
 
-    fn charged(&self) -> Option<u64> {
-        Group::new(&self.0).charged()
-    }
-
-    /// A number of one of its files with several.
-    fn counted(&self, file: &str, name: &str) -> Option<u64> {
-        value(&fs::read_to_string(self.0.join(file)).ok()?, name)
+    fn group(&self) -> Group<'_> {
+        Group::new(&self.0)
     }
 
     /// What it counts of itself.
     fn counts(&self) -> Counts {
         let refaults = ["workingset_refault_anon", "workingset_refault_file"];
-        let refaults =
-            refaults.iter().filter_map(|name| self.counted("memory.stat", name)).reduce(|a, b| a + b);
-        Counts {
-            major: self.counted("memory.stat", "pgmajfault"),
-            refaults,
-            low: self.counted("memory.events", "low"),
-        }
+        let refaults = refaults.iter().filter_map(|name| self.group().stat(name)).reduce(|a, b| a + b);
+        let (major, low) = (self.group().stat("pgmajfault"), self.group().counted("memory.events", "low"));
+        Counts { major, refaults, low }
     }
 }
 
@@ -117,10 +107,9 @@ pub fn perform(
     let (victim, neighbour) = (Inner::make(shared, "victim")?, Inner::make(shared, "neighbour")?);
     let stream = parameters.pattern.stream(parameters.pages, parameters.references, parameters.seed);
     let stream = stream.map_err(|e| Failure::parameters("the reference stream", &e))?;
-    Group::new(&victim.0).join().map_err(failed("joining the victim's cgroup"))?;
+    victim.group().join().map_err(failed("joining the victim's cgroup"))?;
     let pages = stream.pages() as usize;
-    let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
-    let _ = region.advise(HugePages::Forbidden);
+    let region = Region::base_pages(pages).map_err(failed(&format!("mapping {pages} pages")))?;
     // A child with the mapping would make each of the victim's writes a copy, and the old pages,
     // which nothing references, would stay charged to the victim.
     region.keep_apart().map_err(failed("madvise(MADV_DONTFORK)"))?;
@@ -142,7 +131,7 @@ pub fn perform(
         }
         let seen = situations.perform(situation, stream.references(), recorder)?;
         if situation == "alone" {
-            protected = situations.victim.charged();
+            protected = situations.victim.group().charged();
         }
         sheet.named([situation], seen.row);
         all.push(seen);
@@ -181,7 +170,8 @@ impl Situations<'_> {
         }
         let used = rusage::thread_up_to_date() - start;
         let (after, end) = (self.victim.counts(), self.written[0].load(Relaxed));
-        let charged = [&self.victim, &self.neighbour].map(|group| group.charged().map(|bytes| bytes as f64));
+        let charged =
+            [&self.victim, &self.neighbour].map(|group| group.group().charged().map(|bytes| bytes as f64));
         drop(neighbour);
         let grown = |of: fn(&Counts) -> Option<u64>| {
             of(&before).zip(of(&after)).map(|(before, after)| after.saturating_sub(before) as f64)
@@ -227,9 +217,8 @@ impl Situations<'_> {
 
     /// What the neighbour does until it is ended.
     fn disturb(&self) -> std::io::Result<()> {
-        Group::new(&self.neighbour.0).join()?;
-        let region = Region::anonymous(self.parameters.neighbour as usize)?;
-        let _ = region.advise(HugePages::Forbidden);
+        self.neighbour.group().join()?;
+        let region = Region::base_pages(self.parameters.neighbour as usize)?;
         region.populate(|_, _| {});
         loop {
             for page in 0..region.pages() as u32 {

@@ -18,7 +18,8 @@ use pagelab_experiment::experiments::oom::{COLUMNS, SITUATIONS};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
-use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::files::stalled;
+use pagelab_kernel::region::{Region, page_size};
 
 use pagelab_procfs::value;
 
@@ -93,18 +94,13 @@ struct Counts {
 
 impl Counts {
     fn read(group: Group<'_>) -> Self {
-        let text = |file: &str| fs::read_to_string(group.path().join(file)).ok();
-        let events = || value(&text("memory.events")?, "max");
         // Of version 1 memory and swap together have a limit of their own, which is met first where
         // there is no swap; Linux 6.18 does not count that.
-        let of = |file: &str| text(file)?.trim().parse::<u64>().ok();
-        let failures = || Some(of("memory.failcnt")? + of("memory.memsw.failcnt").unwrap_or(0));
-        let stalled = || {
-            let text = text("memory.pressure")?;
-            let total = text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1;
-            total.trim().parse::<u64>().ok().map(|micros| micros * 1000)
-        };
-        Self { limit: events().or_else(failures), kills: group.kills(), stalled: stalled() }
+        let failures =
+            || Some(group.number("memory.failcnt")? + group.number("memory.memsw.failcnt").unwrap_or(0));
+        let stalled = group.text("memory.pressure").and_then(|text| stalled(&text));
+        let limit = group.counted("memory.events", "max").or_else(failures);
+        Self { limit, kills: group.kills(), stalled }
     }
 }
 
@@ -224,8 +220,7 @@ fn record(all: &[Option<Seen>], recorder: &mut dyn Recorder) -> Result<()> {
 
 /// The pages that the cgroup may use, swap included: what `oom_badness` takes thousandths of.
 fn total(group: Group<'_>) -> u64 {
-    let number =
-        |file: &str| -> Option<u64> { fs::read_to_string(group.path().join(file)).ok()?.trim().parse().ok() };
+    let number = |file: &str| group.number(file);
     let memory = number("memory.max").or_else(|| number("memory.limit_in_bytes")).unwrap_or(0);
     let swap = number("memory.swap.max")
         .or_else(|| number("memory.memsw.limit_in_bytes").map(|both| both.saturating_sub(memory)));
@@ -317,9 +312,7 @@ fn child(group: Group<'_>, barrier: &Barrier, adjust: u32, pages: usize, grows: 
     let prepared = || -> std::io::Result<Region> {
         fs::write(Path::new("/proc/self/oom_score_adj"), adjust.to_string())?;
         group.join()?;
-        let region = Region::anonymous(pages)?;
-        let _ = region.advise(HugePages::Forbidden);
-        Ok(region)
+        Region::base_pages(pages)
     };
     let Ok(region) = prepared() else {
         barrier[REFUSED].fetch_add(1, AcqRel);

@@ -16,12 +16,11 @@ use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Reclaim;
 use pagelab_experiment::experiments::reclaim::{By, COLUMNS, SCHEME};
 use pagelab_experiment::{Failure, Recorder, Result};
+use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::damon::{Kdamond, Scheme, Stats};
 use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
-use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
-
-use pagelab_procfs::value;
 
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
@@ -73,8 +72,7 @@ impl Load {
         let (look, first) = (Snapshot::new(pages), parameters.hot as u32);
         let [hot, cold]: [Vec<u32>; 2] = [(0..first).collect(), (first..pages as u32).collect()];
         context.join()?;
-        let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(pages).map_err(failed(&format!("mapping {pages} pages")))?;
         region.populate(|done, of| recorder.progress("populate", done, of));
         let mut new = Self { region, hot, cold, reader, look, references: 0, time: 0, faults: 0, major: 0 };
         // Once before: what it executes for the first time is mapped then, with faults that bring
@@ -263,14 +261,12 @@ fn ask(file: &Path, bytes: u64) -> Result<u64> {
 
 /// Pages that the cgroup counts as reclaimed: `pgsteal`, since Linux 6.1 of the cgroup itself.
 fn counted(group: &Path) -> Option<u64> {
-    let text = fs::read_to_string(group.join("memory.stat")).ok()?;
-    value(&text, "pgsteal")
+    Group::new(group).stat("pgsteal")
 }
 
-/// What is charged to the cgroup, bytes: of either version.
+/// What is charged to the cgroup, bytes.
 fn charged(group: &Path) -> Option<i64> {
-    let text = |file: &str| fs::read_to_string(group.join(file));
-    text("memory.current").or_else(|_| text("memory.usage_in_bytes")).ok()?.trim().parse().ok()
+    Group::new(group).charged()?.try_into().ok()
 }
 
 /// The tables and the figures of all steps; `back` is the processor time of referencing the cold

@@ -22,7 +22,7 @@ use pagelab_kernel::affinity::{Pinned, allowed};
 use pagelab_kernel::files::text;
 use pagelab_kernel::kthread::KernelThreads;
 use pagelab_kernel::numa::{self, Nodes, Policy};
-use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
 use pagelab_procfs::value;
 use pagelab_reference::rng::Rng;
@@ -195,8 +195,7 @@ impl Machine<'_> {
             _ if self.nodes.tiered => Policy::Default,
             _ => Policy::Bind(slow),
         };
-        let region = Region::anonymous(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
         region.keep_apart().map_err(failed("keeping the mapping apart"))?;
         numa::place(&region, policy).map_err(failed("mbind"))?;
         region.populate(|done, of| recorder.progress(&format!("{situation}: populate"), done, of));

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use pagelab_experiment::build::{Estimate, estimate, median};
-use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::region::Region;
 use pagelab_kernel::rusage;
 use pagelab_reference::rng::Rng;
 
@@ -82,9 +82,7 @@ impl Costs {
 /// # Errors
 /// When the kernel refuses memory.
 pub fn threshold<C: Clock>(clock: &C) -> io::Result<u64> {
-    let region = Region::anonymous(FAULTS)?;
-    // Refused by kernels without huge pages, where it is not needed.
-    let _ = region.advise(HugePages::Forbidden);
+    let region = Region::base_pages(FAULTS)?;
     let mut tally = Tally::default();
     let pages: Vec<u32> = (0..FAULTS as u32).collect();
     references::<Word, _, _>(clock, &Slow(0), &region, &pages, &mut tally);
@@ -103,8 +101,7 @@ pub fn fault_cost<C: Clock>(clock: &C) -> io::Result<f64> {
     let mut rounds = Vec::with_capacity(FAULT_ROUNDS);
     for _ in 0..FAULT_ROUNDS {
         let start = clock.now();
-        let region = Region::anonymous(FAULTS)?;
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(FAULTS)?;
         bare::<Write>(&region, &pages);
         drop(region);
         rounds.push(clock.nanoseconds(clock.now() - start) as f64 / FAULTS as f64);
@@ -118,8 +115,7 @@ pub fn fault_cost<C: Clock>(clock: &C) -> io::Result<f64> {
 /// # Errors
 /// When the kernel refuses memory.
 pub fn costs<T: Touch, C: Clock, D: Doubt>(clock: &C, doubt: &D, every: u32) -> io::Result<Costs> {
-    let region = Region::anonymous(PAGES as usize)?;
-    let _ = region.advise(HugePages::Forbidden);
+    let region = Region::base_pages(PAGES as usize)?;
     region.populate(|_, _| {});
     let pages: Vec<u32> = (0..*REFERENCES.end() as u32).map(|i| i % PAGES).collect();
     let pages = &pages[..fitting(REFERENCES, |count| bare::<T>(&region, &pages[..count]))];

@@ -18,7 +18,7 @@
 use std::io;
 
 #[cfg(target_arch = "x86_64")]
-use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::region::Region;
 
 /// Tells which references may have faulted.
 pub trait Doubt {
@@ -66,9 +66,7 @@ impl Mark {
     /// # Errors
     /// When the kernel refuses memory.
     pub fn trusted() -> io::Result<Option<Self>> {
-        let region = Region::anonymous(TRIALS)?;
-        // Refused by kernels without huge pages, where it is not needed.
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(TRIALS)?;
         let mark = Self(());
         let gone = || {
             let touched = (0..TRIALS).map(|page| {
@@ -115,8 +113,7 @@ mod tests {
             // An emulator that keeps the selector.
             return;
         };
-        let region = Region::anonymous(64).unwrap();
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(64).unwrap();
         let read = |page: usize| {
             mark.arm();
             // SAFETY: within the region.

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use pagelab_kernel::files::{self, KernelFile};
 use pagelab_kernel::geometry::{self, Geometry};
+use pagelab_kernel::hierarchy::{Version, hierarchy};
 use pagelab_kernel::region::page_size;
-use pagelab_kernel::{settings, thp};
+use pagelab_kernel::{settings, swap_area, thp};
 use pagelab_procfs::{chosen, list, value};
 
 use crate::harness::clock;
@@ -27,9 +28,14 @@ pub fn machine() -> Entries {
     let cpu_info = text("/proc/cpuinfo").unwrap_or_default();
     let load = text("/proc/loadavg").and_then(|t| t.split(' ').next().map(str::to_owned));
     let thp = text("/sys/kernel/mm/transparent_hugepage/enabled").map(|t| chosen(&t).to_owned());
-    let swap = text("/proc/swaps").and_then(|t| swap_bytes(&t));
+    let swap = swap_area::total();
     let zswap = |parameter: &str| text(&format!("/sys/module/zswap/parameters/{parameter}"));
     let swap_kind = swap.map(|bytes| if bytes > 0 { "host" } else { "none" }.to_owned());
+    let cgroup = match hierarchy().map(|hierarchy| hierarchy.version) {
+        Some(Version::Two) => "2",
+        Some(Version::One) => "1",
+        None => "none",
+    };
     entries([
         ("kernel.release", Some(uname.release().to_string_lossy().into_owned())),
         ("kernel.version", Some(uname.version().to_string_lossy().into_owned())),
@@ -52,7 +58,7 @@ pub fn machine() -> Entries {
         ("vm.swappiness", text("/proc/sys/vm/swappiness")),
         ("swap.kind", swap_kind),
         ("swap.size", swap.map(|bytes| bytes.to_string())),
-        ("cgroup.version", Some(cgroup_version().to_owned())),
+        ("cgroup.version", Some(cgroup.to_owned())),
         ("clock.kernel", clock::kernel_source()),
         ("load.1min", load),
         ("governor", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
@@ -107,27 +113,6 @@ fn text(path: &str) -> Option<String> {
     files::text(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// Where the memory controller is: version 2, version 1, or nowhere.
-fn cgroup_version() -> &'static str {
-    let lists_memory = |path: &str| text(path).is_some_and(|t| t.split(' ').any(|c| c == "memory"));
-    if lists_memory("/sys/fs/cgroup/cgroup.controllers") {
-        "2"
-    } else if Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
-        "1"
-    } else {
-        "none"
-    }
-}
-
-/// The size of all swap of `/proc/swaps`, whose third column is in KiB.
-fn swap_bytes(swaps: &str) -> Option<u64> {
-    let sizes = swaps
-        .lines()
-        .skip(1)
-        .map(|line| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()?.checked_mul(1024));
-    sizes.sum()
-}
-
 fn cpu_model(cpu_info: &str) -> Option<String> {
     let named = |name: &str| {
         cpu_info.lines().find_map(|line| {
@@ -180,15 +165,13 @@ mod tests {
 
     #[test]
     fn forms_of_the_kernel() {
-        let swaps = "Filename Type Size Used Priority\n/a\\040b file 4 0 -2\n/dev/zram0 partition 8 0 5";
-        assert_eq!((swap_bytes(swaps), swap_bytes("Filename\n")), (Some(12 << 10), Some(0)));
         assert_eq!(stolen("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\n"), Some((8, 36)));
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_parsers_panic(text: String) {
-            let _ = (swap_bytes(&text), stolen(&text), cpu_model(&text));
+            let _ = (stolen(&text), cpu_model(&text));
         }
     }
 }

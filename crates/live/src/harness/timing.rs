@@ -229,7 +229,6 @@ mod tests {
     use crate::harness::doubt::Mark;
     use crate::harness::doubt::Slow;
     use crate::harness::touch;
-    use pagelab_kernel::region::HugePages;
 
     fn growth(minor: u64, major: u64) -> Usage {
         Usage { minor, major, ..Usage::default() }
@@ -245,8 +244,7 @@ mod tests {
 
     #[test]
     fn first_writes_are_minor_and_second_ones_hits() {
-        let region = Region::anonymous(500).unwrap();
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(500).unwrap();
         let pages: Vec<u32> = (0..500).collect();
         // A threshold of 0 reads the counters for every reference: exact.
         let mut tally = Tally::default();
@@ -268,8 +266,7 @@ mod tests {
     #[test]
     fn the_mark_tells_faults_from_hits() {
         let Some(mark) = Mark::trusted().unwrap() else { return };
-        let region = Region::anonymous(2000).unwrap();
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(2000).unwrap();
         let pages: Vec<u32> = (0..2000).flat_map(|page| [page, page / 2]).collect();
         let mut tally = Tally::default();
         let timed = references::<touch::Write, _, _>(&Monotonic, &mark, &region, &pages, &mut tally);
@@ -295,8 +292,7 @@ mod tests {
 
     #[test]
     fn a_sample_has_its_share_and_its_kinds() {
-        let region = Region::anonymous(4000).unwrap();
-        let _ = region.advise(HugePages::Forbidden);
+        let region = Region::base_pages(4000).unwrap();
         let pages: Vec<u32> = (0..4000).flat_map(|page| [page, page / 2]).collect();
         let mut tally = Tally::default();
         let mut rng = Rng::new(1);

@@ -40,7 +40,6 @@ pub fn refusal(tasks: Tasks, room: &[Room]) -> Option<String> {
 
 /// What bounds the threads of this process's user, session and machine.
 pub fn room() -> Vec<Room> {
-    let number = |path: &str| files::text(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let threads = files::text("/proc/loadavg").ok().and_then(|text| {
         let (_, all) = text.split_ascii_whitespace().nth(3)?.split_once('/')?;
         all.parse::<u64>().ok()
@@ -48,7 +47,7 @@ pub fn room() -> Vec<Room> {
     let there = threads.unwrap_or(0);
     let machine =
         ["/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"].into_iter().filter_map(|path| {
-            let most = number(path)?;
+            let most = files::number(path)?;
             Some(Room { threads: most.saturating_sub(there), bound: format!("{path} is {most}") })
         });
     machine.chain(of_cgroups()).chain(of_user()).collect()
@@ -62,8 +61,8 @@ fn of_cgroups() -> Vec<Room> {
 }
 
 fn of_cgroup(folder: &Path) -> Option<Room> {
-    let number = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
-    let (most, there) = (number("pids.max")?, number("pids.current")?);
+    let (most, there) =
+        (files::number(folder.join("pids.max"))?, files::number(folder.join("pids.current"))?);
     let bound = format!("{} is {most}", folder.join("pids.max").display());
     Some(Room { threads: most.saturating_sub(there), bound })
 }

@@ -2,28 +2,7 @@
 
 use super::*;
 use crate::Sample;
-use crate::value::{Kind, Unit, Value};
-
-fn sample(
-    module: &'static str,
-    instance: u64,
-    name: &str,
-    statistic: &'static str,
-    value: f64,
-    kind: Kind,
-) -> Sample {
-    let unit = Unit::Count;
-    Sample {
-        module,
-        instance,
-        name: name.into(),
-        statistic: statistic.into(),
-        class: "vm",
-        value: Value::F64(value),
-        unit,
-        kind,
-    }
-}
+use crate::value::{Kind, Value};
 
 /// A second in which `some` percent of the time was waited, `refaults` of 1000 reclaimed pages came
 /// back, and the zone had `free` pages over a low watermark of 100; and with the samples of `more`, growing ones
@@ -32,9 +11,10 @@ fn moments_with(some: f64, refaults: f64, free: f64, more: &[Sample]) -> (Moment
     let at = |second: u64| {
         let grown = second as f64;
         let counter = |module, name, statistic, rate: f64| {
-            sample(module, 0, name, statistic, rate * grown, Kind::Counter)
+            Sample::new(module, 0, name, statistic, rate * grown, Kind::Counter)
         };
-        let gauge = |module, name, statistic, value| sample(module, 0, name, statistic, value, Kind::Gauge);
+        let gauge =
+            |module, name, statistic, value| Sample::new(module, 0, name, statistic, value, Kind::Gauge);
         let mut samples = vec![
             counter("pressure", "memory", "some_total", some * 1e7),
             counter("pressure", "memory", "full_total", 0.0),
@@ -52,18 +32,20 @@ fn moments_with(some: f64, refaults: f64, free: f64, more: &[Sample]) -> (Moment
             gauge("meminfo", "mem", "MemTotal", 4e9),
             gauge("meminfo", "mem", "MemAvailable", 3e9),
             gauge("meminfo", "mem", "SwapTotal", 0.0),
-            sample("cgroup", 2, "/db", "current", 9e7, Kind::Gauge),
-            sample("cgroup", 2, "/db", "max", 1e8, Kind::Gauge),
-            sample("cgroup", 2, "/db", "max_events", 50.0 * grown, Kind::Counter),
-            sample("cgroup", 2, "/db", "workingset_refault_file", refaults * grown, Kind::Counter),
+            Sample::new("cgroup", 2, "/db", "current", 9e7, Kind::Gauge),
+            Sample::new("cgroup", 2, "/db", "max", 1e8, Kind::Gauge),
+            Sample::new("cgroup", 2, "/db", "max_events", 50.0 * grown, Kind::Counter),
+            Sample::new("cgroup", 2, "/db", "workingset_refault_file", refaults * grown, Kind::Counter),
         ];
         for (pid, cgroup, rss) in [(7, "/db", 8e7), (8, "/db/sub", 1e7), (9, "/other", 2e9)] {
-            samples.push(sample("process", pid, "task", "rss", rss, Kind::Gauge));
-            samples.push(sample("process", pid, "task", "rss_anon", rss, Kind::Gauge));
+            samples.push(Sample::new("process", pid, "task", "rss", rss, Kind::Gauge));
+            samples.push(Sample::new("process", pid, "task", "rss_anon", rss, Kind::Gauge));
             let text = Value::Text(cgroup.to_owned());
-            samples
-                .push(Sample { value: text, ..sample("process", pid, "task", "cgroup", 0.0, Kind::Gauge) });
-            samples.push(sample("thread", pid, "task", "pid", pid as f64, Kind::Gauge));
+            samples.push(Sample {
+                value: text,
+                ..Sample::new("process", pid, "task", "cgroup", 0.0, Kind::Gauge)
+            });
+            samples.push(Sample::new("thread", pid, "task", "pid", pid as f64, Kind::Gauge));
         }
         samples.retain(|s| {
             !more.iter().any(|m| (m.module, &m.statistic) == (s.module, &s.statistic) && m.name == s.name)
@@ -97,11 +79,11 @@ fn report_with(some: f64, refaults: f64, free: f64, more: &[Sample]) -> Report {
 }
 
 fn gauge(module: &'static str, instance: u64, name: &str, statistic: &'static str, value: f64) -> Sample {
-    sample(module, instance, name, statistic, value, Kind::Gauge)
+    Sample::new(module, instance, name, statistic, value, Kind::Gauge)
 }
 
 fn counter(module: &'static str, instance: u64, name: &str, statistic: &'static str, rate: f64) -> Sample {
-    sample(module, instance, name, statistic, rate, Kind::Counter)
+    Sample::new(module, instance, name, statistic, rate, Kind::Counter)
 }
 
 #[test]

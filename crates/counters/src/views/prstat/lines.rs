@@ -3,18 +3,46 @@
 use super::{Ended, Row};
 use crate::views::{Width, cell, fitting};
 
+/// A figure of the microstates.
+enum Figure {
+    Share(Option<f64>),
+    Count(Option<f64>),
+}
+
+/// Name, width, width in 80 columns (0: left out) and figure of a column.
+type Column = (&'static str, usize, usize, fn(&Row) -> Figure);
+
+const COLUMNS: [Column; 12] = [
+    ("USR", 5, 4, |row| Figure::Share(Some(row.usr))),
+    ("SYS", 4, 4, |row| Figure::Share(Some(row.sys))),
+    ("TRP", 3, 0, |_| Figure::Share(None)),
+    ("TFL", 4, 4, |row| Figure::Share(row.tfl)),
+    ("DFL", 4, 4, |row| Figure::Share(row.dfl)),
+    ("LCK", 4, 4, |row| Figure::Share(row.lck)),
+    ("SLP", 4, 4, |row| Figure::Share(Some(row.slp))),
+    ("LAT", 4, 4, |row| Figure::Share(Some(row.lat))),
+    ("VCX", 5, 4, |row| Figure::Count(Some(row.vcx))),
+    ("ICX", 5, 4, |row| Figure::Count(Some(row.icx))),
+    ("SCL", 5, 4, |row| Figure::Count(row.scl)),
+    ("SIG", 3, 3, |row| Figure::Count(row.sig)),
+];
+
+/// The columns that lines of this width have.
+fn columns(lines: Width) -> impl Iterator<Item = (&'static str, usize, fn(&Row) -> Figure)> {
+    let width = move |whole, narrow| if lines == Width::Whole { whole } else { narrow };
+    let fit = move |(name, whole, narrow, of): Column| (name, width(whole, narrow), of);
+    COLUMNS.into_iter().map(fit).filter(|(_, width, _)| *width > 0)
+}
+
 /// The line above the microstates.
 pub fn microstate_heading(by_thread: bool, width: Width) -> String {
-    match width {
-        Width::Whole => format!(
-            "    PID USER       USR  SYS TRP  TFL  DFL  LCK  SLP  LAT   VCX   ICX   SCL SIG {}",
-            last(by_thread)
-        ),
-        Width::Columns(_) => {
-            let last = if by_thread { "NAME/TID" } else { "NAME/NLWP" };
-            format!("    PID USER      USR  SYS  TFL  DFL  LCK  SLP  LAT  VCX  ICX  SCL SIG {last}")
-        }
-    }
+    let last = match (width, by_thread) {
+        (Width::Whole, _) => last(by_thread),
+        (_, true) => "NAME/TID",
+        (_, false) => "NAME/NLWP",
+    };
+    let names: String = columns(width).map(|(name, width, _)| format!("{name:>width$} ")).collect();
+    format!("    PID USER     {names}{last}")
 }
 
 /// The line above the summary.
@@ -29,39 +57,11 @@ fn last(by_thread: bool) -> &'static str {
 impl Row {
     /// The line under [`microstate_heading`]; `user` is the user's name.
     pub fn microstates(&self, user: &str, width: Width) -> String {
-        let line = match width {
-            Width::Whole => [
-                format!("{:>7} {user:<8.8} ", self.pid),
-                share(Some(self.usr), 5),
-                share(Some(self.sys), 4),
-                cell(None, 3, 0),
-                share(self.tfl, 4),
-                share(self.dfl, 4),
-                share(self.lck, 4),
-                share(Some(self.slp), 4),
-                share(Some(self.lat), 4),
-                count(Some(self.vcx), 5),
-                count(Some(self.icx), 5),
-                count(self.scl, 5),
-                count(self.sig, 3),
-            ]
-            .concat(),
-            Width::Columns(_) => [
-                format!("{:>7} {user:<8.8} ", self.pid),
-                share(Some(self.usr), 4),
-                share(Some(self.sys), 4),
-                share(self.tfl, 4),
-                share(self.dfl, 4),
-                share(self.lck, 4),
-                share(Some(self.slp), 4),
-                share(Some(self.lat), 4),
-                count(Some(self.vcx), 4),
-                count(Some(self.icx), 4),
-                count(self.scl, 4),
-                count(self.sig, 3),
-            ]
-            .concat(),
-        };
+        let cells = columns(width).map(|(_, width, of)| match of(self) {
+            Figure::Share(percent) => share(percent, width),
+            Figure::Count(figure) => count(figure, width),
+        });
+        let line = format!("{:>7} {user:<8.8} {}", self.pid, cells.collect::<String>());
         self.with_name(line, width)
     }
 

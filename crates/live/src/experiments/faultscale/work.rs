@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use pagelab_experiment::experiments::Work;
-use pagelab_kernel::region::{HugePages, Region, page_size};
+use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
 
 use crate::harness::bare;
@@ -34,15 +34,13 @@ impl<'a> Worker<'a> {
         match work {
             Work::Anon => Some(Self::Anon(pages)),
             Work::Refill => {
-                let region = Region::anonymous(pages).ok()?;
-                let _ = region.advise(HugePages::Forbidden);
+                let region = Region::base_pages(pages).ok()?;
                 Some(Self::Refill(region))
             }
             Work::File => Some(Self::File(file?, pages)),
             Work::Map => Some(Self::Map),
             Work::Fork => {
-                let region = Region::anonymous(pages).ok()?;
-                let _ = region.advise(HugePages::Forbidden);
+                let region = Region::base_pages(pages).ok()?;
                 region.populate(|_, _| {});
                 Some(Self::Fork(region))
             }
@@ -63,8 +61,7 @@ impl<'a> Worker<'a> {
         let phase = number as usize % SAMPLE;
         match self {
             Self::Anon(pages) => {
-                let region = Region::anonymous(*pages).ok()?;
-                let _ = region.advise(HugePages::Forbidden);
+                let region = Region::base_pages(*pages).ok()?;
                 Some(counted(waits, || touch(&region, *pages, true, phase, times, stop)))
             }
             Self::Refill(region) => {

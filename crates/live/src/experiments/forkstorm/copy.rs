@@ -7,7 +7,7 @@
 use std::ffi::CString;
 
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_kernel::region::{HugePages, Region};
+use pagelab_kernel::region::Region;
 
 use crate::harness::alone::{self, Alone, Kept};
 use crate::harness::bare::{self, Arguments, call};
@@ -61,8 +61,7 @@ pub(super) fn storm(
     owners: [usize; 2],
 ) -> i32 {
     let [index, _] = owners;
-    let Ok(region) = Region::anonymous(forkstorm.pages.max(1) as usize) else { return UNPREPARED };
-    let _ = region.advise(HugePages::Forbidden);
+    let Ok(region) = Region::base_pages(forkstorm.pages.max(1) as usize) else { return UNPREPARED };
     region.populate(|_, _| {});
     let nothing = CString::new(NOTHING).expect("no zero within");
     let arguments =

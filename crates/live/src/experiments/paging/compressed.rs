@@ -13,6 +13,7 @@
 use std::fs;
 use std::path::Path;
 
+use pagelab_confine::zswap_is_on;
 use pagelab_experiment::Recorder;
 use pagelab_experiment::Result;
 use pagelab_experiment::build::{metrics, note};
@@ -182,11 +183,6 @@ impl Zram {
 
 fn ratio(of: u64, to: u64) -> Option<f64> {
     (of > 0 && to > 0).then(|| of as f64 / to as f64)
-}
-
-/// Whether pages go to zswap first.
-fn zswap_is_on() -> bool {
-    fs::read_to_string("/sys/module/zswap/parameters/enabled").is_ok_and(|text| text.trim() == "Y")
 }
 
 /// Of the cgroup, else of the machine.

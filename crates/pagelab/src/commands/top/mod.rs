@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use pagelab_counters::Root;
 use pagelab_counters::views::doctor;
-use pagelab_kernel::terminal::wait_for_input;
+use pagelab_kernel::waiting;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::prstat::users;
@@ -67,7 +67,7 @@ fn screen(terminal: &mut ratatui::DefaultTerminal, state: &mut State, interrupt:
     draw(terminal, state, &watcher)?;
     while !interrupt.requested() {
         let left = next.saturating_duration_since(Instant::now());
-        if !wait_for_input(left.min(LOOK)) {
+        if !waiting::for_input(left.min(LOOK)) {
             return Ok(());
         }
         while event::poll(Duration::ZERO)? {
