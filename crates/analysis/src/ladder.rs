@@ -8,7 +8,7 @@ use pagelab_experiment::{MetricId, Run};
 use serde::Serialize;
 
 use crate::finding::{Figure, Statistic};
-use crate::findings::mapping::read_by_a_fault;
+use crate::findings::mapping::{middle, read_by_a_fault};
 
 /// A level of the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,8 +46,10 @@ pub struct Level {
     /// The level.
     #[serde(flatten)]
     pub kind: LevelKind,
-    /// Bytes, where they belong to the level: of the cache, of the transfer, of what a fault on a file reads ahead.
+    /// Bytes of the cache.
     pub size: Option<f64>,
+    /// Bytes that one access moves: of a major fault the mean, with what is read ahead.
+    pub moved: Option<f64>,
     /// The time.
     pub time: Figure,
     /// The run that measured it.
@@ -73,26 +75,31 @@ fn entry<'a>(run: &'a Run, key: &str) -> Option<&'a str> {
     run.done().find_map(|r| r.observations.environment.get(key)).map(String::as_str)
 }
 
+fn number(run: &Run, key: &str) -> Option<f64> {
+    entry(run, key)?.parse().ok()
+}
+
 fn of_run(run: &Run) -> Vec<Level> {
-    let level = |kind, metric: MetricId| {
+    let page = number(run, "page.size");
+    let level = |kind, metric: MetricId, moved| {
         let time = Figure::of(run, metric)?;
-        Some(Level { kind, size: None, time, run: run.header.name.clone() })
+        Some(Level { kind, size: None, moved, time, run: run.header.name.clone() })
     };
     let fault = match run.header.experiment.declaration().load() {
         Load::References(_, Backing::Anonymous) => {
             let swap = entry(run, "swap.kind").unwrap_or("file").to_owned();
-            level(LevelKind::SwapFault { swap }, metrics::ACCESS_MAJOR_P50)
+            let pages = middle(run, metrics::SWAP_IN).zip(middle(run, metrics::FAULTS_MAJOR));
+            let moved = pages.zip(page).map(|((pages, faults), page)| pages / faults * page);
+            level(LevelKind::SwapFault { swap }, metrics::ACCESS_MAJOR_P50, moved)
         }
         Load::References(_, Backing::File) => {
-            let level = level(LevelKind::FileFault, metrics::ACCESS_MAJOR_P50);
-            level.map(|level| Level { size: read_by_a_fault(run), ..level })
+            level(LevelKind::FileFault, metrics::ACCESS_MAJOR_P50, read_by_a_fault(run))
         }
         _ => None,
     };
     let cached = run.header.experiment.parameters::<Fileread>().and_then(|fileread| {
-        let page = entry(run, "page.size").and_then(|text| text.parse().ok());
-        let size = Some(fileread.read.bytes(page.unwrap_or(1)) as f64);
-        level(LevelKind::CachedRead, metrics::READ_CPU_SMALL).map(|level| Level { size, ..level })
+        let read = fileread.read.bytes(page.unwrap_or(1.0) as u64) as f64;
+        level(LevelKind::CachedRead, metrics::READ_CPU_SMALL, Some(read))
     });
     latencies(run).into_iter().chain(fault).chain(cached).chain(direct(run)).collect()
 }
@@ -100,19 +107,21 @@ fn of_run(run: &Run) -> Vec<Level> {
 /// The loads from each cache and from memory, and the first touches.
 fn latencies(run: &Run) -> Vec<Level> {
     let cache = |number: u8| LevelKind::Cache { number };
-    let bytes = |key: &str| entry(run, key)?.parse::<f64>().ok();
-    let level = |(kind, metric, size): (LevelKind, MetricId, Option<&str>)| {
-        let size = size.and_then(bytes);
-        Some(Level { kind, size, time: Figure::of(run, metric)?, run: run.header.name.clone() })
+    // A load of the chains moves a pointer; a huge page is what a page full of such entries maps.
+    let (word, page) = (Some(8.0), number(run, "page.size"));
+    let huge = page.map(|page| page / 8.0 * page);
+    let level = |(kind, metric, size, moved): (LevelKind, MetricId, Option<&str>, Option<f64>)| {
+        let size = size.and_then(|key| number(run, key));
+        Some(Level { kind, size, moved, time: Figure::of(run, metric)?, run: run.header.name.clone() })
     };
     [
-        (cache(1), metrics::LATENCY_L1, Some("cache.l1d")),
-        (cache(2), metrics::LATENCY_L2, Some("cache.l2")),
-        (cache(3), metrics::LATENCY_L3, Some("cache.l3")),
-        (LevelKind::Dram, metrics::LATENCY_DRAM, None),
-        (LevelKind::TlbMiss, metrics::LATENCY_TLB_MISS, None),
-        (LevelKind::MinorFault, metrics::LATENCY_MINOR_FAULT, None),
-        (LevelKind::HugeFault, metrics::LATENCY_HUGE_FAULT, None),
+        (cache(1), metrics::LATENCY_L1, Some("cache.l1d"), word),
+        (cache(2), metrics::LATENCY_L2, Some("cache.l2"), word),
+        (cache(3), metrics::LATENCY_L3, Some("cache.l3"), word),
+        (LevelKind::Dram, metrics::LATENCY_DRAM, None, word),
+        (LevelKind::TlbMiss, metrics::LATENCY_TLB_MISS, None, word),
+        (LevelKind::MinorFault, metrics::LATENCY_MINOR_FAULT, None, page),
+        (LevelKind::HugeFault, metrics::LATENCY_HUGE_FAULT, None, huge),
     ]
     .into_iter()
     .filter_map(level)
@@ -129,7 +138,8 @@ fn direct(run: &Run) -> Option<Level> {
     let times: Vec<f64> =
         tables.iter().filter_map(|table| Some(size / number(table, "bandwidth")? * 1e9)).collect();
     let time = Figure::over("read.direct", Unit::Nanoseconds, Statistic::Mean, &times)?;
-    Some(Level { kind: LevelKind::DirectRead, size: Some(size), time, run: run.header.name.clone() })
+    let (kind, run) = (LevelKind::DirectRead, run.header.name.clone());
+    Some(Level { kind, size: None, moved: Some(size), time, run })
 }
 
 #[cfg(test)]
@@ -149,7 +159,9 @@ mod tests {
             ("latency.huge-fault", &[9e4]),
         ];
         let mut run = run("l", Experiment::Latency(Latency::default()), "host", figures);
-        run.repetitions[0].observations.environment.insert("cache.l2".into(), "1048576".into());
+        for (key, bytes) in [("cache.l2", "1048576"), ("page.size", "4096")] {
+            run.repetitions[0].observations.environment.insert(key.into(), bytes.into());
+        }
         run
     }
 
@@ -169,13 +181,19 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_on_a_file_has_what_it_read() {
+    fn an_access_moves_a_word_a_page_or_what_its_fault_read() {
+        let figures: &[(&str, &[f64])] =
+            &[("access.major.p50", &[5e4]), ("swap.in", &[30.0]), ("faults.major", &[20.0])];
+        let mut swap = run("s", Experiment::Mapanon(Paging::default()), "host", figures);
+        swap.repetitions[0].observations.environment.insert("page.size".into(), "4096".into());
         let figures: &[(&str, &[f64])] =
             &[("access.major.p50", &[7e6]), ("io.read", &[8e6]), ("faults.major", &[2.0])];
         let file = run("f", Experiment::Mapfile(Paging::default()), "host", figures);
-        let levels = of_runs(&[&measured(), &file]);
+        let levels = of_runs(&[&measured(), &swap, &file]);
+        let moved: Vec<f64> = levels.iter().filter_map(|level| level.moved).collect();
+        assert_eq!(moved, [8.0, 8.0, 8.0, 8.0, 4096.0, 6144.0, 2_097_152.0, 4e6]);
         let last = levels.last().unwrap();
-        assert_eq!((&last.kind, last.size), (&LevelKind::FileFault, Some(4e6)));
+        assert_eq!((&last.kind, last.moved), (&LevelKind::FileFault, Some(4e6)));
     }
 
     #[test]

@@ -166,7 +166,8 @@ pub fn table(finding: &Finding) -> Option<TextTable> {
     limits(finding).or_else(|| on_models::table(finding))
 }
 
-fn not_performed(repetition: u32, outcome: &Outcome) -> String {
+/// What became of a repetition that does not count.
+pub(crate) fn not_performed(repetition: u32, outcome: &Outcome) -> String {
     let what = match outcome {
         Outcome::Done => "is done".to_owned(),
         Outcome::Interrupted => "was interrupted and does not count".to_owned(),

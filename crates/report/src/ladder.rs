@@ -1,14 +1,15 @@
-//! The memory ladder in words and bars: what one access costs at each level, on a logarithmic scale.
+//! The memory ladder in words and dots: what one access costs at each level, on a logarithmic scale.
 
 use pagelab_analysis::ladder::{Level, LevelKind};
 use pagelab_experiment::observation::Unit;
 
+use crate::runs::WITH_SPREAD;
 use crate::text::{self, Style, bytes};
 
-/// Columns of the longest bar on a terminal.
-const BAR: f64 = 30.0;
+/// Columns of the chart on a terminal.
+const CHART: usize = 28;
 
-/// A level's name, with the size where it belongs to it.
+/// A level's name, of a cache with its size.
 pub(crate) fn name(level: &Level) -> String {
     let name = match &level.kind {
         LevelKind::Cache { number } => format!("L{number} cache"),
@@ -23,7 +24,17 @@ pub(crate) fn name(level: &Level) -> String {
         LevelKind::DirectRead => "direct read".to_owned(),
         LevelKind::FileFault => "major fault, file".to_owned(),
     };
-    level.size.map_or_else(|| name.clone(), |size| format!("{name}, {}", bytes(size)))
+    level.size.map_or_else(|| name.clone(), |size| format!("{name} ({})", bytes(size)))
+}
+
+/// What one access moves.
+pub(crate) fn moved(level: &Level) -> String {
+    let Some(moved) = level.moved else { return text::DASH.to_owned() };
+    match &level.kind {
+        LevelKind::Cache { .. } | LevelKind::TlbMiss | LevelKind::Dram => "a word".to_owned(),
+        LevelKind::SwapFault { .. } | LevelKind::FileFault => format!("mean {}", bytes(moved)),
+        _ => bytes(moved),
+    }
 }
 
 /// The range of the repetitions, where there is one.
@@ -49,8 +60,8 @@ pub(crate) fn share(time: f64, (low, high): (i32, i32)) -> f64 {
     ((time.max(f64::MIN_POSITIVE).log10() - f64::from(low)) / f64::from(high - low)).clamp(0.0, 1.0)
 }
 
-/// The answer in a sentence: what a fault costs beside a load from memory; none where one of them was not
-/// measured.
+/// The answer in a sentence: what a fault costs, compared with a load from memory; none where one of them was
+/// not measured.
 pub fn answer(levels: &[Level]) -> Option<String> {
     let memory = levels.iter().find(|level| level.kind == LevelKind::Dram)?;
     let value = |level: &Level| text::value(Some(level.time.value), Unit::Nanoseconds);
@@ -61,17 +72,12 @@ pub fn answer(levels: &[Level]) -> Option<String> {
             LevelKind::FileFault => "file",
             _ => return None,
         };
-        let times = text::ratio(level.time.value / memory.time.value);
-        let read = level.size.map_or_else(String::new, |size| format!(", reads {} on average", bytes(size)));
-        Some(format!("{from} {} ({times}{read})", value(level)))
+        Some(format!("{from} {} ({})", value(level), text::ratio(level.time.value / memory.time.value)))
     };
     let faults: Vec<String> = levels.iter().filter_map(fault).collect();
     (!faults.is_empty()).then(|| {
-        let memory = value(memory);
-        format!(
-            "Memory stops being cheap at the first major fault: DRAM {memory} → {}; medians.",
-            faults.join(", ")
-        )
+        let (memory, faults) = (value(memory), faults.join(", "));
+        format!("Memory stops being cheap at the first major fault: DRAM {memory} → {faults}; medians.")
     })
 }
 
@@ -81,18 +87,33 @@ pub fn terminal(levels: &[Level], style: &Style) -> String {
         return String::new();
     }
     let ends = decades(levels);
-    let rows: Vec<Vec<String>> = levels
-        .iter()
-        .map(|level| {
-            let value = |v| text::value(Some(v), Unit::Nanoseconds);
-            let spread = range(level)
-                .map_or_else(String::new, |(low, high)| format!("{} … {}", value(low), value(high)));
-            let bar = "█".repeat((share(level.time.value, ends) * BAR).round().max(1.0) as usize);
-            vec![name(level), value(level.time.value), spread, bar]
-        })
+    let wide = style.width >= WITH_SPREAD;
+    let row = |level: &Level| {
+        let value = |v| text::value(Some(v), Unit::Nanoseconds);
+        let place = |time| (share(time, ends) * (CHART - 1) as f64).round() as usize;
+        let (low, high) = range(level).unwrap_or((level.time.value, level.time.value));
+        let sign = |n| match n {
+            _ if n == place(level.time.value) => '●',
+            _ if (place(low)..=place(high)).contains(&n) => '─',
+            _ => '·',
+        };
+        let spread = wide.then(|| match range(level) {
+            Some((low, high)) => format!("{} … {}", value(low), value(high)),
+            None => String::new(),
+        });
+        let cells = [name(level), moved(level), value(level.time.value)];
+        cells.into_iter().chain(spread).chain([(0..CHART).map(sign).collect()]).collect::<Vec<_>>()
+    };
+    let scale = [ends.0, ends.1].map(|end| text::duration(10f64.powi(end))).join(" to ");
+    let headings: Vec<&str> = ["level", "moves", "median"]
+        .into_iter()
+        .chain(wide.then_some("min … max"))
+        .chain([scale.as_str()])
         .collect();
-    let table = text::table(&["level", "median", "min … max", "logarithmic"], &rows, style);
+    let table = text::table(&headings, &levels.iter().map(row).collect::<Vec<_>>(), style);
     let answer =
         answer(levels).map_or_else(String::new, |answer| text::wrapped(&answer, "", "  ", style) + "\n");
-    format!("{answer}\nMemory ladder: the time of one access\n{table}\n\n")
+    format!(
+        "{answer}\nMemory ladder: the time of one access, and what it moves (● median, ─ range; logarithmic)\n{table}\n\n"
+    )
 }

@@ -22,11 +22,11 @@ pub fn answer(portrait: &Portrait, misses: &Misses, page_size: u64) -> String {
     let at = portrait.edges[column] as f64 / portrait.references as f64 * 100.0;
     let columns = portrait.working_set.len();
     let mut answer = format!(
-        "It references {} in all. Its working set (over 1/{columns} of its references) is {} in the mean and {} at its peak, at \
-         {at:.0} % of the run.",
-        bytes(f64::from(portrait.pages)),
+        "The working set (over 1/{columns} of the references) is {} in the mean, {} at its peak, at {at:.0}% of the \
+         run, of {} referenced in all.",
         bytes(portrait.mean_working_set()),
         bytes(f64::from(peak)),
+        bytes(f64::from(portrait.pages)),
     );
     let cold = u64::from(portrait.pages);
     let least = |factor: f64| {
@@ -41,7 +41,7 @@ pub fn answer(portrait: &Portrait, misses: &Misses, page_size: u64) -> String {
         );
     }
     if (2..=MOST_PHASES).contains(&portrait.phases.len()) {
-        answer += &format!(" It has {} phases.", portrait.phases.len());
+        answer += &format!(" The run has {} phases.", portrait.phases.len());
     }
     answer
 }

@@ -61,7 +61,7 @@ pub fn terminal(run: &Run, all: bool, style: &Style) -> String {
     let wrap = |text: &str| wrapped(text, "", "  ", style) + "\n";
     let mut out =
         wrap(&format!("{} (id {}): {} on {}", header.name, run.id, header.experiment, header.target));
-    let conditions = [header.setting.to_string(), machine(run)];
+    let conditions = [header.setting.to_string(), machine(run).join(", ")];
     let conditions: Vec<String> = conditions.into_iter().filter(|c| !c.is_empty()).collect();
     if !conditions.is_empty() {
         out += &wrap(&conditions.join(" · "));
@@ -92,7 +92,7 @@ pub fn terminal(run: &Run, all: bool, style: &Style) -> String {
 pub const MANY: usize = 3;
 
 /// A narrower terminal has no room for the spread beside the names.
-const WITH_SPREAD: usize = 100;
+pub(crate) const WITH_SPREAD: usize = 100;
 
 /// Of many experiments one line for each run: its main figure with the spread, and whether something spoils it.
 /// Their sentences are in the verdict of each alone.
@@ -124,16 +124,16 @@ pub fn beyond_the_main_figures(findings: &[Finding]) -> Vec<Finding> {
     findings.iter().filter(|finding| findings::main(finding).is_none()).cloned().collect()
 }
 
-/// The machine in one line.
-fn machine(run: &Run) -> String {
-    let Some(last) = run.repetitions.last() else { return String::new() };
-    let entry = |key: &str| last.observations.environment.get(key).cloned();
-    let kernel = entry("kernel.release").map(|r| format!("Linux {r}"));
-    let cpu = entry("cpu.model").map(|m| match entry("cpu.count") {
-        Some(n) => format!("{n} × {m}"),
-        None => m,
+/// The machine: its kernel, and its processors.
+pub(crate) fn machine(run: &Run) -> Vec<String> {
+    let entry = |key: &str| run.repetitions.last()?.observations.environment.get(key).map(String::as_str);
+    let kernel = entry("kernel.release").map(|release| format!("Linux {release}"));
+    let processors = entry("cpu.model").map(|model| match entry("cpu.count") {
+        None => model.to_owned(),
+        Some("1") => format!("1 CPU ({model})"),
+        Some(n) => format!("{n} CPUs ({model})"),
     });
-    [kernel, cpu].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    kernel.into_iter().chain(processors).collect()
 }
 
 /// The notes that are no warnings (those are findings), each once.

@@ -300,8 +300,10 @@ fn the_ladder_in_words() {
         ("latency.huge-fault", &[41e3]),
     ];
     let mut latency = run("latency", Experiment::Latency(Latency::default()), "host", loads, &[]);
-    for (cache, bytes) in [("cache.l1d", "49152"), ("cache.l2", "1048576"), ("cache.l3", "33554432")] {
-        latency.repetitions[0].observations.environment.insert(cache.into(), bytes.into());
+    let sizes =
+        [("cache.l1d", "49152"), ("cache.l2", "1048576"), ("cache.l3", "33554432"), ("page.size", "4096")];
+    for (key, bytes) in sizes {
+        latency.repetitions[0].observations.environment.insert(key.into(), bytes.into());
     }
     insta::assert_snapshot!(ladder::terminal(&assess(&[&latency, &exceeds, &file]).ladder, &STYLE));
     assert_eq!(ladder::terminal(&assess(&[&file]).ladder, &STYLE), "");

@@ -136,7 +136,8 @@ fn counted(table: &Table, name: &str) -> f64 {
     table.columns.iter().filter_map(|column| cell(&column.values)).sum()
 }
 
-fn middle(run: &Run, metric: MetricId) -> Option<f64> {
+/// The median of a metric over the repetitions that count.
+pub(crate) fn middle(run: &Run, metric: MetricId) -> Option<f64> {
     median(&run.values(metric))
 }
 

@@ -599,7 +599,7 @@ fn a_trace_is_drawn_with_its_mappings() {
     );
     trace(&lab, &format!("-o passes.trace -- {program}"));
     let shown = joined(&lab.ok("report passes.trace -o passes.html"));
-    assert!(shown.contains("It references 4.") && shown.contains("Its working set"), "{shown}");
+    assert!(shown.contains("The working set") && shown.contains("of 4."), "{shown}");
     let page = fs::read_to_string(lab.path("passes.html")).unwrap();
     for word in [
         "References in space and time",
@@ -615,7 +615,7 @@ fn a_trace_is_drawn_with_its_mappings() {
     // A pattern's numbers have no addresses and no names.
     lab.ok("convert zipf:1 --pages 500 --references 20000 --to text -o zipf.txt");
     let shown = joined(&lab.ok("report zipf.txt -o zipf.html"));
-    assert!(shown.contains("It references"), "{shown}");
+    assert!(shown.contains("The working set"), "{shown}");
     fs::write(lab.path("torn.trace"), &fs::read(lab.path("passes.trace")).unwrap()[..5000]).unwrap();
     // The notebook has the recording.
     let kept = joined(&lab.ok("show @1"));

@@ -1,7 +1,10 @@
-//! Bars: published figures beside a model's, row by row, and how many things came out how.
+//! Bars: published figures beside a model's, row by row, and how many things came out how; and dots with ranges,
+//! for logarithmic scales, on which the length of a bar means nothing.
 
 use maud::{Markup, html};
 use pagelab_analysis::figure::{BarRow, Bars, Tone};
+
+use crate::text;
 
 /// How many things of one kind came out how.
 pub struct Score {
@@ -23,6 +26,21 @@ pub(super) fn class(tone: Tone) -> &'static str {
     }
 }
 
+/// A dot with its range, in percent of the width.
+pub(super) fn dot(at: &str, range: Option<(&str, &str)>) -> Markup {
+    html! {
+        @if let Some((low, high)) = range { line.range x1=(low) x2=(high) y1="50%" y2="50%" {} }
+        circle.dot cx=(at) cy="50%" r="4" {}
+    }
+}
+
+/// The key to dots with ranges.
+pub(super) fn key(words: &str) -> Markup {
+    html! {
+        p.legend.one { svg.swatch width="26" height="10" aria-hidden="true" { (dot("50%", Some(("0%", "100%")))) } (words) }
+    }
+}
+
 /// The bars as a figure: the published one above the model's.
 pub(super) fn figure(bars: &Bars) -> Markup {
     let most = bars.rows.iter().flat_map(|row| [row.published, row.model]).flatten();
@@ -30,6 +48,7 @@ pub(super) fn figure(bars: &Bars) -> Markup {
     let most = most.fold(f64::MIN_POSITIVE, f64::max);
     let width = |figure: f64| format!("{:.2}%", 100.0 * LONGEST * (figure / most).clamp(0.0, 1.0));
     let words = |figure: f64| format!("{figure:.*} {}", usize::from(bars.decimals), bars.unit);
+    let ratio = |row: &BarRow| Some(row.model? / row.published?).filter(|ratio| ratio.is_finite());
     let said = |row: &BarRow| {
         let of = |figure: Option<f64>| figure.map_or_else(|| "none".to_owned(), words);
         format!("{}: published {}, model {}", row.label, of(row.published), of(row.model))
@@ -50,7 +69,11 @@ pub(super) fn figure(bars: &Bars) -> Markup {
                             }
                         }
                     }
-                    span.total { @if let Some((word, tone)) = &row.verdict { span class=(class(*tone)) { (word) } } }
+                    span.total { @if let Some((word, tone)) = &row.verdict {
+                        span class=(class(*tone)) { (word) }
+                        // The reason of any but a good one.
+                        @if let (true, Some(ratio)) = (*tone != Tone::Good, ratio(row)) { " × " (text::digits(ratio)) }
+                    } }
                 }
             }
         }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use pagelab_analysis::comparison::{Comparison, Line, Verdict};
 
-use super::glossary;
+use super::{bars, glossary};
 use crate::{comparisons, text};
 
 /// The widest scale: changes beyond this factor end at its edge.
@@ -20,7 +20,12 @@ pub fn plot(comparison: &Comparison) -> Markup {
         .iter()
         .partition(|line| primary(line) || line.verdict.differs() || comparison.untested());
     told.sort_by_key(|line| !primary(line));
+    let key = match comparison.exact || comparison.untested() {
+        true => "change; logarithmic",
+        false => "change (Hodges-Lehmann estimate), with its 95% interval; logarithmic",
+    };
     html! {
+        (bars::key(key))
         (table(comparison, &told))
         @if !others.is_empty() {
             details { summary { (others.len()) @if comparison.exact { " metrics are equal" } @else { " metrics without a significant difference" } } (table(comparison, &others)) }
@@ -67,10 +72,10 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
                     td { (change) }
                     td.track { svg class=(class) role="img" aria-label={(line.name) ": " (change)} {
                         line.zero x1="50%" x2="50%" y1="0" y2="100%" {}
-                        @if let Some((low, high)) = line.interval {
-                            line.range x1=(at(low)) x2=(at(high)) y1="50%" y2="50%" {}
+                        @let interval = line.interval.map(|(low, high)| (at(low), at(high)));
+                        @if let Some(change) = line.change {
+                            (bars::dot(&at(change), interval.as_ref().map(|(low, high)| (&**low, &**high))))
                         }
-                        @if let Some(change) = line.change { circle cx=(at(change)) cy="50%" r="4" {} }
                     } }
                     @if whole {
                         td.soft { @if let Some((low, high)) = line.interval { (comparisons::percent(low)) " … " (comparisons::percent(high)) } }
@@ -78,6 +83,9 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
                     }
                     @if !comparison.untested() {
                         td.text { (comparisons::verdict(line.verdict))
+                            @if let Verdict::Inconclusive(needed) = line.verdict {
+                                span.soft { "; " (needed) " repetitions on each side can tell" }
+                            }
                             @if let (Verdict::NoDifference, Some(factor)) = (line.verdict, line.detectable) {
                                 span.soft { "; detectable: " (comparisons::either_way(factor)) }
                             }

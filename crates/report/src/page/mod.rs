@@ -42,7 +42,7 @@ use self::contents::Contents;
 pub(crate) use self::plot::digit;
 use self::shown::{Panel, Shown};
 use crate::table::TextTable;
-use crate::{comparisons, findings};
+use crate::{comparisons, findings, ladder};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -82,8 +82,9 @@ pub fn page(assessment: &Assessment) -> String {
     let told: Vec<&Finding> = assessment.findings.iter().filter(own).collect();
     let sweep = assessment.findings.iter().find_map(overview::least_memory);
     let verdict = tables::verdict(&told);
+    let (named, found) = (names(runs), found(assessment, many));
     let body = html! {
-        (tables::byline(runs))
+        (tables::byline(&named, runs))
         @if let Some((plots, table)) = &sweep {
             (verdict)
             (contents.heading("Sweep over memory"))
@@ -100,8 +101,11 @@ pub fn page(assessment: &Assessment) -> String {
             }
             p.soft { "All pictures of a run: " code { "pagelab report NAME" } "." }
         } @else {
-            // The answer comes first where the page is about it.
-            @for comparison in &assessment.comparisons { (tables::comparison(comparison, contents)) }
+            // The answer comes first where the page is about it; of one comparison it is the title.
+            @for comparison in &assessment.comparisons {
+                @if assessment.comparisons.len() > 1 { p.answer { (comparisons::headline(comparison)) } }
+                (tables::comparison(comparison, contents))
+            }
             (overview::ladder(&assessment.ladder, contents))
             (verdict)
             @for table in assessment.findings.iter().filter_map(findings::table) { (tables::text(&table, contents)) }
@@ -109,11 +113,46 @@ pub fn page(assessment: &Assessment) -> String {
         }
         (tables::conditions(runs, contents))
     };
-    shell(&title(runs), &body, contents)
+    shell(found.as_deref().unwrap_or(&named).trim_end_matches('.'), &body, contents)
+}
+
+/// So many main figures are a title.
+const TITLE: usize = 4;
+
+/// What was found: a comparison's answer, the ladder's, or the main figure of each run.
+fn found(assessment: &Assessment, many: bool) -> Option<String> {
+    if let ([only], false) = (&assessment.comparisons[..], many) {
+        // Its statistics stand in the table below.
+        let answer = comparisons::headline(only);
+        let short = answer.strip_suffix(").").and_then(|answer| answer.rsplit_once(" ("));
+        return Some(short.map_or_else(|| answer.clone(), |(short, _)| short.to_owned()));
+    }
+    let main = |finding: &Finding| Some((finding.run.clone(), findings::main(finding)?));
+    let figures: Vec<(String, findings::Main)> = assessment.findings.iter().filter_map(main).collect();
+    let alike = figures.windows(2).all(|pair| pair[0].1.what == pair[1].1.what);
+    let list = |of: &dyn Fn(&(String, findings::Main)) -> String| {
+        let list: Vec<String> = figures.iter().map(of).collect();
+        list.join(", ")
+    };
+    ladder::answer(&assessment.ladder).or_else(|| match figures.as_slice() {
+        [] => assessment
+            .runs
+            .first()
+            .filter(|_| assessment.runs.len() == 1)
+            .and_then(|run| Some(findings::text(&of_run(run)?))),
+        [(run, main)] => Some(format!("{run}: {} {}", main.what, main.value)),
+        [(_, main), ..] if alike && figures.len() <= TITLE => {
+            Some(format!("{}: {}", main.what, list(&|(run, main)| format!("{run} {}", main.value))))
+        }
+        _ if figures.len() <= TITLE => {
+            Some(list(&|(run, main)| format!("{run}: {} {}", main.what, main.value)))
+        }
+        _ => None,
+    })
 }
 
 /// The names of the runs; of many what they begin with alike, or the first and the last.
-fn title(runs: &[&Run]) -> String {
+fn names(runs: &[&Run]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     let prefix = |first: &str| {
         let ends = first.match_indices('-').map(|(end, _)| end);
@@ -132,15 +171,24 @@ fn title(runs: &[&Run]) -> String {
 /// A page of finished sections as HTML: studies, curves.
 pub fn document(title: &str, overview: Option<&TextTable>, sections: &[Section]) -> String {
     let contents = &mut Contents::default();
-    let body = html! {
-        @if let Some(table) = overview { (tables::text(table, contents)) }
-        @for part in sections { (finished(part, contents)) }
+    // Of one section the answer's first sentence is the title.
+    let answer = match sections {
+        [only] if !only.answer.is_empty() => Some(only.answer.trim_end_matches('.')),
+        _ => None,
     };
-    shell(title, &body, contents)
+    let (found, more) = answer.map_or((title, ""), |answer| answer.split_once(". ").unwrap_or((answer, "")));
+    let body = html! {
+        @if answer.is_some() { p.soft { (title) } }
+        @if let Some(table) = overview { (tables::text(table, contents)) }
+        @for part in sections {
+            (finished(part, answer.map_or(&part.answer, |_| more), contents))
+        }
+    };
+    shell(found, &body, contents)
 }
 
 /// A finished section: its answer and its main pictures, the rest folded.
-fn finished(part: &Section, contents: &mut Contents) -> Markup {
+fn finished(part: &Section, answer: &str, contents: &mut Contents) -> Markup {
     // Two pictures are both seen; of more, the first.
     let usual = if part.plots.len() == 2 { 2 } else { 1 };
     let (picture, others) = part.plots.split_at(part.seen.unwrap_or(usual).min(part.plots.len()));
@@ -149,7 +197,7 @@ fn finished(part: &Section, contents: &mut Contents) -> Markup {
     html! {
         section {
             (contents.heading(&part.heading))
-            @if !part.answer.is_empty() { p.answer { (part.answer) } }
+            @if !answer.is_empty() { p.answer { (answer) } }
             (bars::score(&part.score))
             @for paragraph in &part.paragraphs { p { (paragraph) } }
             @for rows in &part.bars { (bars::figure(rows)) }
@@ -266,7 +314,7 @@ fn section(runs: &[&Run], named: bool, contents: &mut Contents) -> Markup {
     let names: Vec<&str> = runs.iter().map(|run| run.header.name.as_str()).collect();
     html! {
         section {
-            (contents.heading(&if named { names.join(", ") } else { "What was seen".to_owned() }))
+            (contents.heading(&if named { names.join(", ") } else { "Plots and figures".to_owned() }))
             p.soft { code { (command_line(&runs[0].header.experiment)) } }
             (tables::drawn(runs, &shown))
             (tables::time(&shown))

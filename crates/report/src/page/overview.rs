@@ -3,18 +3,18 @@
 
 use maud::{Markup, html};
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
-use pagelab_analysis::finding::{Finding, MeasuredLimit, Severity, What};
-use pagelab_analysis::findings::{of_run, severity};
+use pagelab_analysis::finding::{Finding, MeasuredLimit, What};
+use pagelab_analysis::findings::of_run;
 use pagelab_analysis::ladder::Level;
-use pagelab_experiment::Run;
-use pagelab_experiment::observation::Unit;
+use pagelab_experiment::observation::{Level as NoteLevel, Unit};
+use pagelab_experiment::{Outcome, Run};
 
 use super::contents::Contents;
-use super::figures;
+use super::{bars, figures};
 use crate::table::TextTable;
 use crate::{findings, ladder, text};
 
-/// The ladder, its answer first; nothing where there is none.
+/// The ladder; nothing where there is none.
 pub fn ladder(levels: &[Level], contents: &mut Contents) -> Markup {
     let ends = ladder::decades(levels);
     let percent = |time: f64| format!("{:.2}%", ladder::share(time, ends) * 100.0);
@@ -22,23 +22,20 @@ pub fn ladder(levels: &[Level], contents: &mut Contents) -> Markup {
     html! {
         @if !levels.is_empty() {
             section.ladder {
-                (contents.heading("Where memory stops being cheap"))
-                @if let Some(answer) = ladder::answer(levels) { p.answer { (answer) } }
-                p.soft { "Median time of one access at each level that was measured; the line is the range of the repetitions. Each step to the right is ten times slower." }
+                (contents.heading("The time of one access, and what it moves"))
+                (bars::key("median, with the range (min … max) of the repetitions; from one upright line to the next it is ten times slower"))
                 @for level in levels {
                     @let spread = ladder::range(level).filter(|(low, high)| low < high);
                     @let words = spread.map_or_else(String::new, |(low, high)| format!("{} … {}", value(low), value(high)));
                     div.bar {
-                        span.name { (ladder::name(level)) }
+                        span.name { (ladder::name(level)) span.soft { (ladder::moved(level)) } }
                         svg.track role="img" aria-label={(ladder::name(level)) ": " (value(level.time.value)) " " (words)} {
                             @for decade in ends.0..=ends.1 {
                                 @let at = percent(10f64.powi(decade));
                                 line.decade x1=(at) x2=(at) y1="0" y2="100%" {}
                             }
-                            rect.user x="0" y="15%" height="70%" width=(percent(level.time.value)) {}
-                            @if let Some((low, high)) = spread {
-                                line.range x1=(percent(low)) x2=(percent(high)) y1="50%" y2="50%" {}
-                            }
+                            @let ends = spread.map(|(low, high)| (percent(low), percent(high)));
+                            (bars::dot(&percent(level.time.value), ends.as_ref().map(|(low, high)| (&**low, &**high))))
                         }
                         span.total { b { (value(level.time.value)) } " " span.soft { (words) } }
                     }
@@ -74,11 +71,10 @@ pub fn experiments(groups: &[Vec<&Run>], contents: &mut Contents) -> Markup {
                                     Some(main) => { td.text { (main.what) } td { b { (main.value) } } td.soft { (main.spread) } },
                                     None => { td.text { "—" } td {} td {} },
                                 }
-                                td { @match severity(run) {
-                                    Severity::Info => "ok",
-                                    Severity::Warning => strong.warning { "warning" },
-                                    Severity::Failure => strong.warning { "failed repetition" },
-                                } }
+                                @let remarks = remarks(run);
+                                @if remarks.is_empty() { td.text.soft { "ok" } } @else {
+                                    td.text { @for what in &remarks { div { strong.warning { "Warning: " } (what) } } }
+                                }
                             }
                         }
                     }
@@ -86,6 +82,19 @@ pub fn experiments(groups: &[Vec<&Run>], contents: &mut Contents) -> Markup {
             } }
         }
     }
+}
+
+/// What spoils a run, each once.
+fn remarks(run: &Run) -> Vec<String> {
+    let failed = run.repetitions.iter().filter_map(|repetition| match &repetition.outcome {
+        Outcome::Done => None,
+        outcome => Some(findings::not_performed(repetition.number, outcome)),
+    });
+    let notes = run.repetitions.iter().flat_map(|repetition| &repetition.observations.notes);
+    let warnings = notes.filter(|note| note.level == NoteLevel::Warning).map(|note| note.text.clone());
+    let mut list: Vec<String> = failed.chain(warnings).collect();
+    list.dedup();
+    list
 }
 
 /// The plots of a sweep over memory, and its table; nothing of other findings.

@@ -19,16 +19,14 @@ use crate::runs::{self, Measure, range};
 use crate::table::TextTable;
 use crate::{comparisons, findings, text};
 
-/// When, where and with what, in a line.
-pub fn byline(runs: &[&Run]) -> Markup {
+/// What was run, when, where and with what, in a line.
+pub fn byline(named: &str, runs: &[&Run]) -> Markup {
     let Some(run) = runs.first() else { return html! { p.soft { "No runs." } } };
-    let environment = run.repetitions.last().map(|r| &r.observations.environment);
-    let entry = |key: &str| environment.and_then(|e| e.get(key));
     html! {
         p.soft {
+            (named) " · "
             (run.header.started.get(..16).unwrap_or(&run.header.started).replace('T', " ")) " UTC"
-            @if let Some(kernel) = entry("kernel.release") { " · Linux " (kernel) }
-            @if let Some(cpu) = entry("cpu.model") { " · " @if let Some(n) = entry("cpu.count") { (n) " × " } (cpu) }
+            @for part in runs::machine(run) { " · " (part) }
             " · pagelab " (run.header.pagelab)
         }
     }
@@ -47,11 +45,10 @@ pub fn verdict(list: &[&Finding]) -> Markup {
     }
 }
 
-/// A comparison: the answer, the changes with their intervals, the rows that differ.
+/// A comparison: the changes with their intervals, the rows that differ.
 pub fn comparison(comparison: &Comparison, contents: &mut Contents) -> Markup {
     html! {
         section {
-            p.answer { (comparisons::headline(comparison)) }
             (contents.heading(&comparisons::title(comparison)))
             (forest::plot(comparison))
             @if let Some(needed) = comparison.repetitions_needed() { p.soft { (comparisons::repetitions(needed)) } }
