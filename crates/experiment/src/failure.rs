@@ -182,6 +182,17 @@ impl Failure {
         self.kind == FailureKind::Interrupted
     }
 
+    /// Whether the machine, the target or the system refused it: what it was to measure did not fail.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self.kind,
+            FailureKind::Unsupported { .. }
+                | FailureKind::Refused { .. }
+                | FailureKind::System { .. }
+                | FailureKind::Parameters
+        )
+    }
+
     /// Whether memory ran out inside the limit.
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self.kind, FailureKind::OutOfMemory { .. })

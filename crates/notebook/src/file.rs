@@ -7,7 +7,6 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::Problem;
+use crate::links;
 use crate::turn::{self, Turn};
 
 /// Stands in the file's header, so that `file` and pagelab know a notebook: "PgLb".
@@ -121,8 +121,8 @@ fn copy(from: &Connection) -> Result<Connection, Problem> {
 /// version `known` and an empty file.
 fn check(path: &Path, known: i32) -> Result<bool, Problem> {
     let foreign = |what: &str| Err(Problem::Foreign(what.to_owned()));
-    if planted(path)? {
-        return foreign("a link that another user has put there");
+    if let Err(planted) = links::refuse_planted(path) {
+        return foreign(&format!("a file behind a planted link ({planted})"));
     }
     match fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -152,18 +152,6 @@ fn check(path: &Path, known: i32) -> Result<bool, Problem> {
         found if found < 1 => Err(Problem::Damaged(format!("its version is {found}"))),
         _ => Ok(true),
     }
-}
-
-/// Whether the name is a link of another user's in a folder where everybody may write: root writes there, too.
-fn planted(path: &Path) -> std::io::Result<bool> {
-    const EVERYBODYS: u32 = 0o1002;
-    let Ok(link) = fs::symlink_metadata(path) else { return Ok(false) };
-    if !link.is_symlink() {
-        return Ok(false);
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (folder, own) = (fs::metadata(folder)?, fs::metadata("/proc/self")?.uid());
-    Ok(folder.mode() & EVERYBODYS == EVERYBODYS && link.uid() != own && link.uid() != folder.uid())
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i32> {

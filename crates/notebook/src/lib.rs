@@ -11,6 +11,7 @@ pub mod export;
 mod file;
 mod ids;
 mod import;
+pub mod links;
 mod read;
 mod turn;
 mod write;
@@ -92,6 +93,14 @@ impl Notebook {
     /// When the file cannot be written.
     pub fn forget_empty(&mut self, run: RunId) -> Result<bool, Error> {
         self.change(|c| write::forget_empty(c, run))
+    }
+
+    /// Takes a repetition back that has measured nothing.
+    ///
+    /// # Errors
+    /// When it has, or the file cannot be written.
+    pub fn forget(&mut self, repetition: RepetitionId) -> Result<(), Error> {
+        self.change(|c| write::forget(c, repetition))
     }
 
     /// The first of `base-1`, `base-2` … that no run has.

@@ -12,15 +12,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use pagelab_notebook::links;
 use tempfile::NamedTempFile;
 
 use crate::failure::CommandError;
-
-/// Links that lead to links, at most.
-const LINKS: usize = 16;
-/// The mode bits of a folder in which everybody may write, but only remove what is theirs.
-const STICKY: u32 = 0o1000;
-const EVERYBODY_WRITES: u32 = 0o002;
 
 /// Whether the name stands for standard output.
 pub fn is_stdout(path: &Path) -> bool {
@@ -66,9 +61,9 @@ enum End {
 
 /// What the name leads to: itself, or the end of its links.
 fn resolve(path: &Path) -> io::Result<End> {
-    refuse_planted_links(path, LINKS)?;
+    links::refuse_planted(path)?;
     let mut path = path.to_owned();
-    for _ in 0..LINKS {
+    for _ in 0..links::MAX_LINKS {
         if !fs::symlink_metadata(&path).is_ok_and(|there| there.is_symlink()) {
             return Ok(End::Path(path));
         }
@@ -79,41 +74,7 @@ fn resolve(path: &Path) -> io::Result<End> {
         let next = fs::read_link(&path)?;
         path = folder.join(next);
     }
-    Err(too_many_links())
-}
-
-/// Refuses a path of which any part is a link that another user has put into a folder where
-/// everybody may write (as the kernel's fs.protected_symlinks has it), and the same of what such
-/// links name.
-fn refuse_planted_links(path: &Path, links: usize) -> io::Result<()> {
-    let mut part = PathBuf::new();
-    for component in path.components() {
-        let around = if part.as_os_str().is_empty() { PathBuf::from(".") } else { part.clone() };
-        part.push(component);
-        let there = match fs::symlink_metadata(&part) {
-            Ok(there) => there,
-            // What is missing is made, or reported, by whoever opens it.
-            Err(_) => return Ok(()),
-        };
-        if !there.is_symlink() {
-            continue;
-        }
-        if links == 0 {
-            return Err(too_many_links());
-        }
-        let shared = fs::metadata(&around)?;
-        let everybody = shared.mode() & (STICKY | EVERYBODY_WRITES) == STICKY | EVERYBODY_WRITES;
-        if everybody && there.uid() != own_user()? && there.uid() != shared.uid() {
-            let text = format!("{} is a link that another user has put there", part.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-        }
-        refuse_planted_links(&around.join(fs::read_link(&part)?), links - 1)?;
-    }
-    Ok(())
-}
-
-fn too_many_links() -> io::Error {
-    io::Error::other("too many links lead to one another")
+    Err(links::too_many())
 }
 
 /// The new file at `path`, for an output that is written as it comes, such as a recording. With
@@ -145,14 +106,8 @@ pub fn create(path: &Path, force: bool) -> io::Result<File> {
 /// # Errors
 /// When it cannot be created, or another user's link leads to it.
 pub fn create_folder(path: &Path) -> io::Result<()> {
-    refuse_planted_links(path, LINKS)?;
+    links::refuse_planted(path)?;
     fs::create_dir_all(path)
-}
-
-/// The user as whom this process writes.
-fn own_user() -> io::Result<u32> {
-    // A process's folder belongs to its effective user.
-    Ok(fs::metadata("/proc/self")?.uid())
 }
 
 fn folder(path: &Path) -> &Path {

@@ -97,7 +97,7 @@ pub struct Performed {
 ///
 /// # Errors
 /// When the notebook cannot be written. A repetition that fails is kept with its reason, ends its run,
-/// and the first one is given back as `failure`.
+/// and the first one is given back as `failure`. A run that is refused before it measures leaves nothing.
 pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<Performed> {
     let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
     let mut notebook = Notebook::open(&context.notebook)?;
@@ -152,7 +152,11 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
                 let others = error.downcast_ref::<Failure>().is_some_and(|error| {
                     !matches!(error.kind, FailureKind::Interrupted | FailureKind::Recorder)
                 });
-                failure = failure.or(Some(error));
+                match failure {
+                    None => failure = Some(error),
+                    // The notebook may have no run that says it.
+                    Some(_) => crate::output::remark!("{error:#}"),
+                }
                 if !others {
                     break 'all;
                 }
@@ -164,7 +168,7 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
     progress.clear();
     let mut runs = Vec::new();
     for id in ids {
-        // What an interrupt kept from being performed at all leaves nothing.
+        // What was refused, or never performed because of an interrupt, leaves nothing.
         if !notebook.forget_empty(id)? {
             runs.push(notebook.load(id)?);
         }
@@ -192,7 +196,7 @@ fn repetition(
         TargetKind::Host | TargetKind::Pager(_) => Background::start(),
         _ => None,
     };
-    let mut recorder = NotebookRecorder { notebook, id, progress, interrupt };
+    let mut recorder = NotebookRecorder { notebook, id, progress, interrupt, measured: false };
     if let Some(clock) = &plan.clock {
         let marked = [("clock.verdict".to_owned(), clock.clone())].into();
         recorder.observe(Observation::Environment(marked)).map_err(Failure::from)?;
@@ -201,6 +205,7 @@ fn repetition(
         recorder.observe(Observation::Environment(fleet)).map_err(Failure::from)?;
     }
     let result = plan.plan.perform(&mut recorder);
+    let measured = recorder.measured;
     if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
         notebook.record(id, &Observation::Table(table))?;
     }
@@ -209,7 +214,11 @@ fn repetition(
         Err(failure) if failure.is_interrupted() => Outcome::Interrupted,
         Err(failure) => Outcome::Failed(failure.clone()),
     };
-    let finished = notebook.finish_repetition(id, &outcome);
+    let refused = result.as_ref().is_err_and(Failure::is_refusal);
+    let finished = match number == 1 && !measured && refused {
+        true => notebook.forget(id),
+        false => notebook.finish_repetition(id, &outcome),
+    };
     match result {
         Err(failure) if failure.is_interrupted() => return Err(CommandError::Interrupted.into()),
         Err(error) => {
@@ -235,10 +244,13 @@ struct NotebookRecorder<'a> {
     id: RepetitionId,
     progress: &'a Progress,
     interrupt: &'a Interrupt,
+    /// Whether anything came but facts about the machine and notes.
+    measured: bool,
 }
 
 impl Recorder for NotebookRecorder<'_> {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        self.measured |= !matches!(observation, Observation::Environment(_) | Observation::Note(_));
         self.notebook.record(self.id, &observation).map_err(RecorderError::new)
     }
 

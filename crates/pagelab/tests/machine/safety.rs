@@ -202,6 +202,7 @@ fn a_load_beyond_half_of_the_memory_is_refused_without_a_limit() {
     let lab = Lab::new();
     let error = lab.fails("run mapanon --pages 1000000000 --references 10 --memory none --report none", 3);
     assert!(error.contains("refused"), "{error}");
+    assert!(!lab.path("pagelab.db").exists() || !lab.ok("list").contains("mapanon"));
 }
 
 fn settings_are_put_back() {

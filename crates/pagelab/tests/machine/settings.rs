@@ -50,6 +50,12 @@ fn nothing_noted(lab: &Lab, when: &str) {
     assert!(lab.leftovers().is_empty(), "{when}: {:?}", lab.leftovers());
 }
 
+/// A run that was refused before it measured is not in the notebook.
+fn no_run_is_kept(lab: &Lab, when: &str) {
+    let list = lab.json("list --json");
+    assert_eq!(list["runs"].as_array().map(Vec::len), Some(0), "{when}: {list}");
+}
+
 fn both_of_a_pair_are_put_back() {
     let before = pairs();
     let lab = Lab::new();
@@ -130,6 +136,7 @@ fn two_settings_of_one_pair_are_refused() {
     assert!(error.contains("another of the settings has changed it"), "{error}");
     assert_eq!(pairs(), before);
     nothing_noted(&lab, "after a refusal");
+    no_run_is_kept(&lab, "after a refusal");
 }
 
 fn a_value_that_is_there_already_is_in_no_journal() {
@@ -156,6 +163,7 @@ fn a_value_that_the_kernel_does_not_take_changes_nothing() {
         assert!(error.contains("cannot be set to"), "{wrong}: {error}");
         assert_eq!(pairs(), before, "{wrong}");
         nothing_noted(&lab, &wrong);
+        no_run_is_kept(&lab, &wrong);
     }
 }
 
