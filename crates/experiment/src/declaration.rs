@@ -11,7 +11,10 @@ use clap::{Arg, ArgAction, Command};
 use serde::Serialize;
 use serde_json::Value;
 
+pub use pagelab_reference::pattern::closest;
+
 use crate::size::{Size, SizeError};
+use crate::words::byte;
 
 /// An experiment as the command line has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +136,16 @@ pub fn write_line<A: clap::Args + Serialize>(values: &A, f: &mut fmt::Formatter<
     f.write_str(&words.join(" "))
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it; one that is not UTF-8 as bash and zsh do.
 fn quoted(word: &str) -> String {
+    if word.chars().any(|c| byte(c).is_some()) {
+        let part = |c: char| match (byte(c), c) {
+            (Some(byte), _) => format!("\\x{byte:02x}"),
+            (None, '\'' | '\\') => format!("\\{c}"),
+            (None, c) => c.to_string(),
+        };
+        return format!("$'{}'", word.chars().map(part).collect::<String>());
+    }
     let plain =
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c));
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -206,16 +217,6 @@ pub fn listed<T: AsRef<str>>(text: &str, words: &[T]) -> String {
         Some(word) => format!("{all} (did you mean {word}?)"),
         None => all,
     }
-}
-
-/// The word of `words` that `text` was probably meant to be.
-pub fn closest<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let text = text.to_ascii_lowercase();
-    let of = |word: &str| strsim::damerau_levenshtein(&text, &word.to_ascii_lowercase());
-    let near = words.into_iter().map(|word| (of(word), word));
-    // One or two letters, and not most of the word.
-    let near = near.filter(|(letters, _)| *letters <= 2 && 2 * letters < text.chars().count());
-    near.min_by_key(|(letters, _)| *letters).map(|(_, word)| word)
 }
 
 /// A number above 0.

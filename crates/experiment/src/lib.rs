@@ -26,6 +26,7 @@ pub mod setting;
 pub mod size;
 pub mod sizes;
 pub mod target;
+pub mod words;
 
 pub use experiments::Experiment;
 pub use failure::{Failure, FailureKind, RecorderError, Result};

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pagelab_experiment::experiments::{Feature, Programs};
-use pagelab_experiment::{Experiment, Size, Unsupported, What};
+use pagelab_experiment::{Experiment, Size, Unsupported, What, words};
 use pagelab_kernel::root::{self, open_in};
 
 use crate::elf::is_for;
@@ -72,14 +72,14 @@ impl Root {
             Feature::Programs(programs) => Some(programs),
             _ => None,
         });
-        let Some(Programs { parameter, words, many, .. }) = programs else { return Ok(None) };
+        let Some(Programs { parameter, words: line, many, .. }) = programs else { return Ok(None) };
         let refuse =
             |what: What, (why, remedy): (String, String)| Unsupported::new(target, what, why, remedy);
         let machine = image.machine;
         let found = match &options.root {
-            Some(folder) => Self::of_folder(folder, &words, machine, options),
+            Some(folder) => Self::of_folder(folder, &line, machine, options),
             None if many => Err(("has no compiler, which is many programs".to_owned(), ROOTED.to_owned())),
-            None => Self::of_program(&words, machine, options),
+            None => Self::of_program(&line, machine, options),
         };
         let root = found.map_err(|problem| refuse(What::Parameter(parameter.to_owned()), problem))?;
         root.fits(options).map_err(|problem| refuse(What::Condition("ram".to_owned()), problem))?;
@@ -89,16 +89,17 @@ impl Root {
     /// The folder as it is.
     fn of_folder(
         folder: &Path,
-        words: &[String],
+        line: &[String],
         machine: Machine,
         options: &Options,
     ) -> Result<Self, Problem> {
         let mut new = Self::empty("/", PATH);
         new.tree(folder, Path::new("/"), options)?;
-        let program = words.first().map_or("", String::as_str);
+        let program = line.first().map_or("", String::as_str);
+        let name = words::unescaped(program);
         let places: Vec<PathBuf> = match program.contains('/') {
-            true => vec![PathBuf::from(program)],
-            false => PATH.split(':').map(|place| Path::new(place).join(program)).collect(),
+            true => vec![PathBuf::from(&name)],
+            false => PATH.split(':').map(|place| Path::new(place).join(&name)).collect(),
         };
         let there = places.iter().find_map(|place| executable(open_in(folder, place).ok()?));
         let shown = folder.display();
@@ -115,18 +116,18 @@ impl Root {
     }
 
     /// The program, what its arguments name, the files of `file=`.
-    fn of_program(words: &[String], machine: Machine, options: &Options) -> Result<Self, Problem> {
+    fn of_program(line: &[String], machine: Machine, options: &Options) -> Result<Self, Problem> {
         let here =
             std::env::current_dir().map_err(|e| (format!("has no working folder ({e})"), String::new()))?;
         let path = std::env::var("PATH").unwrap_or_else(|_| PATH.to_owned());
         let mut new = Self::empty(&here, &path);
-        let name = words.first().map_or("", String::as_str);
+        let name = line.first().map_or("", String::as_str);
         let program = new.named(name).ok_or_else(|| {
             let remedy = "write its path, install it, or bring it in a root: kernel:IMAGE,root=DIR";
             (format!("finds no program '{name}'"), remedy.to_owned())
         })?;
         new.program(&program, machine)?;
-        let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+        let arguments: Vec<&str> = line.iter().skip(1).map(String::as_str).collect();
         new.mentioned(&arguments.join("\n"), machine)?;
         for file in &options.files {
             if file.is_dir() {
@@ -152,9 +153,12 @@ impl Root {
     fn named(&self, word: &str) -> Option<PathBuf> {
         let executable = |path: &PathBuf| executable(File::open(path).ok()?).map(drop);
         let candidates: Vec<PathBuf> = match word.contains('/') {
-            true => vec![self.inside.join(word)],
+            true => vec![self.inside.join(words::unescaped(word))],
             false if word.is_empty() => Vec::new(),
-            false => std::env::split_paths(&self.path).map(|folder| folder.join(word)).collect(),
+            false => {
+                let name = words::unescaped(word);
+                std::env::split_paths(&self.path).map(|folder| folder.join(&name)).collect()
+            }
         };
         candidates.into_iter().find(|path| executable(path).is_some())
     }
@@ -191,9 +195,9 @@ impl Root {
     /// Brings every word of `text` that is a file here, or a program in `PATH`.
     fn mentioned(&mut self, text: &str, machine: Machine) -> Result<(), Problem> {
         let apart = |c: char| c.is_whitespace() || ";|&()`$<>'\"={}".contains(c);
-        let words: BTreeSet<&str> = text.split(apart).filter(|word| !word.is_empty()).collect();
-        for word in words {
-            let file = Some(self.inside.join(word)).filter(|path| path.is_file());
+        let found: BTreeSet<&str> = text.split(apart).filter(|word| !word.is_empty()).collect();
+        for word in found {
+            let file = Some(self.inside.join(words::unescaped(word))).filter(|path| path.is_file());
             // What is meant for another processor is data.
             if let Some(path) = file.or_else(|| self.named(word))
                 && begin(&path).is_ok_and(|begin| !begin.starts_with(b"\x7fELF") || is_for(&begin, machine))

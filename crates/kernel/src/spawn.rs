@@ -5,10 +5,11 @@
 //! memory until it executes the program (as posix_spawn(3) does, which cannot have a program die
 //! with its parent).
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -44,9 +45,9 @@ impl Program {
     ///
     /// # Errors
     /// When it cannot be executed.
-    pub fn start(words: &[String]) -> io::Result<Self> {
+    pub fn start(words: &[OsString]) -> io::Result<Self> {
         let texts: Vec<CString> =
-            words.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
+            words.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<_, _>>()?;
         let mut arguments: Vec<*const libc::c_char> = texts.iter().map(|text| text.as_ptr()).collect();
         let program = *arguments.first().ok_or_else(|| io::Error::other("no program"))?;
         arguments.push(std::ptr::null());
@@ -192,8 +193,8 @@ extern "C" fn child(order: *mut libc::c_void) -> libc::c_int {
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(|&word| word.to_owned()).collect()
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn run() -> ExitCode {
     commands::completions::answer();
     let cli = match cli::parse() {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() && commands::bisect_run::is_meant(std::env::args().skip(1)) => {
+        Err(error) if error.use_stderr() && commands::bisect_run::is_meant(std::env::args_os().skip(1)) => {
             output::usage_error(&error);
             return commands::bisect_run::no_verdict();
         }

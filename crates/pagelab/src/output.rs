@@ -49,7 +49,7 @@ pub fn closed() -> ExitCode {
 
 /// Prints what is wrong with the command line.
 pub fn usage_error(error: &clap::Error) {
-    let run = std::env::args().skip(1).any(|word| word == "run");
+    let run = std::env::args_os().skip(1).any(|word| word == "run");
     let text = error.render();
     let text = if terminal::error_columns().is_some() { text.ansi().to_string() } else { text.to_string() };
     let _ = io::stderr().lock().write_all(crate::cli::in_words(&text, run).as_bytes());

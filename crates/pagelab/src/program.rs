@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_experiment::experiments::Load;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, TargetSpec};
+use pagelab_experiment::{Experiment, TargetSpec, words};
 use pagelab_live::harness::tracer::{Selection, Streams};
 use pagelab_reference::trace::recorded;
 use pagelab_report::text;
@@ -45,7 +45,7 @@ impl Recording {
                 None => Ok(None),
             };
         }
-        let program: Vec<OsString> = command.program.iter().map(OsString::from).collect();
+        let program = words::unescaped_all(&command.program);
         let usual = || program.first().map(|name| tracing::usual_path(name));
         let Some(path) = command.trace.clone().or_else(usual) else { return Ok(None) };
         command.trace = Some(path.clone());

@@ -12,6 +12,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use pagelab_experiment::words;
 use pagelab_live::harness::tracer::{self, Selection, Source, Space, Streams, Traced};
 use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Origin, Writer};
 
@@ -144,7 +145,7 @@ pub fn usual_path(program: &std::ffi::OsStr) -> PathBuf {
 
 /// A program and its arguments as a heading has them.
 pub fn words_of(program: &[OsString]) -> Vec<String> {
-    program.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    program.iter().map(|word| words::escaped(word)).collect()
 }
 
 /// The new file at `path`; an existing one is replaced with `force` alone.

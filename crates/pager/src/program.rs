@@ -1,8 +1,10 @@
 //! `command` under the pager: a dynamically linked program, whose anonymous memory is paged while it runs.
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use pagelab_confine::SetUp;
 use pagelab_experiment::experiments::{Command, Declaration};
-use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result, words};
 use pagelab_kernel::userfault::{Event, Userfault};
 use pagelab_kernel::{spawn, waiting};
 use pagelab_live::harness::library;
@@ -54,8 +56,8 @@ pub fn library() -> Option<PathBuf> {
 }
 
 /// The file of a program, as the system looks for it.
-pub fn found(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
+pub fn found(program: &OsStr) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
         return Some(program.into());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -115,8 +117,8 @@ pub fn run(
             "write it after --: pagelab run command -- sort big.txt",
         )
     })?;
-    let mut child = std::process::Command::new(program);
-    child.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = std::process::Command::new(words::unescaped(program));
+    child.args(words::unescaped_all(arguments)).stdin(Stdio::null()).stdout(Stdio::null());
     child.env("LD_PRELOAD", library).env("PAGELAB_PAGER", &name);
     spawn::dies_with_caller(&mut child);
     // Nothing is limited here: what the program leaves behind is ended, too, by the next start after a kill -9.

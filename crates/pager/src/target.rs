@@ -13,7 +13,7 @@ use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::setting::{Limit, Value};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Result, Setting, Target, Unsupported,
-    What,
+    What, words,
 };
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::region::page_size;
@@ -225,7 +225,7 @@ impl Target for Pager {
                         "install it beside pagelab (cargo build --release -p pagelab-preload), or name it: PAGELAB_PRELOAD",
                     ));
                 }
-                let file = command.program.first().and_then(|name| program::found(name));
+                let file = command.program.first().and_then(|name| program::found(&words::unescaped(name)));
                 if file.is_some_and(|file| program::is_static(&file)) {
                     let what = What::Parameter("program".to_owned());
                     let why =

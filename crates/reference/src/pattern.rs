@@ -315,13 +315,18 @@ impl FromStr for Pattern {
 
 /// The pattern that `text` was probably meant to be, as a question.
 fn meant(text: &str) -> String {
-    /// As alike as two spellings of one name are.
-    const ALIKE: f64 = 0.8;
     let names = Pattern::catalogue().iter().map(|(name, _)| name.split([':', '[']).next().unwrap_or(name));
-    let alike =
-        names.map(|name| (strsim::jaro_winkler(text, name), name)).filter(|(alike, _)| *alike > ALIKE);
-    let best = alike.max_by(|a, b| a.0.total_cmp(&b.0));
-    best.map(|(_, name)| format!(" (did you mean '{name}'?)")).unwrap_or_default()
+    closest(text, names).map(|name| format!(" (did you mean '{name}'?)")).unwrap_or_default()
+}
+
+/// The word of `words` that `text` was probably meant to be.
+pub fn closest<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let text = text.to_ascii_lowercase();
+    let of = |word: &str| strsim::damerau_levenshtein(&text, &word.to_ascii_lowercase());
+    let near = words.into_iter().map(|word| (of(word), word));
+    // One or two letters, and not most of the word.
+    let near = near.filter(|(letters, _)| *letters <= 2 && 2 * letters < text.chars().count());
+    near.min_by_key(|(letters, _)| *letters).map(|(_, word)| word)
 }
 
 #[cfg(test)]

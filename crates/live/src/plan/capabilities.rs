@@ -1,15 +1,17 @@
 //! What a machine and its kernel can do: what a plan is checked against, for the running kernel and
 //! for guests alike.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pagelab_confine::settings::as_root;
 use pagelab_confine::{cgroup, folder, swap, zram};
-use pagelab_experiment::What;
 use pagelab_experiment::experiments::Feature;
 use pagelab_experiment::plan::Dishonoured;
 use pagelab_experiment::setting::{Limit, Swap, Thp, Value};
+use pagelab_experiment::{What, words};
 use pagelab_kernel::region::page_size;
 use pagelab_kernel::{damon, geometry, numa, perf, settings, thp};
 use pagelab_reference::room::available;
@@ -177,7 +179,7 @@ fn feature(feature: &Feature, guest: bool) -> Result<(), Lacking> {
         Feature::Programs(programs) if !guest => {
             programs.script.iter().try_for_each(|path| readable(programs.parameter, path))?;
             match programs.words.first() {
-                Some(program) if !runs(program) => no(
+                Some(program) if !runs(&words::unescaped(program)) => no(
                     parameter(programs.parameter),
                     format!("finds no program '{program}'"),
                     "write its path, or install it",
@@ -205,9 +207,9 @@ pub fn readable(name: &str, path: &Path) -> Result<(), Lacking> {
 }
 
 /// Whether `program` is one that can be started: a path, or a name that PATH has.
-fn runs(program: &str) -> bool {
+fn runs(program: &OsStr) -> bool {
     let executable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-    if program.contains('/') {
+    if program.as_bytes().contains(&b'/') {
         return executable(Path::new(program));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();

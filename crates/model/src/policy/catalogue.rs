@@ -1,5 +1,7 @@
 //! What policies there are: the form, one line and the source of each, and the refusal of a name that is none of them.
 
+use pagelab_reference::pattern::closest;
+
 use super::{PolicyError, PolicyKind};
 
 /// Other names of policies: the literature's, and those of other simulators that are spelled quite differently.
@@ -17,19 +19,13 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 
 /// The policy that an unknown name may mean, as the end of a sentence; empty where none is near.
 fn did_you_mean(text: &str) -> String {
-    let name = text.split(':').next().unwrap_or_default().to_ascii_lowercase();
-    let known = PolicyKind::catalogue().iter().map(|one| (one.form, one.form));
-    let near = known
-        .chain(OTHER_NAMES)
-        .map(|(spelled, meant)| {
-            let spelled = spelled.split(':').next().unwrap_or_default();
-            (strsim::normalized_damerau_levenshtein(&name, spelled), meant)
-        })
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((likeness, meant)) if likeness >= 0.6 => format!(" (did you mean '{meant}'?)"),
-        _ => String::new(),
-    }
+    let plain = |form: &'static str| form.split(':').next().unwrap_or_default();
+    let name = text.split(':').next().unwrap_or_default();
+    let known = PolicyKind::catalogue().iter().map(|one| (plain(one.form), one.form));
+    let known: Vec<_> = known.chain(OTHER_NAMES).collect();
+    let near = closest(name, known.iter().map(|(spelled, _)| *spelled));
+    let meant = known.iter().find(|(spelled, _)| Some(*spelled) == near);
+    meant.map_or_else(String::new, |(_, form)| format!(" (did you mean '{form}'?)"))
 }
 
 /// A policy as it is listed.

@@ -3,6 +3,7 @@
 //! Whatever is no verdict must not look like one: git takes every status from 1 to 127 but 125 for «bad». So a wrong
 //! usage, a failure and a bug of pagelab's own all end with 255.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -102,9 +103,9 @@ fn bound(text: &str) -> Result<Bound, Refusal> {
 }
 
 /// Whether a command line is one of this command, also where it cannot be parsed.
-pub fn is_meant(mut words: impl Iterator<Item = String>) -> bool {
+pub fn is_meant(mut words: impl Iterator<Item = OsString>) -> bool {
     while let Some(word) = words.next() {
-        match word.as_str() {
+        match word.to_string_lossy().as_ref() {
             "--notebook" | "--color" => drop(words.next()),
             word if word.starts_with('-') => {}
             word => return word == "bisect-run",

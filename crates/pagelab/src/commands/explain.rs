@@ -63,7 +63,13 @@ fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
         found.sort_by_key(|entry| entry.name != term);
         return Ok(found);
     }
-    let meant = closest(term, all.iter().map(|entry| entry.name));
-    let meant = meant.map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
+    let names = || all.iter().map(|entry| entry.name);
+    let with = names().filter(|name| plain(name).split(' ').any(|word| word == plain(term)));
+    let with: Vec<String> = with.map(|name| format!("'{name}'")).collect();
+    let meant = match (with.as_slice(), closest(term, names())) {
+        ([_, ..], _) => format!(" (there is {})", with.join(", ")),
+        ([], Some(name)) => format!(" (did you mean '{name}'?)"),
+        ([], None) => String::new(),
+    };
     Err(usage(format!("unknown term '{term}'{meant}; 'pagelab explain' lists all")))
 }

@@ -1,8 +1,10 @@
 //! What others can put in pagelab's way: names that a terminal would obey, links and devices where
 //! a file is to be written, outputs that cannot be written.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,6 +22,7 @@ pub fn tests() -> Vec<Test> {
         outputs_leave_links_fifos_and_neighbours_as_they_are;
         a_device_that_is_named_as_an_output_stays_one: ROOT;
         a_link_that_another_user_planted_where_everybody_may_is_refused: ROOT;
+        a_program_gets_its_arguments_byte_by_byte;
         an_output_that_cannot_be_written_is_no_panic;
         a_limit_on_the_size_of_files_is_an_error;
         a_fifo_is_no_kernel_image;
@@ -299,14 +302,29 @@ fn a_link_that_another_user_planted_where_everybody_may_is_refused() {
         symlink(&made, &notebook).unwrap();
         lchown(&notebook, Some(12_345), None).unwrap();
         let run = "run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none";
-        for command in [run, "list"] {
-            let error = lab.fails(&format!("--notebook {} {command}", notebook.display()), 3);
-            assert!(error.contains("another user") && !made.exists(), "{command}: {error}");
+        for notebook in [notebook, folder.join("made")] {
+            for command in [run, "list"] {
+                let error = joined(&lab.fails(&format!("--notebook {} {command}", notebook.display()), 3));
+                assert!(error.contains("another user") && !made.exists(), "{command}: {error}");
+            }
         }
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
         lab.ok(&format!("report x -o {}", link.display()));
         assert!(fs::metadata(&victim).unwrap().len() > 1000, "a link in one's own folder is followed");
     }
+}
+
+fn a_program_gets_its_arguments_byte_by_byte() {
+    let lab = Lab::new();
+    let odd = OsStr::from_bytes(b"a\xff'\xc3 b\xc3\xa9");
+    let program = ["sh", "-c", "printf %s \"$1\" >got", "sh"].map(OsStr::new);
+    let run =
+        lab.command("run command --memory none --report none --name x -q --").args(program).arg(odd).status();
+    assert!(run.unwrap().success());
+    assert_eq!(fs::read(lab.path("got")).unwrap(), odd.as_bytes());
+    // The record has them, as a shell reads them.
+    assert!(joined(&lab.ok("show x")).contains("$'a\\xff\\'\\xc3 bé'"), "{}", lab.ok("show x"));
+    assert_eq!(lab.command("").arg(odd).status().unwrap().code(), Some(2));
 }
 
 fn an_output_that_cannot_be_written_is_no_panic() {

@@ -123,6 +123,8 @@ fn a_term_is_explained_however_it_is_written() {
     assert!(lab.ok("explain refaults").contains("\nrefault:"), "the term of the same name as well");
     let error = lab.fails("explain refalt", 2);
     assert!(error.contains("did you mean 'refault'?"), "{error}");
+    let error = lab.fails("explain fault", 2);
+    assert!(error.contains("there is 'major fault', 'minor fault'"), "{error}");
     assert_eq!(lab.json("explain knee --json")["terms"][0]["name"], "knee");
     let names = joined(&lab.ok("explain"));
     assert!(names.contains("minimum detectable change") && names.contains("pages.present"), "{names}");

@@ -363,6 +363,25 @@ fn the_format_of_a_trace_is_always_said() {
 }
 
 #[test]
+fn a_run_is_suggested_where_its_name_is_near() {
+    let lab = Lab::new();
+    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none");
+    assert!(lab.fails("show mapanom-1", 3).contains("did you mean mapanon-1?"));
+    for far in ["a", "1-mapanon", "suite"] {
+        let error = lab.fails(&format!("show {far}"), 3);
+        assert!(error.contains(&format!("no run '{far}'")) && !error.contains("did you mean"), "{error}");
+    }
+}
+
+#[test]
+fn a_build_of_a_model_is_counted_in_builds() {
+    let lab = Lab::new();
+    let line = "run faultscale --work build --workers 1,2 --on model:dragonfly-2011-token --report none";
+    let said = lab.ok(line);
+    assert!(said.contains("of builds with 2 threads") && !said.contains("compilation"), "{said}");
+}
+
+#[test]
 fn both_spellings_of_a_policy_and_near_misses() {
     let lab = Lab::new();
     let stream = "zipf:0.9 --pages 200 --references 2000";

@@ -4,6 +4,7 @@ pub mod metrics;
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Contradiction, Declaration, Feature, Footprint, Load, Programs, Tasks};
@@ -12,6 +13,7 @@ use crate::declaration::{self, Refusal, displayed};
 use crate::metrics::MetricId;
 use crate::size::Size;
 use crate::sizes::{Sizes, SizesError};
+use crate::words;
 
 /// The parameters.
 #[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
@@ -48,7 +50,7 @@ pub struct Command {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required = true, value_name = "PROGRAM", value_parser = word())]
     pub program: Vec<String>,
 }
 displayed!(Command);
@@ -86,6 +88,11 @@ fn range(text: &str) -> Result<(Size, Size), RangeError> {
         Sizes::Range { from, to, .. } => Ok((from, to)),
         Sizes::List(_) => Err(RangeError::List),
     }
+}
+
+/// A word of any bytes, escaped.
+fn word() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|word| words::escaped(&word))
 }
 
 fn factor(text: &str) -> Result<f64, Refusal> {

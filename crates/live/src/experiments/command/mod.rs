@@ -22,7 +22,7 @@ use pagelab_experiment::build::{Sheet, metrics, note};
 use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result, words};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::rusage;
 use pagelab_kernel::spawn::Program;
@@ -66,7 +66,8 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     harness.watch_tasks();
     harness.begin();
     let (used, own_peak) = (rusage::children(), rusage::process_peak());
-    let mut program = Program::start(&command.program).map_err(failed(&format!("starting {name}")))?;
+    let mut program = Program::start(&words::unescaped_all(&command.program))
+        .map_err(failed(&format!("starting {name}")))?;
     let watched = {
         let _background = Background::enter();
         watch(&mut program, command, context, &mut harness, recorder)?
