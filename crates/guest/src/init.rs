@@ -16,7 +16,7 @@ use pagelab_live::harness::message::Sender;
 use serde::{Deserialize, Serialize};
 
 use crate::quiet::Quiet;
-use crate::shell::Shell;
+use crate::shell::{Shell, bring_pagelab};
 
 /// Where the job is in the guest. Its presence tells pagelab that it is the first process of a guest.
 pub const JOB: &str = "/pagelab/job.json";
@@ -78,8 +78,10 @@ fn work() -> Result<(), String> {
         }
     }
     if let (Some(shell), Some(root)) = (&job.shell, &job.root) {
-        mount_below(root).map_err(|e| text(&e))?;
-        init::shell(root, &shell.words, &shell.terminal).map_err(|e| format!("the shell: {e}"))?;
+        let mut root = root.clone();
+        mount_below(&root).map_err(|e| text(&e))?;
+        bring_pagelab(&mut root).map_err(|e| format!("pagelab in the shell's root: {e}"))?;
+        init::shell(&root, &shell.words, &shell.terminal).map_err(|e| format!("the shell: {e}"))?;
         return Ok(());
     }
     let line = init::serial(Path::new(&job.line)).map_err(|e| format!("{}: {e}", job.line))?;

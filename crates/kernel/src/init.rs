@@ -11,7 +11,7 @@ use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use crate::root::Root;
+use crate::root::{Root, open_in};
 
 /// (kind, where)
 const MOUNTS: [(&str, &str); 5] = [
@@ -69,6 +69,20 @@ pub fn mount_below(root: &Path, scratch: &Path) -> io::Result<()> {
     let shared = root.join("dev/shm");
     everybodys(&shared)?;
     Ok(mount("tmpfs", &shared, "tmpfs", MountFlags::empty(), Some(c"mode=1777"))?)
+}
+
+/// Shows the file `from` at `place` below `root`, where that root has none.
+///
+/// # Errors
+/// When it cannot be shown there.
+pub fn show_below(root: &Path, from: &Path, place: &Path) -> io::Result<()> {
+    let to = root.join(place.strip_prefix("/").unwrap_or(place));
+    if open_in(root, place).is_ok() || fs::symlink_metadata(&to).is_ok() {
+        return Ok(());
+    }
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    File::create_new(&to)?;
+    Ok(mount_bind_recursive(from, to)?)
 }
 
 /// Has a shell on `terminal`, in `root`, and waits for its end.
