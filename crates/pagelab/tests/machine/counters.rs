@@ -23,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         microstates_add_up;
         tasks_that_come_and_go_within_an_interval_are_seen;
         nothing_that_matched_is_said;
+        a_selector_that_matches_nothing_is_no_recording;
         the_old_hands_habits_are_taken;
         a_name_and_a_port_alone_can_be_listened_on;
         the_doctor_answers;
@@ -229,6 +230,13 @@ fn tasks_that_come_and_go_within_an_interval_are_seen() {
         let names = ended["names"].as_array().unwrap();
         assert!(names.iter().any(|name| name[0] == "true" && name[1].as_u64().unwrap() >= 40), "{ended}");
     }
+}
+
+fn a_selector_that_matches_nothing_is_no_recording() {
+    let lab = Lab::new();
+    let error = lab.fails("record vmstat:::pgfault nosuch --interval 0.01 --count 2", 2);
+    assert!(error.contains("no counter matches 'nosuch'"), "{error}");
+    assert!(!lab.path("pagelab.db").exists());
 }
 
 fn nothing_that_matched_is_said() {

@@ -72,6 +72,13 @@ fn two_settings_are_interleaved_and_told_apart() {
     assert_eq!(failed.status.code(), Some(1));
     let failed = lab.output("compare side-2 side-1 --fail-on 10%");
     assert_eq!(failed.status.code(), Some(1), "with the sign as well");
+    // Whoever reads the comparison may be gone before it is printed.
+    for _ in 0..5 {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = lab.command("compare side-2 side-1 --fail-on 10 --all").stdout(writer).status().unwrap();
+        assert_eq!(status.code(), Some(1), "with a closed pipe");
+    }
     lab.ok("compare side-1 side-2 --fail-on 10");
     // Another metric decides where one is named; pages present only describe.
     lab.ok("compare side-2 side-1 --fail-on 10 --metric pages.present");
