@@ -228,7 +228,9 @@ pub fn names(lab: &Lab, random: &mut Random) -> Result<(), String> {
         }
     }
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", shell.id())).unwrap_or_default();
-    children.split_whitespace().filter_map(|pid| pid.parse().ok()).for_each(|pid| kill(pid, Signal::KILL));
+    for pid in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+        kill(pid, Signal::KILL);
+    }
     let _ = shell.kill();
     let _ = shell.wait();
     result

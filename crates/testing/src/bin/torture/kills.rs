@@ -1,5 +1,6 @@
 //! Ends that nobody chose: kill -9 of the parent, the worker, all of them, of the recovery; Ctrl-C at any moment.
 
+use std::collections::BTreeMap;
 use std::process::Child;
 use std::sync::Mutex;
 use std::thread::sleep;
@@ -11,7 +12,7 @@ use crate::lab::{Lab, kill};
 use pagelab_testing::random::Random;
 
 /// Loads that need a worker: SWAP is a size that is the lab's own.
-const LOADS: [&str; 16] = [
+pub const LOADS: [&str; 23] = [
     "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap file --report none -q",
     "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap zram --swap-size SWAP --report none -q",
     "run mapanon --pages 12288 --references 600000 --memory 16M --swap none --report none -q",
@@ -25,9 +26,24 @@ const LOADS: [&str; 16] = [
     "run fileread --seconds 0.3 --memory 32M --report none -q",
     "run seqread --seconds 0.3 --memory 32M --report none -q",
     "run clock --steps 30 --report none -q",
+    "run latency --loads 100000 --memory 32M --report none -q",
+    "run unmap --rounds 50 --sharers 2 --report none -q",
+    "run mremap --rounds 50 --report none -q",
+    "run populate --rounds 50 --sharers 2 --report none -q",
+    "run bandwidth --sizes 4M,8M --threads 1,2 --rounds 5 --report none -q",
+    "run ksm --pages 4096 --report none -q",
+    "run oom --memory 32M --report none -q",
     "run command --memory 32M --report none -q -- sleep 20",
     "run command --memory none --report none -q -- setsid sleep 20",
     "run command --sweep-memory 16M..64M --report none -q -- sleep 0.05",
+];
+
+/// Loads of a guest, for what this machine does not perform: IMAGE is a kernel's.
+const GUESTS: [&str; 4] = [
+    "run neighbour --on kernel:IMAGE,accel=tcg --report none -q",
+    "run tier --on kernel:IMAGE,accel=tcg,numa=256M+512M@slow --report none -q",
+    "run reclaim --on kernel:IMAGE,accel=tcg --report none -q",
+    "run fragment --on kernel:IMAGE,accel=tcg --report none -q",
 ];
 
 /// Commands without one.
@@ -46,9 +62,29 @@ const OTHERS: [&str; 12] = [
     "run mapanon --repeat 50 --on model:lru --pages 1000 --references 9000 --report none -q",
 ];
 
+/// Processes that were killed, by the command or experiment that they performed.
+pub static KILLED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+
+/// Kills processes of `line`, and counts those that were there.
+fn kill_of(line: &str, pids: impl IntoIterator<Item = u32>) {
+    let killed = pids.into_iter().filter(|&pid| kill(pid, Signal::KILL)).count();
+    let mut words = line.split_whitespace().skip_while(|word| *word == "run");
+    let name = words.next().unwrap_or_default();
+    let name = if name.starts_with('-') { "suite" } else { name };
+    *KILLED.lock().expect("no thread panics with it").entry(name.to_owned()).or_default() += killed as u64;
+}
+
+/// A load: one in ten is a guest's, where there is a kernel for it.
+fn load(lab: &Lab, random: &mut Random) -> String {
+    let guest = random.below(10) == 0;
+    if let (true, Some(image)) = (guest, pagelab_testing::kernels().pop()) {
+        return random.of(&GUESTS).replace("IMAGE", &image.display().to_string());
+    }
+    random.of(&LOADS).replace("SWAP", &format!("{}p", lab.swap_pages()))
+}
+
 fn any(lab: &Lab, random: &mut Random) -> String {
-    let line = if random.below(3) > 0 { random.of(&LOADS) } else { random.of(&OTHERS) };
-    line.replace("SWAP", &format!("{}p", lab.swap_pages()))
+    if random.below(3) > 0 { load(lab, random) } else { random.of(&OTHERS).to_owned() }
 }
 
 /// A moment: often in the middle of the set-up, sometimes late.
@@ -85,13 +121,13 @@ fn recovered(lab: &Lab) -> Result<(), String> {
 pub fn parent(lab: &Lab, random: &mut Random) -> Result<(), String> {
     let line = any(lab, random);
     let child = begun(lab, &line, random)?;
-    kill(child.id(), Signal::KILL);
+    kill_of(&line, [child.id()]);
     let _ = lab.end(&line, child)?;
     recovered(lab)
 }
 
 pub fn worker(lab: &Lab, random: &mut Random) -> Result<(), String> {
-    let line = random.of(&LOADS).replace("SWAP", &format!("{}p", lab.swap_pages()));
+    let line = load(lab, random);
     let child = begun(lab, &line, random)?;
     let workers: Vec<u32> = lab
         .processes()
@@ -99,10 +135,12 @@ pub fn worker(lab: &Lab, random: &mut Random) -> Result<(), String> {
         .filter(|(_, line)| line.contains("__worker"))
         .map(|(pid, _)| pid)
         .collect();
-    workers.iter().for_each(|&pid| kill(pid, Signal::KILL));
-    if workers.is_empty() || line.contains("--sweep-memory") || line.contains("sleep") {
-        // It has none yet, or another would follow, or it ends by itself late.
-        kill(child.id(), Signal::INT);
+    let none = workers.is_empty();
+    kill_of(&line, workers);
+    if none || line.contains("--sweep-memory") || line.contains("sleep") {
+        // It has none yet, or another would follow, or it ends by itself late. A shell's background job ignores
+        // SIGINT until pagelab listens to it.
+        kill(child.id(), Signal::TERM);
     }
     let _ = lab.end(&line, child)?;
     // Without a next start.
@@ -116,21 +154,21 @@ pub fn all(lab: &Lab, random: &mut Random) -> Result<(), String> {
     if random.below(2) == 0 {
         processes.reverse();
     }
-    processes.iter().for_each(|&(pid, _)| kill(pid, Signal::KILL));
+    kill_of(&line, processes.into_iter().map(|(pid, _)| pid));
     kill(child.id(), Signal::KILL);
     let _ = lab.end(&line, child)?;
     recovered(lab)
 }
 
 pub fn recovery(lab: &Lab, random: &mut Random) -> Result<(), String> {
-    let line = random.of(&LOADS).replace("SWAP", &format!("{}p", lab.swap_pages()));
+    let line = load(lab, random);
     let child = begun(lab, &line, random)?;
-    kill(child.id(), Signal::KILL);
+    kill_of(&line, [child.id()]);
     let _ = lab.end(&line, child)?;
     for _ in 0..=random.below(4) {
         let next = lab.begin("patterns")?;
         sleep(Duration::from_micros(random.below(25_000)));
-        kill(next.id(), Signal::KILL);
+        kill_of("recovery", [next.id()]);
         let _ = lab.end("patterns", next)?;
     }
     recovered(lab)

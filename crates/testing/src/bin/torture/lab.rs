@@ -1,6 +1,7 @@
 //! A folder in which pagelab is tortured, and a look at what it left on the machine.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::os::unix::process::ExitStatusExt;
@@ -58,11 +59,24 @@ impl Lab {
         }
     }
 
+    /// The pagelab that is tortured.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// `pagelab ARGUMENTS` in it.
-    pub fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(&self.program);
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.command_of([&self.program]);
+        command.args(arguments);
         command
-            .args(arguments)
+    }
+
+    /// A program and its arguments in it.
+    pub fn command_of<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Command {
+        let mut words = words.into_iter();
+        let mut command = Command::new(words.next().expect("a program"));
+        command
+            .args(words)
             .current_dir(&self.path)
             .env("PAGELAB_STATE_DIR", self.path("state"))
             .env("PAGELAB_SCRATCH_DIR", self.path("scratch"))
@@ -76,7 +90,12 @@ impl Lab {
 
     /// Begins a command line.
     pub fn begin(&self, line: &str) -> Result<Child, String> {
-        let child = self.command(line.split_whitespace()).spawn().map_err(|e| format!("{line}: {e}"))?;
+        self.spawn(line, &mut self.command(line.split_whitespace()))
+    }
+
+    /// Begins a command, shown as `line`.
+    pub fn spawn(&self, line: &str, command: &mut Command) -> Result<Child, String> {
+        let child = command.spawn().map_err(|e| format!("{line}: {e}"))?;
         self.begun.borrow_mut().push(child.id());
         Ok(child)
     }
@@ -209,11 +228,9 @@ impl Lab {
     }
 }
 
-/// Sends a signal to a process, if it is there.
-pub fn kill(pid: u32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(pid as i32) {
-        let _ = kill_process(pid, signal);
-    }
+/// Sends a signal to a process, if it is there; whether it was.
+pub fn kill(pid: u32, signal: Signal) -> bool {
+    Pid::from_raw(pid as i32).is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
 /// A file of zeros as large as the room that is left in `folder`.

@@ -1,5 +1,7 @@
 //! `make torture`: kills pagelab at random moments, fills its disks, spoils its notebooks, traces and fixtures,
-//! gives it hostile names, has many write at once and attacks its exporter, for 30 minutes or `TORTURE_SECONDS`.
+//! gives it hostile names, has many write at once, keeps processes, /proc and /sys from it, plants links and attacks
+//! its exporter, for 30 minutes or `TORTURE_SECONDS`; with `TORTURE_KINDS=kill` the kinds of that beginning alone,
+//! with `TORTURE_KILLS` until so many processes are killed.
 //!
 //! Each try is in a folder of its own and is followed by a look whether anything is left on the machine. Prints
 //! tries and failures by kind; a failure names its seed, with which `TORTURE_SEED` begins a run that repeats it.
@@ -8,6 +10,7 @@ mod files;
 mod kills;
 mod lab;
 mod network;
+mod scarce;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,7 +23,7 @@ use pagelab_testing::random::{self, Random};
 type Try = fn(&Lab, &mut Random) -> Result<(), String>;
 
 /// The kinds of tries, and each one's share of them.
-const KINDS: [(&str, Try, u64); 15] = [
+const KINDS: [(&str, Try, u64); 19] = [
     ("kill the parent", kills::parent, 14),
     ("kill the worker", kills::worker, 10),
     ("kill all processes", kills::all, 10),
@@ -36,6 +39,10 @@ const KINDS: [(&str, Try, u64); 15] = [
     ("writers at once", files::writers, 3),
     ("exporter under attack", network::exporter, 2),
     ("clock server under attack", network::clock, 1),
+    ("two to six tasks", scarce::tasks, 4),
+    ("plans of too many tasks", scarce::bombs, 2),
+    ("planted links", scarce::links, 4),
+    ("no /proc, no /sys", scarce::missing, 4),
 ];
 
 fn main() -> ExitCode {
@@ -47,6 +54,8 @@ fn main() -> ExitCode {
         eprintln!("torture: no {}: build it (make build), or name it with PAGELAB", program.display());
         return ExitCode::from(2);
     };
+    let kinds = std::env::var("TORTURE_KINDS").unwrap_or_default();
+    let most_kills = number("TORTURE_KILLS").unwrap_or(u64::MAX);
     println!("torture: {} for {seconds} s, seed {seed}", program.display());
     let (started, end) = (Instant::now(), Duration::from_secs(seconds));
     let mut counts = [(0_u64, 0_u64); KINDS.len()];
@@ -54,10 +63,14 @@ fn main() -> ExitCode {
     // With a seed that was given, the first try is the one that failed under it.
     let mut seeds = Random::new(seed);
     let mut next = seed;
-    while started.elapsed() < end {
+    while started.elapsed() < end && kills() < most_kills {
         let mut random = Random::new(next);
         let kind = chosen(random.below(KINDS.iter().map(|(.., share)| share).sum()));
         let (name, perform, _) = KINDS[kind];
+        if !name.starts_with(&kinds) {
+            next = seeds.next();
+            continue;
+        }
         counts[kind].0 += 1;
         let mut lab = Lab::new(&program);
         if let Err(why) = perform(&lab, &mut random).and_then(|()| lab.nothing_is_left()) {
@@ -69,15 +82,21 @@ fn main() -> ExitCode {
         if told.elapsed() > Duration::from_secs(60) {
             told = Instant::now();
             let (tries, failures) = sum(&counts);
-            println!("{:>5} s  {tries} tries, {failures} failures", started.elapsed().as_secs());
+            let (seconds, kills) = (started.elapsed().as_secs(), kills());
+            println!("{seconds:>5} s  {tries} tries, {failures} failures, {kills} processes killed");
         }
     }
     println!("\n{:<28}{:>8}{:>10}", "kind", "tries", "failures");
-    for ((name, ..), (tries, failures)) in KINDS.iter().zip(&counts) {
+    let chosen = KINDS.iter().zip(&counts).filter(|((name, ..), _)| name.starts_with(&kinds));
+    for ((name, ..), (tries, failures)) in chosen.clone() {
         println!("{name:<28}{tries:>8}{failures:>10}");
     }
     let (tries, failures) = sum(&counts);
     println!("{:<28}{tries:>8}{failures:>10}   in {} s", "all", started.elapsed().as_secs());
+    let all_kills = kills();
+    let killed = kills::KILLED.lock().expect("no thread panics with it");
+    let killed: Vec<String> = killed.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    println!("killed processes: {all_kills} ({})", killed.join(", "));
     let ends = kills::ENDS.lock().expect("no thread panics with it");
     let late = ends.iter().filter(|took| **took > Duration::from_secs(1)).count();
     let longest = ends.iter().max().copied().unwrap_or_default();
@@ -86,12 +105,17 @@ fn main() -> ExitCode {
         ends.len() - late,
         ends.len()
     );
-    let never = KINDS.iter().zip(&counts).filter(|(_, (tries, _))| *tries == 0).map(|((name, ..), _)| *name);
+    let never = chosen.filter(|(_, (tries, _))| *tries == 0).map(|((name, ..), _)| *name);
     let never: Vec<&str> = never.collect();
     if !never.is_empty() {
         println!("never tried: {}", never.join(", "));
     }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Processes killed so far.
+fn kills() -> u64 {
+    kills::KILLED.lock().expect("no thread panics with it").values().sum()
 }
 
 fn number(name: &str) -> Option<u64> {
