@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pagelab_confine::folder::scratch_folder;
-use pagelab_experiment::observation::{Level, Note};
+use pagelab_experiment::build::note;
+use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Result, Setting, Target};
 use pagelab_kernel::root::Root;
 use pagelab_kernel::{init, port};
@@ -135,10 +136,8 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<()>
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
     let mut plan = plan.map_err(Failure::from)?;
     if !quiet.calm {
-        sender.observe(Observation::Note(Note {
-            level: Level::Warning,
-            text: "the guest did not come to rest after booting; its own work is in the figures".into(),
-        }))?;
+        let text = "the guest did not come to rest after booting; its own work is in the figures";
+        note(sender, Level::Warning, text)?;
     }
     sender.observe(Observation::Environment([("guest.quiet".to_owned(), quiet.proof())].into()))?;
     plan.perform(sender)

@@ -1,6 +1,9 @@
 //! The options of a kernel target.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use pagelab_experiment::declaration::Refusal;
@@ -160,11 +163,7 @@ impl Options {
         let mut options = Self::default();
         for (key, value) in pairs {
             match key.as_str() {
-                "cpus" => {
-                    let count = value.parse().ok().filter(|n| (1..=64).contains(n));
-                    options.cpus =
-                        count.ok_or_else(|| format!("cpus is a number from 1 to 64, not '{value}'"))?;
-                }
+                "cpus" => options.cpus = number(key, value, 1..=64)?,
                 "ram" => {
                     options.ram = match value.parse().map_err(|e| format!("ram: {e}"))? {
                         Size::Bytes(bytes) => bytes,
@@ -177,29 +176,15 @@ impl Options {
                     }
                 }
                 "append" => options.append.clone_from(value),
-                "accel" => {
-                    options.accel = value.parse().map_err(|_| {
-                        format!("accel is one of {}, not '{value}'", Accel::VARIANTS.join(", "))
-                    })?;
-                }
-                "trace" => {
-                    options.trace = Some(value.parse().map_err(|_| {
-                        format!("trace is one of {}, not '{value}'", Trace::VARIANTS.join(", "))
-                    })?);
-                }
+                "accel" => options.accel = word(key, value)?,
+                "trace" => options.trace = Some(word(key, value)?),
                 "to" => options.to = Some(value.into()),
                 "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
                     options.machine = Some(value.clone());
                 }
                 "machine" => return Err(format!("'{value}' is no machine of QEMU's").into()),
                 "numa" => options.numa = Some(value.parse::<Nodes>()?),
-                "distance" => {
-                    let distance = value.parse().ok().filter(|distance| (11..=254).contains(distance));
-                    options.distance = Some(
-                        distance
-                            .ok_or_else(|| format!("distance is a number from 11 to 254, not '{value}'"))?,
-                    );
-                }
+                "distance" => options.distance = Some(number(key, value, 11..=254)?),
                 "cpu" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,+=".contains(c)) => {
                     options.cpu = Some(value.clone());
                 }
@@ -253,6 +238,22 @@ impl Options {
             None => Ok(()),
         }
     }
+}
+
+/// A number of this range.
+fn number<T: FromStr + PartialOrd + Display>(
+    key: &str,
+    value: &str,
+    range: RangeInclusive<T>,
+) -> Result<T, Refusal> {
+    let number = value.parse().ok().filter(|number| range.contains(number));
+    let (from, to) = (range.start(), range.end());
+    number.ok_or_else(|| format!("{key} is a number from {from} to {to}, not '{value}'").into())
+}
+
+/// One of some words.
+fn word<T: FromStr + VariantNames>(key: &str, value: &str) -> Result<T, Refusal> {
+    value.parse().map_err(|_| format!("{key} is one of {}, not '{value}'", T::VARIANTS.join(", ")).into())
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use pagelab_caches::Geometry;
+use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Load;
-use pagelab_experiment::observation::{Level, Note};
+use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Mode, Thp};
 use pagelab_experiment::{
     Experiment, Failure, FailureKind, Observation, Origin, Performer, Plan, Recorder, Request, Result,
@@ -156,12 +157,9 @@ impl Guest {
         // A program of the user's may wait for anything.
         let waits = disks.waits() || matches!(experiment.declaration().load(), Load::Program(_));
         if waits && accel == Accel::Icount {
-            recorder.observe(Observation::Note(Note {
-                level: Level::Info,
-                text: "waiting takes no instructions, and the guest's clock runs on meanwhile: what includes waiting for \
-                       a disk (swap=zram has none), or a program's own waiting, is a dash"
-                    .into(),
-            }))?;
+            let text = "waiting takes no instructions, and the guest's clock runs on meanwhile: what includes waiting for \
+                       a disk (swap=zram has none), or a program's own waiting, is a dash";
+            note(recorder, Level::Info, text)?;
         }
         let mut maps = PageMaps::of(experiment)?;
         let complete = |observation| maps.complete(observation);
@@ -573,10 +571,8 @@ impl Performer for Guest {
         }
         if let (Ended::NeverBooted(_), Accel::Auto, Accel::Kvm) = (&ended, self.options.accel, accel) {
             self.without_kvm = true;
-            recorder.observe(Observation::Note(Note {
-                level: Level::Info,
-                text: "the kernel does not boot with KVM on this host; it runs translated (accel=tcg)".into(),
-            }))?;
+            let text = "the kernel does not boot with KVM on this host; it runs translated (accel=tcg)";
+            note(recorder, Level::Info, text)?;
             recorder.observe(self.describe(Accel::Tcg))?;
             ended = self.boot(Accel::Tcg, experiment, setting, recorder)?;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pagelab_confine::{Confinement, OwnSwap, SetUp, SwapSource, Turn, read_ahead, recovery, zram};
 use pagelab_experiment::build::note;
-use pagelab_experiment::observation::{Level, Note};
+use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{
     Experiment, Failure, Observation, Performer, Recorder, RecorderError, Result, Setting,
@@ -81,17 +81,15 @@ impl Performer for Host {
             let others = confinement.others_in_swap();
             let changed = confinement.changed_settings();
             for text in changed.into_iter().chain(others).chain(confinement.undo()) {
-                warn(text, recorder)?;
+                note(recorder, Level::Warning, text)?;
             }
             if let (Err(failure), true, true) = (&performed, spurious, nothing_kept)
                 && failure.is_out_of_memory()
                 && attempt < ATTEMPTS
             {
-                warn(
-                    "OOM kill inside the limit although swap was left; the repetition was performed again"
-                        .into(),
-                    recorder,
-                )?;
+                let text =
+                    "OOM kill inside the limit although swap was left; the repetition was performed again";
+                note(recorder, Level::Warning, text)?;
                 attempt += 1;
                 continue;
             }
@@ -162,7 +160,7 @@ impl Host {
         recorder: &mut dyn Recorder,
     ) -> Result<()> {
         for text in confinement.notes() {
-            warn(text.clone(), recorder)?;
+            note(recorder, Level::Warning, text)?;
         }
         let cgroup = confinement.cgroup().map(|cgroup| cgroup.path());
         let pressure = cgroup.map(|path| path.join("memory.pressure"));
@@ -213,8 +211,4 @@ fn environment(confinement: &Confinement, set_up: &SetUp, setting: &Setting) -> 
         found.extend(now.map(|value| (format!("set {}", file.path), value)));
     }
     found
-}
-
-fn warn(text: String, recorder: &mut dyn Recorder) -> Result<()> {
-    Ok(recorder.observe(Observation::Note(Note { level: Level::Warning, text }))?)
 }

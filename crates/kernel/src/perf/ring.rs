@@ -2,9 +2,10 @@
 //! (perf_event_open(2), "MMAP layout").
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::Event;
 use crate::region::page_size;
@@ -26,20 +27,11 @@ impl Ring {
     /// Maps a ring of about `bytes`.
     pub(super) fn new(event: Event, bytes: usize) -> io::Result<Self> {
         let bytes = bytes.next_power_of_two().max(page_size());
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes + page_size(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                event.0.as_raw_fd(),
-                0,
-            )
+            mmap(std::ptr::null_mut(), bytes + page_size(), rights, MapFlags::SHARED, &event.0, 0)?
         };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
         Ok(Self { event, base, bytes })
     }
@@ -90,6 +82,6 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping is this ring's alone.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes + page_size()) };
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes + page_size()) };
     }
 }

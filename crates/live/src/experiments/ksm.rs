@@ -26,6 +26,7 @@ use pagelab_kernel::region::Region;
 use pagelab_kernel::rusage;
 
 use pagelab_procfs::value;
+use rustix::mm::{Advice, madvise};
 
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
@@ -85,7 +86,7 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
     let threads = KernelThreads::find("ksmd");
     harness.begin();
     let (start, used) = (Counts::read(), rusage::thread_up_to_date());
-    advise(&region, libc::MADV_MERGEABLE).map_err(failed("madvise(MADV_MERGEABLE)"))?;
+    advise(&region, Advice::LinuxMergeable).map_err(failed("madvise(MADV_MERGEABLE)"))?;
     let mut sheet = Sheet::new("merging", &SCANS);
     let merged = merge(parameters, &threads, &start, &mut sheet, recorder)?;
     set("run", "0")?;
@@ -108,7 +109,7 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
         Ok(())
     })?;
     let unmerge = cost("madvise(MADV_UNMERGEABLE)", &mut costs, left.len(), || {
-        advise(&region, libc::MADV_UNMERGEABLE).map_err(failed("madvise(MADV_UNMERGEABLE)"))
+        advise(&region, Advice::LinuxUnmergeable).map_err(failed("madvise(MADV_UNMERGEABLE)"))
     })?;
     let used = rusage::thread_up_to_date() - used;
     let measured = harness.finish();
@@ -294,10 +295,7 @@ fn set(file: &str, value: &str) -> Result<()> {
     fs::write(&path, value).map_err(failed(&format!("writing {value} to {}", path.display())))
 }
 
-fn advise(region: &Region, advice: i32) -> std::io::Result<()> {
+fn advise(region: &Region, advice: Advice) -> io::Result<()> {
     // SAFETY: the range is this mapping; neither advice changes what it holds.
-    match unsafe { libc::madvise(region.base().cast(), region.bytes(), advice) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    Ok(unsafe { madvise(region.base().cast(), region.bytes(), advice) }?)
 }

@@ -8,6 +8,7 @@
 use pagelab_experiment::build::Figure;
 use pagelab_experiment::catalogue::name;
 use pagelab_kernel::rusage::Usage;
+use rustix::time::{ClockId, clock_getres};
 
 /// Ticks below which no parts are given: of ten the standard error of a share is up to 16 points.
 const LEAST: f64 = 10.0;
@@ -58,10 +59,9 @@ pub(crate) fn enough(nanoseconds: f64) -> bool {
 
 /// From one tick to the next, ns: the resolution of the clock that the ticks move on.
 fn tick() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is writable. Where it is refused the longest that Linux has stands.
-    let answered = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) } == 0;
-    if answered && time.tv_nsec > 0 { time.tv_nsec as f64 } else { 1e7 }
+    let time = clock_getres(ClockId::MonotonicCoarse);
+    // Where the kernel does not say, the longest that Linux has.
+    if time.tv_nsec > 0 { time.tv_nsec as f64 } else { 1e7 }
 }
 
 #[cfg(test)]

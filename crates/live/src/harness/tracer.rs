@@ -21,6 +21,7 @@ use pagelab_ring::{
     words,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::harness::library;
 
@@ -100,20 +101,9 @@ impl Ring {
     fn new(selection: Selection) -> io::Result<Self> {
         let file = File::from(memfd_create("pagelab's references", MemfdFlags::CLOEXEC)?);
         file.set_len(BYTES as u64)?;
+        let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
         // SAFETY: a new mapping of a file that is as long as it; it is unmapped when this is dropped.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let base = unsafe { mmap(std::ptr::null_mut(), BYTES, rights, flags, &file, 0)? };
         let ring = Self { base: base.cast(), file };
         let header = ring.header();
         header.shift.store(selection.shift, Relaxed);
@@ -171,7 +161,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: nothing borrows from it any more.
-        unsafe { libc::munmap(self.base.cast(), BYTES) };
+        let _ = unsafe { munmap(self.base.cast(), BYTES) };
     }
 }
 
