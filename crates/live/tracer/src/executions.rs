@@ -34,7 +34,7 @@ extern "C" fn executed<const ONE: bool>(processor: c_uint, number: *mut c_void) 
 }
 
 extern "C" fn executed_anew<const ONE: bool>(processor: c_uint, block: *mut c_void) {
-    // SAFETY: what [`Block::callback`] gave, which nobody gives back or writes.
+    // SAFETY: what [`callback`] gave, which nobody gives back or writes.
     let block = unsafe { &*block.cast::<Block>() };
     another(Thread::of(if ONE { 0 } else { processor }), block);
 }
