@@ -1,6 +1,8 @@
 //! Miss ratio curves: their knees, and how far each is from the optimum.
 
+use pagelab_experiment::ColumnId;
 use pagelab_experiment::observation::Table;
+use pagelab_experiment::tables::curve;
 use serde::Serialize;
 
 use crate::knee;
@@ -24,7 +26,7 @@ pub struct CurveKnee {
 /// The knees of a table `curve`: where the broken stick through the miss ratio against the logarithm of memory falls
 /// less than half as steeply as before.
 pub fn knees(table: &Table) -> Vec<CurveKnee> {
-    let (Some(sizes), Some(ratios)) = (table.numbers("size"), table.numbers("miss.ratio")) else {
+    let (Some(sizes), Some(ratios)) = (table.numbers(curve::SIZE), table.numbers(curve::RATIO)) else {
         return Vec::new();
     };
     let points: Vec<(f64, f64)> = sizes
@@ -49,15 +51,15 @@ pub fn is_optimum(name: &str) -> bool {
 
 /// How many more misses, as a share of the optimum's, a curve has at each of its sizes; none where the optimum was not
 /// computed at that size.
-pub fn beyond(curve: &Table, optimum: &Table) -> Vec<Option<f64>> {
-    let column = |table: &Table, name: &str| table.numbers(name).unwrap_or_default().to_vec();
-    let (its_sizes, its) = (column(optimum, "frames"), column(optimum, "misses"));
+pub fn beyond(one: &Table, optimum: &Table) -> Vec<Option<f64>> {
+    let numbers = |table: &Table, column: ColumnId| table.numbers(column).unwrap_or_default().to_vec();
+    let (its_sizes, its) = (numbers(optimum, curve::FRAMES), numbers(optimum, curve::MISSES));
     let of = |frames: Option<f64>| {
         let row = its_sizes.iter().position(|&size| size.is_some() && size == frames)?;
         its.get(row).copied().flatten().filter(|&misses| misses > 0.0)
     };
     let gap = |(frames, misses): (Option<f64>, Option<f64>)| Some(misses? / of(frames)? - 1.0);
-    column(curve, "frames").into_iter().zip(column(curve, "misses")).map(gap).collect()
+    numbers(one, curve::FRAMES).into_iter().zip(numbers(one, curve::MISSES)).map(gap).collect()
 }
 
 /// The names without their parameters where that tells them apart.
@@ -73,21 +75,18 @@ pub fn short_names(names: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::observation::{Column, Values};
 
     fn table(points: &[(f64, f64)]) -> Table {
-        let column = |name: &str, of: &dyn Fn(&(f64, f64)) -> f64| Column {
-            name: name.to_owned(),
-            unit: None,
-            values: Values::Number(points.iter().map(|point| Some(of(point))).collect()),
+        let column = |column: ColumnId, of: &dyn Fn(&(f64, f64)) -> f64| {
+            column.of(points.iter().map(|point| Some(of(point))).collect())
         };
         Table {
-            name: "curve".to_owned(),
+            name: curve::TABLE.name.to_owned(),
             columns: vec![
-                column("size", &|p| p.0 * 4096.0),
-                column("frames", &|p| p.0),
-                column("misses", &|p| p.1 * 1000.0),
-                column("miss.ratio", &|p| p.1),
+                column(curve::SIZE, &|p| p.0 * 4096.0),
+                column(curve::FRAMES, &|p| p.0),
+                column(curve::MISSES, &|p| p.1 * 1000.0),
+                column(curve::RATIO, &|p| p.1),
             ],
         }
     }

@@ -3,7 +3,7 @@
 
 pub use pagelab_experiment::metrics::Statistic;
 use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{MetricId, Outcome, Run, Size};
+use pagelab_experiment::{MetricId, Outcome, Run, Size, TableId};
 use serde::Serialize;
 
 use crate::stats::median;
@@ -97,7 +97,7 @@ pub enum Evidence {
     /// The metrics of the run that the figures are named after.
     Metrics,
     /// A table of the run's observations.
-    Table(String),
+    Table(TableId),
     /// Another run.
     Run(String),
     /// A model that had the same stream and the same frames.

@@ -4,7 +4,8 @@
 use pagelab_experiment::experiments::{Backing, Fileread, Load};
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Table, Unit};
-use pagelab_experiment::{MetricId, Run};
+use pagelab_experiment::tables::seqread;
+use pagelab_experiment::{ColumnId, MetricId, Run};
 use serde::Serialize;
 
 use crate::finding::{Figure, Statistic};
@@ -130,13 +131,13 @@ fn latencies(run: &Run) -> Vec<Level> {
 
 /// The smallest direct transfer: its size divided by its bandwidth.
 fn direct(run: &Run) -> Option<Level> {
-    let tables: Vec<&Table> = run.done().filter_map(|r| r.observations.table("seqread")).collect();
+    let tables: Vec<&Table> = run.done().filter_map(|r| r.observations.table(seqread::TABLE)).collect();
     let names = crate::rows::row_names(tables.first()?);
     let row = names.iter().position(|mode| mode == "direct")?;
-    let number = |table: &&Table, name: &str| table.numbers(name)?.get(row).copied().flatten();
-    let size = number(tables.first()?, "transfer")?;
+    let number = |table: &&Table, column: ColumnId| table.numbers(column)?.get(row).copied().flatten();
+    let size = number(tables.first()?, seqread::TRANSFER)?;
     let times: Vec<f64> =
-        tables.iter().filter_map(|table| Some(size / number(table, "bandwidth")? * 1e9)).collect();
+        tables.iter().filter_map(|table| Some(size / number(table, seqread::BANDWIDTH)? * 1e9)).collect();
     let time = Figure::over("read.direct", Unit::Nanoseconds, Statistic::Mean, &times)?;
     let (kind, run) = (LevelKind::DirectRead, run.header.name.clone());
     Some(Level { kind, size: None, moved: Some(size), time, run })

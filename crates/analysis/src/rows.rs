@@ -2,29 +2,12 @@
 
 use std::collections::HashMap;
 
-use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Table, Unit, Values};
+use pagelab_experiment::tables::{cache_misses, instructions, profile};
+use pagelab_experiment::{ColumnId, Run, TableId, catalogue};
 
-/// The tables with named rows, and the columns by which they are compared.
-pub const TABLES: [(&str, &[&str]); 15] = [
-    ("operations", &["count"]),
-    ("instructions", &["instructions"]),
-    ("cache-misses", &["l2", "l1d", "l1i", "walks"]),
-    ("profile", &["time"]),
-    ("huge-pages", &["populating"]),
-    ("folios", &["pages.first"]),
-    ("operations.cost", &["page.median"]),
-    ("situations", &["major"]),
-    ("kills", &["stall"]),
-    ("steps", &["reclaimed", "out.cold"]),
-    ("ways", &["had"]),
-    ("beside", &["throughput", "waits"]),
-    ("bandwidth", &["triad", "copy"]),
-    ("unmerging", &["page.mean"]),
-    ("tiers", &["cost", "mean"]),
-];
 /// Those whose rows are exact counts of what happened: a function that is absent from one has none.
-const EXACT: [&str; 2] = ["instructions", "cache-misses"];
+const EXACT: [TableId; 2] = [instructions::TABLE, cache_misses::TABLE];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;
 /// So many standard errors of a difference of two counts of samples are none.
@@ -67,9 +50,9 @@ impl Row {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableComparison {
     /// The table.
-    pub table: &'static str,
+    pub table: TableId,
     /// The column that is compared.
-    pub column: &'static str,
+    pub column: ColumnId,
     /// Its unit.
     pub unit: Unit,
     /// The rows that differ, the greatest difference first.
@@ -84,30 +67,26 @@ pub(crate) fn row_names(table: &Table) -> &[String] {
     }
 }
 
-/// The table of the first repetition that was wholly performed.
-pub fn table<'a>(run: &'a Run, name: &str) -> Option<&'a Table> {
-    run.done().next()?.observations.table(name)
-}
-
 /// The tables of two runs row by row, without those in which no row differs.
 pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
-    let of = |(name, column): (&'static str, &'static str)| {
-        let (one, two) = (table(before, name)?, table(after, name)?);
-        let unit = |table: &Table| table.columns.iter().find(|c| c.name == column)?.unit;
+    let of = |(table, column): (TableId, ColumnId)| {
+        let (one, two) = (before.done().next()?, after.done().next()?);
+        let (one, two) = (one.observations.table(table)?, two.observations.table(table)?);
+        let unit = |table: &Table| table.column(column)?.unit;
         let unit = unit(one).filter(|a| unit(two) == Some(*a))?;
         let (left, right) = (values(one, column), values(two, column));
         // A function without a sample is absent from a profile.
-        let exact = EXACT.contains(&name);
-        let absent = (exact || name == "profile").then_some(0.0);
+        let exact = EXACT.contains(&table);
+        let absent = (exact || table == profile::TABLE).then_some(0.0);
         let value =
             |values: &HashMap<&str, Option<f64>>, name: &str| values.get(name).copied().unwrap_or(absent);
         let only_right = row_names(two).iter().filter(|name| !left.contains_key(name.as_str()));
         // Samples fall where they fall: a count has the square root of itself as its standard error.
-        let (sampled, samples) = (values(one, "samples"), values(two, "samples"));
+        let (sampled, samples) = (values(one, profile::SAMPLES), values(two, profile::SAMPLES));
         let by_chance = |row: &Row| {
             let of = |samples: &HashMap<&str, Option<f64>>| samples.get(row.name.as_str()).copied().flatten();
             let (a, b) = (of(&sampled).unwrap_or(0.0), of(&samples).unwrap_or(0.0));
-            name == "profile" && (a - b).abs() <= ERRORS * (a + b).sqrt()
+            table == profile::TABLE && (a - b).abs() <= ERRORS * (a + b).sqrt()
         };
         let mut rows: Vec<Row> = row_names(one)
             .iter()
@@ -117,14 +96,14 @@ pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
             .filter(|row| !by_chance(row))
             .collect();
         rows.sort_by(|x, y| y.difference().total_cmp(&x.difference()));
-        (!rows.is_empty()).then_some(TableComparison { table: name, column, unit, rows })
+        (!rows.is_empty()).then_some(TableComparison { table, column, unit, rows })
     };
     let columns =
-        TABLES.iter().flat_map(|&(name, columns)| columns.iter().map(move |&column| (name, column)));
+        catalogue::tables().flat_map(|table| table.compared.iter().map(move |&column| (table, column)));
     columns.filter_map(of).collect()
 }
 
-fn values<'a>(table: &'a Table, column: &str) -> HashMap<&'a str, Option<f64>> {
+fn values<'a>(table: &'a Table, column: ColumnId) -> HashMap<&'a str, Option<f64>> {
     let numbers = table.numbers(column).unwrap_or_default();
     row_names(table).iter().map(String::as_str).zip(numbers.iter().copied()).collect()
 }

@@ -16,10 +16,10 @@
 //! (a knee is not known better than the sweep looks), and the counters to agree: no major faults below
 //! a hardware knee, major faults past the limit's. What nothing explains stays without a name.
 
-use pagelab_experiment::Run;
 use pagelab_experiment::experiments::Vmtest;
-use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Observations, Table};
+use pagelab_experiment::tables::vmtest;
+use pagelab_experiment::{ColumnId, Run};
 
 use serde::Serialize;
 
@@ -103,7 +103,7 @@ pub fn of_run(run: &Run) -> Option<Curve> {
         .map(|r| &r.observations)
         .collect();
     let first = done.first()?;
-    let tables: Vec<&Table> = done.iter().filter_map(|seen| seen.table("vmtest")).collect();
+    let tables: Vec<&Table> = done.iter().filter_map(|seen| seen.table(vmtest::TABLE)).collect();
     let number = |name: &str| first.environment.get(name).and_then(|v| v.parse::<f64>().ok());
     let page = number("page.size").unwrap_or(4096.0);
     // Models of large pages say what an entry is for; a machine's entries are those for base pages.
@@ -126,15 +126,15 @@ pub fn of_run(run: &Run) -> Option<Curve> {
 
 /// The curve of the tables `vmtest` of several repetitions: what disturbs a run makes it slower.
 fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
-    let sizes = tables.first()?.numbers("size")?.to_vec();
-    let across = |name: &str, row: usize| -> Option<f64> {
-        let values = tables.iter().filter_map(|t| *t.numbers(name)?.get(row)?);
+    let sizes = tables.first()?.numbers(vmtest::SIZE)?.to_vec();
+    let across = |column: ColumnId, row: usize| -> Option<f64> {
+        let values = tables.iter().filter_map(|t| *t.numbers(column)?.get(row)?);
         values.min_by(f64::total_cmp)
     };
     let rows: Vec<(f64, f64, f64)> = (0..sizes.len())
         .filter_map(|row| {
-            let (size, time) = (sizes[row]?, across(metrics::ACCESS_MEAN.as_str(), row)?);
-            let faulting = across(metrics::FAULTS_MAJOR.as_str(), row)? * 1e6 / across("reads", row)?;
+            let (size, time) = (sizes[row]?, across(vmtest::ACCESS_MEAN, row)?);
+            let faulting = across(vmtest::FAULTS_MAJOR, row)? * 1e6 / across(vmtest::READS, row)?;
             (size > 0.0 && time > 0.0).then_some((size, time, faulting))
         })
         .collect();
@@ -169,8 +169,7 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
 /// The standard deviation of the logarithm of a time of a read between repetitions: the median of
 /// the sizes'.
 fn noise(tables: &[&Table]) -> Option<f64> {
-    let times: Vec<&[Option<f64>]> =
-        tables.iter().filter_map(|t| t.numbers(metrics::ACCESS_MEAN.as_str())).collect();
+    let times: Vec<&[Option<f64>]> = tables.iter().filter_map(|t| t.numbers(vmtest::ACCESS_MEAN)).collect();
     let deviation = |row: usize| {
         let logs: Vec<f64> = times.iter().filter_map(|t| Some((*t.get(row)?)?.log2())).collect();
         let n = logs.len() as f64;
@@ -212,7 +211,7 @@ fn named(found: &knee::Knee, fit: &Fit, rows: &[(f64, f64, f64)], geometry: &[(C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::observation::{Column, Unit, Values};
+    use pagelab_experiment::observation::Values;
 
     /// A machine of known geometry: 2 ns in the first-level TLB's reach of 256 KiB, growing to a
     /// plateau, and a cliff past 64 MiB with major faults.
@@ -223,18 +222,17 @@ mod tests {
             let swap = if size > limit { 10.0 + 3.0 * (size / limit).log2() } else { 0.0 };
             (1.0 + tlb + swap).exp2()
         };
-        let column = |name: &str, values: Vec<f64>| Column {
-            name: name.into(),
-            unit: Some(Unit::Count),
-            values: Values::Number(values.into_iter().map(Some).collect()),
-        };
+        let column = |column: ColumnId, values: Vec<f64>| column.of(values.into_iter().map(Some).collect());
         Table {
-            name: "vmtest".into(),
+            name: vmtest::TABLE.name.into(),
             columns: vec![
-                column("size", sizes.clone()),
-                column("access.mean", sizes.iter().map(|&s| time(s)).collect()),
-                column("faults.major", sizes.iter().map(|&s| if s > limit { 500.0 } else { 0.0 }).collect()),
-                column("reads", vec![10_000.0; sizes.len()]),
+                column(vmtest::SIZE, sizes.clone()),
+                column(vmtest::ACCESS_MEAN, sizes.iter().map(|&s| time(s)).collect()),
+                column(
+                    vmtest::FAULTS_MAJOR,
+                    sizes.iter().map(|&s| if s > limit { 500.0 } else { 0.0 }).collect(),
+                ),
+                column(vmtest::READS, vec![10_000.0; sizes.len()]),
             ],
         }
     }

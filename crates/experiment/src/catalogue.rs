@@ -1,16 +1,37 @@
 //! The names under which things are observed, so that targets, analysis and report agree.
 
-pub use crate::metrics as name;
+use crate::experiments::{
+    addressing, bandwidth, clock, command, curve, faultscale, fileread, fragment, ksm, latency, neighbour,
+    oom, paging, reclaim, tier, tracing, vmtest,
+};
+use crate::tables::TableId;
 
-/// The name of the table with one row for each window of a run. Its columns: `reference` (the
-/// window's last reference), `time` (ns since the start), `access.mean`, `access.max`,
-/// `faults.minor`, `faults.major`, `swap.in`, `swap.out`, `pages.present`.
-pub const WINDOWS: &str = "windows";
-
-/// The name of the table of a miss ratio curve, with one row for each memory size. Its columns: `size`,
-/// `frames`, `misses`, `miss.ratio`, `miss.ratio.error`; of a policy without a fixed number of frames `frames.mean`, of a
-/// system that reads ahead `read-ahead.waits` and `read-ahead.pages`.
-pub const CURVE: &str = "curve";
+/// Every table.
+pub fn tables() -> impl Iterator<Item = TableId> {
+    [
+        crate::tables::harness::tables::ALL,
+        paging::tables::ALL,
+        vmtest::tables::ALL,
+        clock::tables::ALL,
+        command::tables::ALL,
+        faultscale::tables::ALL,
+        fileread::tables::ALL,
+        latency::tables::ALL,
+        addressing::tables::ALL,
+        neighbour::tables::ALL,
+        bandwidth::tables::ALL,
+        ksm::tables::ALL,
+        tier::tables::ALL,
+        oom::tables::ALL,
+        reclaim::tables::ALL,
+        fragment::tables::ALL,
+        curve::tables::ALL,
+        tracing::tables::ALL,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}
 
 /// The environment's entries and what they hold.
 pub const ENVIRONMENT: &[(&str, &str)] = &[

@@ -25,6 +25,7 @@ pub mod record;
 pub mod setting;
 pub mod size;
 pub mod sizes;
+pub mod tables;
 pub mod target;
 pub mod words;
 
@@ -37,4 +38,5 @@ pub use record::{Outcome, Repetition, Run, RunHeader};
 pub use setting::Setting;
 pub use size::Size;
 pub use sizes::Sizes;
+pub use tables::{ColumnId, TableId};
 pub use target::{Recorder, Target, TargetSpec};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metrics::MetricId;
 use crate::packed;
+use crate::tables::{ColumnId, TableId};
 
 /// Which direction of a metric is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +96,24 @@ pub struct Column {
     pub unit: Option<Unit>,
     /// One value for each row.
     pub values: Values,
+}
+
+impl Column {
+    /// Its numbers.
+    pub fn numbers(&self) -> Option<&[Option<f64>]> {
+        match &self.values {
+            Values::Number(numbers) => Some(numbers),
+            Values::Text(_) => None,
+        }
+    }
+
+    /// Its texts.
+    pub fn texts(&self) -> Option<&[String]> {
+        match &self.values {
+            Values::Text(texts) => Some(texts),
+            Values::Number(_) => None,
+        }
+    }
 }
 
 /// A table of equally long columns: the windows of a run, the sizes of a sweep, a profile.
@@ -238,9 +257,14 @@ impl Observations {
         self.histograms.iter().find(|h| h.name == name)
     }
 
-    /// The table of this name.
-    pub fn table(&self, name: &str) -> Option<&Table> {
-        self.tables.iter().find(|t| t.name == name)
+    /// This table.
+    pub fn table(&self, table: TableId) -> Option<&Table> {
+        self.table_named(table.name)
+    }
+
+    /// The table of this stored name, which need not be a declared one.
+    pub fn table_named(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
     }
 }
 
@@ -274,20 +298,29 @@ impl Histogram {
 impl Table {
     /// Whether all the numbers of a row are 0: nothing of the kind happened. What was not measured is not 0.
     pub fn nothing_in(&self, row: usize) -> bool {
-        let numbers = self.columns.iter().filter_map(|column| match &column.values {
-            Values::Number(numbers) => numbers.get(row).copied().flatten(),
-            Values::Text(_) => None,
-        });
-        let all: Vec<f64> = numbers.collect();
+        let numbers = self.columns.iter().filter_map(Column::numbers);
+        let all: Vec<f64> = numbers.filter_map(|numbers| numbers.get(row).copied().flatten()).collect();
         !all.is_empty() && all.iter().all(|&number| number == 0.0)
     }
 
-    /// The numbers of the column of this name.
-    pub fn numbers(&self, name: &str) -> Option<&[Option<f64>]> {
-        self.columns.iter().find(|c| c.name == name).and_then(|c| match &c.values {
-            Values::Number(numbers) => Some(numbers.as_slice()),
-            Values::Text(_) => None,
-        })
+    /// This column.
+    pub fn column(&self, column: ColumnId) -> Option<&Column> {
+        self.columns.iter().find(|c| c.name == column.name)
+    }
+
+    /// The numbers of this column.
+    pub fn numbers(&self, column: ColumnId) -> Option<&[Option<f64>]> {
+        self.numbers_named(column.name)
+    }
+
+    /// The numbers of the column of this stored name, which need not be a declared one.
+    pub fn numbers_named(&self, name: &str) -> Option<&[Option<f64>]> {
+        self.columns.iter().find(|column| column.name == name)?.numbers()
+    }
+
+    /// The texts of this column.
+    pub fn texts(&self, column: ColumnId) -> Option<&[String]> {
+        self.column(column)?.texts()
     }
 }
 

@@ -3,35 +3,36 @@
 //! Waiting takes no instructions, yet the clock runs on while every processor waits; and how processor time is parted
 //! into user mode and kernel is sampled at the kernel's ticks, millions of instructions apart. Such a figure is a dash.
 
-use pagelab_experiment::catalogue::name;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Unit, Values};
+use pagelab_experiment::tables::{ColumnId, TableId, merging, profile, tiers};
 use pagelab_experiment::{MetricId, Observation};
 
 /// Figures of time that are sampled at ticks.
-const SAMPLED: [MetricId; 2] = [name::TIME_USER, name::TIME_SYSTEM];
+const SAMPLED: [MetricId; 2] = [metrics::TIME_USER, metrics::TIME_SYSTEM];
 
 /// Figures of time in which others sleep, whatever disks there are; and the columns of such times.
-const SLEPT: [MetricId; 1] = [name::KSM_TIME];
-const SLEPT_COLUMNS: [(&str, &str); 1] = [("merging", "elapsed")];
+const SLEPT: [MetricId; 1] = [metrics::KSM_TIME];
+const SLEPT_COLUMNS: [(TableId, ColumnId); 1] = [(merging::TABLE, merging::ELAPSED)];
 
 /// Figures of time that a model makes of the machine's tables: they stay nanoseconds. And the columns of such times.
 const MODELLED: &str = "tier.latency.";
-const MODELLED_COLUMNS: [(&str, &str); 1] = [("tiers", "latency")];
+const MODELLED_COLUMNS: [(TableId, ColumnId); 1] = [(tiers::TABLE, tiers::LATENCY)];
 
 /// Figures of time in which nothing waits for a disk: of the processor, of what finds its page in memory, and of what
 /// is measured before a limit is in force.
 const WITHOUT_WAITS: [MetricId; 11] = [
-    name::TIME_CPU,
-    name::ACCESS_HIT_MEAN,
-    name::ACCESS_HIT_UNINTERRUPTED,
-    name::ACCESS_HIT_P50,
-    name::FAULT_ANONYMOUS,
-    name::POLLS_CPU,
-    name::FORK_COST,
-    name::FORK_SYSTEM,
-    name::READ_CPU_SMALL,
-    name::READ_CPU_LARGE,
-    name::READ_CPU_BEYOND,
+    metrics::TIME_CPU,
+    metrics::ACCESS_HIT_MEAN,
+    metrics::ACCESS_HIT_UNINTERRUPTED,
+    metrics::ACCESS_HIT_P50,
+    metrics::FAULT_ANONYMOUS,
+    metrics::POLLS_CPU,
+    metrics::FORK_COST,
+    metrics::FORK_SYSTEM,
+    metrics::READ_CPU_SMALL,
+    metrics::READ_CPU_LARGE,
+    metrics::READ_CPU_BEYOND,
 ];
 
 /// The same in instructions; `waits`: whether the guest has disks, for which tasks wait.
@@ -57,12 +58,15 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
             for column in &mut table.columns {
                 let Some(unit) = &mut column.unit else { continue };
                 // A profile's time is that of its samples, which are taken of what runs.
-                if MODELLED_COLUMNS.contains(&(&table.name, &column.name)) {
+                let is = |list: &[(TableId, ColumnId)]| {
+                    list.iter().any(|(of, known)| *of == *table.name && known.name == column.name)
+                };
+                if is(&MODELLED_COLUMNS) {
                     continue;
                 }
-                let slept = SLEPT_COLUMNS.contains(&(&table.name, &column.name));
+                let slept = is(&SLEPT_COLUMNS);
                 if let Values::Number(numbers) = &mut column.values
-                    && (slept || waits && time(*unit) && table.name != "profile")
+                    && (slept || waits && time(*unit) && profile::TABLE != *table.name)
                 {
                     numbers.fill(None);
                 }
@@ -77,7 +81,8 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::observation::{Column, Table};
+    use pagelab_experiment::observation::Table;
+    use pagelab_experiment::tables::windows;
 
     fn figure(name: MetricId, waits: bool) -> (Option<f64>, Unit) {
         match counted(Observation::Metric(name.figure(Some(7.0))), waits) {
@@ -88,37 +93,36 @@ mod tests {
 
     #[test]
     fn times_are_instructions_and_samples_at_ticks_are_none() {
-        assert_eq!(figure(name::TIME_ELAPSED, false), (Some(7.0), Unit::Instructions));
-        assert_eq!(figure(name::TIME_CPU, false), (Some(7.0), Unit::Instructions));
-        assert_eq!(figure(name::TIME_SYSTEM, false), (None, Unit::Instructions));
-        assert_eq!(figure(name::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
+        assert_eq!(figure(metrics::TIME_ELAPSED, false), (Some(7.0), Unit::Instructions));
+        assert_eq!(figure(metrics::TIME_CPU, false), (Some(7.0), Unit::Instructions));
+        assert_eq!(figure(metrics::TIME_SYSTEM, false), (None, Unit::Instructions));
+        assert_eq!(figure(metrics::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
     }
 
     #[test]
     fn what_a_model_makes_stays_nanoseconds_and_what_sleeps_is_none() {
-        assert_eq!(figure(name::TIER_LATENCY_ON, true), (Some(7.0), Unit::Nanoseconds));
-        assert_eq!(figure(name::TIER_COST_ON, false), (Some(7.0), Unit::Instructions));
-        assert_eq!(figure(name::KSM_TIME, false), (None, Unit::Instructions));
+        assert_eq!(figure(metrics::TIER_LATENCY_ON, true), (Some(7.0), Unit::Nanoseconds));
+        assert_eq!(figure(metrics::TIER_COST_ON, false), (Some(7.0), Unit::Instructions));
+        assert_eq!(figure(metrics::KSM_TIME, false), (None, Unit::Instructions));
     }
 
     #[test]
     fn what_waits_for_a_disk_is_a_dash() {
-        for name in [name::TIME_ELAPSED, name::ACCESS_MEAN, name::ACCESS_MAJOR_MEAN, name::TIME_STALLED] {
+        for name in
+            [metrics::TIME_ELAPSED, metrics::ACCESS_MEAN, metrics::ACCESS_MAJOR_MEAN, metrics::TIME_STALLED]
+        {
             assert_eq!(figure(name, true), (None, Unit::Instructions), "{name}");
         }
-        assert_eq!(figure(name::SPEED_LAST, true).0, None, "a rate, too");
-        for name in [name::TIME_CPU, name::FAULT_ANONYMOUS, name::ACCESS_HIT_MEAN, name::FAULTS_MAJOR] {
+        assert_eq!(figure(metrics::SPEED_LAST, true).0, None, "a rate, too");
+        for name in
+            [metrics::TIME_CPU, metrics::FAULT_ANONYMOUS, metrics::ACCESS_HIT_MEAN, metrics::FAULTS_MAJOR]
+        {
             assert_eq!(figure(name, true).0, Some(7.0), "{name}");
         }
-        let column = |name: &str, unit| Column {
-            name: name.into(),
-            unit: Some(unit),
-            values: Values::Number(vec![Some(1.0)]),
-        };
-        let columns = vec![column("access.mean", Unit::Nanoseconds), column("faults.major", Unit::Count)];
-        let table = Table { name: "windows".into(), columns };
+        let columns = [windows::ACCESS_MEAN, windows::FAULTS_MAJOR].map(|column| column.of(vec![Some(1.0)]));
+        let table = Table { name: windows::TABLE.name.into(), columns: columns.into() };
         let Some(Observation::Table(table)) = counted(Observation::Table(table), true) else { panic!() };
-        assert_eq!(table.numbers("access.mean").unwrap(), [None]);
-        assert_eq!(table.numbers("faults.major").unwrap(), [Some(1.0)]);
+        assert_eq!(table.numbers(windows::ACCESS_MEAN).unwrap(), [None]);
+        assert_eq!(table.numbers(windows::FAULTS_MAJOR).unwrap(), [Some(1.0)]);
     }
 }

@@ -6,32 +6,27 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use pagelab_experiment::build::{Sheet, metric};
-use pagelab_experiment::catalogue::name;
-use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Failure, MetricId, Recorder, Result};
+use pagelab_experiment::tables::{self, cache_misses};
+use pagelab_experiment::{Failure, MetricId, Recorder, Result, metrics};
 use pagelab_kernel::perf::symbols::Symbols;
 use pagelab_procfs::addresses;
 use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
 
 use crate::options::Trace;
 
-/// The table: function, mode, instructions, share.
-pub const TABLE: &str = "instructions";
-/// The table: function, mode, loads and stores, and what missed.
-pub const MISSES: &str = "cache-misses";
 /// Rows of either; the rest is in one more.
 const ROWS: usize = 120;
 /// From here up addresses are the kernel's, on every 64-bit processor.
 const KERNEL: u64 = 1 << 63;
 
-/// What is counted besides instructions: the column, and the metrics of user mode and the kernel.
-const MISSED: [(usize, &str, [MetricId; 2]); 6] = [
-    (REFERENCES, "references", [name::REFERENCES_USER, name::REFERENCES_KERNEL]),
-    (L1I, "l1i", [name::MISSES_L1I_USER, name::MISSES_L1I_KERNEL]),
-    (L1D, "l1d", [name::MISSES_L1D_USER, name::MISSES_L1D_KERNEL]),
-    (L2, "l2", [name::MISSES_L2_USER, name::MISSES_L2_KERNEL]),
-    (TLB, "tlb", [name::MISSES_TLB_USER, name::MISSES_TLB_KERNEL]),
-    (WALKS, "walks", [name::WALKS_USER, name::WALKS_KERNEL]),
+/// What is counted besides instructions: the metrics of user mode and the kernel.
+const MISSED: [(usize, [MetricId; 2]); 6] = [
+    (REFERENCES, [metrics::REFERENCES_USER, metrics::REFERENCES_KERNEL]),
+    (L1I, [metrics::MISSES_L1I_USER, metrics::MISSES_L1I_KERNEL]),
+    (L1D, [metrics::MISSES_L1D_USER, metrics::MISSES_L1D_KERNEL]),
+    (L2, [metrics::MISSES_L2_USER, metrics::MISSES_L2_KERNEL]),
+    (TLB, [metrics::MISSES_TLB_USER, metrics::MISSES_TLB_KERNEL]),
+    (WALKS, [metrics::WALKS_USER, metrics::WALKS_KERNEL]),
 ];
 
 /// Records what `counts` says, by the functions in `told`.
@@ -76,9 +71,7 @@ fn rest(rows: &[Row]) -> Option<[u64; FIGURES]> {
 
 fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<()> {
     let [user, kernel] = sums(rows, INSTRUCTIONS);
-    let mut sheet = Sheet::new(TABLE, &[("instructions", Unit::Instructions), ("share", Unit::Share)])
-        .with_texts("function")
-        .with_texts("mode");
+    let mut sheet = Sheet::new(tables::instructions::TABLE);
     let values = |count: u64| [Some(count as f64), Some(count as f64 / (user + kernel))];
     for row in rows.iter().take(ROWS) {
         sheet.named([&row.name, mode(row)], values(row.figures[INSTRUCTIONS]));
@@ -87,17 +80,16 @@ fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<()> {
         sheet.named(["(all others)", ""], values(rest[INSTRUCTIONS]));
     }
     sheet.record(recorder)?;
-    metric(recorder, name::INSTRUCTIONS_USER, Some(user))?;
-    metric(recorder, name::INSTRUCTIONS_KERNEL, Some(kernel))
+    metric(recorder, metrics::INSTRUCTIONS_USER, Some(user))?;
+    metric(recorder, metrics::INSTRUCTIONS_KERNEL, Some(kernel))
 }
 
 /// The most misses of the second-level cache first.
 fn misses(mut rows: Vec<Row>, recorder: &mut dyn Recorder) -> Result<()> {
     let order = |row: &Row| [L2, WALKS, L1D, L1I].map(|figure| row.figures[figure]);
     rows.sort_by(|a, b| (order(b), &a.name).cmp(&(order(a), &b.name)));
-    let columns = MISSED.map(|(_, column, _)| (column, Unit::Count));
-    let mut sheet = Sheet::new(MISSES, &columns).with_texts("function").with_texts("mode");
-    let values = |figures: &[u64; FIGURES]| MISSED.map(|(figure, ..)| Some(figures[figure] as f64));
+    let mut sheet = Sheet::new(cache_misses::TABLE);
+    let values = |figures: &[u64; FIGURES]| MISSED.map(|(figure, _)| Some(figures[figure] as f64));
     for row in rows.iter().take(ROWS) {
         sheet.named([&row.name, mode(row)], values(&row.figures));
     }
@@ -105,7 +97,7 @@ fn misses(mut rows: Vec<Row>, recorder: &mut dyn Recorder) -> Result<()> {
         sheet.named(["(all others)", ""], values(&rest));
     }
     sheet.record(recorder)?;
-    for (figure, _, names) in MISSED {
+    for (figure, names) in MISSED {
         for (name, sum) in names.into_iter().zip(sums(&rows, figure)) {
             metric(recorder, name, Some(sum))?;
         }
@@ -257,13 +249,13 @@ mod tests {
         };
         let mut seen = Observations::default();
         misses((1..=200).map(row).collect(), &mut seen).unwrap();
-        let table = seen.table(MISSES).unwrap();
-        for (figure, column, names) in MISSED {
-            let sum: f64 = table.numbers(column).unwrap().iter().flatten().sum();
-            assert_eq!(sum, (20_100 * (figure + 1)) as f64, "{column}");
+        let table = seen.table(cache_misses::TABLE).unwrap();
+        for (column, (figure, names)) in cache_misses::TABLE.columns[2..].iter().zip(MISSED) {
+            let sum: f64 = table.numbers(*column).unwrap().iter().flatten().sum();
+            assert_eq!(sum, (20_100 * (figure + 1)) as f64, "{}", column.name);
             let value = |metric| seen.metric(metric).unwrap();
-            assert_eq!(names.map(value).iter().sum::<f64>(), sum, "{column}");
+            assert_eq!(names.map(value).iter().sum::<f64>(), sum, "{}", column.name);
         }
-        assert_eq!(table.numbers("l2").unwrap()[0], Some(1000.0), "the most first");
+        assert_eq!(table.numbers(cache_misses::L2).unwrap()[0], Some(1000.0), "the most first");
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use pagelab_experiment::catalogue::{ENVIRONMENT, WINDOWS};
+use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Limit, Setting, Swap};
@@ -115,9 +115,10 @@ fn check(seen: &Observations, pages: u32, references: u64) {
     let sum: u64 = kinds.iter().filter_map(|k| seen.histogram(k)).map(|h| h.sum).sum();
     assert_eq!(sum as f64, seen.metric_named("time.elapsed").unwrap());
 
-    let windows = seen.table(WINDOWS).unwrap();
-    let column =
-        |name: &str| -> Vec<f64> { windows.numbers(name).unwrap().iter().map(|v| v.unwrap()).collect() };
+    let windows = seen.table_named("windows").unwrap();
+    let column = |name: &str| -> Vec<f64> {
+        windows.numbers_named(name).unwrap().iter().map(|v| v.unwrap()).collect()
+    };
     assert!(column("reference").len() >= 200.min(references as usize));
     assert_eq!(column("reference").last(), Some(&(references as f64)));
     assert_eq!(column("time").last(), Some(&(sum as f64)));
@@ -153,7 +154,7 @@ fn present_pages_are_hits() {
     assert_eq!(memory.seen.metric_named("access.major.p50"), None);
     assert_eq!(memory.seen.metric_named("pages.present"), Some(300.0));
     // Each reading makes the caches cold.
-    let present = memory.seen.table(WINDOWS).unwrap().numbers("pages.present").unwrap();
+    let present = memory.seen.table_named("windows").unwrap().numbers_named("pages.present").unwrap();
     let read = present.iter().flatten().count();
     assert!((15..120).contains(&read), "{read} of {} windows were read", present.len());
     assert_eq!(memory.phases, ["prepare", "populate", "references"]);
@@ -232,8 +233,8 @@ fn a_file_is_read_once_in_this_process() {
     assert!(seen.pages.iter().all(|p| p.swapped.is_empty()));
     assert_eq!(memory.phases, ["prepare", "write", "references"]);
     // The disk reads ahead in pauses: between most windows there is none.
-    let windows = seen.table(WINDOWS).unwrap();
-    let read = windows.numbers("pages.present").unwrap().iter().flatten().count();
+    let windows = seen.table_named("windows").unwrap();
+    let read = windows.numbers_named("pages.present").unwrap().iter().flatten().count();
     assert!((16..120).contains(&read), "{read} of 240 windows were read");
 }
 
@@ -271,7 +272,8 @@ fn beyond_the_limit_pages_are_swapped() {
         assert_eq!(present + swapped, PAGES, "every page is somewhere");
     }
     // The windows count what the process has mapped, the page map what it finds: the same pages.
-    let last = seen.table(WINDOWS).unwrap().numbers("pages.present").unwrap().last().unwrap().unwrap();
+    let last =
+        seen.table_named("windows").unwrap().numbers_named("pages.present").unwrap().last().unwrap().unwrap();
     assert!((last - seen.pages[15].present.len() as f64).abs() < 300.0, "{last}");
     assert_eq!(seen.environment["swap.kind"], "file");
     assert_eq!(seen.environment["memory.limit"], (32u64 << 20).to_string());

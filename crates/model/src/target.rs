@@ -536,8 +536,8 @@ mod tests {
     use super::*;
     use pagelab_experiment::Observations;
     use pagelab_experiment::build::{HIT, MAJOR, MINOR};
-    use pagelab_experiment::catalogue::WINDOWS;
     use pagelab_experiment::observation::Values;
+    use pagelab_experiment::tables::windows;
     use pagelab_reference::Stream;
 
     fn perform(name: &str, options: &[(&str, &str)], pattern: &str, memory: &str) -> Observations {
@@ -569,12 +569,12 @@ mod tests {
         let expected = crate::policy::lru_misses(&Stream::new(2000, all), 1000) - 2000;
         assert_eq!(seen.metric_named("faults.major"), Some(expected as f64));
         assert_eq!(seen.metric_named("pages.present"), Some(1000.0));
-        let windows = seen.table(WINDOWS).unwrap();
+        let table = seen.table(windows::TABLE).unwrap();
         assert!(
-            windows.columns[0].values
+            table.columns[0].values
                 == Values::Number((1..=240).map(|w| Some((30_000 * w / 240) as f64)).collect())
         );
-        let faults: f64 = windows.numbers("faults.major").unwrap().iter().flatten().sum();
+        let faults: f64 = table.numbers(windows::FAULTS_MAJOR).unwrap().iter().flatten().sum();
         assert_eq!(faults, expected as f64);
     }
 

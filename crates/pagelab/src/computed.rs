@@ -3,9 +3,10 @@
 use anyhow::Result;
 use pagelab_analysis::figure::Plot;
 pub use pagelab_experiment::build::Point;
-use pagelab_experiment::build::{curve, page_size_of};
+use pagelab_experiment::build::{Sheet, curve, page_size_of};
 use pagelab_experiment::metrics;
-use pagelab_experiment::observation::{Column, Table, Unit, Values};
+use pagelab_experiment::observation::{Table, Unit};
+use pagelab_experiment::tables::{self, working_set};
 use pagelab_experiment::{Experiment, MetricId, Observation, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::Notebook;
 use pagelab_report::curves::Curve;
@@ -62,17 +63,13 @@ impl Computed {
         })
     }
 
-    /// A program's references, recorded: in one row how many of what, and how long it took.
-    pub fn recorded(experiment: Experiment, columns: &[(&str, Unit, f64)], nanoseconds: f64) -> Self {
-        let column = |&(name, unit, value): &(&str, Unit, f64)| Column {
-            name: name.to_owned(),
-            unit: Some(unit),
-            values: Values::Number(vec![Some(value)]),
-        };
-        let table = Table { name: "recording".to_owned(), columns: columns.iter().map(column).collect() };
+    /// A program's references, recorded: the figures of its row, and how long it took.
+    pub fn recorded(experiment: Experiment, figures: [u64; 8], nanoseconds: f64) -> Self {
+        let mut sheet = Sheet::new(tables::recording::TABLE);
+        sheet.row(figures.map(|figure| Some(figure as f64)));
         let seen = vec![
             Observation::Environment(pagelab_live::harness::environment::machine()),
-            Observation::Table(table),
+            Observation::Table(sheet.table()),
             Observation::Metric(metrics::TIME_ELAPSED.figure(Some(nanoseconds))),
         ];
         Self { experiment, target: TargetSpec::host(), deterministic: false, seen }
@@ -86,19 +83,9 @@ impl Computed {
         at: Unit,
         sizes: &[(f64, f64)],
     ) -> Self {
-        let column = |name: &str, unit, values: Vec<Option<f64>>| Column {
-            name: name.to_owned(),
-            unit: Some(unit),
-            values: Values::Number(values),
-        };
-        let abscissa = if at == Unit::Nanoseconds { "time" } else { "reference" };
-        let table = Table {
-            name: "working-set".to_owned(),
-            columns: vec![
-                column(abscissa, at, sizes.iter().map(|(at, _)| Some(*at)).collect()),
-                column("pages", Unit::Pages, sizes.iter().map(|(_, pages)| Some(*pages)).collect()),
-            ],
-        };
+        let absent = if at == Unit::Nanoseconds { working_set::REFERENCE } else { working_set::TIME };
+        let mut sheet = Sheet::without(working_set::TABLE, &[absent]);
+        sizes.iter().for_each(|&(at, pages)| sheet.row([Some(at), Some(pages)]));
         let pages = || sizes.iter().map(|(_, pages)| *pages);
         let figure = |metric: MetricId| metric.figure(metric.over(pages()).1);
         let environment = match at {
@@ -107,7 +94,7 @@ impl Computed {
         };
         let seen = vec![
             environment,
-            Observation::Table(table),
+            Observation::Table(sheet.table()),
             Observation::Metric(figure(metrics::WORKING_SET_MEAN)),
             Observation::Metric(figure(metrics::WORKING_SET_PEAK)),
         ];

@@ -8,6 +8,7 @@ use std::time::Duration;
 use pagelab_counters::views::series::{Column, Series};
 use pagelab_counters::{Kind, Selection, Snapshot, Tree, Unit};
 use pagelab_experiment::observation::{self, Counter, Table, Values};
+use pagelab_experiment::tables::counters;
 
 /// What is recorded without a selector: the signs of a shortage and where memory is.
 pub const DEFAULT: [&str; 5] = [
@@ -80,13 +81,13 @@ pub fn table(times: &[u64], columns: Vec<Column>) -> Table {
         values: Values::Number(values),
     };
     let time = times.iter().map(|ns| Some(*ns as f64)).collect();
-    let mut all = vec![number("time".to_owned(), observation::Unit::Nanoseconds, time)];
+    let mut all = vec![counters::TIME.of(time)];
     for column in columns {
         let (unit, by) = unit(column.unit, column.rate);
         let values = column.values.into_iter().map(|v| v.map(|v| v / by)).collect();
         all.push(number(column.name, unit, values));
     }
-    Table { name: "counters".to_owned(), columns: all }
+    Table { name: counters::TABLE.name.to_owned(), columns: all }
 }
 
 /// The notebook's unit for a figure and what to divide it by: time per time and hundredths are shares.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 use pagelab_experiment::build::{Figure, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{
     Backing, Bounds, Command, Content, Declaration, Experiment, Load, Paging, Touch,
 };
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::{Dishonoured, Settled};
 use pagelab_experiment::setting::{Limit, Value};
@@ -373,18 +373,18 @@ impl Pager {
         metrics(
             recorder,
             [
-                (name::TIME_ELAPSED, Some(paged.elapsed.as_nanos() as f64)),
-                (name::TIME_CPU, Some((used.user + used.system) as f64)),
-                (name::TIME_USER, Some(used.user as f64)),
-                (name::TIME_SYSTEM, Some(used.system as f64)),
-                (name::FAULTS_MINOR, Some((tally.first + tally.hidden) as f64)),
-                (name::FAULTS_MAJOR, Some(tally.fetched as f64)),
-                (name::SWAP_IN, Some(tally.fetched as f64)),
-                (name::SWAP_OUT, Some(tally.stored as f64)),
-                (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
-                (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
-                (name::COMMAND_STATUS, paged.status.and_then(|status| status.code()).map(f64::from)),
-                (name::PAGER_VISIBLE, None),
+                (metrics::TIME_ELAPSED, Some(paged.elapsed.as_nanos() as f64)),
+                (metrics::TIME_CPU, Some((used.user + used.system) as f64)),
+                (metrics::TIME_USER, Some(used.user as f64)),
+                (metrics::TIME_SYSTEM, Some(used.system as f64)),
+                (metrics::FAULTS_MINOR, Some((tally.first + tally.hidden) as f64)),
+                (metrics::FAULTS_MAJOR, Some(tally.fetched as f64)),
+                (metrics::SWAP_IN, Some(tally.fetched as f64)),
+                (metrics::SWAP_OUT, Some(tally.stored as f64)),
+                (metrics::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
+                (metrics::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
+                (metrics::COMMAND_STATUS, paged.status.and_then(|status| status.code()).map(f64::from)),
+                (metrics::PAGER_VISIBLE, None),
             ],
         )?;
         metrics(recorder, cost(&tally, paged.stored))?;
@@ -437,9 +437,9 @@ impl Pager {
 fn cost(done: &Tally, stored: u64) -> [Figure; 3] {
     let mean = |time: u64, of: u64| (of > 0).then(|| time as f64 / of as f64);
     [
-        (name::PAGER_SERVICE, mean(done.service[1], done.fetched)),
-        (name::PAGER_POLICY, mean(done.policy, done.hidden + done.fetched)),
-        (name::PAGER_STORE_PEAK, Some(stored as f64)),
+        (metrics::PAGER_SERVICE, mean(done.service[1], done.fetched)),
+        (metrics::PAGER_POLICY, mean(done.policy, done.hidden + done.fetched)),
+        (metrics::PAGER_STORE_PEAK, Some(stored as f64)),
     ]
 }
 
@@ -484,7 +484,7 @@ impl<C: Clock> Real<'_, '_, C> {
     fn own_figures(&self) -> Vec<Figure> {
         let done = self.done();
         let mut figures =
-            vec![(name::PAGER_VISIBLE, Some(done.seen() as f64 / self.references.max(1) as f64))];
+            vec![(metrics::PAGER_VISIBLE, Some(done.seen() as f64 / self.references.max(1) as f64))];
         figures.extend(cost(&done, self.shared.with(|engine| engine.store().peak())));
         figures
     }
@@ -563,10 +563,10 @@ impl<C: Clock> Player for Real<'_, '_, C> {
     fn times(&self) -> Vec<Figure> {
         let used = rusage::process() - self.used;
         vec![
-            (name::TIME_ELAPSED, Some(self.time as f64)),
-            (name::TIME_CPU, Some((used.user + used.system) as f64)),
-            (name::TIME_SYSTEM, Some(used.system as f64)),
-            (name::TIME_USER, Some(used.user as f64)),
+            (metrics::TIME_ELAPSED, Some(self.time as f64)),
+            (metrics::TIME_CPU, Some((used.user + used.system) as f64)),
+            (metrics::TIME_SYSTEM, Some(used.system as f64)),
+            (metrics::TIME_USER, Some(used.user as f64)),
         ]
     }
 }

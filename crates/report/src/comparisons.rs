@@ -3,7 +3,7 @@
 use pagelab_analysis::comparison::{Caveat, Comparison, Line, Side, Verdict};
 use pagelab_analysis::rows::TableComparison;
 use pagelab_experiment::observation::Better;
-use pagelab_experiment::{MetricId, metrics};
+use pagelab_experiment::{MetricId, metrics, tables};
 use serde_json::{Value, json};
 
 use crate::table::TextTable;
@@ -229,7 +229,7 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
     let table = |table: &TableComparison| {
         let hidden = table.rows.len().saturating_sub(ROWS);
         let hidden = (hidden > 0).then(|| format!("{hidden} smaller differences"));
-        let floor = (table.table == "profile").then(|| {
+        let floor = (table.table == tables::profile::TABLE).then(|| {
             "sampled: functions whose samples differ by less than two standard errors are left out".to_owned()
         });
         let rows = table.rows.iter().take(ROWS).map(|row| {
@@ -238,8 +238,8 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
             vec![row.name.clone(), value(row.before), value(row.after), change]
         });
         TextTable {
-            title: format!("{}: {}, {second} against {first}", table.table, table.column),
-            headings: vec![table.table.to_owned(), first.clone(), second.clone(), "change".to_owned()],
+            title: format!("{}: {}, {second} against {first}", table.table.name, table.column.name),
+            headings: vec![table.table.name.to_owned(), first.clone(), second.clone(), "change".to_owned()],
             rows: rows.collect(),
             remarks: hidden.into_iter().chain(floor).collect(),
             ..TextTable::default()

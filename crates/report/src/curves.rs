@@ -2,7 +2,9 @@
 
 use pagelab_analysis::curves::{beyond, is_optimum, knees, short_names};
 
+use pagelab_experiment::ColumnId;
 use pagelab_experiment::observation::Table;
+use pagelab_experiment::tables::curve;
 
 use crate::table::TextTable;
 use crate::text::{self, DASH};
@@ -14,7 +16,7 @@ pub struct Curve<'a> {
     pub name: String,
     /// The number of its colour.
     pub color: usize,
-    /// The table [`CURVE`](pagelab_experiment::catalogue::CURVE).
+    /// The table [`curve`](pagelab_experiment::tables::curve).
     pub table: &'a Table,
 }
 
@@ -32,7 +34,7 @@ pub fn answer(list: &[Curve]) -> String {
     {
         let figures = match optimum {
             Some(opt) => beyond(curve.table, opt.table),
-            None => curve.table.numbers("miss.ratio").unwrap_or_default().to_vec(),
+            None => curve.table.numbers(curve::RATIO).unwrap_or_default().to_vec(),
         };
         let known: Vec<f64> = figures.into_iter().flatten().collect();
         if !known.is_empty() {
@@ -74,10 +76,10 @@ pub fn answer(list: &[Curve]) -> String {
 /// A row for each curve and size: pages and bytes of memory, misses, their ratio, and how many more than OPT's.
 pub fn rows(list: &[Curve]) -> TextTable {
     let optimum = list.iter().find(|curve| is_optimum(&curve.name));
-    let has = |column: &str| list.iter().any(|curve| curve.table.numbers(column).is_some());
-    let (ahead, sampled) = (has("read-ahead.waits"), has_error(list));
+    let has = |column: ColumnId| list.iter().any(|curve| curve.table.numbers(column).is_some());
+    let (ahead, sampled) = (has(curve::READ_AHEAD_WAITS), has_error(list));
     let mut headings = vec!["model", "pages", "memory", "misses", "miss ratio"];
-    let written = has("write-backs");
+    let written = has(curve::WRITE_BACKS);
     headings.extend(sampled.then_some("standard error"));
     headings.extend(written.then_some("write-backs"));
     headings.extend(optimum.map(|_| "beyond OPT"));
@@ -85,20 +87,28 @@ pub fn rows(list: &[Curve]) -> TextTable {
     let mut rows = Vec::new();
     for (curve, name) in list.iter().zip(names(list)) {
         let gaps = optimum.map(|opt| beyond(curve.table, opt.table));
-        for row in 0..curve.table.numbers("frames").map_or(0, <[_]>::len) {
-            let number = |column: &str| *curve.table.numbers(column)?.get(row)?;
-            let count = |column: &str| number(column).map_or_else(|| DASH.to_owned(), text::count);
-            let pages = match number("frames.mean") {
+        for row in 0..curve.table.numbers(curve::FRAMES).map_or(0, <[_]>::len) {
+            let number = |column: ColumnId| *curve.table.numbers(column)?.get(row)?;
+            let count = |column: ColumnId| number(column).map_or_else(|| DASH.to_owned(), text::count);
+            let pages = match number(curve::FRAMES_MEAN) {
                 Some(mean) => format!("{} (mean)", text::count(mean.round())),
-                None => count("frames"),
+                None => count(curve::FRAMES),
             };
-            let mut cells =
-                vec![name.clone(), pages, size(number("size")), count("misses"), ratio(number("miss.ratio"))];
-            cells.extend(sampled.then(|| ratio(number("miss.ratio.error"))));
-            cells.extend(written.then(|| count("write-backs")));
+            let mut cells = vec![
+                name.clone(),
+                pages,
+                size(number(curve::SIZE)),
+                count(curve::MISSES),
+                ratio(number(curve::RATIO)),
+            ];
+            cells.extend(sampled.then(|| ratio(number(curve::RATIO_ERROR))));
+            cells.extend(written.then(|| count(curve::WRITE_BACKS)));
             cells.extend(gaps.as_ref().map(|gaps| gap(gaps.get(row).copied().flatten())));
             cells.extend(
-                ahead.then(|| [count("read-ahead.waits"), count("read-ahead.pages")]).into_iter().flatten(),
+                ahead
+                    .then(|| [count(curve::READ_AHEAD_WAITS), count(curve::READ_AHEAD_PAGES)])
+                    .into_iter()
+                    .flatten(),
             );
             rows.push(cells);
         }
@@ -109,7 +119,7 @@ pub fn rows(list: &[Curve]) -> TextTable {
 /// A row for each size, the curves' miss ratios beside one another; a row for each curve and size where there are too
 /// many, or where they are sampled.
 pub fn beside(list: &[Curve]) -> TextTable {
-    let sizes = |curve: &Curve| curve.table.numbers("frames").unwrap_or_default().to_vec();
+    let sizes = |curve: &Curve| curve.table.numbers(curve::FRAMES).unwrap_or_default().to_vec();
     let Some(first) = list.first() else { return rows(list) };
     if list.len() > BESIDE || has_error(list) || list.iter().any(|curve| sizes(curve) != sizes(first)) {
         return rows(list);
@@ -119,12 +129,12 @@ pub fn beside(list: &[Curve]) -> TextTable {
     headings.extend(names(list));
     headings.extend(bar.then(|| "miss ratio".to_owned()));
     let row = |(row, frames): (usize, &Option<f64>)| {
-        let number = |curve: &Curve, column: &str| *curve.table.numbers(column)?.get(row)?;
+        let number = |curve: &Curve, column: ColumnId| *curve.table.numbers(column)?.get(row)?;
         let mut cells =
-            vec![frames.map_or_else(|| DASH.to_owned(), text::count), size(number(first, "size"))];
-        cells.extend(list.iter().map(|curve| ratio(number(curve, "miss.ratio"))));
+            vec![frames.map_or_else(|| DASH.to_owned(), text::count), size(number(first, curve::SIZE))];
+        cells.extend(list.iter().map(|curve| ratio(number(curve, curve::RATIO))));
         cells.extend(
-            bar.then(|| "█".repeat((number(first, "miss.ratio").unwrap_or(0.0) * BAR).round() as usize)),
+            bar.then(|| "█".repeat((number(first, curve::RATIO).unwrap_or(0.0) * BAR).round() as usize)),
         );
         cells
     };
@@ -156,7 +166,7 @@ fn names(list: &[Curve]) -> Vec<String> {
 /// Whether some figures are from a sample of the pages.
 fn has_error(list: &[Curve]) -> bool {
     list.iter().any(|curve| {
-        curve.table.numbers("miss.ratio.error").is_some_and(|errors| errors.iter().any(Option::is_some))
+        curve.table.numbers(curve::RATIO_ERROR).is_some_and(|errors| errors.iter().any(Option::is_some))
     })
 }
 

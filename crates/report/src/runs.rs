@@ -2,11 +2,10 @@
 
 use pagelab_analysis::finding::{Finding, Severity, What};
 use pagelab_analysis::findings::{Assessment, of_run, severity};
-use pagelab_analysis::rows::{TABLES, table};
 use pagelab_analysis::stats::median;
 use pagelab_experiment::experiments::Recording;
 use pagelab_experiment::observation::{Better, Column, Level, Unit, Values};
-use pagelab_experiment::{Repetition, Run};
+use pagelab_experiment::{Repetition, Run, TableId, catalogue, tables};
 use serde_json::{Map, Value, json};
 
 use crate::findings;
@@ -150,14 +149,11 @@ fn remarks(run: &Run) -> Vec<&str> {
 /// The tables with named rows, without the rows in which nothing happened; `all`: whole. Of a recording
 /// the counters themselves.
 fn tables(run: &Run, all: bool) -> Vec<TextTable> {
-    let of = |(name, _): &(&str, &[&str])| {
-        let table = table(run, name)?;
-        let count = match &table.columns.first()?.values {
-            Values::Text(names) => names.len(),
-            Values::Number(_) => return None,
-        };
+    let of = |id: TableId| {
+        let table = run.done().next()?.observations.table(id)?;
+        let count = table.columns.first()?.texts()?.len();
         let rows: Vec<usize> = (0..count).filter(|&row| all || !table.nothing_in(row)).collect();
-        let limit = if all || *name == "operations" { rows.len() } else { ROWS };
+        let limit = if all || id == tables::operations::TABLE { rows.len() } else { ROWS };
         let cells = |row: usize| {
             let cell = |column: &Column| match &column.values {
                 Values::Number(numbers) => {
@@ -169,23 +165,23 @@ fn tables(run: &Run, all: bool) -> Vec<TextTable> {
         };
         let left = rows.len().saturating_sub(limit);
         Some(TextTable {
-            title: (*name).to_owned(),
+            title: id.name.to_owned(),
             headings: table.columns.iter().map(|column| column.name.clone()).collect(),
             rows: rows.into_iter().take(limit).map(cells).collect(),
             remarks: (left > 0).then(|| format!("{left} more rows: show --all")).into_iter().collect(),
             ..TextTable::default()
         })
     };
-    TABLES.iter().filter_map(of).chain(recorded(run)).filter(|table| !table.rows.is_empty()).collect()
+    let compared = catalogue::tables().filter(|table| !table.compared.is_empty());
+    compared.filter_map(of).chain(recorded(run)).filter(|table| !table.rows.is_empty()).collect()
 }
 
 /// A recording's counters over its whole time.
 fn recorded(run: &Run) -> Option<TextTable> {
     run.header.experiment.parameters::<Recording>()?;
-    let table = run.repetitions.iter().find_map(|r| r.observations.table("counters"))?;
+    let table = run.repetitions.iter().find_map(|r| r.observations.table(tables::counters::TABLE))?;
     let rows = table.columns.iter().skip(1).filter_map(|column| {
-        let Values::Number(numbers) = &column.values else { return None };
-        let known: Vec<f64> = numbers.iter().flatten().copied().collect();
+        let known: Vec<f64> = column.numbers()?.iter().flatten().copied().collect();
         let unit = column.unit.unwrap_or(Unit::Count);
         let last = known.last().copied();
         let mean = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);

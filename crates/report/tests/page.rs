@@ -6,7 +6,6 @@ use pagelab_analysis::figure::{Axis, BarRow, Bars, Plot, Series, Tone};
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::MetricId;
 use pagelab_experiment::build::Sheet;
-use pagelab_experiment::experiments::bandwidth::COLUMNS;
 use pagelab_experiment::experiments::{Bandwidth, Latency, Paging, Vmtest};
 use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
@@ -318,7 +317,7 @@ fn swept() -> Run {
 /// A run of `bandwidth` at these working sets, with one and two threads: the rates of copy, scale, add and triad are 1 to 4 GB a second
 /// for each thread. What went on beside it is drawn too.
 fn streamed(sizes: &[f64]) -> Run {
-    let mut sheet = Sheet::new("bandwidth", &COLUMNS).with_texts("working-set");
+    let mut sheet = Sheet::new(pagelab_experiment::tables::bandwidth::TABLE);
     for &size in sizes {
         for threads in [1.0, 2.0] {
             let rate = |which: f64| Some(which * threads * 1e9);

@@ -7,7 +7,7 @@ use pagelab_analysis::figure::{Column, Table};
 use pagelab_experiment::observation::{Observations, Table as Seen};
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::target::TargetKind;
-use pagelab_experiment::{Experiment, MetricId, Run, RunHeader, Setting, Size};
+use pagelab_experiment::{ColumnId, Experiment, MetricId, Run, RunHeader, Setting, Size};
 
 use pagelab_analysis::stats::median;
 
@@ -152,7 +152,7 @@ pub fn measured(live: &[Live], runs: &[Run]) -> bool {
 }
 
 /// The figure of `column` in the row of a seen table whose `key` has this value.
-pub(crate) fn at(seen: &Seen, key: &str, value: f64, column: &str) -> Option<f64> {
+pub(crate) fn at(seen: &Seen, key: ColumnId, value: f64, column: ColumnId) -> Option<f64> {
     let row = seen.numbers(key)?.iter().position(|&found| found == Some(value))?;
     seen.numbers(column)?.get(row).copied().flatten()
 }

@@ -3,7 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Access, Fileread};
-use pagelab_experiment::{Experiment, Run, Size, Sizes};
+use pagelab_experiment::{Experiment, Run, Size, Sizes, tables};
 use pagelab_model::pagecache::path::random_reads;
 use pagelab_model::pagecache::segment::{Full, by_scanner, from_cache_list};
 use pagelab_model::pagecache::transfer::Disk;
@@ -232,12 +232,14 @@ pub(crate) fn live() -> Vec<Live> {
 /// The published cells and the model's, from the table of reads, and this machine's.
 fn here(runs: &[Run], reads: &Table) -> Table {
     let live = live();
-    let seen = live[0].seen(runs).and_then(|seen| seen.table("fileread"));
+    let seen = live[0].seen(runs).and_then(|seen| seen.table(tables::fileread::TABLE));
     let mut columns: Vec<Column> = reads.columns[2..].to_vec();
     columns.push(Column::new("here", "µs", 1));
     let mut table = here::table(NAME, &live, runs, "case, processor time of a read of 8 KiB", columns);
     for ((case, figures), size) in reads.rows.iter().zip(SIZES) {
-        let here = seen.and_then(|seen| at(seen, "size", size as f64, "cpu.each")).map(|ns| ns / 1e3);
+        let here = seen
+            .and_then(|seen| at(seen, tables::fileread::SIZE, size as f64, tables::fileread::CPU_EACH))
+            .map(|ns| ns / 1e3);
         table.row(case.as_str(), figures[2..].iter().copied().chain([here]));
     }
     table

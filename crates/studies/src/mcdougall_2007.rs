@@ -3,8 +3,8 @@
 
 use pagelab_analysis::figure::{Axis, Column, Mark, MarkKind, Plot, Series, Table};
 use pagelab_experiment::experiments::{Clock, Suspicion};
-use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
+use pagelab_experiment::{metrics, tables};
 use pagelab_model::clocks::{Guest, Start, Step};
 
 use crate::book::{At, Said};
@@ -340,13 +340,15 @@ fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[Shown]) ->
         let figures = [Some(shown.shortest), Some(shown.longest), None, Some(100.0 * shown.suspect)];
         table.row(format!("model, {name}"), figures);
     }
-    let seen = live[0].seen(runs).and_then(|seen| seen.table("clock"));
+    let seen = live[0].seen(runs).and_then(|seen| seen.table(tables::clock::TABLE));
     let of = |pick: fn(f64, f64) -> f64| {
-        let clocks = ["realtime", "monotonic"].iter().filter_map(|clock| seen?.numbers(clock));
+        let clocks = [tables::clock::REALTIME, tables::clock::MONOTONIC]
+            .into_iter()
+            .filter_map(|clock| seen?.numbers(clock));
         clocks.flatten().flatten().copied().reduce(pick).map(|ns| ns / 1e9)
     };
     let metric = |metric| live[0].metric(runs, metric);
-    let steps = seen.and_then(|seen| seen.numbers("realtime")).map(<[_]>::len);
+    let steps = seen.and_then(|seen| seen.numbers(tables::clock::REALTIME)).map(<[_]>::len);
     let suspect = metric(metrics::CLOCK_JUMPS).zip(steps).map(|(jumps, steps)| 100.0 * jumps / steps as f64);
     let apart = metric(metrics::CLOCK_STEP_WORST).map(|ns| ns / 1e3);
     table.row("here", [of(f64::min), of(f64::max), apart, suspect]);

@@ -1,8 +1,8 @@
 //! Findings on the machine's clocks.
 
 use pagelab_experiment::Run;
-use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
+use pagelab_experiment::{metrics, tables};
 
 use super::figures;
 use crate::finding::{Evidence, Finding, Severity, What};
@@ -17,7 +17,7 @@ pub fn agreement(run: &Run) -> Option<Finding> {
         metrics::CLOCK_SKEW_BOUND,
         metrics::CLOCK_STEAL,
     ];
-    let evidence = vec![Evidence::Metrics, Evidence::Table("clock".into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::clock::TABLE)];
     let found = Finding::new(run, What::ClockAgreement { trusted }, figures(run, &names), evidence);
     let severity = if trusted { Severity::Info } else { Severity::Warning };
     (!verdicts.is_empty()).then_some(Finding { severity, ..found })

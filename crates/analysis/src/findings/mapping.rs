@@ -2,9 +2,9 @@
 //! would have spared.
 
 use pagelab_experiment::experiments::{Backing, Load, Paging};
-use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Table, Unit, Values};
 use pagelab_experiment::{MetricId, Run, Setting};
+use pagelab_experiment::{metrics, tables};
 
 use super::figures;
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
@@ -13,9 +13,6 @@ use crate::stats::median;
 /// Bytes read for each major fault from which on the read-ahead is worth a word: twice the 128 KiB that
 /// the kernel reads ahead unless told otherwise.
 const MUCH_READ_AHEAD: f64 = 262_144.0;
-
-/// The table of the counters of huge pages.
-const HUGE_PAGES: &str = "huge-pages";
 
 /// What a reference costs, by kind.
 pub fn access_time(run: &Run) -> Option<Finding> {
@@ -66,7 +63,7 @@ pub fn huge_pages(run: &Run) -> Option<Finding> {
             metrics::FAULTS_POPULATE,
         ],
     ));
-    let tables = || run.done().map(|r| r.observations.table(HUGE_PAGES));
+    let tables = || run.done().map(|r| r.observations.table(tables::huge_pages::TABLE));
     let mut names: Vec<&str> = Vec::new();
     for table in tables().flatten() {
         let Some(Values::Text(counters)) = table.columns.first().map(|column| &column.values) else {
@@ -81,7 +78,7 @@ pub fn huge_pages(run: &Run) -> Option<Finding> {
         let values: Vec<f64> = tables().map(of).collect();
         list.extend(Figure::over(name, Unit::Count, Statistic::Value, &values));
     }
-    let evidence = vec![Evidence::Metrics, Evidence::Table(HUGE_PAGES.into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::huge_pages::TABLE)];
     Some(Finding::new(run, What::HugePages, list, evidence))
 }
 
@@ -101,7 +98,7 @@ pub fn writeback(run: &Run) -> Option<Finding> {
             metrics::ACCESS_WRITE_MEAN,
         ],
     ));
-    let evidence = vec![Evidence::Metrics, Evidence::Table("writeback".into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::writeback::TABLE)];
     Some(Finding::new(run, What::Writeback, list, evidence))
 }
 

@@ -2,7 +2,7 @@
 
 use pagelab_experiment::Run;
 use pagelab_experiment::experiments::tier::METRICS;
-use pagelab_experiment::metrics;
+use pagelab_experiment::{metrics, tables};
 
 use super::figures;
 use crate::finding::{Evidence, Finding, What};
@@ -20,7 +20,7 @@ pub fn bandwidth(run: &Run) -> Option<Finding> {
             metrics::BANDWIDTH_TRIAD_CACHE,
         ],
     );
-    let evidence = vec![Evidence::Metrics, Evidence::Table("bandwidth".into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::bandwidth::TABLE)];
     (!list.is_empty()).then(|| Finding::new(run, What::Bandwidth, list, evidence))
 }
 
@@ -37,8 +37,11 @@ pub fn merging(run: &Run) -> Option<Finding> {
         metrics::KSM_UNMERGE,
     ];
     let list = figures(run, &names);
-    let evidence =
-        vec![Evidence::Metrics, Evidence::Table("merging".into()), Evidence::Table("unmerging".into())];
+    let evidence = vec![
+        Evidence::Metrics,
+        Evidence::Table(tables::merging::TABLE),
+        Evidence::Table(tables::unmerging::TABLE),
+    ];
     (!list.is_empty()).then(|| Finding::new(run, What::Merging, list, evidence))
 }
 
@@ -51,7 +54,10 @@ pub fn tiers(run: &Run) -> Option<Finding> {
     }
     names.extend([metrics::TIER_PROMOTED, metrics::TIER_DEMOTED, metrics::TIER_HINT_FAULTS]);
     let list = figures(run, &names);
-    let evidence =
-        vec![Evidence::Metrics, Evidence::Table("tiers".into()), Evidence::Table("tier.pages".into())];
+    let evidence = vec![
+        Evidence::Metrics,
+        Evidence::Table(tables::tiers::TABLE),
+        Evidence::Table(tables::tier_pages::TABLE),
+    ];
     (!list.is_empty()).then(|| Finding::new(run, What::Tiers, list, evidence))
 }

@@ -12,7 +12,7 @@ mod streams;
 
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::{Level as NoteLevel, Table};
-use pagelab_experiment::{FailureKind, MetricId, Outcome, Run};
+use pagelab_experiment::{FailureKind, MetricId, Outcome, Run, TableId};
 
 pub use self::clock::verdict as clock_verdict;
 use crate::comparison::{Comparison, against_first};
@@ -163,9 +163,9 @@ fn figures(run: &Run, metrics: &[MetricId]) -> Vec<Figure> {
     metrics.iter().filter_map(|&metric| Figure::of(run, metric)).collect()
 }
 
-/// The first table of this name.
-fn table<'a>(run: &'a Run, name: &str) -> Option<&'a Table> {
-    run.done().find_map(|r| r.observations.table(name))
+/// The first one of this table.
+fn table(run: &Run, table: TableId) -> Option<&Table> {
+    run.done().find_map(|r| r.observations.table(table))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Findings on processes: forks, workers beside one another, a program of the user's, a recording.
 
-use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Child, Command, Faultscale, Forkstorm, Recording};
-use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{ColumnId, Run};
+use pagelab_experiment::{metrics, tables};
 
 use super::{figures, table};
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
@@ -19,11 +19,11 @@ pub fn fork_rate(run: &Run) -> Option<Finding> {
     let mut list = vec![Figure::of(run, metrics::FORKS_RATE)?];
     list.extend(figures(run, &[metrics::FORK_COST, metrics::EXEC_COST, metrics::EXIT_COST]));
     let mut evidence = vec![Evidence::Metrics];
-    if let Some(operations) = table(run, "operations") {
-        evidence.push(Evidence::Table("operations".into()));
+    if let Some(operations) = table(run, tables::operations::TABLE) {
+        evidence.push(Evidence::Table(tables::operations::TABLE));
         let each = |name: &str| {
             let row = row_names(operations).iter().position(|text| text == name)?;
-            operations.numbers("each.fork")?.get(row).copied().flatten()
+            operations.numbers(tables::operations::EACH_FORK)?.get(row).copied().flatten()
         };
         for (name, operation) in
             [("each.faults", "exceptions:page_fault_user"), ("each.pages", "kmem:mm_page_alloc")]
@@ -33,11 +33,13 @@ pub fn fork_rate(run: &Run) -> Option<Finding> {
         }
     }
     let mut top_function = None;
-    if let Some(profile) = table(run, "profile")
-        && let (Some(name), Some(Some(share))) =
-            (row_names(profile).first(), profile.numbers("share").and_then(|s| s.first().copied()))
+    if let Some(profile) = table(run, tables::profile::TABLE)
+        && let (Some(name), Some(Some(share))) = (
+            row_names(profile).first(),
+            profile.numbers(tables::profile::SHARE).and_then(|s| s.first().copied()),
+        )
     {
-        evidence.push(Evidence::Table("profile".into()));
+        evidence.push(Evidence::Table(tables::profile::TABLE));
         top_function = Some(name.clone());
         list.push(Figure::derived("top-function", Unit::Share, Statistic::Ratio, share, 1));
     }
@@ -49,9 +51,9 @@ pub fn fork_rate(run: &Run) -> Option<Finding> {
 pub fn scaling(run: &Run) -> Option<Finding> {
     let parameters = run.header.experiment.parameters::<Faultscale>()?;
     let (mut workers, mut throughput) = (Vec::new(), Vec::new());
-    for table in run.done().filter_map(|r| r.observations.table("faultscale")) {
-        let numbers = |name: &str| table.numbers(name).unwrap_or_default().iter().copied();
-        for (n, x) in numbers("workers").zip(numbers("throughput")) {
+    for table in run.done().filter_map(|r| r.observations.table(tables::faultscale::TABLE)) {
+        let numbers = |column: ColumnId| table.numbers(column).unwrap_or_default().iter().copied();
+        for (n, x) in numbers(tables::faultscale::WORKERS).zip(numbers(tables::faultscale::THROUGHPUT)) {
             workers.extend(n.filter(|_| x.is_some()));
             throughput.extend(x.filter(|_| n.is_some()));
         }
@@ -95,10 +97,12 @@ pub fn scaling(run: &Run) -> Option<Finding> {
         }));
     }
     let mut lock = None;
-    let mut evidence = vec![Evidence::Table("faultscale".into())];
-    if let (Some(wait), Some(locks)) = (Figure::of(run, metrics::STATE_LOCK), table(run, "locks")) {
-        evidence.push(Evidence::Table("locks".into()));
-        let numbers = locks.numbers("workers").unwrap_or_default();
+    let mut evidence = vec![Evidence::Table(tables::faultscale::TABLE)];
+    if let (Some(wait), Some(locks)) =
+        (Figure::of(run, metrics::STATE_LOCK), table(run, tables::locks::TABLE))
+    {
+        evidence.push(Evidence::Table(tables::locks::TABLE));
+        let numbers = locks.numbers(tables::locks::WORKERS).unwrap_or_default();
         let row = numbers.iter().position(|w| *w == Some(f64::from(last)));
         lock = row.and_then(|row| row_names(locks).get(row).cloned()).filter(|_| wait.value > 0.0);
         list.push(wait);
@@ -138,8 +142,8 @@ pub fn program(run: &Run) -> Option<Finding> {
 /// How long a recording is, and its counters' growth as the run's tables have it.
 pub fn recording(run: &Run) -> Option<Finding> {
     run.header.experiment.parameters::<Recording>()?;
-    let table = run.repetitions.iter().find_map(|r| r.observations.table("counters"))?;
-    let times = table.numbers("time")?;
+    let table = run.repetitions.iter().find_map(|r| r.observations.table(tables::counters::TABLE))?;
+    let times = table.numbers(tables::counters::TIME)?;
     let ends = (times.iter().flatten().next()?, times.iter().rev().flatten().next()?);
     let (count, columns) = (times.len() as f64, table.columns.len().saturating_sub(1) as f64);
     let list = vec![
@@ -147,5 +151,5 @@ pub fn recording(run: &Run) -> Option<Finding> {
         Figure::derived("counters", Unit::Count, Statistic::Value, columns, 1),
         Figure::derived(metrics::TIME_ELAPSED, Unit::Nanoseconds, Statistic::Value, ends.1 - ends.0, 1),
     ];
-    Some(Finding::new(run, What::Recording, list, vec![Evidence::Table("counters".into())]))
+    Some(Finding::new(run, What::Recording, list, vec![Evidence::Table(tables::counters::TABLE)]))
 }

@@ -1,9 +1,9 @@
 //! One program on several targets: the kernel's major faults beside those of models on its recorded references.
 
-use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Command, Tracing};
-use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{ColumnId, Run};
+use pagelab_experiment::{metrics, tables};
 
 use crate::finding::{Evidence, Figure, Finding, ProgramFaults, Statistic, What};
 use crate::is_deterministic;
@@ -44,15 +44,16 @@ pub fn on_models(runs: &[&Run]) -> Option<Finding> {
 /// How much was recorded of a program, and how long it took.
 pub fn recorded(run: &Run) -> Option<Finding> {
     let tracing = run.header.experiment.parameters::<Tracing>()?;
-    let seen = super::table(run, "recording")?;
-    let number = |name: &str| seen.numbers(name)?.first().copied().flatten();
-    let figure = |name: &str, unit| Some(Figure::derived(name, unit, Statistic::Value, number(name)?, 1));
-    let counts = ["references", "loads", "stores", "fetches"].map(|name| figure(name, Unit::Count));
-    let others =
-        [figure("units", Unit::Count), figure("size", Unit::Bytes), Figure::of(run, metrics::TIME_ELAPSED)];
-    let list = counts.into_iter().chain(others).flatten().collect();
+    let seen = super::table(run, tables::recording::TABLE)?;
+    let figure = |column: &ColumnId| {
+        let value = seen.numbers(*column)?.first().copied().flatten()?;
+        Some(Figure::derived(column.name, column.unit?, Statistic::Value, value, 1))
+    };
+    let told = [tables::recording::PROCESSES, tables::recording::THREADS];
+    let columns = tables::recording::TABLE.columns.iter().filter(|column| !told.contains(column));
+    let list = columns.filter_map(figure).chain(Figure::of(run, metrics::TIME_ELAPSED)).collect();
     let what = What::Traced { program: tracing.program.first()?.clone(), unit: tracing.unit };
-    Some(Finding::new(run, what, list, vec![Evidence::Table("recording".into())]))
+    Some(Finding::new(run, what, list, vec![Evidence::Table(tables::recording::TABLE)]))
 }
 
 #[cfg(test)]

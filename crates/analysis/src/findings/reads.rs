@@ -1,8 +1,9 @@
 //! Findings on reads: of active virtual memory, of files at random, and in order.
 
-use pagelab_experiment::Run;
-use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
+use pagelab_experiment::tables::seqread;
+use pagelab_experiment::{ColumnId, Run};
+use pagelab_experiment::{metrics, tables};
 
 use super::{figures, table};
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
@@ -21,7 +22,7 @@ pub fn read_time(run: &Run) -> Option<Finding> {
         list.push(Figure::derived(size, Unit::Bytes, Statistic::Value, point.0, n));
     }
     let what = What::ReadTime { knees: curve.knees };
-    Some(Finding::new(run, what, list, vec![Evidence::Table("vmtest".into())]))
+    Some(Finding::new(run, what, list, vec![Evidence::Table(tables::vmtest::TABLE)]))
 }
 
 /// Processor time of a random read: small and large in memory, and larger than memory.
@@ -29,9 +30,10 @@ pub fn file_reads(run: &Run) -> Option<Finding> {
     let mut list =
         figures(run, &[metrics::READ_CPU_SMALL, metrics::READ_CPU_LARGE, metrics::READ_CPU_BEYOND]);
     list.first().filter(|figure| metrics::READ_CPU_SMALL == *figure.name)?;
-    if let Some(table) = table(run, "fileread")
+    if let Some(table) = table(run, tables::fileread::TABLE)
         && let Some(row) = row_names(table).iter().position(|case| case == "beyond nowait")
-        && let Some(Some(hits)) = table.numbers("hits").and_then(|hits| hits.get(row).copied())
+        && let Some(Some(hits)) =
+            table.numbers(tables::fileread::HITS).and_then(|hits| hits.get(row).copied())
     {
         list.push(Figure::derived("hits", Unit::Share, Statistic::Ratio, hits, 1));
     }
@@ -39,29 +41,26 @@ pub fn file_reads(run: &Run) -> Option<Finding> {
         run,
         What::FileReads,
         list,
-        vec![Evidence::Metrics, Evidence::Table("fileread".into())],
+        vec![Evidence::Metrics, Evidence::Table(tables::fileread::TABLE)],
     ))
 }
 
 /// The best bandwidth through the page cache and around it, and the transfer size that reached it.
 pub fn sequential_reads(run: &Run) -> Option<Finding> {
-    let table = table(run, "seqread")?;
+    let table = table(run, seqread::TABLE)?;
     let mut list = Vec::new();
     for mode in ["buffered", "direct"] {
-        let number = |name: &str, row: usize| table.numbers(name)?.get(row).copied().flatten();
+        let number = |column: ColumnId, row: usize| table.numbers(column)?.get(row).copied().flatten();
         let rows = (0..row_names(table).len()).filter(|&row| row_names(table)[row] == mode);
-        let speeds = rows.filter_map(|row| Some((row, number("bandwidth", row)?)));
-        let Some((row, bandwidth)) = speeds.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-        for (name, unit, value) in [
-            ("bandwidth", Unit::BytesPerSecond, Some(bandwidth)),
-            ("transfer", Unit::Bytes, number("transfer", row)),
-            ("device.transfer", Unit::Bytes, number("device.transfer", row)),
-        ] {
-            let name = format!("{name}.{mode}");
-            list.extend(value.map(|value| Figure::derived(&name, unit, Statistic::Value, value, 1)));
+        let speeds = rows.filter_map(|row| Some((row, number(seqread::BANDWIDTH, row)?)));
+        let Some((row, _)) = speeds.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        for column in [seqread::BANDWIDTH, seqread::TRANSFER, seqread::DEVICE_TRANSFER] {
+            let name = format!("{}.{mode}", column.name);
+            let figure = |value| Some(Figure::derived(&name, column.unit?, Statistic::Value, value, 1));
+            list.extend(number(column, row).and_then(figure));
         }
     }
-    let evidence = vec![Evidence::Table("seqread".into())];
+    let evidence = vec![Evidence::Table(seqread::TABLE)];
     (!list.is_empty()).then(|| Finding::new(run, What::SequentialReads, list, evidence))
 }
 
@@ -82,7 +81,7 @@ pub fn neighbour(run: &Run) -> Option<Finding> {
             metrics::VICTIM_PROTECTED,
         ],
     );
-    let evidence = vec![Evidence::Metrics, Evidence::Table("situations".into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::situations::TABLE)];
     (!list.is_empty()).then(|| Finding::new(run, What::Neighbour, list, evidence))
 }
 
@@ -103,7 +102,7 @@ pub fn operations(run: &Run) -> Option<Finding> {
             metrics::POPULATE_ADVISE,
         ],
     );
-    let evidence = vec![Evidence::Metrics, Evidence::Table("operations.cost".into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::operations_cost::TABLE)];
     (!list.is_empty()).then(|| Finding::new(run, What::Operations, list, evidence))
 }
 
@@ -121,6 +120,6 @@ pub fn latencies(run: &Run) -> Option<Finding> {
             metrics::LATENCY_HUGE_FAULT,
         ],
     );
-    let evidence = vec![Evidence::Metrics, Evidence::Table("latency".into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::latency::TABLE)];
     (!list.is_empty()).then(|| Finding::new(run, What::Latencies, list, evidence))
 }

@@ -1,10 +1,9 @@
 //! What the kernel does where memory is short, or is about to be: kills, proactive reclaim, huge pages.
 
-use pagelab_experiment::Run;
 use pagelab_experiment::experiments::Reclaim;
 use pagelab_experiment::experiments::reclaim::By;
-use pagelab_experiment::metrics;
-use pagelab_experiment::observation::Values;
+use pagelab_experiment::{Run, TableId};
+use pagelab_experiment::{metrics, tables};
 
 use super::{figures, table};
 use crate::finding::{Evidence, Finding, What};
@@ -23,21 +22,18 @@ pub fn kills(run: &Run) -> Option<Finding> {
             metrics::OOM_PREDICTED,
         ],
     );
-    let kills = table(run, "kills")?;
-    let who = |row: usize| match &kills.columns.get(1)?.values {
-        Values::Text(names) => names.get(row).cloned(),
-        Values::Number(_) => None,
-    };
+    let kills = table(run, tables::kills::TABLE)?;
+    let who = |row: usize| kills.texts(tables::kills::WHO)?.get(row).cloned();
     let what = What::Kills { equal: who(0), adjusted: who(1) };
-    Some(Finding::new(run, what, list, vec![Evidence::Metrics, Evidence::Table("kills".into())]))
+    Some(Finding::new(run, what, list, vec![Evidence::Metrics, Evidence::Table(tables::kills::TABLE)]))
 }
 
 /// What taking memory in advance freed, and what it cost.
 pub fn reclaimed(run: &Run) -> Option<Finding> {
     let by = run.header.experiment.parameters::<Reclaim>()?.by;
-    let (what, first, tables): (_, _, &[&str]) = match by {
-        By::MemoryReclaim => (What::Reclaimed, metrics::RECLAIM_RECLAIMED, &["steps"]),
-        By::Damon => (What::PagedOut, metrics::RECLAIM_PAGES, &["steps", "scheme"]),
+    let (what, first, evident): (_, _, &[TableId]) = match by {
+        By::MemoryReclaim => (What::Reclaimed, metrics::RECLAIM_RECLAIMED, &[tables::steps::TABLE]),
+        By::Damon => (What::PagedOut, metrics::RECLAIM_PAGES, &[tables::steps::TABLE, tables::scheme::TABLE]),
     };
     let list = figures(
         run,
@@ -57,8 +53,8 @@ pub fn reclaimed(run: &Run) -> Option<Finding> {
             },
         ],
     );
-    let tables = tables.iter().map(|name| Evidence::Table((*name).to_owned()));
-    let evidence = [Evidence::Metrics].into_iter().chain(tables).collect();
+    let evidence = evident.iter().copied().map(Evidence::Table);
+    let evidence = [Evidence::Metrics].into_iter().chain(evidence).collect();
     (!list.is_empty()).then(|| Finding::new(run, what, list, evidence))
 }
 
@@ -79,6 +75,6 @@ pub fn huge_pages(run: &Run) -> Option<Finding> {
             metrics::FRAGMENT_COMPACTION_CPU,
         ],
     );
-    let evidence = vec![Evidence::Metrics, Evidence::Table("ways".into())];
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::ways::TABLE)];
     (!list.is_empty()).then(|| Finding::new(run, What::HugePagesHad, list, evidence))
 }

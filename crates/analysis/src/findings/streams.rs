@@ -2,8 +2,8 @@
 
 use pagelab_experiment::Run;
 use pagelab_experiment::experiments::{Curve, WorkingSet};
-use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
+use pagelab_experiment::{metrics, tables};
 
 use super::{figures, table};
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
@@ -11,8 +11,8 @@ use crate::finding::{Evidence, Figure, Finding, Statistic, What};
 /// The miss ratios at the smallest and the largest memory, and the mean over the sizes.
 pub fn misses(run: &Run) -> Option<Finding> {
     let curve = run.header.experiment.parameters::<Curve>()?;
-    let seen = table(run, "curve")?;
-    let (sizes, ratios) = (seen.numbers("size")?, seen.numbers("miss.ratio")?);
+    let seen = table(run, tables::curve::TABLE)?;
+    let (sizes, ratios) = (seen.numbers(tables::curve::SIZE)?, seen.numbers(tables::curve::RATIO)?);
     let mut list = figures(run, &[metrics::MISS_RATIO_MEAN, metrics::MISSES]);
     for (name, value) in
         [("size.min", sizes.first().copied().flatten()), ("size.max", sizes.last().copied().flatten())]
@@ -26,7 +26,7 @@ pub fn misses(run: &Run) -> Option<Finding> {
         list.extend(value.map(|v| Figure::derived(name, Unit::Share, Statistic::Value, v, 1)));
     }
     let what = What::Curve { stream: curve.stream.clone() };
-    Some(Finding::new(run, what, list, vec![Evidence::Table("curve".into())]))
+    Some(Finding::new(run, what, list, vec![Evidence::Table(tables::curve::TABLE)]))
 }
 
 /// The mean and the greatest working set.
@@ -42,5 +42,6 @@ pub fn working_set(run: &Run) -> Option<Finding> {
         list.extend(list.iter().map(bytes).collect::<Vec<_>>());
     }
     let what = What::WorkingSet { of: of.of.clone() };
-    (!list.is_empty()).then(|| Finding::new(run, what, list, vec![Evidence::Table("working-set".into())]))
+    (!list.is_empty())
+        .then(|| Finding::new(run, what, list, vec![Evidence::Table(tables::working_set::TABLE)]))
 }

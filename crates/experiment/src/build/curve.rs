@@ -1,9 +1,9 @@
 //! What `replay` and `mrc` observe: misses against memory, of one policy or system on a stream.
 
+use super::Sheet;
 use crate::Observation;
-use crate::catalogue::CURVE;
 use crate::metrics;
-use crate::observation::{Column, Table, Unit, Values};
+use crate::tables::curve;
 
 /// One point of a curve.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,34 +28,31 @@ pub struct Point {
 
 /// The curve through these points as a run keeps it: the table, its main figures, and the page size.
 pub fn curve(page_size: u64, points: &[Point]) -> Vec<Observation> {
-    let column = |name: &str, unit, value: &dyn Fn(&Point) -> Option<f64>| Column {
-        name: name.to_owned(),
-        unit: Some(unit),
-        values: Values::Number(points.iter().map(value).collect()),
-    };
-    let mut columns = vec![
-        column("size", Unit::Bytes, &|p| Some(f64::from(p.frames) * page_size as f64)),
-        column("frames", Unit::Pages, &|p| Some(f64::from(p.frames))),
-        column("misses", Unit::Count, &|p| p.misses.map(|misses| misses as f64)),
-        column("miss.ratio", Unit::Share, &|p| p.ratio),
-        column("miss.ratio.error", Unit::Share, &|p| p.error),
-    ];
-    if points.iter().any(|point| point.mean_resident.is_some()) {
-        columns.push(column("frames.mean", Unit::Pages, &|p| p.mean_resident));
+    let count = |count: Option<u64>| count.map(|count| count as f64);
+    let mut sheet = Sheet::new(curve::TABLE);
+    for point in points {
+        let frames = f64::from(point.frames);
+        let (waits, pages) = point.read_ahead.unzip();
+        sheet.row([
+            Some(frames * page_size as f64),
+            Some(frames),
+            count(point.misses),
+            point.ratio,
+            point.error,
+            point.mean_resident,
+            point.byte_ratio,
+            count(point.write_backs),
+            count(waits),
+            count(pages),
+        ]);
     }
-    if points.iter().any(|point| point.byte_ratio.is_some()) {
-        columns.push(column("byte.miss.ratio", Unit::Share, &|p| p.byte_ratio));
-    }
-    if points.iter().any(|point| point.write_backs.is_some()) {
-        columns.push(column("write-backs", Unit::Count, &|p| p.write_backs.map(|count| count as f64)));
-    }
-    if points.iter().any(|point| point.read_ahead.is_some()) {
-        columns
-            .push(column("read-ahead.waits", Unit::Count, &|p| p.read_ahead.map(|(waits, _)| waits as f64)));
-        columns
-            .push(column("read-ahead.pages", Unit::Pages, &|p| p.read_ahead.map(|(_, pages)| pages as f64)));
-    }
-    let table = Table { name: CURVE.to_owned(), columns };
+    let mut table = sheet.table();
+    // The others are there where some point has a figure.
+    let always = [curve::SIZE, curve::FRAMES, curve::MISSES, curve::RATIO, curve::RATIO_ERROR];
+    table.columns.retain(|column| {
+        let known = column.numbers().is_some_and(|numbers| numbers.iter().any(Option::is_some));
+        known || always.iter().any(|always| always.name == column.name)
+    });
     let largest = points.iter().max_by_key(|point| point.frames);
     let ratios: Vec<f64> = points.iter().filter_map(|point| point.ratio).collect();
     let whole = ratios.len() == points.len();

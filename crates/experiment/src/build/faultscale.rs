@@ -1,16 +1,16 @@
 //! The figures of a sweep over workers.
 
 use super::Figure;
-use crate::catalogue::name;
+use crate::metrics;
 
 /// First, best and last of the throughputs at these numbers of workers.
 pub fn throughputs(points: &[(u32, f64)]) -> [Figure; 4] {
     let best = points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     [
-        (name::THROUGHPUT_FIRST, points.first().map(|p| p.1)),
-        (name::THROUGHPUT_BEST, best.map(|p| p.1)),
-        (name::THROUGHPUT_BEST_WORKERS, best.map(|p| f64::from(p.0))),
-        (name::THROUGHPUT_LAST, points.last().map(|p| p.1)),
+        (metrics::THROUGHPUT_FIRST, points.first().map(|p| p.1)),
+        (metrics::THROUGHPUT_BEST, best.map(|p| p.1)),
+        (metrics::THROUGHPUT_BEST_WORKERS, best.map(|p| f64::from(p.0))),
+        (metrics::THROUGHPUT_LAST, points.last().map(|p| p.1)),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! The cases of random reads: a file small in memory, large in memory, larger than memory.
 
 use super::Figure;
-use crate::catalogue::name;
 use crate::experiments::{Access, Fileread};
+use crate::metrics;
 
 /// The name of the case of each of `sizes` sizes, ascending: the first is small, the last beyond, those
 /// between large.
@@ -31,9 +31,9 @@ impl ReadCosts {
     pub fn figures(&self) -> [Figure; 3] {
         let of = |case: &str| self.0.iter().find(|(name, _)| *name == case).map(|(_, cost)| *cost);
         [
-            (name::READ_CPU_SMALL, of("small")),
-            (name::READ_CPU_LARGE, of("large")),
-            (name::READ_CPU_BEYOND, of("beyond")),
+            (metrics::READ_CPU_SMALL, of("small")),
+            (metrics::READ_CPU_LARGE, of("large")),
+            (metrics::READ_CPU_BEYOND, of("beyond")),
         ]
     }
 }

@@ -12,9 +12,9 @@
 //! where it begins.
 
 use super::{Figure, Sheet};
-use crate::catalogue::name;
-use crate::experiments::latency::COLUMNS;
 use crate::failure::Failure;
+use crate::metrics;
+use crate::tables::latency;
 use crate::target::Recorder;
 
 /// A third-level cache that costs more than this share of memory's time was not met: others use it.
@@ -56,11 +56,11 @@ pub fn latencies(loads: &[Loads], geometry: &Geometry) -> [Figure; 5] {
     let pages = geometry.tlb.map(|entries| entries.saturating_mul(2 * geometry.page_size));
     let missed = pages.and_then(|pages| loads.iter().find(|l| l.size >= pages));
     [
-        (name::LATENCY_L1, l1.and_then(|l1| greatest(0, l1 / 2)?.lines)),
-        (name::LATENCY_L2, l1.zip(l2).and_then(|(l1, l2)| greatest(l1, l2 / 2)?.lines)),
-        (name::LATENCY_L3, third),
-        (name::LATENCY_DRAM, memory),
-        (name::LATENCY_TLB_MISS, missed.and_then(|l| l.pages)),
+        (metrics::LATENCY_L1, l1.and_then(|l1| greatest(0, l1 / 2)?.lines)),
+        (metrics::LATENCY_L2, l1.zip(l2).and_then(|(l1, l2)| greatest(l1, l2 / 2)?.lines)),
+        (metrics::LATENCY_L3, third),
+        (metrics::LATENCY_DRAM, memory),
+        (metrics::LATENCY_TLB_MISS, missed.and_then(|l| l.pages)),
     ]
 }
 
@@ -69,7 +69,7 @@ pub fn latencies(loads: &[Loads], geometry: &Geometry) -> [Figure; 5] {
 /// # Errors
 /// When it cannot be kept.
 pub fn loads(loads: &[Loads], recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let mut sheet = Sheet::new("latency", &COLUMNS);
+    let mut sheet = Sheet::new(latency::TABLE);
     loads.iter().for_each(|l| sheet.row([Some(l.size as f64), l.lines, l.pages]));
     sheet.record(recorder)
 }

@@ -1,28 +1,33 @@
 //! A table under construction, row by row.
 
 use crate::failure::Failure;
-use crate::observation::{Column, Observation, Table, Unit, Values};
+use crate::observation::{Column, Observation, Table, Values};
+use crate::tables::{ColumnId, TableId};
 use crate::target::Recorder;
 
-/// A table of numbers, with columns of texts before them where wanted.
+/// A table of numbers, with columns of texts before them where it declares some.
 #[derive(Debug)]
 pub struct Sheet {
-    name: &'static str,
-    texts: Vec<(&'static str, Vec<String>)>,
-    columns: Vec<(&'static str, Unit, Vec<Option<f64>>)>,
+    table: TableId,
+    texts: Vec<(ColumnId, Vec<String>)>,
+    columns: Vec<(ColumnId, Vec<Option<f64>>)>,
 }
 
 impl Sheet {
-    /// An empty table with these columns of numbers.
-    pub fn new(name: &'static str, columns: &[(&'static str, Unit)]) -> Self {
-        let columns = columns.iter().map(|&(name, unit)| (name, unit, Vec::new())).collect();
-        Self { name, texts: Vec::new(), columns }
+    /// Without rows.
+    pub fn new(table: TableId) -> Self {
+        Self::without(table, &[])
     }
 
-    /// The same with one more column of texts before the numbers.
-    pub fn with_texts(mut self, column: &'static str) -> Self {
-        self.texts.push((column, Vec::new()));
-        self
+    /// Without rows and without these columns.
+    pub fn without(table: TableId, absent: &[ColumnId]) -> Self {
+        let columns = table.columns.iter().copied().filter(|column| !absent.contains(column));
+        let (numbers, texts): (Vec<_>, Vec<_>) = columns.partition(|column| column.unit.is_some());
+        Self {
+            table,
+            texts: texts.into_iter().map(|column| (column, Vec::new())).collect(),
+            columns: numbers.into_iter().map(|column| (column, Vec::new())).collect(),
+        }
     }
 
     /// Adds a row. What is no number becomes a dash.
@@ -38,22 +43,30 @@ impl Sheet {
     /// # Panics
     /// When there are more or fewer texts or values than columns of them.
     pub fn named<const T: usize, const N: usize>(&mut self, texts: [&str; T], values: [Option<f64>; N]) {
-        assert_eq!((texts.len(), values.len()), (self.texts.len(), self.columns.len()), "{}", self.name);
+        assert_eq!(
+            (texts.len(), values.len()),
+            (self.texts.len(), self.columns.len()),
+            "{}",
+            self.table.name
+        );
         for ((_, column), text) in self.texts.iter_mut().zip(texts) {
             column.push(text.to_owned());
         }
-        for ((_, _, column), value) in self.columns.iter_mut().zip(values) {
+        for ((_, column), value) in self.columns.iter_mut().zip(values) {
             column.push(value.filter(|v| v.is_finite()));
         }
     }
 
     /// The table.
     pub fn table(self) -> Table {
-        let column = |name: &str, unit, values| Column { name: name.to_owned(), unit, values };
-        let texts = self.texts.into_iter().map(|(name, texts)| column(name, None, Values::Text(texts)));
-        let numbers = self.columns.into_iter();
-        let numbers = numbers.map(|(name, unit, values)| column(name, Some(unit), Values::Number(values)));
-        Table { name: self.name.to_owned(), columns: texts.chain(numbers).collect() }
+        let text = |(column, texts): (ColumnId, Vec<String>)| Column {
+            name: column.name.to_owned(),
+            unit: None,
+            values: Values::Text(texts),
+        };
+        let numbers = self.columns.into_iter().map(|(column, numbers)| column.of(numbers));
+        let columns = self.texts.into_iter().map(text).chain(numbers).collect();
+        Table { name: self.table.name.to_owned(), columns }
     }
 
     /// Records the table.
@@ -68,21 +81,23 @@ impl Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::{kills, merging};
 
     #[test]
     fn texts_stand_before_numbers_and_no_number_is_a_dash() {
-        let mut sheet = Sheet::new("t", &[("n", Unit::Count)]).with_texts("a").with_texts("b");
-        sheet.named(["x", "y"], [Some(f64::NAN)]);
+        let absent = [kills::SCORE, kills::HIGHEST, kills::STALL, kills::PAUSE, kills::OOM_KILL];
+        let mut sheet = Sheet::without(kills::TABLE, &absent);
+        sheet.named(["x", "y"], [Some(f64::NAN), Some(1.0)]);
         let table = sheet.table();
         let names: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
-        assert_eq!(names, ["a", "b", "n"]);
-        assert_eq!(table.numbers("n").unwrap(), [None]);
-        assert_eq!(table.columns[1].values, Values::Text(vec!["y".into()]));
+        assert_eq!(names, ["situation", "who", "held", "stalled"]);
+        assert_eq!(table.numbers(kills::HELD).unwrap(), [None]);
+        assert_eq!(table.texts(kills::WHO).unwrap(), ["y"]);
     }
 
     #[test]
-    #[should_panic(expected = "t")]
+    #[should_panic(expected = "merging")]
     fn a_row_of_another_length_is_refused() {
-        Sheet::new("t", &[("n", Unit::Count)]).row([]);
+        Sheet::new(merging::TABLE).row([]);
     }
 }

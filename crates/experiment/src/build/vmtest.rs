@@ -1,8 +1,8 @@
 //! What a size of `vmtest` means, and the figures of its sweep.
 
 use super::Figure;
-use crate::catalogue::name;
 use crate::experiments::Vmtest;
+use crate::metrics;
 
 impl Vmtest {
     /// Processes at this size and pages of each: whole segments, or one process with a smaller one.
@@ -26,7 +26,7 @@ impl Vmtest {
 
 /// Reads a second at the first and the last size.
 pub fn speeds(speeds: &[f64]) -> [Figure; 2] {
-    [(name::SPEED_FIRST, speeds.first().copied()), (name::SPEED_LAST, speeds.last().copied())]
+    [(metrics::SPEED_FIRST, speeds.first().copied()), (metrics::SPEED_LAST, speeds.last().copied())]
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The table of windows: what a run over a reference stream saw in each part of it.
 
 use super::sheet::Sheet;
-use crate::catalogue::WINDOWS;
-use crate::metrics;
-use crate::observation::{Table, Unit};
+use crate::observation::Table;
+use crate::tables::windows;
 
 /// One window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -36,21 +35,9 @@ pub struct Windows {
 }
 
 impl Windows {
-    const COLUMNS: [(&'static str, Unit); 9] = [
-        ("reference", Unit::Count),
-        ("time", Unit::Nanoseconds),
-        metrics::ACCESS_MEAN.column(),
-        metrics::ACCESS_MAX.column(),
-        metrics::FAULTS_MINOR.column(),
-        metrics::FAULTS_MAJOR.column(),
-        metrics::SWAP_IN.column(),
-        metrics::SWAP_OUT.column(),
-        metrics::PAGES_PRESENT.column(),
-    ];
-
     /// Without windows.
     pub fn new() -> Self {
-        Self { sheet: Sheet::new(WINDOWS, &Self::COLUMNS), time: 0 }
+        Self { sheet: Sheet::new(windows::TABLE), time: 0 }
     }
 
     /// Adds the next window.
@@ -88,13 +75,13 @@ mod tests {
 
     #[test]
     fn time_adds_up_and_what_is_not_known_is_a_dash() {
-        let mut windows = Windows::new();
+        let mut made = Windows::new();
         let window = Window { reference: 4, references: 4, time: 10, longest: 7, ..Window::default() };
-        windows.add(&window);
-        windows.add(&Window { reference: 6, references: 2, swap_in: Some(3), ..window });
-        let table = windows.table();
-        assert_eq!(table.numbers("time").unwrap(), [Some(10.0), Some(20.0)]);
-        assert_eq!(table.numbers("access.mean").unwrap(), [Some(2.5), Some(5.0)]);
-        assert_eq!(table.numbers("swap.in").unwrap(), [None, Some(3.0)]);
+        made.add(&window);
+        made.add(&Window { reference: 6, references: 2, swap_in: Some(3), ..window });
+        let table = made.table();
+        assert_eq!(table.numbers(windows::TIME).unwrap(), [Some(10.0), Some(20.0)]);
+        assert_eq!(table.numbers(windows::ACCESS_MEAN).unwrap(), [Some(2.5), Some(5.0)]);
+        assert_eq!(table.numbers(windows::SWAP_IN).unwrap(), [None, Some(3.0)]);
     }
 }

@@ -12,6 +12,7 @@ use crate::metrics::MetricId;
 use crate::plan::Dishonoured;
 use crate::setting::{Limit, Mode, Setting, Value};
 use crate::size::Size;
+use crate::tables::TableId;
 
 /// The memory limit of an experiment where nothing else is asked for.
 pub const USUAL_LIMIT: Size = Size::Bytes(64 << 20);
@@ -163,6 +164,11 @@ pub trait Declaration {
     /// most of what the others' p values are corrected for. Of processor time the sum, which the
     /// kernel counts exactly, and no part of it, which it samples.
     fn headline(&self) -> &'static [MetricId];
+
+    /// The tables of its own.
+    fn tables(&self) -> &'static [TableId] {
+        &[]
+    }
 
     /// What kind of load it is.
     fn load(&self) -> Load<'_> {

@@ -25,6 +25,7 @@ use crate::build::median;
 use crate::experiments::declared_metrics;
 pub use crate::experiments::declared_metrics::*;
 use crate::observation::{Better, Histogram, Metric, Unit};
+use crate::tables::ColumnId;
 
 /// Which statistic of its population a figure is, within one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -146,14 +147,9 @@ pub struct Definition {
 pub struct MetricId(&'static Definition);
 
 impl MetricId {
-    /// The name, also of a table's column that has the metric row by row.
-    pub const fn as_str(self) -> &'static str {
-        self.0.name
-    }
-
-    /// A table's column that has the metric row by row: its name and its unit.
-    pub const fn column(self) -> (&'static str, Unit) {
-        (self.0.name, self.0.unit)
+    /// A table's column that has the metric row by row.
+    pub const fn column(self) -> ColumnId {
+        ColumnId { name: self.0.name, unit: Some(self.0.unit), help: self.0.help }
     }
 
     /// The metric of this present or former name, for names that come from users or files.

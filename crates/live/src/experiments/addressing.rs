@@ -12,10 +12,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pagelab_experiment::build::{Sheet, median, metric, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Addressing;
-use pagelab_experiment::experiments::addressing::COLUMNS;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
+use pagelab_experiment::tables::operations_cost;
 use pagelab_experiment::{MetricId, Recorder, Result};
 use pagelab_kernel::affinity::{Pinned, allowed, pin};
 use pagelab_kernel::rusage;
@@ -51,27 +51,27 @@ impl Operation {
 
 /// The operations of `unmap`.
 pub const UNMAP: &[Operation] = &[
-    Operation::new("munmap", name::UNMAP_MUNMAP, Some(name::UNMAP_MUNMAP_SHARED), true, Area::unmap),
+    Operation::new("munmap", metrics::UNMAP_MUNMAP, Some(metrics::UNMAP_MUNMAP_SHARED), true, Area::unmap),
     Operation::new(
         "mprotect(PROT_READ)",
-        name::UNMAP_PROTECT,
-        Some(name::UNMAP_PROTECT_SHARED),
+        metrics::UNMAP_PROTECT,
+        Some(metrics::UNMAP_PROTECT_SHARED),
         true,
         Area::protect,
     ),
-    Operation::new("madvise(MADV_DONTNEED)", name::UNMAP_DONTNEED, None, true, Area::drop_pages),
-    Operation::new("madvise(MADV_FREE)", name::UNMAP_FREE, None, true, Area::free),
-    Operation::new("madvise(MADV_COLD)", name::UNMAP_COLD, None, true, Area::cool),
-    Operation::new("madvise(MADV_PAGEOUT)", name::UNMAP_PAGEOUT, None, true, Area::page_out),
+    Operation::new("madvise(MADV_DONTNEED)", metrics::UNMAP_DONTNEED, None, true, Area::drop_pages),
+    Operation::new("madvise(MADV_FREE)", metrics::UNMAP_FREE, None, true, Area::free),
+    Operation::new("madvise(MADV_COLD)", metrics::UNMAP_COLD, None, true, Area::cool),
+    Operation::new("madvise(MADV_PAGEOUT)", metrics::UNMAP_PAGEOUT, None, true, Area::page_out),
 ];
 
 /// The operations of `mremap`.
 pub const MREMAP: &[Operation] = &[
-    Operation::new("mremap, aligned alike", name::MREMAP_ALIGNED, None, true, Area::move_aligned),
+    Operation::new("mremap, aligned alike", metrics::MREMAP_ALIGNED, None, true, Area::move_aligned),
     Operation::new(
         "mremap, a page off",
-        name::MREMAP_MOVE,
-        Some(name::MREMAP_MOVE_SHARED),
+        metrics::MREMAP_MOVE,
+        Some(metrics::MREMAP_MOVE_SHARED),
         true,
         Area::move_off,
     ),
@@ -81,13 +81,13 @@ pub const MREMAP: &[Operation] = &[
 pub const POPULATE: &[Operation] = &[
     Operation::new(
         "first writes",
-        name::POPULATE_TOUCH,
-        Some(name::POPULATE_TOUCH_SHARED),
+        metrics::POPULATE_TOUCH,
+        Some(metrics::POPULATE_TOUCH_SHARED),
         false,
         Area::touch,
     ),
-    Operation::new("mmap(MAP_POPULATE)", name::POPULATE_MAP, None, false, Area::map_populated),
-    Operation::new("madvise(MADV_POPULATE_WRITE)", name::POPULATE_ADVISE, None, false, Area::populate),
+    Operation::new("mmap(MAP_POPULATE)", metrics::POPULATE_MAP, None, false, Area::map_populated),
+    Operation::new("madvise(MADV_POPULATE_WRITE)", metrics::POPULATE_ADVISE, None, false, Area::populate),
 ];
 
 /// What the rounds of one operation showed, for each page, and of shootdowns for each operation.
@@ -116,7 +116,7 @@ pub fn perform(
     let room = (processors.len() - 1).min(parameters.sharers as usize);
     harness.begin();
     let before = rusage::thread_up_to_date();
-    let mut sheet = Sheet::new("operations.cost", &COLUMNS).with_texts("operation");
+    let mut sheet = Sheet::new(operations_cost::TABLE);
     let (mut figures, mut refused) = (Vec::new(), Vec::new());
     let steps = operations.len() as u64;
     for (step, operation) in (0..).zip(operations) {

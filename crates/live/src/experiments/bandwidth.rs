@@ -13,11 +13,11 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 
 use pagelab_experiment::build::{Sheet, median, metric, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Bandwidth;
-use pagelab_experiment::experiments::bandwidth::{COLUMNS, TIMES};
+use pagelab_experiment::experiments::bandwidth::TIMES;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder, Result, Size};
+use pagelab_experiment::{Failure, Recorder, Result, Size, tables};
 use pagelab_kernel::affinity::{Pinned, allowed, pin};
 use pagelab_kernel::geometry;
 use pagelab_kernel::region::{HugePages, Region, page_size};
@@ -129,7 +129,7 @@ pub fn perform(bandwidth: &Bandwidth, context: &ExecutionContext, recorder: &mut
     let processors = allowed().map_err(failed("looking at processors"))?;
     harness.begin();
     let before = rusage::process();
-    let mut sheet = Sheet::new("bandwidth", &COLUMNS).with_texts("working-set");
+    let mut sheet = Sheet::new(tables::bandwidth::TABLE);
     let mut seen = Vec::new();
     let steps = (sizes.len() * threads.len()) as u64;
     for (n, &size) in sizes.iter().enumerate() {
@@ -153,16 +153,17 @@ pub fn perform(bandwidth: &Bandwidth, context: &ExecutionContext, recorder: &mut
     sheet.record(recorder)?;
     let last = seen.len() - threads.len();
     let single = |which: usize| seen[last].map(|rates| rates[which]);
-    let names = [name::BANDWIDTH_COPY, name::BANDWIDTH_SCALE, name::BANDWIDTH_ADD, name::BANDWIDTH_TRIAD];
+    let names =
+        [metrics::BANDWIDTH_COPY, metrics::BANDWIDTH_SCALE, metrics::BANDWIDTH_ADD, metrics::BANDWIDTH_TRIAD];
     for (which, name) in names.into_iter().enumerate() {
         metric(recorder, name, single(which))?;
     }
     if threads.len() > 1 {
         let all = seen[seen.len() - 1].map(|rates| rates[3]);
-        metric(recorder, name::BANDWIDTH_TRIAD_THREADS, all)?;
+        metric(recorder, metrics::BANDWIDTH_TRIAD_THREADS, all)?;
     }
     if sizes.len() > 1 {
-        metric(recorder, name::BANDWIDTH_TRIAD_CACHE, seen[0].map(|rates| rates[3]))?;
+        metric(recorder, metrics::BANDWIDTH_TRIAD_CACHE, seen[0].map(|rates| rates[3]))?;
     }
     metrics(recorder, processor::totals(&used))?;
     remarks(&sizes, &threads, processors.len(), recorder)

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pagelab_experiment::build::{Sheet, metrics};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Fragment;
-use pagelab_experiment::experiments::fragment::{COLUMNS, WAYS};
-use pagelab_experiment::{Failure, Recorder, Result};
+use pagelab_experiment::experiments::fragment::WAYS;
+use pagelab_experiment::tables::ways;
+use pagelab_experiment::{Failure, Recorder, Result, metrics};
 use pagelab_kernel::files;
 use pagelab_kernel::region::{HugePages, Region, page_size};
 use pagelab_kernel::rusage;
@@ -87,7 +87,7 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
     let _proactive = proactive.exists().then(|| Held::set(proactive.to_owned(), "0")).transpose()?;
     let mut harness = Harness::open(context, recorder)?;
     harness.begin();
-    let mut sheet = Sheet::new("ways", &COLUMNS).with_texts("way");
+    let mut sheet = Sheet::new(ways::TABLE);
     let mut all = Vec::new();
     for (number, way) in WAYS.into_iter().enumerate() {
         recorder.progress(way, number as u64, WAYS.len() as u64);
@@ -120,16 +120,16 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
     metrics(
         recorder,
         [
-            (name::FRAGMENT_UNFRAGMENTED, had(0)),
-            (name::FRAGMENT_FRAGMENTED, had(1)),
-            (name::FRAGMENT_DIRECT, had(2)),
-            (name::FRAGMENT_COLLAPSE, had(3)),
-            (name::FRAGMENT_COMPACTED, had(4)),
-            (name::FRAGMENT_BLOCKS, all[1].blocks.map(|blocks| blocks as f64)),
-            (name::FRAGMENT_COST_UNFRAGMENTED, each(0)),
-            (name::FRAGMENT_COST_DIRECT, each(2)),
-            (name::FRAGMENT_COST_COLLAPSE, each(3)),
-            (name::FRAGMENT_COMPACTION_CPU, all[4].compacting.map(|time| time as f64)),
+            (metrics::FRAGMENT_UNFRAGMENTED, had(0)),
+            (metrics::FRAGMENT_FRAGMENTED, had(1)),
+            (metrics::FRAGMENT_DIRECT, had(2)),
+            (metrics::FRAGMENT_COLLAPSE, had(3)),
+            (metrics::FRAGMENT_COMPACTED, had(4)),
+            (metrics::FRAGMENT_BLOCKS, all[1].blocks.map(|blocks| blocks as f64)),
+            (metrics::FRAGMENT_COST_UNFRAGMENTED, each(0)),
+            (metrics::FRAGMENT_COST_DIRECT, each(2)),
+            (metrics::FRAGMENT_COST_COLLAPSE, each(3)),
+            (metrics::FRAGMENT_COMPACTION_CPU, all[4].compacting.map(|time| time as f64)),
         ],
     )?;
     measured.note_scope(recorder)

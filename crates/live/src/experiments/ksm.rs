@@ -13,11 +13,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use pagelab_experiment::build::{Sheet, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Ksm;
-use pagelab_experiment::experiments::ksm::{COSTS, SCANS, SETTINGS};
+use pagelab_experiment::experiments::ksm::SETTINGS;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Recorder, Result};
+use pagelab_experiment::{Recorder, Result, tables};
 use pagelab_kernel::affinity::Pinned;
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::files::number;
@@ -87,13 +87,13 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
     harness.begin();
     let (start, used) = (Counts::read(), rusage::thread_up_to_date());
     advise(&region, Advice::LinuxMergeable).map_err(failed("madvise(MADV_MERGEABLE)"))?;
-    let mut sheet = Sheet::new("merging", &SCANS);
+    let mut sheet = Sheet::new(tables::merging::TABLE);
     let merged = merge(parameters, &threads, &start, &mut sheet, recorder)?;
     set("run", "0")?;
     let frames = frames(&region).map_err(failed("reading /proc/self/pagemap"))?;
     let (profit, scanned_too) = (profit(), other_programs());
 
-    let mut costs = Sheet::new("unmerging", &COSTS).with_texts("operation");
+    let mut costs = Sheet::new(tables::unmerging::TABLE);
     // Of each content every other page.
     let part = |of: u64| move |(n, _): &(usize, &u32)| *n as u64 / parameters.contents % 2 == of;
     let chosen =
@@ -117,15 +117,15 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
     sheet.record(recorder)?;
     costs.record(recorder)?;
     let figures = [
-        (name::KSM_SHARING, frames.map(|(saved, _)| saved as f64)),
-        (name::KSM_SHARED, frames.map(|(_, shared)| shared as f64)),
-        (name::KSM_PROFIT, profit.map(|bytes| bytes as f64)),
-        (name::KSM_TIME, Some(merged.time as f64)),
-        (name::KSM_SCANS, Some(merged.scans as f64)),
-        (name::KSM_CPU, merged.ksmd.map(|time| time as f64)),
-        (name::KSM_COPY, copy),
-        (name::KSM_WRITE, write),
-        (name::KSM_UNMERGE, unmerge),
+        (metrics::KSM_SHARING, frames.map(|(saved, _)| saved as f64)),
+        (metrics::KSM_SHARED, frames.map(|(_, shared)| shared as f64)),
+        (metrics::KSM_PROFIT, profit.map(|bytes| bytes as f64)),
+        (metrics::KSM_TIME, Some(merged.time as f64)),
+        (metrics::KSM_SCANS, Some(merged.scans as f64)),
+        (metrics::KSM_CPU, merged.ksmd.map(|time| time as f64)),
+        (metrics::KSM_COPY, copy),
+        (metrics::KSM_WRITE, write),
+        (metrics::KSM_UNMERGE, unmerge),
     ];
     metrics(recorder, figures.into_iter().chain(processor::totals(&used)))?;
     if !merged.settled {

@@ -12,10 +12,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use pagelab_experiment::build::{Sheet, metric};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Neighbour;
-use pagelab_experiment::experiments::neighbour::{COLUMNS, METRICS, SITUATIONS};
-use pagelab_experiment::{Failure, Recorder, Result};
+use pagelab_experiment::experiments::neighbour::{METRICS, SITUATIONS};
+use pagelab_experiment::{Failure, Recorder, Result, metrics, tables};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::region::Region;
 use pagelab_kernel::rusage;
@@ -117,7 +116,7 @@ pub fn perform(
     let written = Barrier::new(1).map_err(failed("mapping a page"))?;
     let situations = Situations { parameters, region, victim, neighbour, written };
     harness.begin();
-    let mut sheet = Sheet::new("situations", &COLUMNS).with_texts("situation");
+    let mut sheet = Sheet::new(tables::situations::TABLE);
     let mut all = Vec::new();
     let mut protected = None;
     for situation in SITUATIONS {
@@ -145,7 +144,7 @@ pub fn perform(
         metric(recorder, names[1], Some(seen.major as f64))?;
         metric(recorder, names[2], seen.refaults)?;
     }
-    metric(recorder, name::VICTIM_PROTECTED, protected.map(|bytes| bytes as f64))?;
+    metric(recorder, metrics::VICTIM_PROTECTED, protected.map(|bytes| bytes as f64))?;
     measured.note_scope(recorder)
 }
 

@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use pagelab_experiment::build::{Sheet, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Oom;
-use pagelab_experiment::experiments::oom::{COLUMNS, SITUATIONS};
+use pagelab_experiment::experiments::oom::SITUATIONS;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, FailureKind, Recorder, Result};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result, tables};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::files::stalled;
 use pagelab_kernel::region::{Region, page_size};
@@ -135,7 +135,7 @@ pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn 
     harness.begin();
     let total = total(group);
     let together = group.path().join("memory.oom.group");
-    let mut sheet = Sheet::new("kills", &COLUMNS).with_texts("situation").with_texts("who");
+    let mut sheet = Sheet::new(tables::kills::TABLE);
     let mut all = Vec::new();
     for situation in SITUATIONS {
         let grouped = situation == "group";
@@ -207,13 +207,13 @@ fn record(all: &[Option<Seen>], recorder: &mut dyn Recorder) -> Result<()> {
     metrics(
         recorder,
         [
-            (name::OOM_STALL_EQUAL, stall(0)),
-            (name::OOM_STALL_ADJUSTED, stall(1)),
-            (name::OOM_STALL_GROUP, stall(2)),
-            (name::OOM_KILLED_EQUAL, held(0)),
-            (name::OOM_KILLED_ADJUSTED, held(1)),
-            (name::OOM_KILLED_GROUP, of(2).map(|seen| seen.killed.len() as f64)),
-            (name::OOM_PREDICTED, (!judged.is_empty()).then(|| right as f64 / judged.len() as f64)),
+            (metrics::OOM_STALL_EQUAL, stall(0)),
+            (metrics::OOM_STALL_ADJUSTED, stall(1)),
+            (metrics::OOM_STALL_GROUP, stall(2)),
+            (metrics::OOM_KILLED_EQUAL, held(0)),
+            (metrics::OOM_KILLED_ADJUSTED, held(1)),
+            (metrics::OOM_KILLED_GROUP, of(2).map(|seen| seen.killed.len() as f64)),
+            (metrics::OOM_PREDICTED, (!judged.is_empty()).then(|| right as f64 / judged.len() as f64)),
         ],
     )
 }

@@ -12,10 +12,9 @@ use std::path::Path;
 use std::thread;
 
 use pagelab_experiment::build::{Sheet, metrics};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Reclaim;
-use pagelab_experiment::experiments::reclaim::{By, COLUMNS, SCHEME};
-use pagelab_experiment::{Failure, Recorder, Result};
+use pagelab_experiment::experiments::reclaim::By;
+use pagelab_experiment::{Failure, Recorder, Result, metrics, tables};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::damon::{Kdamond, Scheme, Stats};
 use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
@@ -279,8 +278,8 @@ fn report(
     recorder: &mut dyn Recorder,
 ) -> Result<()> {
     let float = |count: u64| count as f64;
-    let mut sheet = Sheet::new("steps", &COLUMNS).with_texts("step");
-    let mut scheme = Sheet::new("scheme", &SCHEME).with_texts("step");
+    let mut sheet = Sheet::new(tables::steps::TABLE);
+    let mut scheme = Sheet::new(tables::scheme::TABLE);
     for (number, step) in (1u32..).zip(steps) {
         let values = [
             Some(float(step.asked)),
@@ -311,19 +310,19 @@ fn report(
     metrics(
         recorder,
         [
-            (name::RECLAIM_REQUESTED, Some(sum(|step| step.asked))),
-            (name::RECLAIM_RECLAIMED, all(|step| step.reclaimed)),
-            (name::RECLAIM_FREED, freed),
-            (name::RECLAIM_PAGES, Some(out)),
-            (name::RECLAIM_COLD, each(sum(|step| step.cold), out)),
-            (name::RECLAIM_MISTAKES, Some(float(load.major))),
-            (name::RECLAIM_COST, time.and_then(|time| each(time, out))),
-            (name::RECLAIM_TRIED, all(|step| Some(step.stats?.tried))),
-            (name::RECLAIM_APPLIED, all(|step| Some(step.stats?.applied))),
-            (name::RECLAIM_KDAMOND, kdamond.map(float)),
-            (name::RECLAIM_HOT_COST, each(float(load.time), float(load.references))),
-            (name::RECLAIM_REREAD_FAULTS, Some(float(back.1))),
-            (name::RECLAIM_REREAD_COST, each(float(back.0), float(back.1))),
+            (metrics::RECLAIM_REQUESTED, Some(sum(|step| step.asked))),
+            (metrics::RECLAIM_RECLAIMED, all(|step| step.reclaimed)),
+            (metrics::RECLAIM_FREED, freed),
+            (metrics::RECLAIM_PAGES, Some(out)),
+            (metrics::RECLAIM_COLD, each(sum(|step| step.cold), out)),
+            (metrics::RECLAIM_MISTAKES, Some(float(load.major))),
+            (metrics::RECLAIM_COST, time.and_then(|time| each(time, out))),
+            (metrics::RECLAIM_TRIED, all(|step| Some(step.stats?.tried))),
+            (metrics::RECLAIM_APPLIED, all(|step| Some(step.stats?.applied))),
+            (metrics::RECLAIM_KDAMOND, kdamond.map(float)),
+            (metrics::RECLAIM_HOT_COST, each(float(load.time), float(load.references))),
+            (metrics::RECLAIM_REREAD_FAULTS, Some(float(back.1))),
+            (metrics::RECLAIM_REREAD_COST, each(float(back.0), float(back.1))),
         ],
     )
 }

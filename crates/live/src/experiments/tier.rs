@@ -11,13 +11,11 @@ use std::fs;
 use std::path::Path;
 
 use pagelab_experiment::build::{Sheet, metric, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Tier;
-use pagelab_experiment::experiments::tier::{
-    BALANCING, COLUMNS, DEMOTION, METRICS, PAGES, SCANNING, SITUATIONS,
-};
+use pagelab_experiment::experiments::tier::{BALANCING, DEMOTION, METRICS, SCANNING, SITUATIONS};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder, Result};
+use pagelab_experiment::{Failure, Recorder, Result, tables};
 use pagelab_kernel::affinity::{Pinned, allowed};
 use pagelab_kernel::files::text;
 use pagelab_kernel::kthread::KernelThreads;
@@ -110,8 +108,8 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
     }
     harness.begin();
     let start = rusage::thread_up_to_date();
-    let mut sheet = Sheet::new("tiers", &COLUMNS).with_texts("situation");
-    let mut looks = Sheet::new("tier.pages", &PAGES).with_texts("situation");
+    let mut sheet = Sheet::new(tables::tiers::TABLE);
+    let mut looks = Sheet::new(tables::tier_pages::TABLE);
     let mut all = Vec::new();
     for (n, situation) in SITUATIONS.into_iter().enumerate() {
         recorder.progress(situation, n as u64, SITUATIONS.len() as u64);
@@ -146,9 +144,9 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
     let on = all.pop().flatten();
     // Between nodes of one tier nothing is promoted: there balancing migrates.
     let tiered = |figure: Option<f64>| figure.filter(|_| nodes.tiered);
-    metric(recorder, name::TIER_PROMOTED, tiered(on.as_ref().map(|on| on.promoted as f64)))?;
-    metric(recorder, name::TIER_DEMOTED, tiered(on.as_ref().map(|on| on.demoted as f64)))?;
-    metric(recorder, name::TIER_HINT_FAULTS, on.as_ref().map(|on| on.hints as f64))?;
+    metric(recorder, metrics::TIER_PROMOTED, tiered(on.as_ref().map(|on| on.promoted as f64)))?;
+    metric(recorder, metrics::TIER_DEMOTED, tiered(on.as_ref().map(|on| on.demoted as f64)))?;
+    metric(recorder, metrics::TIER_HINT_FAULTS, on.as_ref().map(|on| on.hints as f64))?;
     metrics(recorder, processor::totals(&used))?;
     machine.remarks(balances, on.as_ref(), recorder)
 }

@@ -7,9 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use pagelab_experiment::build::{Sheet, metrics};
-use pagelab_experiment::catalogue::name;
-use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Recorder, Result};
+use pagelab_experiment::{Recorder, Result, metrics, tables};
 use pagelab_kernel::region::Region;
 
 const PRESENT: u64 = 1 << 63;
@@ -79,11 +77,10 @@ impl Folios {
         };
         metrics(
             recorder,
-            [(name::FOLIO_COVERAGE_BEFORE, share(first)), (name::FOLIO_COVERAGE_AFTER, share(last))],
+            [(metrics::FOLIO_COVERAGE_BEFORE, share(first)), (metrics::FOLIO_COVERAGE_AFTER, share(last))],
         )?;
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
-        let columns = [("size", Unit::Bytes), ("pages.first", Unit::Pages), ("pages.last", Unit::Pages)];
-        let mut sheet = Sheet::new("folios", &columns).with_texts("folio");
+        let mut sheet = Sheet::new(tables::folios::TABLE);
         let sizes: BTreeMap<usize, ()> =
             first.pages.keys().chain(last.pages.keys()).map(|&size| (size, ())).collect();
         for &size in sizes.keys() {

@@ -8,10 +8,9 @@
 //! They are the whole machine's.
 
 use pagelab_experiment::build::{Sheet, metrics};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::counters;
-use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Recorder, Result};
+use pagelab_experiment::tables::huge_pages;
+use pagelab_experiment::{Recorder, Result, metrics};
 use pagelab_kernel::region::Region;
 use pagelab_kernel::{files, rusage, thp};
 
@@ -90,7 +89,7 @@ impl Seen {
     /// # Errors
     /// When they cannot be kept.
     pub fn report(&self, recorder: &mut dyn Recorder) -> Result<()> {
-        metrics(recorder, [(name::FAULTS_POPULATE, Some(self.populated.faults as f64))])?;
+        metrics(recorder, [(metrics::FAULTS_POPULATE, Some(self.populated.faults as f64))])?;
         let (Some(populated), Some(referenced)) = (&self.populated.look, &self.look) else {
             return Ok(());
         };
@@ -99,15 +98,14 @@ impl Seen {
         metrics(
             recorder,
             [
-                (name::HUGE_BEFORE, first.map(|v| v as f64)),
-                (name::HUGE_AFTER, last.map(|v| v as f64)),
-                (name::HUGE_COVERAGE_BEFORE, share(first)),
-                (name::HUGE_COVERAGE_AFTER, share(last)),
+                (metrics::HUGE_BEFORE, first.map(|v| v as f64)),
+                (metrics::HUGE_AFTER, last.map(|v| v as f64)),
+                (metrics::HUGE_COVERAGE_BEFORE, share(first)),
+                (metrics::HUGE_COVERAGE_AFTER, share(last)),
             ],
         )?;
         Folios::report(&populated.folios, &referenced.folios, self.bytes, recorder)?;
-        let columns = [("populating", Unit::Count), ("references", Unit::Count)];
-        let mut sheet = Sheet::new("huge-pages", &columns).with_texts("counter").with_texts("what");
+        let mut sheet = Sheet::new(huge_pages::TABLE);
         let of = |list: &[(String, u64)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         let mut any = false;
         for (name, before) in &self.populated.before.thp {

@@ -14,7 +14,7 @@
 use std::time::Instant;
 
 use pagelab_experiment::build::{Figure, note};
-use pagelab_experiment::catalogue::name;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Counter, Level};
 use pagelab_experiment::{Observation, Recorder, Result};
 use pagelab_kernel::files::{Stall, SwapTraffic};
@@ -157,9 +157,9 @@ impl Measured {
     /// Stalled time and this swap traffic, in and out, as figures.
     pub fn pressure(&self, swap: Option<(u64, u64)>) -> [Figure; 3] {
         [
-            (name::TIME_STALLED, self.stalled.map(|v| v as f64)),
-            (name::SWAP_IN, swap.map(|s| s.0 as f64)),
-            (name::SWAP_OUT, swap.map(|s| s.1 as f64)),
+            (metrics::TIME_STALLED, self.stalled.map(|v| v as f64)),
+            (metrics::SWAP_IN, swap.map(|s| s.0 as f64)),
+            (metrics::SWAP_OUT, swap.map(|s| s.1 as f64)),
         ]
     }
 

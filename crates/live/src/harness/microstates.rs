@@ -29,7 +29,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use pagelab_experiment::build::{Figure, metric, note};
-use pagelab_experiment::catalogue::name;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::rusage::{self, Usage};
@@ -117,7 +117,7 @@ impl Microstates {
         for (name, value) in shares(total.as_ref(), delays) {
             metric(recorder, name, value)?;
         }
-        metric(recorder, name::STATE_LOCK, lock)?;
+        metric(recorder, metrics::STATE_LOCK, lock)?;
         if let Some(why) = why {
             note(recorder, Level::Info, format!("where the time went is not known: {why}"))?;
         } else if !whole {
@@ -214,15 +214,15 @@ fn shares(total: Option<&Stats>, delays: bool) -> [Figure; 9] {
         Some((1.0 - awake).max(0.0))
     });
     [
-        (name::STATE_USER, part(|t| t.user, 0)),
-        (name::STATE_SYSTEM, part(|t| t.system, exits)),
-        (name::STATE_RUN_QUEUE, of(|t| t.runnable)),
-        (name::STATE_FAULT, fault),
-        (name::STATE_SWAP_IN, delay(|t| Some(t.swap_in))),
-        (name::STATE_THRASHING, delay(|t| t.thrashing)),
-        (name::STATE_RECLAIM, delay(|t| Some(t.reclaim))),
-        (name::STATE_COMPACTION, delay(|t| t.compaction)),
-        (name::STATE_SLEEP, sleep),
+        (metrics::STATE_USER, part(|t| t.user, 0)),
+        (metrics::STATE_SYSTEM, part(|t| t.system, exits)),
+        (metrics::STATE_RUN_QUEUE, of(|t| t.runnable)),
+        (metrics::STATE_FAULT, fault),
+        (metrics::STATE_SWAP_IN, delay(|t| Some(t.swap_in))),
+        (metrics::STATE_THRASHING, delay(|t| t.thrashing)),
+        (metrics::STATE_RECLAIM, delay(|t| Some(t.reclaim))),
+        (metrics::STATE_COMPACTION, delay(|t| t.compaction)),
+        (metrics::STATE_SLEEP, sleep),
     ]
 }
 

@@ -3,7 +3,8 @@
 //! Probes slow what they count, so this is done in a load of its own whose times are not kept.
 
 use pagelab_experiment::build::{Sheet, note};
-use pagelab_experiment::observation::{Level, Table, Unit};
+use pagelab_experiment::observation::{Level, Table};
+use pagelab_experiment::tables::operations;
 use pagelab_experiment::{Failure, Observation, Recorder, Result};
 use pagelab_kernel::perf::functions::{self, FUNCTIONS};
 use pagelab_kernel::perf::symbols::Symbols;
@@ -95,8 +96,7 @@ struct Row {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let columns = [("count", Unit::Count), ("each.fault", Unit::Count), ("each.fork", Unit::Count)];
-    let mut sheet = Sheet::new("operations", &columns).with_texts("operation").with_texts("function");
+    let mut sheet = Sheet::new(operations::TABLE);
     let of = |what: &str| rows.iter().find(|row| row.what == what).and_then(|row| row.count);
     let (faults, forks) = (of(FAULTS), of(FORK));
     for Row { what, function, count } in rows {
@@ -115,7 +115,7 @@ mod tests {
         let row = |what, count| Row { what, function: String::new(), count };
         let table =
             table(&[row(FAULTS, Some(10.0)), row(FORK, Some(0.0)), row("a", Some(25.0)), row("b", None)]);
-        assert_eq!(table.numbers("each.fault").unwrap(), [Some(1.0), Some(0.0), Some(2.5), None]);
-        assert_eq!(table.numbers("each.fork").unwrap(), [None; 4], "no forks, no share of one");
+        assert_eq!(table.numbers(operations::EACH_FAULT).unwrap(), [Some(1.0), Some(0.0), Some(2.5), None]);
+        assert_eq!(table.numbers(operations::EACH_FORK).unwrap(), [None; 4], "no forks, no share of one");
     }
 }

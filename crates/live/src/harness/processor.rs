@@ -6,7 +6,7 @@
 //! mode whole, or in the kernel whole: a part that no tick met is not known, and is no 0.
 
 use pagelab_experiment::build::Figure;
-use pagelab_experiment::catalogue::name;
+use pagelab_experiment::metrics;
 use pagelab_kernel::rusage::Usage;
 use rustix::time::{ClockId, clock_getres};
 
@@ -25,9 +25,9 @@ pub(crate) fn figures(used: &Usage) -> [Figure; 3] {
 pub(crate) fn totals(used: &Usage) -> [Figure; 3] {
     let figure = |of: u64| Some(of as f64);
     [
-        (name::TIME_CPU, figure(used.processor)),
-        (name::FAULTS_MINOR, figure(used.minor)),
-        (name::FAULTS_MAJOR, figure(used.major)),
+        (metrics::TIME_CPU, figure(used.processor)),
+        (metrics::FAULTS_MINOR, figure(used.minor)),
+        (metrics::FAULTS_MAJOR, figure(used.major)),
     ]
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn figures_by(used: &Usage, user_share: Option<f64>) -> [Figure; 3] {
 }
 
 fn named(whole: f64, user: Option<f64>, system: Option<f64>) -> [Figure; 3] {
-    [(name::TIME_CPU, Some(whole)), (name::TIME_USER, user), (name::TIME_SYSTEM, system)]
+    [(metrics::TIME_CPU, Some(whole)), (metrics::TIME_USER, user), (metrics::TIME_SYSTEM, system)]
 }
 
 /// Both parts as far as they are known.

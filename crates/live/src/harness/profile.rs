@@ -6,9 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use pagelab_experiment::build::{Sheet, metric, note};
-use pagelab_experiment::catalogue::name;
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, Observation, Recorder, Result};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Failure, Observation, Recorder, Result, metrics, tables};
 use pagelab_kernel::perf::symbols::Symbols;
 use pagelab_kernel::perf::{self, Profile, Sampling};
 
@@ -59,24 +58,15 @@ fn report(profile: &Profile, frequency: u32, asked: bool, recorder: &mut dyn Rec
     let (functions, stacks) = fold(profile, &symbols);
     let kernel: u64 = functions.iter().map(|(_, own, _)| own).sum();
     let period = 1e9 / f64::from(frequency);
-    let mut sheet = Sheet::new(
-        "profile",
-        &[
-            ("samples", Unit::Count),
-            ("share", Unit::Share),
-            ("time", Unit::Nanoseconds),
-            ("samples.with-callees", Unit::Count),
-        ],
-    )
-    .with_texts("function");
+    let mut sheet = Sheet::new(tables::profile::TABLE);
     for (name, own, with) in functions.iter().take(FUNCTIONS) {
         let own = *own as f64;
         sheet.named([name], [Some(own), Some(own / kernel as f64), Some(own * period), Some(*with as f64)]);
     }
     sheet.record(recorder)?;
     let all = profile.samples.len() as f64;
-    metric(recorder, name::PROFILE_SAMPLES, Some(all))?;
-    metric(recorder, name::PROFILE_KERNEL, (all > 0.0).then(|| kernel as f64 / all))?;
+    metric(recorder, metrics::PROFILE_SAMPLES, Some(all))?;
+    metric(recorder, metrics::PROFILE_KERNEL, (all > 0.0).then(|| kernel as f64 / all))?;
     let mut folded = String::new();
     for (stack, samples) in &stacks {
         if folded.len() + stack.len() > STACKS {

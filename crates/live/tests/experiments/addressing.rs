@@ -19,12 +19,12 @@ fn small() -> Addressing {
 
 /// A row of the table, by operation and sharers.
 fn row(seen: &Observations, operation: &str, sharers: f64, column: &str) -> Option<f64> {
-    let table = seen.table("operations.cost").unwrap();
+    let table = seen.table_named("operations.cost").unwrap();
     let Values::Text(names) = &table.columns[0].values else { panic!("names first") };
     let name = if sharers > 0.0 { format!("{operation} beside {sharers}") } else { operation.to_owned() };
     let row = names.iter().position(|known| *known == name).unwrap_or_else(|| panic!("no {name}: {names:?}"));
-    assert_eq!(table.numbers("sharers").unwrap()[row], Some(sharers));
-    table.numbers(column).unwrap()[row]
+    assert_eq!(table.numbers_named("sharers").unwrap()[row], Some(sharers));
+    table.numbers_named(column).unwrap()[row]
 }
 
 fn what_takes_no_page_takes_no_fault() {

@@ -30,7 +30,7 @@ fn clock_steps_agree() {
     let untrue: Vec<_> = seen.notes.iter().filter(|n| n.level == Level::Warning).collect();
     assert_eq!(figure(&seen, "clock.agreement") == 1.0, untrue.is_empty(), "{untrue:?}");
     assert!(["clock.step.worst", "clock.drift.worst"].iter().all(|name| figure(&seen, name) >= 0.0));
-    let costs = seen.table("clocks").unwrap().numbers("cost").unwrap();
+    let costs = seen.table_named("clocks").unwrap().numbers_named("cost").unwrap();
     assert!(costs[0].unwrap() > 1.0);
     if cfg!(target_arch = "x86_64") && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
         let (least, most) = (column(&seen, "clock.skew", "least"), column(&seen, "clock.skew", "most"));

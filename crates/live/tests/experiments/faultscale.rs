@@ -72,10 +72,10 @@ fn faultscale_builds_with_a_command() {
 fn faultscale_locks() {
     let faultscale = Faultscale { work: Work::Map, workers: vec![4], ..small() };
     let seen = perform(Experiment::Faultscale(faultscale), &Setting::default()).unwrap();
-    match seen.table("locks") {
+    match seen.table_named("locks") {
         // Four threads that map and unmap in one address space wait for one another.
         Some(table) => {
-            assert!(table.numbers("waits").unwrap().iter().flatten().sum::<f64>() > 0.0);
+            assert!(table.numbers_named("waits").unwrap().iter().flatten().sum::<f64>() > 0.0);
             assert!(figure(&seen, "state.lock") > 0.0);
         }
         None => assert!(seen.notes.iter().any(|n| n.text.contains("lock waiting")), "said why not"),
@@ -96,7 +96,7 @@ fn faultscale_beside_another_thread() {
     let alone =
         perform(Experiment::Faultscale(Faultscale { work: Work::Refill, ..small() }), &Setting::default());
     let alone = alone.unwrap();
-    assert!(alone.table("beside").is_none() && alone.metric_named("beside.throughput").is_none());
+    assert!(alone.table_named("beside").is_none() && alone.metric_named("beside.throughput").is_none());
     let elapsed = column(&alone, "faultscale", "time.elapsed");
     let faults = column(&alone, "faultscale", "faults.minor");
     let operations = column(&alone, "faultscale", "throughput")[0] * elapsed[0] / 1e9;

@@ -17,10 +17,10 @@ pub fn tests() -> Vec<Test> {
 
 /// The value of a column in the row of this case.
 fn of(seen: &Observations, case: &str, name: &str) -> Option<f64> {
-    let table = seen.table("fileread").unwrap();
+    let table = seen.table_named("fileread").unwrap();
     let Values::Text(cases) = &table.columns[0].values else { panic!("cases first") };
     let row = cases.iter().position(|c| c == case).unwrap_or_else(|| panic!("no {case} in {cases:?}"));
-    table.numbers(name).unwrap()[row]
+    table.numbers_named(name).unwrap()[row]
 }
 
 fn fileread_tells_hits_from_misses() {
@@ -70,7 +70,7 @@ fn seqread_reads_it_all() {
     if seen.metric_named("bandwidth.direct").is_some() {
         assert_eq!(bytes.len(), 6);
         // What goes around the cache reaches the device in transfers no larger than asked for.
-        let device = seen.table("seqread").unwrap().numbers("device.transfer").unwrap();
+        let device = seen.table_named("seqread").unwrap().numbers_named("device.transfer").unwrap();
         if let Some(first) = device[3] {
             assert!(first <= 64.0 * 1024.0, "{device:?}");
         }

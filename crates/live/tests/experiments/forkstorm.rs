@@ -31,10 +31,10 @@ fn small() -> Forkstorm {
 
 /// The count of a tracepoint for each fork; `None` where this kernel or user does not count.
 fn each_fork(seen: &Observations, tracepoint: &str) -> Option<f64> {
-    let table = seen.table("operations")?;
+    let table = seen.table_named("operations")?;
     let Values::Text(names) = &table.columns[0].values else { panic!("names first") };
     let row = names.iter().position(|name| name == tracepoint)?;
-    table.numbers("each.fork")?[row]
+    table.numbers_named("each.fork")?[row]
 }
 
 fn forkstorm_counts_its_forks() {
@@ -51,8 +51,8 @@ fn forkstorm_counts_its_forks() {
         assert_eq!(each_fork(&seen, "sched:sched_process_fork"), Some(1.0));
         assert!(each_fork(&seen, "kmem:mm_page_alloc").unwrap() >= 16.0);
     }
-    if let Some(table) = seen.table("profile") {
-        let samples: f64 = table.numbers("samples").unwrap().iter().flatten().sum();
+    if let Some(table) = seen.table_named("profile") {
+        let samples: f64 = table.numbers_named("samples").unwrap().iter().flatten().sum();
         assert!(samples > 5.0, "{samples}");
         let Values::Text(names) = &table.columns[0].values else { panic!("names first") };
         assert!(names.iter().all(|name| !name.is_empty()));

@@ -25,7 +25,7 @@ fn loads_are_timed_by_working_set() {
     has_column(&seen, "latency", "line.load", Unit::Nanoseconds);
     let lines = column(&seen, "latency", "line.load");
     assert!(lines.iter().all(|&load| load > 0.1), "{lines:?}");
-    let pages = seen.table("latency").unwrap().numbers("page.load").unwrap();
+    let pages = seen.table_named("latency").unwrap().numbers_named("page.load").unwrap();
     assert_eq!(pages[0], None, "one page is no chain");
     assert!(pages[1].is_some() && pages[2].is_some(), "{pages:?}");
     assert!(figure(&seen, "latency.minor-fault") > 0.0);

@@ -99,7 +99,7 @@ fn rows(values: &pagelab_experiment::observation::Values) -> usize {
 
 /// A column of a table, with every value there.
 fn column(seen: &Observations, table: &str, name: &str) -> Vec<f64> {
-    let numbers = seen.table(table).unwrap_or_else(|| panic!("no table {table}")).numbers(name);
+    let numbers = seen.table_named(table).unwrap_or_else(|| panic!("no table {table}")).numbers_named(name);
     let numbers = numbers.unwrap_or_else(|| panic!("no column {name}"));
     numbers
         .iter()
@@ -118,6 +118,6 @@ fn limit(bytes: u64) -> Setting {
 
 /// That a table has this column in this unit.
 fn has_column(seen: &Observations, table: &str, name: &str, unit: Unit) {
-    let columns = &seen.table(table).unwrap().columns;
+    let columns = &seen.table_named(table).unwrap().columns;
     assert!(columns.iter().any(|c| c.name == name && c.unit == Some(unit)), "{table}.{name}");
 }

@@ -1,9 +1,9 @@
 //! `clock` in a guest whose virtual processors move between cores.
 
 use pagelab_experiment::build::{Sheet, metrics};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Clock;
-use pagelab_experiment::observation::Unit;
+use pagelab_experiment::metrics;
+use pagelab_experiment::tables::clock as table;
 use pagelab_experiment::{Failure, Recorder};
 
 use crate::clocks::Guest;
@@ -18,8 +18,8 @@ pub(super) fn refuses(clock: &Clock) -> Option<super::Refused> {
 
 /// Sleeps of a second, by the wall clock and by the counter.
 pub(super) fn perform(guest: &Guest, clock: &Clock, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let columns = [("step", Unit::Count), ("realtime", Unit::Nanoseconds), ("monotonic", Unit::Nanoseconds)];
-    let mut sheet = Sheet::new("clock", &columns);
+    let absent = [table::RAW, table::BOOT, table::TSC, table::RTC];
+    let mut sheet = Sheet::without(table::TABLE, &absent);
     let (mut jumps, mut worst, mut wall, mut counter) = (0, 0.0f64, 0.0, 0.0);
     for (n, step) in guest.steps(clock.steps, 1).iter().enumerate() {
         sheet.row([n as f64 + 1.0, step.wall * 1e9, step.counter * 1e9].map(Some));
@@ -30,10 +30,10 @@ pub(super) fn perform(guest: &Guest, clock: &Clock, recorder: &mut dyn Recorder)
     }
     sheet.record(recorder)?;
     let figures = [
-        (name::CLOCK_AGREEMENT, Some(f64::from(u8::from(jumps == 0)))),
-        (name::CLOCK_STEP_WORST, Some(worst)),
-        (name::CLOCK_DRIFT_WORST, (counter > 0.0).then(|| (wall / counter - 1.0).abs())),
-        (name::CLOCK_JUMPS, Some(jumps as f64)),
+        (metrics::CLOCK_AGREEMENT, Some(f64::from(u8::from(jumps == 0)))),
+        (metrics::CLOCK_STEP_WORST, Some(worst)),
+        (metrics::CLOCK_DRIFT_WORST, (counter > 0.0).then(|| (wall / counter - 1.0).abs())),
+        (metrics::CLOCK_JUMPS, Some(jumps as f64)),
     ];
     metrics(recorder, figures)
 }

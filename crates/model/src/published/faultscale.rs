@@ -1,9 +1,9 @@
 //! `faultscale` under a VM token.
 
 use pagelab_experiment::build::{Sheet, metrics, throughputs};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Beside, Faultscale, Work};
-use pagelab_experiment::observation::Unit;
+use pagelab_experiment::metrics;
+use pagelab_experiment::tables::faultscale as table;
 use pagelab_experiment::{Failure, Recorder};
 
 use crate::locks::{ALONE, Build, Machine, Token};
@@ -48,13 +48,14 @@ pub(super) fn perform(
 /// An operation is one build.
 fn build(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let machine = Machine { processors: PROCESSORS, speed: 1.0, throughput: token.throughput(PROCESSORS) };
-    let columns = [
-        ("workers", Unit::Count),
-        ("throughput", Unit::PerSecond),
-        name::TIME_ELAPSED.column(),
-        ("lock.wait", Unit::Share),
+    let absent = [
+        table::TIME_USER,
+        table::TIME_SYSTEM,
+        table::FAULTS_MINOR,
+        table::OPERATION_P50,
+        table::OPERATION_P99,
     ];
-    let mut sheet = Sheet::new("faultscale", &columns);
+    let mut sheet = Sheet::without(table::TABLE, &absent);
     let mut points = Vec::new();
     let mut elapsed = 0.0;
     for &workers in &faultscale.workers {
@@ -66,7 +67,7 @@ fn build(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder) ->
         sheet.row([f64::from(workers), rate, outcome.real * 1e9, waiting].map(Some));
     }
     sheet.record(recorder)?;
-    metrics(recorder, [(name::TIME_ELAPSED, Some(elapsed))].into_iter().chain(throughputs(&points)))
+    metrics(recorder, [(metrics::TIME_ELAPSED, Some(elapsed))].into_iter().chain(throughputs(&points)))
 }
 
 /// Zero-fill faults by so many workers.
@@ -74,14 +75,8 @@ fn zero_fill(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder
     let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
     let rates = token.throughput(greatest);
     let seconds = faultscale.seconds;
-    let columns = [
-        ("workers", Unit::Count),
-        ("throughput", Unit::PerSecond),
-        name::TIME_ELAPSED.column(),
-        name::FAULTS_MINOR.column(),
-        ("lock.wait", Unit::Share),
-    ];
-    let mut sheet = Sheet::new("faultscale", &columns);
+    let absent = [table::TIME_USER, table::TIME_SYSTEM, table::OPERATION_P50, table::OPERATION_P99];
+    let mut sheet = Sheet::without(table::TABLE, &absent);
     let mut points = Vec::new();
     for &workers in &faultscale.workers {
         let rate = rates[workers as usize];
@@ -92,8 +87,8 @@ fn zero_fill(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder
     }
     sheet.record(recorder)?;
     let figures = [
-        (name::TIME_ELAPSED, Some(seconds * 1e9 * points.len() as f64)),
-        (name::FAULTS_MINOR, Some(points.iter().map(|p| p.1 * seconds).sum())),
+        (metrics::TIME_ELAPSED, Some(seconds * 1e9 * points.len() as f64)),
+        (metrics::FAULTS_MINOR, Some(points.iter().map(|p| p.1 * seconds).sum())),
     ];
     metrics(recorder, figures.into_iter().chain(throughputs(&points)))
 }

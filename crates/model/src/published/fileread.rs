@@ -6,9 +6,10 @@
 //! at the cost of the call without the copy, and is made again.
 
 use pagelab_experiment::build::{ReadCosts, Sheet, case_names, metric, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Access, Fileread};
-use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::metrics;
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::tables::fileread as table;
 use pagelab_experiment::{Failure, Recorder, Setting};
 
 use crate::pagecache::path::{Costs, Path, random_reads};
@@ -43,17 +44,18 @@ pub(super) fn perform(
     let memory = setting.limit().map_or(most, |size| size.bytes(READ)) / READ;
     let memory = memory.clamp(16, u64::from(u32::MAX)) as u32;
     let windows = ((u64::from(memory) * WINDOWS / 100) as u32).max(1);
-    let columns = [
-        ("size", Unit::Bytes),
-        ("reads", Unit::Count),
-        ("cpu.each", Unit::Nanoseconds),
-        name::TIME_SYSTEM.column(),
-        ("calls", Unit::Count),
-        ("hits", Unit::Share),
-        name::FAULTS_MINOR.column(),
-        name::FAULTS_MAJOR.column(),
+    let absent = [
+        table::ACCESS_MEAN,
+        table::ACCESS_P50,
+        table::ACCESS_P99,
+        table::TIME_USER,
+        table::IO_READ,
+        table::CACHED_BEFORE,
+        table::CACHED_AFTER,
+        table::RECENTLY_EVICTED,
+        table::REFAULTS,
     ];
-    let mut sheet = Sheet::new("fileread", &columns).with_texts("case");
+    let mut sheet = Sheet::without(table::TABLE, &absent);
     let mut total = 0.0;
     let mut headline = ReadCosts::default();
     for (index, (&size, case)) in sizes.iter().zip(case_names(sizes.len())).enumerate() {
@@ -94,7 +96,7 @@ pub(super) fn perform(
     }
     sheet.record(recorder)?;
     metrics(recorder, headline.figures())?;
-    metric(recorder, name::TIME_SYSTEM, Some(total))?;
+    metric(recorder, metrics::TIME_SYSTEM, Some(total))?;
     note(
         recorder,
         Level::Info,

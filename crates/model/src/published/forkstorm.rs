@@ -1,9 +1,10 @@
 //! `forkstorm` on the reverse maps: the published script, and the built-in storm.
 
 use pagelab_experiment::build::{Sheet, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::metrics;
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::tables::operations;
 use pagelab_experiment::{Failure, Recorder};
 
 use crate::rmap::{self, KernelCosts, Kind, Script, Storm, storm};
@@ -48,8 +49,8 @@ pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Reco
         counts.adds(),
         counts.removes(),
     ];
-    let columns = [("count", Unit::Count), ("each.fork", Unit::Count)];
-    let mut sheet = Sheet::new("operations", &columns).with_texts("operation");
+    let absent = [operations::FUNCTION, operations::EACH_FAULT];
+    let mut sheet = Sheet::without(operations::TABLE, &absent);
     let work_names = ["reverse map: operations", "atomic operations", "cache misses", "allocations"];
     let work_values = [work.operations, work.atomics, work.misses, work.slab];
     for (name, value) in names.into_iter().zip(values).chain(work_names.into_iter().zip(work_values)) {
@@ -63,12 +64,12 @@ pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Reco
     let user = forkstorm.script.is_some().then_some(forks * FORK_USER);
     let elapsed = (system + user.unwrap_or(0.0)) / PROCESSORS.min(f64::from(forkstorm.copies));
     let figures = [
-        (name::TIME_ELAPSED, Some(elapsed)),
-        (name::TIME_USER, user),
-        (name::TIME_SYSTEM, Some(system)),
-        (name::FAULTS_MINOR, Some((counts.do_no_page + counts.do_wp_page) as f64)),
-        (name::FORKS_RATE, Some(forks / elapsed * 1e9)),
-        (name::FORK_SYSTEM, Some(system / forks)),
+        (metrics::TIME_ELAPSED, Some(elapsed)),
+        (metrics::TIME_USER, user),
+        (metrics::TIME_SYSTEM, Some(system)),
+        (metrics::FAULTS_MINOR, Some((counts.do_no_page + counts.do_wp_page) as f64)),
+        (metrics::FORKS_RATE, Some(forks / elapsed * 1e9)),
+        (metrics::FORK_SYSTEM, Some(system / forks)),
     ];
     metrics(recorder, figures)?;
     note(

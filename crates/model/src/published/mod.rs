@@ -265,6 +265,7 @@ mod tests {
     use pagelab_experiment::experiments::{
         Access, Clock, Faultscale, Fileread, Forkstorm, Mapping, Vmtest, Work,
     };
+    use pagelab_experiment::{ColumnId, tables};
 
     fn perform(name: &str, experiment: &Experiment) -> Result<Observations, Failure> {
         let mut seen = Observations::default();
@@ -345,8 +346,13 @@ mod tests {
         };
         let seconds = |name| {
             let seen = build(name, vec![4, 48]);
-            let table = seen.table("faultscale").unwrap();
-            table.numbers("time.elapsed").unwrap().iter().map(|ns| ns.unwrap() / 1e9).collect::<Vec<f64>>()
+            let table = seen.table(tables::faultscale::TABLE).unwrap();
+            table
+                .numbers(tables::faultscale::TIME_ELAPSED)
+                .unwrap()
+                .iter()
+                .map(|ns| ns.unwrap() / 1e9)
+                .collect::<Vec<f64>>()
         };
         let [token, queues] = ["dragonfly-2011-token", "dragonfly-2011-queues"].map(seconds);
         // 137.95 and 167.62 s were measured under the token, 55 s without.
@@ -378,13 +384,14 @@ mod tests {
     fn a_mapping_spares_the_call_and_a_read_that_would_wait_is_made_twice() {
         let experiment = Experiment::Fileread(Fileread::default());
         let seen = perform("solaris8-segmap", &experiment).unwrap();
-        let table = seen.table("fileread").unwrap();
-        let of = |column: &str, row: usize| table.numbers(column).unwrap()[row];
+        let table = seen.table(tables::fileread::TABLE).unwrap();
+        use pagelab_experiment::tables::fileread::{CALLS, CPU_EACH, FAULTS_MAJOR, HITS};
+        let of = |column: ColumnId, row: usize| table.numbers(column).unwrap()[row];
         // Rows: small, large and beyond, each by pread, mmap and nowait.
-        assert!(of("cpu.each", 1) < of("cpu.each", 0) && of("cpu.each", 8) > of("cpu.each", 6));
-        assert!(of("faults.major", 1) == Some(0.0) && of("faults.major", 7) > Some(0.0));
-        let (hits, calls) = (of("hits", 8).unwrap(), of("calls", 8).unwrap());
-        assert!((calls / 20_000.0 - (2.0 - hits)).abs() < 1e-9 && of("hits", 6).is_none());
+        assert!(of(CPU_EACH, 1) < of(CPU_EACH, 0) && of(CPU_EACH, 8) > of(CPU_EACH, 6));
+        assert!(of(FAULTS_MAJOR, 1) == Some(0.0) && of(FAULTS_MAJOR, 7) > Some(0.0));
+        let (hits, calls) = (of(HITS, 8).unwrap(), of(CALLS, 8).unwrap());
+        assert!((calls / 20_000.0 - (2.0 - hits)).abs() < 1e-9 && of(HITS, 6).is_none());
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! passes of a slice each costs what the one before cost, and the rest of the slice is reckoned, not made.
 
 use pagelab_experiment::build::{Sheet, metrics, note, speeds};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::declaration::Refusal;
-use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::observation::{Level, Unit};
+use pagelab_experiment::metrics;
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::tables::vmtest;
 use pagelab_experiment::{Failure, Observation, Recorder, Size};
 
 use crate::BASE_PAGE;
@@ -95,8 +95,7 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
     let facts = facts.map(|(name, value)| (name.to_owned(), value.to_string()));
     recorder.observe(Observation::Environment(facts.into()))?;
     let sizes = vmtest.sweep().bytes(BASE_PAGE);
-    let more = [("translation.mean", Unit::Nanoseconds), ("walks", Unit::Share)];
-    let mut sheet = Sheet::new("vmtest", &[COLUMNS.as_slice(), &more].concat());
+    let mut sheet = Sheet::without(vmtest::TABLE, &[vmtest::SWAP_IN]);
     let (mut all, mut elapsed) = (Vec::new(), 0.0);
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
@@ -128,10 +127,10 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
     }
     sheet.record(recorder)?;
     let figures = [
-        (name::TIME_ELAPSED, Some(elapsed)),
-        (name::TIME_USER, Some(elapsed)),
-        (name::TIME_SYSTEM, Some(0.0)),
-        (name::FAULTS_MINOR, Some(0.0)),
+        (metrics::TIME_ELAPSED, Some(elapsed)),
+        (metrics::TIME_USER, Some(elapsed)),
+        (metrics::TIME_SYSTEM, Some(0.0)),
+        (metrics::FAULTS_MINOR, Some(0.0)),
     ];
     metrics(recorder, figures.into_iter().chain(speeds(&all)))?;
     let page = if large { "2 MiB" } else { "4 KiB" };

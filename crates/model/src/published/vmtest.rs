@@ -1,10 +1,10 @@
 //! `vmtest` on a Sun-4.
 
 use pagelab_experiment::build::{Sheet, metrics, note, speeds};
-use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
+use pagelab_experiment::tables::vmtest;
 use pagelab_experiment::{Failure, Observation, Recorder};
 
 use crate::sun4::{Costs, Outcome, Sun4, VmTest};
@@ -29,7 +29,8 @@ pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorde
     recorder.observe(Observation::Environment([reach].into()))?;
     let page = u64::from(system.machine.page);
     let sizes = vmtest.sweep().bytes(page);
-    let mut sheet = Sheet::new("vmtest", &COLUMNS);
+    let mut sheet =
+        Sheet::without(vmtest::TABLE, &[vmtest::SWAP_IN, vmtest::TRANSLATION_MEAN, vmtest::WALKS]);
     let speed = |o: &Outcome| o.reads as f64 / o.elapsed;
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (n, &size) in sizes.iter().enumerate() {
@@ -56,10 +57,10 @@ pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorde
     let sum = |of: fn(&Outcome) -> f64| Some(outcomes.iter().map(of).sum::<f64>());
     let all: Vec<f64> = outcomes.iter().map(speed).collect();
     let figures = [
-        (name::TIME_ELAPSED, sum(|o| o.elapsed * 1e9)),
-        (name::TIME_USER, sum(|o| o.user * 1e9)),
-        (name::TIME_SYSTEM, sum(|o| o.system * 1e9)),
-        (name::FAULTS_MINOR, sum(|o| o.faults as f64)),
+        (metrics::TIME_ELAPSED, sum(|o| o.elapsed * 1e9)),
+        (metrics::TIME_USER, sum(|o| o.user * 1e9)),
+        (metrics::TIME_SYSTEM, sum(|o| o.system * 1e9)),
+        (metrics::FAULTS_MINOR, sum(|o| o.faults as f64)),
     ];
     metrics(recorder, figures.into_iter().chain(speeds(&all)))?;
     let allocations: u64 = outcomes.iter().map(|o| o.pool.allocations).sum();

@@ -2,8 +2,8 @@
 //! memory that a model's policy pages.
 
 use pagelab_experiment::build::{Distribution, Figure, KINDS, Window, Windows, access_metrics, metrics};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Paging;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Histogram, PageSet, PageSnapshot};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::{Blocks, PatternError};
@@ -76,10 +76,10 @@ pub trait Player {
         let (tally, elapsed) = (self.tally(), self.time());
         let number = |value: u64| Some(value as f64);
         vec![
-            (name::TIME_ELAPSED, number(elapsed)),
-            (name::TIME_SYSTEM, number(tally.system)),
-            (name::TIME_USER, number(elapsed.saturating_sub(tally.system + tally.waited))),
-            (name::TIME_STALLED, number(tally.waited)),
+            (metrics::TIME_ELAPSED, number(elapsed)),
+            (metrics::TIME_SYSTEM, number(tally.system)),
+            (metrics::TIME_USER, number(elapsed.saturating_sub(tally.system + tally.waited))),
+            (metrics::TIME_STALLED, number(tally.waited)),
         ]
     }
 }
@@ -223,11 +223,11 @@ fn figures(
     metrics(
         recorder,
         [
-            (name::FAULTS_MINOR, number(tally.minor)),
-            (name::FAULTS_MAJOR, number(tally.major)),
-            (name::SWAP_IN, number(tally.swapped_in)),
-            (name::SWAP_OUT, player.swapped_out().map(|pages| pages as f64)),
-            (name::PAGES_PRESENT, number(most_present)),
+            (metrics::FAULTS_MINOR, number(tally.minor)),
+            (metrics::FAULTS_MAJOR, number(tally.major)),
+            (metrics::SWAP_IN, number(tally.swapped_in)),
+            (metrics::SWAP_OUT, player.swapped_out().map(|pages| pages as f64)),
+            (metrics::PAGES_PRESENT, number(most_present)),
         ],
     )
 }

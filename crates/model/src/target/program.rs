@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use pagelab_experiment::build::{metrics, note};
-use pagelab_experiment::catalogue::name;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::trace::recorded::{self, Ending, Heading};
@@ -137,10 +137,10 @@ impl<'a> Recording<'a> {
         metrics(
             recorder,
             [
-                (name::FAULTS_MINOR, Some(faults.minor as f64)),
-                (name::FAULTS_MAJOR, Some(faults.major as f64)),
-                (name::SWAP_IN, Some(faults.swapped_in as f64)),
-                (name::SWAP_OUT, faults.swapped_out.map(|pages| pages as f64)),
+                (metrics::FAULTS_MINOR, Some(faults.minor as f64)),
+                (metrics::FAULTS_MAJOR, Some(faults.major as f64)),
+                (metrics::SWAP_IN, Some(faults.swapped_in as f64)),
+                (metrics::SWAP_OUT, faults.swapped_out.map(|pages| pages as f64)),
             ],
         )
     }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, ValueEnum};
 use pagelab_analysis::{headline_metrics, primary_metric};
-use pagelab_experiment::catalogue::ENVIRONMENT;
+use pagelab_experiment::catalogue::{ENVIRONMENT, tables};
 use pagelab_experiment::declaration::{Declared, Parameter};
 use pagelab_experiment::glossary::{Entry, metrics, terms};
-use pagelab_experiment::{Experiment, Setting};
+use pagelab_experiment::{ColumnId, Experiment, Setting, TableId};
 use pagelab_model::policy::PolicyKind;
 use pagelab_reference::Pattern;
 use pagelab_reference::trace::Format;
@@ -35,8 +35,6 @@ pub struct Arguments {
 enum Part {
     /// Every command.
     Commands,
-    /// The facts that a notebook keeps about the machine.
-    Environment,
     /// One experiment: parameters and metrics.
     Experiment,
     /// Every experiment, and the conditions of all.
@@ -45,6 +43,8 @@ enum Part {
     Formats,
     /// Terms and metrics.
     Glossary,
+    /// The tables that a notebook keeps of runs, and the facts about the machine.
+    Notebook,
     /// The patterns.
     Patterns,
     /// The policies.
@@ -61,11 +61,16 @@ pub fn run(arguments: &Arguments, _: &Context) -> Result<ExitCode> {
         |list: &[(&str, &str)]| list.iter().map(|(name, help)| [code(name), (*help).to_owned()]).collect();
     match arguments.part {
         Part::Commands => table(["command", "purpose"], commands()),
-        Part::Environment => table(["name", "value"], pairs(ENVIRONMENT)),
         Part::Experiment => experiment(arguments.name.as_deref().unwrap_or_default())?,
         Part::Experiments => experiments(),
         Part::Formats => formats(),
         Part::Glossary => glossary(),
+        Part::Notebook => {
+            say!("## Series\n");
+            table(["series", "one row per", "columns"], tables().map(series).collect());
+            say!("\n## Environment\n");
+            table(["name", "value"], pairs(ENVIRONMENT));
+        }
         Part::Patterns => table(["pattern", "meaning"], pairs(Pattern::catalogue())),
         Part::Policies => {
             let all = PolicyKind::catalogue().iter().map(|one| [one.form, &one.help, one.source]);
@@ -89,6 +94,13 @@ fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>) {
     for row in rows {
         say!("| {} |", row.map(|cell| cell.replace('|', "\\|").replace('\n', " ")).join(" | "));
     }
+}
+
+/// A table of the notebook's: its name, its rows, its columns.
+fn series(table: TableId) -> [String; 3] {
+    let column = |column: &ColumnId| format!("{}: {}", code(column.name), column.help);
+    let columns: Vec<String> = table.columns.iter().map(column).collect();
+    [code(table.name), table.rows.to_owned(), columns.join("; ")]
 }
 
 /// Every command that is not hidden, with its purpose.

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Tracing;
-use pagelab_experiment::observation::Unit;
 use pagelab_live::harness::tracer::{Selection, Streams};
 use pagelab_reference::trace::recorded::Origin;
 use pagelab_report::text;
@@ -103,18 +102,17 @@ fn computed(path: &Path, recorded: &Recorded) -> Computed {
         unit: heading.unit,
         kinds: heading.kinds.clone(),
     });
-    let count = |name, value: u64| (name, Unit::Count, value as f64);
-    let columns = [
-        count("references", ending.references()),
-        count("loads", ending.loads),
-        count("stores", ending.stores),
-        count("fetches", ending.fetches),
-        count("units", *units as u64),
-        count("processes", ending.processes),
-        count("threads", ending.threads),
-        ("size", Unit::Bytes, *bytes as f64),
+    let figures = [
+        ending.references(),
+        ending.loads,
+        ending.stores,
+        ending.fetches,
+        *units as u64,
+        ending.processes,
+        ending.threads,
+        *bytes,
     ];
-    Computed::recorded(experiment, &columns, elapsed.as_nanos() as f64)
+    Computed::recorded(experiment, figures, elapsed.as_nanos() as f64)
 }
 
 /// Says what was recorded.

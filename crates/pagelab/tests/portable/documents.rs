@@ -66,35 +66,6 @@ fn pages_are_complete_and_short() {
 }
 
 #[test]
-fn the_notebooks_tables_are_all_described() {
-    let text = document("src/reference/notebook.md");
-    for part in ["live", "model", "guest", "experiment"] {
-        let mut folders = vec![format!("{}/../{part}/src", env!("CARGO_MANIFEST_DIR")).into()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir::<std::path::PathBuf>(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                let source = std::fs::read_to_string(&path).unwrap();
-                let source = source.split("#[cfg(test)]").next().unwrap();
-                let made = source
-                    .split("Sheet::new(")
-                    .skip(1)
-                    .filter_map(|rest| rest.trim_start().strip_prefix('"'));
-                for name in made.filter_map(|rest| rest.split('"').next()) {
-                    assert!(
-                        text.contains(&format!("`{name}`")),
-                        "docs/src/reference/notebook.md lacks the table {name} of {path:?}"
-                    );
-                }
-            }
-        }
-    }
-}
-
-#[test]
 fn every_metric_has_its_row_of_accuracy() {
     let text = document("src/evidence/accuracy.csv");
     let missing: Vec<&str> =

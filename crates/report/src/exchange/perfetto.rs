@@ -9,7 +9,8 @@
 use std::io::Write;
 
 use pagelab_experiment::Run;
-use pagelab_experiment::observation::{Column, Table, Unit, Values};
+use pagelab_experiment::observation::{Column, Table, Unit};
+use pagelab_experiment::tables::windows;
 use prost::Message;
 
 use super::{ExchangeError, nothing, symbol};
@@ -88,7 +89,7 @@ pub(super) fn write(runs: &[Run], to: &mut impl Write) -> Result<(), ExchangeErr
 
 fn times(table: &Table) -> Option<&Column> {
     let of_time = |c: &&Column| matches!(c.unit, Some(Unit::Nanoseconds | Unit::Instructions));
-    table.columns.iter().find(|column| column.name == "time").filter(of_time)
+    table.column(windows::TIME).filter(of_time)
 }
 
 fn group(run: &Run, number: u32, table: &Table) -> String {
@@ -108,10 +109,10 @@ struct Drawn {
 
 impl Drawn {
     fn table(&mut self, group: &str, times: &Column, table: &Table) {
-        let Values::Number(times) = &times.values else { return };
+        let Some(times) = times.numbers() else { return };
         let parent = self.track(group, None, None);
-        for column in table.columns.iter().filter(|column| column.name != "time") {
-            let Values::Number(values) = &column.values else { continue };
+        for column in table.columns.iter().filter(|column| column.name != windows::TIME.name) {
+            let Some(values) = column.numbers() else { continue };
             let track = self.track(&column.name, Some(parent), Some(column.unit.map_or("", symbol)));
             for (time, value) in times.iter().zip(values) {
                 // What was not measured has no point.

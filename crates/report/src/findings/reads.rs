@@ -5,7 +5,8 @@ use pagelab_analysis::vmtest::{Cause, Knee};
 
 use super::{shown, with_spread};
 use crate::text::bytes;
-use pagelab_experiment::{MetricId, metrics};
+use pagelab_experiment::tables::seqread;
+use pagelab_experiment::{ColumnId, MetricId, metrics};
 
 /// What is at a knee, in words.
 pub(crate) fn cause(cause: &Cause) -> String {
@@ -63,10 +64,10 @@ pub(super) fn file_reads(finding: &Finding) -> String {
 
 pub(super) fn sequential_reads(finding: &Finding) -> String {
     let of = |mode: &str| {
-        let figure = |name: &str| finding.figure(format!("{name}.{mode}")).map(|f| f.value);
-        let mut text =
-            format!("{}/s {mode} with {} transfers", bytes(figure("bandwidth")?), bytes(figure("transfer")?));
-        if let Some(seen) = figure("device.transfer") {
+        let figure = |column: ColumnId| Some(finding.figure(format!("{}.{mode}", column.name))?.value);
+        let (bandwidth, transfer) = (figure(seqread::BANDWIDTH)?, figure(seqread::TRANSFER)?);
+        let mut text = format!("{}/s {mode} with {} transfers", bytes(bandwidth), bytes(transfer));
+        if let Some(seen) = figure(seqread::DEVICE_TRANSFER) {
             text += &format!(" (device transfer {})", bytes(seen));
         }
         Some(text)

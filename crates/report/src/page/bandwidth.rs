@@ -1,14 +1,16 @@
 //! How many bytes a second memory gives against the working set, and against the threads: the pictures of `bandwidth`.
 
 use pagelab_analysis::figure::{Axis, Plot, Series};
+use pagelab_experiment::ColumnId;
 use pagelab_experiment::observation::{Table, Unit};
+use pagelab_experiment::tables::bandwidth;
 
 use super::caches;
 use super::plot::unit_name;
 use super::shown::Shown;
 
-/// STREAM's loops, as the table's columns are called.
-const LOOPS: [&str; 4] = ["copy", "scale", "add", "triad"];
+/// STREAM's loops.
+const LOOPS: [ColumnId; 4] = [bandwidth::COPY, bandwidth::SCALE, bandwidth::ADD, bandwidth::TRIAD];
 /// Of several runs this one alone is drawn: a line for each loop, number of threads and run could not be told apart.
 const OF_SEVERAL: usize = 3;
 /// The strokes of one number of threads after the other.
@@ -33,7 +35,7 @@ struct Row {
 /// The pictures, if any of the runs has rates at more than one working set, or of more than one number of threads.
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
     let runs: Vec<(&Shown, Vec<Row>)> =
-        shown.iter().filter_map(|s| Some((s, rows(s.seen().table("bandwidth")?)?))).collect();
+        shown.iter().filter_map(|s| Some((s, rows(s.seen().table(bandwidth::TABLE)?)?))).collect();
     let Some((first, _)) = runs.first() else { return Vec::new() };
     let [mut by_size, mut by_threads] =
         [Against::Size, Against::Threads].map(|against| picture(&runs, against));
@@ -56,7 +58,7 @@ impl Row {
 }
 
 fn rows(table: &Table) -> Option<Vec<Row>> {
-    let (sizes, threads) = (table.numbers("size")?, table.numbers("threads")?);
+    let (sizes, threads) = (table.numbers(bandwidth::SIZE)?, table.numbers(bandwidth::THREADS)?);
     let rates = LOOPS.map(|name| table.numbers(name));
     let rate = |row: usize, which: usize| rates[which].and_then(|rates| rates.get(row).copied().flatten());
     let row = |(n, (size, threads)): (usize, (&Option<f64>, &Option<f64>))| {
@@ -105,7 +107,7 @@ fn picture(runs: &[(&Shown, Vec<Row>)], against: Against) -> Plot {
                 if y.iter().flatten().count() < 2 {
                     continue;
                 }
-                let mut name = LOOPS[which].to_owned();
+                let mut name = LOOPS[which].name.to_owned();
                 if against == Against::Size && lines.len() > 1 {
                     name += &format!(", {line} thread{}", if *line == 1.0 { "" } else { "s" });
                 }

@@ -2,15 +2,19 @@
 //! of `latency`.
 
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
+use pagelab_experiment::ColumnId;
 use pagelab_experiment::experiments::Latency;
+use pagelab_experiment::tables::latency;
 
 use super::plot::unit_name;
 use super::shown::Shown;
 use crate::text;
 
 /// The chains: their columns, and what they are called.
-const CHAINS: [(&str, &str); 2] =
-    [("line.load", "every cache line, huge pages"), ("page.load", "one line of each base page")];
+const CHAINS: [(ColumnId, &str); 2] = [
+    (latency::LINE_LOAD, "every cache line, huge pages"),
+    (latency::PAGE_LOAD, "one line of each base page"),
+];
 
 /// The picture, if any of the runs has loads.
 pub fn plot(shown: &[Shown]) -> Option<Plot> {
@@ -26,12 +30,12 @@ pub fn plot(shown: &[Shown]) -> Option<Plot> {
     );
     plot.wide = true;
     for s in &swept {
-        let Some(table) = s.seen().table("latency") else { continue };
-        let Some(x) = table.numbers("size") else { continue };
+        let Some(table) = s.seen().table(latency::TABLE) else { continue };
+        let Some(x) = table.numbers(latency::SIZE) else { continue };
         for (n, (column, name)) in CHAINS.into_iter().enumerate() {
-            let Some(y) = table.columns.iter().find(|c| c.name == column) else { continue };
+            let Some(y) = table.column(column) else { continue };
             plot.y.unit = unit_name(y.unit);
-            let Some(y) = table.numbers(column) else { continue };
+            let Some(y) = y.numbers() else { continue };
             plot.series.push(Series {
                 name: if several { format!("{} {name}", s.name()) } else { name.to_owned() },
                 color: if several { s.color } else { n },

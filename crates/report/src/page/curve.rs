@@ -2,8 +2,7 @@
 
 use pagelab_analysis::curves;
 use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
-use pagelab_experiment::catalogue::CURVE;
-use pagelab_experiment::{Experiment, experiments};
+use pagelab_experiment::{Experiment, experiments, tables};
 
 use super::shown::Shown;
 use crate::curves::Curve;
@@ -24,7 +23,7 @@ pub fn plots(experiment: &Experiment, list: &[Curve]) -> Vec<Plot> {
     );
     misses.wide = true;
     for (curve, name) in list.iter().zip(&names) {
-        misses.series.push(line(curve, name, curve.table.numbers("miss.ratio")));
+        misses.series.push(line(curve, name, curve.table.numbers(tables::curve::RATIO)));
     }
     if let (Some(curve), Some(name)) = (list.first(), names.first()) {
         let knees = curves::knees(curve.table);
@@ -55,7 +54,7 @@ fn line(curve: &Curve, name: &str, y: Option<&[Option<f64>]>) -> Series {
         color: curve.color,
         dash: curve.color / 6 * 2,
         dots: true,
-        x: curve.table.numbers("size").unwrap_or_default().to_vec(),
+        x: curve.table.numbers(tables::curve::SIZE).unwrap_or_default().to_vec(),
         y: y.unwrap_or_default().to_vec(),
         ..Series::default()
     }
@@ -68,7 +67,7 @@ pub(super) fn of_runs(shown: &[Shown]) -> Vec<Plot> {
     for s in shown {
         let name = s.run.header.target.to_string();
         let name = name.strip_prefix("model:").unwrap_or(&name).to_owned();
-        list.extend(s.seen().table(CURVE).map(|table| Curve { name, color: s.color, table }));
+        list.extend(s.seen().table(tables::curve::TABLE).map(|table| Curve { name, color: s.color, table }));
     }
     plots(&first.run.header.experiment, &list)
 }

@@ -3,25 +3,23 @@
 
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_experiment::counters::{Named, named};
-use pagelab_experiment::observation::{Column, Unit, Values};
+use pagelab_experiment::observation::Unit;
+use pagelab_experiment::tables::counters;
 
 use super::plot::unit_name;
 use super::shown::{Panel, Shown};
 
-/// The table of counters recorded over time beside a repetition.
-pub const TABLE: &str = "counters";
-
 /// The pictures of one run; so many lines can be read for one alone.
 pub fn panels(shown: &[Shown]) -> Vec<Panel> {
     let [s] = shown else { return Vec::new() };
-    let Some(table) = s.seen().table(TABLE) else { return Vec::new() };
+    let Some(table) = s.seen().table(counters::TABLE) else { return Vec::new() };
     let Some((x, columns)) = table.columns.split_first() else { return Vec::new() };
-    let Some(times) = numbers(x) else { return Vec::new() };
+    let Some(times) = x.numbers() else { return Vec::new() };
     let page = s.seen().environment.get("page.size").and_then(|bytes| bytes.parse::<f64>().ok());
     let mut plots: Vec<(String, Unit, Plot)> = Vec::new();
     let mut still: Vec<String> = Vec::new();
     for column in columns {
-        let Some(values) = numbers(column) else { continue };
+        let Some(values) = column.numbers() else { continue };
         let Named { title, words, pages } = named(&column.name);
         if values.iter().flatten().all(|&value| value == 0.0) {
             still.push(format!("{words} ({})", title.to_lowercase()));
@@ -62,13 +60,6 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
 const FEW: usize = 60;
 
 const CAPTION: &str = "One point for each look.";
-
-fn numbers(column: &Column) -> Option<&[Option<f64>]> {
-    match &column.values {
-        Values::Number(numbers) => Some(numbers),
-        Values::Text(_) => None,
-    }
-}
 
 /// What the ordinate is called.
 fn label(unit: Unit) -> &'static str {

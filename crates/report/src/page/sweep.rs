@@ -2,48 +2,49 @@
 //! column is the abscissa; columns of one unit share a plot.
 
 use pagelab_analysis::figure::{Axis, Mark, Plot, Series};
-use pagelab_experiment::catalogue::{CURVE, WINDOWS};
-use pagelab_experiment::metrics;
-use pagelab_experiment::observation::{Column, Table, Unit, Values};
+use pagelab_experiment::observation::{Column, Table, Unit};
+use pagelab_experiment::tables::{self, counters, latency, vmtest, windows, working_set};
+use pagelab_experiment::{ColumnId, TableId};
 
+use super::curve;
 use super::plot::unit_name;
 use super::shown::Shown;
-use super::{curve, recorded};
 
 /// The table of a sweep over memory, in whose plots the knees are marked.
-const SWEPT: &str = "vmtest";
+const SWEPT: TableId = vmtest::TABLE;
 
 /// Tables whose only plot has a heading and a caption of its own.
-const HEADED: &[(&str, &str, &str)] = &[(
-    "working-set",
+const HEADED: &[(TableId, &str, &str)] = &[(
+    working_set::TABLE,
     "Working set over time",
     "Pages that were referenced in the window that ends at the point.",
 )];
 
 /// Columns of a table that say again what its picture shows: time, speed and number of reads follow from one
 /// another.
-const SAID: &[(&str, &[&str])] = &[
+const SAID: &[(TableId, &[ColumnId])] = &[
     (
         SWEPT,
         &[
-            "processes",
-            "relative.speed",
-            metrics::TIME_ELAPSED.as_str(),
-            metrics::TIME_USER.as_str(),
-            metrics::TIME_SYSTEM.as_str(),
-            "reads",
-            metrics::ACCESS_MEAN.as_str(),
-            "translation.mean",
+            vmtest::PROCESSES,
+            vmtest::RELATIVE_SPEED,
+            vmtest::TIME_ELAPSED,
+            vmtest::TIME_USER,
+            vmtest::TIME_SYSTEM,
+            vmtest::READS,
+            vmtest::ACCESS_MEAN,
+            vmtest::TRANSLATION_MEAN,
         ],
     ),
-    ("latency", &["line.load", "page.load"]),
+    (latency::TABLE, &[latency::LINE_LOAD, latency::PAGE_LOAD]),
 ];
 
 /// The plots of every other table whose first column is numbers.
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
-        let other = table.name == WINDOWS || table.name == CURVE || table.name == recorded::TABLE;
+        let other =
+            [windows::TABLE, tables::curve::TABLE, counters::TABLE].iter().any(|other| *other == *table.name);
         if !other && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }
@@ -56,21 +57,14 @@ fn drawn(name: &str, shown: &[Shown]) -> Vec<Plot> {
     of_table(name, shown).into_iter().filter(|plot| !plot.is_flat()).collect()
 }
 
-fn numbers(column: &Column) -> Option<&[Option<f64>]> {
-    match &column.values {
-        Values::Number(numbers) => Some(numbers),
-        Values::Text(_) => None,
-    }
-}
-
 fn abscissae(table: &Table) -> Option<&[Option<f64>]> {
-    numbers(table.columns.first()?)
+    table.columns.first()?.numbers()
 }
 
 fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
     let tables: Vec<(&Shown, &Table)> =
-        shown.iter().filter_map(|s| Some((s, s.seen().table(name)?))).collect();
-    let abscissa = tables.iter().find_map(|(_, t)| t.columns.first().filter(|c| numbers(c).is_some()));
+        shown.iter().filter_map(|s| Some((s, s.seen().table_named(name)?))).collect();
+    let abscissa = tables.iter().find_map(|(_, t)| t.columns.first().filter(|c| c.numbers().is_some()));
     let Some(abscissa) = abscissa else { return Vec::new() };
     let values =
         tables.iter().filter_map(|(_, t)| abscissae(t)).flatten().flatten().copied().filter(|&v| v > 0.0);
@@ -80,9 +74,10 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
     let mut columns: Vec<&Column> = Vec::new();
     for column in tables.iter().flat_map(|(_, t)| t.columns.iter().skip(1)) {
         // What is 0 throughout would be a line on the axis.
-        let measured = numbers(column).is_some_and(|n| n.iter().flatten().any(|&v| v != 0.0));
-        let said =
-            SAID.iter().any(|(table, columns)| *table == name && columns.contains(&column.name.as_str()));
+        let measured = column.numbers().is_some_and(|n| n.iter().flatten().any(|&v| v != 0.0));
+        let said = SAID
+            .iter()
+            .any(|(table, columns)| *table == *name && columns.iter().any(|c| c.name == column.name));
         if measured && !said && !columns.iter().any(|c| c.name == column.name) {
             columns.push(column);
         }
@@ -93,7 +88,7 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
         let at = plots.iter().position(|(unit, ..)| *unit == column.unit).unwrap_or_else(|| {
             let y = Axis::linear(column.name.clone(), unit_name(column.unit)).switchable();
             let x = axis(abscissa.name.clone(), unit_name(abscissa.unit));
-            let headed = HEADED.iter().find(|(table, ..)| *table == name);
+            let headed = HEADED.iter().find(|(table, ..)| *table == *name);
             let title = headed.map_or_else(|| format!("{name}: {}", column.name), |h| h.1.to_owned());
             let caption = headed.map_or("One point for each row of the table.", |h| h.2);
             plots.push((column.unit, Plot::new(title, caption, x, y), 0));
@@ -102,7 +97,7 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
         let (_, plot, quantity) = &mut plots[at];
         for (s, table) in &tables {
             let y = table.columns.iter().find(|c| c.name == column.name && c.unit == column.unit);
-            let Some((x, y)) = abscissae(table).zip(y.and_then(numbers)) else { continue };
+            let Some((x, y)) = abscissae(table).zip(y.and_then(Column::numbers)) else { continue };
             let several = tables.len() > 1;
             plot.series.push(Series {
                 name: if several { format!("{} {}", s.name(), column.name) } else { column.name.clone() },
@@ -121,7 +116,7 @@ fn of_table(name: &str, shown: &[Shown]) -> Vec<Plot> {
         }
     }
     let marks: Vec<Mark> =
-        tables.iter().filter(|_| name == SWEPT).flat_map(|(s, _)| s.marks(tables.len() > 1)).collect();
+        tables.iter().filter(|_| SWEPT == *name).flat_map(|(s, _)| s.marks(tables.len() > 1)).collect();
     plots.into_iter().map(|(_, plot, _)| Plot { marks: marks.clone(), ..plot }).collect()
 }
 
@@ -150,13 +145,11 @@ mod tests {
         runs.iter().enumerate().filter_map(|(n, run)| Shown::new(run, n, n.to_string())).collect()
     }
 
-    fn run(columns: &[(&str, Unit)]) -> Run {
-        let column = |&(name, unit): &(&str, Unit)| Column {
-            name: name.into(),
-            unit: Some(unit),
-            values: Values::Number(vec![Some(1.0), None, Some(100.0)]),
+    fn run(columns: &[(&'static str, Unit)]) -> Run {
+        let column = |&(name, unit): &(&'static str, Unit)| {
+            ColumnId { name, unit: Some(unit), help: "" }.of(vec![Some(1.0), None, Some(100.0)])
         };
-        let table = Table { name: SWEPT.into(), columns: columns.iter().map(column).collect() };
+        let table = Table { name: SWEPT.name.into(), columns: columns.iter().map(column).collect() };
         let mut repetition = Repetition {
             number: 1,
             started: String::new(),
@@ -196,7 +189,7 @@ mod tests {
             .collect();
         assert_eq!(names[0], [("0 mean", 0, 0), ("1 mean", 1, 0), ("1 worst", 1, 1)]);
         assert_eq!(names[1], [("0 rate", 0, 0)]);
-        assert_eq!((plots[0].title.as_str(), plots[0].y.label.as_str()), (SWEPT, "time"));
+        assert_eq!((plots[0].title.as_str(), plots[0].y.label.as_str()), (SWEPT.name, "time"));
         assert_eq!(plots[1].title, "vmtest: rate");
         assert!(plots[0].x.log, "from 1 to 100");
     }

@@ -1,9 +1,9 @@
 //! Over the run: access times, faults, swap traffic, pages present (VM Regress's time graphs).
 
 use pagelab_analysis::figure::{Axis, Plot, Series};
-use pagelab_experiment::catalogue::WINDOWS;
-use pagelab_experiment::metrics;
+use pagelab_experiment::ColumnId;
 use pagelab_experiment::observation::Table;
+use pagelab_experiment::tables::windows;
 
 use super::plot::{self, unit_name};
 use super::shown::{Panel, Shown};
@@ -20,7 +20,7 @@ enum Merge {
 }
 
 /// A quantity of a window: the column, its name in the legend, the dash, how it is merged.
-type Quantity = (&'static str, &'static str, usize, Merge);
+type Quantity = (ColumnId, &'static str, usize, Merge);
 
 /// A plot in the making: title, what the caption says, ordinate, quantities.
 struct Sketch {
@@ -40,8 +40,8 @@ const SKETCHES: [Sketch; 4] = [
         label: plot::TIME,
         log: true,
         quantities: &[
-            (metrics::ACCESS_MEAN.as_str(), "mean", 0, Merge::Mean),
-            (metrics::ACCESS_MAX.as_str(), "worst", 1, Merge::Max),
+            (windows::ACCESS_MEAN, "mean", 0, Merge::Mean),
+            (windows::ACCESS_MAX, "worst", 1, Merge::Max),
         ],
         nothing: "no time passed",
     },
@@ -51,8 +51,8 @@ const SKETCHES: [Sketch; 4] = [
         label: "faults per point",
         log: false,
         quantities: &[
-            (metrics::FAULTS_MAJOR.as_str(), "major", 0, Merge::Sum),
-            (metrics::FAULTS_MINOR.as_str(), "minor", 1, Merge::Sum),
+            (windows::FAULTS_MAJOR, "major", 0, Merge::Sum),
+            (windows::FAULTS_MINOR, "minor", 1, Merge::Sum),
         ],
         nothing: "there were no faults",
     },
@@ -61,10 +61,7 @@ const SKETCHES: [Sketch; 4] = [
         caption: ": pages read from swap (solid) and written to it (dotted).",
         label: "pages per point",
         log: false,
-        quantities: &[
-            (metrics::SWAP_IN.as_str(), "in", 0, Merge::Sum),
-            (metrics::SWAP_OUT.as_str(), "out", 1, Merge::Sum),
-        ],
+        quantities: &[(windows::SWAP_IN, "in", 0, Merge::Sum), (windows::SWAP_OUT, "out", 1, Merge::Sum)],
         nothing: "no page went to swap or came from it",
     },
     Sketch {
@@ -72,7 +69,7 @@ const SKETCHES: [Sketch; 4] = [
         caption: ": pages of the mapping in memory at its end.",
         label: "pages in memory",
         log: false,
-        quantities: &[(metrics::PAGES_PRESENT.as_str(), "present", 0, Merge::Max)],
+        quantities: &[(windows::PAGES_PRESENT, "present", 0, Merge::Max)],
         nothing: "no page was in memory",
     },
 ];
@@ -84,14 +81,14 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
 
 fn panel(sketch: &Sketch, shown: &[Shown]) -> Vec<Panel> {
     let absent = |why: &str| vec![Panel::Absent(sketch.title, why.to_owned())];
-    if shown.iter().all(|s| s.seen().table(WINDOWS).is_none()) {
+    if shown.iter().all(|s| s.seen().table(windows::TABLE).is_none()) {
         return absent("no windows were recorded");
     }
     // Times may be nanoseconds in one run and instructions in another: one plot for each unit.
     let mut plots: Vec<(&str, Plot)> = Vec::new();
     for s in shown {
-        let Some(table) = s.seen().table(WINDOWS) else { continue };
-        let Some(x) = table.numbers("reference") else { continue };
+        let Some(table) = s.seen().table(windows::TABLE) else { continue };
+        let Some(x) = table.numbers(windows::REFERENCE) else { continue };
         let together = x.len().div_ceil(POINTS).max(1);
         for quantity in sketch.quantities {
             let Some(y) = table.numbers(quantity.0).filter(|y| y.iter().flatten().next().is_some()) else {
@@ -148,12 +145,12 @@ fn empty(sketch: &Sketch, unit: &'static str, shown: &[Shown]) -> Plot {
     Plot::new(sketch.title, caption, Axis::linear("references made", ""), y)
 }
 
-fn unit_of(table: &Table, column: &str) -> &'static str {
-    unit_name(table.columns.iter().find(|c| c.name == column).and_then(|c| c.unit))
+fn unit_of(table: &Table, column: ColumnId) -> &'static str {
+    unit_name(table.column(column).and_then(|c| c.unit))
 }
 
 fn references_in_a_point(shown: &Shown) -> Option<u64> {
-    let numbers = shown.seen().table(WINDOWS)?.numbers("reference")?;
+    let numbers = shown.seen().table(windows::TABLE)?.numbers(windows::REFERENCE)?;
     let points = numbers.len().div_ceil(numbers.len().div_ceil(POINTS).max(1)).max(1);
     Some(((*numbers.last()?)? / points as f64).round() as u64)
 }

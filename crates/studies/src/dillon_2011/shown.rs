@@ -3,7 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Faultscale, Work};
-use pagelab_experiment::metrics;
+use pagelab_experiment::tables::faultscale;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Outcome, Token};
@@ -63,14 +63,14 @@ pub(super) fn here(runs: &[Run], parameters: &Parameters, rows: &[Row]) -> Table
         Column::new("here", "/s", 0),
     ];
     let mut table = here::table(NAME, &live, runs, "jobs", columns);
-    let [build, faults] = [0, 1].map(|n| live[n].seen(runs).and_then(|seen| seen.table("faultscale")));
+    let [build, faults] = [0, 1].map(|n| live[n].seen(runs).and_then(|seen| seen.table(faultscale::TABLE)));
     let models = [parameters.token(true), parameters.token(false), Token::ZERO_FILL, Token::ZERO_FILL_QUEUES]
         .map(|t| t.throughput(48));
     let printed = |jobs: u32, before: bool| {
         let row = rows.iter().find(|row| row.big && !row.world && row.jobs == jobs && row.before == before);
         row.map(|row| KERNEL_PARALLEL / (row.real - KERNEL_SERIAL))
     };
-    let elapsed = |jobs: u32| at(build?, "workers", f64::from(jobs), metrics::TIME_ELAPSED.as_str());
+    let elapsed = |jobs: u32| at(build?, faultscale::WORKERS, f64::from(jobs), faultscale::TIME_ELAPSED);
     for jobs in WORKERS.into_iter().chain([48]) {
         let model = |n: usize| models[n][jobs as usize];
         table.row(
@@ -83,7 +83,8 @@ pub(super) fn here(runs: &[Run], parameters: &Parameters, rows: &[Row]) -> Table
                 elapsed(1).zip(elapsed(jobs)).map(|(one, many)| one / many),
                 Some(model(2) * ALONE),
                 Some(model(3) * ALONE),
-                faults.and_then(|seen| at(seen, "workers", f64::from(jobs), "throughput")),
+                faults
+                    .and_then(|seen| at(seen, faultscale::WORKERS, f64::from(jobs), faultscale::THROUGHPUT)),
             ],
         );
     }

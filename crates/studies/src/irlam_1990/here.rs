@@ -2,8 +2,8 @@
 
 use pagelab_analysis::figure::{Column, Series, Table};
 use pagelab_experiment::experiments::{Mapping, Vmtest};
-use pagelab_experiment::metrics;
-use pagelab_experiment::{Experiment, Run, Size, Sizes};
+use pagelab_experiment::tables::vmtest;
+use pagelab_experiment::{ColumnId, Experiment, Run, Size, Sizes};
 
 use super::{Mean, NAME, Row};
 
@@ -27,8 +27,10 @@ pub(crate) fn live() -> Vec<Live> {
 /// The published rows, the model's and this machine's.
 pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[(u32, f64)]) -> Table {
     let live = live();
-    let seen = live[0].seen(runs).and_then(|seen| seen.table("vmtest"));
-    let figure = |megabytes: u32, column: &str| at(seen?, "size", f64::from(megabytes) * 1_048_576.0, column);
+    let seen = live[0].seen(runs).and_then(|seen| seen.table(vmtest::TABLE));
+    let figure = |megabytes: u32, column: ColumnId| {
+        at(seen?, vmtest::SIZE, f64::from(megabytes) * 1_048_576.0, column)
+    };
     let columns = vec![
         Column::new("relative speed published", "", 2),
         Column::new("model", "", 2),
@@ -43,10 +45,10 @@ pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[
     let mut table = table(NAME, &live, runs, "active memory", columns);
     for ((row, mean), &(_, speed)) in published.iter().zip(model).zip(speeds) {
         let reads = f64::from(row.megabytes / 2) * READS;
-        let rate = figure(row.megabytes, metrics::FAULTS_MINOR.as_str())
-            .zip(figure(row.megabytes, metrics::TIME_ELAPSED.as_str()))
+        let rate = figure(row.megabytes, vmtest::FAULTS_MINOR)
+            .zip(figure(row.megabytes, vmtest::TIME_ELAPSED))
             .map(|(faults, elapsed)| faults / elapsed * 1e9);
-        let here = figure(row.megabytes, "relative.speed");
+        let here = figure(row.megabytes, vmtest::RELATIVE_SPEED);
         table.row(
             format!("{} MB", row.megabytes),
             [
@@ -55,7 +57,7 @@ pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[
                 here,
                 Some(row.elapsed / reads * 1e6),
                 Some(mean.elapsed / reads * 1e6),
-                figure(row.megabytes, metrics::ACCESS_MEAN.as_str()).map(|ns| ns / 1e3),
+                figure(row.megabytes, vmtest::ACCESS_MEAN).map(|ns| ns / 1e3),
                 Some(row.faults / row.elapsed),
                 Some(mean.faults / mean.elapsed),
                 rate,

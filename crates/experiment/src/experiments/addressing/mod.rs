@@ -11,23 +11,24 @@ pub mod metrics;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Feature, Footprint, TOUCH, Tasks};
-use crate::catalogue::name;
 use crate::declaration::declared;
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{
+    MREMAP_ALIGNED, MREMAP_MOVE, MREMAP_MOVE_SHARED, MetricId, POPULATE_ADVISE, POPULATE_MAP, POPULATE_TOUCH,
+    UNMAP_DONTNEED, UNMAP_MUNMAP, UNMAP_MUNMAP_SHARED, UNMAP_PROTECT,
+};
 use crate::setting::Setting;
+use crate::tables::{TableId, tables};
 
-/// The columns of the table `operations.cost`, after the operation's name: a row for each operation
-/// and number of sharers. Times are processor time of the calling thread; `shootdowns` are the
-/// interrupts by which the whole machine's processors were told to drop translations, for each
-/// operation.
-pub const COLUMNS: [(&str, Unit); 5] = [
-    ("sharers", Unit::Count),
-    ("page.median", Unit::Nanoseconds),
-    ("page.least", Unit::Nanoseconds),
-    ("faults", Unit::Count),
-    ("shootdowns", Unit::Count),
-];
+tables! {
+    operations_cost = "operations.cost", "operation and number of sharers", compare(PAGE_MEDIAN) {
+        OPERATION = "operation", Text, "the operation, and the sharers";
+        SHARERS = "sharers", Count, "other threads in the address space";
+        PAGE_MEDIAN = "page.median", Nanoseconds, "CPU time of the calling thread per page, median";
+        PAGE_LEAST = "page.least", Nanoseconds, "CPU time of the calling thread per page, minimum";
+        FAULTS = "faults", Count, "page faults per operation";
+        SHOOTDOWNS = "shootdowns", Count, "interrupts of the whole machine that drop translations, per operation";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
@@ -51,18 +52,18 @@ pub(super) struct One<'a>(&'a Addressing, MetricId, &'static [MetricId]);
 
 /// `unmap`.
 pub(super) fn unmap(addressing: &Addressing) -> One<'_> {
-    let headline = &[name::UNMAP_MUNMAP_SHARED, name::UNMAP_PROTECT, name::UNMAP_DONTNEED];
-    One(addressing, name::UNMAP_MUNMAP, headline)
+    let headline = &[UNMAP_MUNMAP_SHARED, UNMAP_PROTECT, UNMAP_DONTNEED];
+    One(addressing, UNMAP_MUNMAP, headline)
 }
 
 /// `mremap`.
 pub(super) fn mremap(addressing: &Addressing) -> One<'_> {
-    One(addressing, name::MREMAP_MOVE, &[name::MREMAP_ALIGNED, name::MREMAP_MOVE_SHARED])
+    One(addressing, MREMAP_MOVE, &[MREMAP_ALIGNED, MREMAP_MOVE_SHARED])
 }
 
 /// `populate`.
 pub(super) fn populate(addressing: &Addressing) -> One<'_> {
-    One(addressing, name::POPULATE_TOUCH, &[name::POPULATE_MAP, name::POPULATE_ADVISE])
+    One(addressing, POPULATE_TOUCH, &[POPULATE_MAP, POPULATE_ADVISE])
 }
 
 impl Declaration for One<'_> {
@@ -77,6 +78,10 @@ impl Declaration for One<'_> {
 
     fn headline(&self) -> &'static [MetricId] {
         self.2
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn tasks(&self, _: u64) -> Tasks {

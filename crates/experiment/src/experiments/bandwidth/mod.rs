@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use super::Experiment;
 use super::declaration::{Bounds, Declaration, Feature, Footprint, Tasks};
-use crate::catalogue::name;
 use crate::declaration::declared;
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{BANDWIDTH_COPY, BANDWIDTH_TRIAD, BANDWIDTH_TRIAD_THREADS, MetricId};
 use crate::setting::Setting;
 use crate::sizes::Sizes;
+use crate::tables::{TableId, tables};
 
-/// The columns of the table `bandwidth`, after the row's name: a row for each working set and
-/// number of threads.
-pub const COLUMNS: [(&str, Unit); 6] = [
-    ("size", Unit::Bytes),
-    ("threads", Unit::Count),
-    ("copy", Unit::BytesPerSecond),
-    ("scale", Unit::BytesPerSecond),
-    ("add", Unit::BytesPerSecond),
-    ("triad", Unit::BytesPerSecond),
-];
+tables! {
+    bandwidth = "bandwidth", "working set and number of threads", compare(TRIAD, COPY) {
+        WORKING_SET = "working-set", Text, "the working set and the threads";
+        SIZE = "size", Bytes, "the working set";
+        THREADS = "threads", Count, "the threads";
+        COPY = "copy", BytesPerSecond, "c = a";
+        SCALE = "scale", BytesPerSecond, "b = s c";
+        ADD = "add", BytesPerSecond, "c = a + b";
+        TRIAD = "triad", BytesPerSecond, "a = b + s c";
+    }
+}
 
 /// STREAM's rule: each of the three arrays at least four times the last-level cache.
 pub const TIMES: u64 = 12;
@@ -73,11 +73,15 @@ impl Declaration for Bandwidth {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::BANDWIDTH_TRIAD)
+        Some(BANDWIDTH_TRIAD)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::BANDWIDTH_COPY, name::BANDWIDTH_TRIAD_THREADS]
+        &[BANDWIDTH_COPY, BANDWIDTH_TRIAD_THREADS]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn tasks(&self, _: u64) -> Tasks {

@@ -11,9 +11,35 @@ pub mod metrics;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Feature, Footprint, Tasks};
-use crate::catalogue::name;
 use crate::declaration::declared;
-use crate::metrics::MetricId;
+use crate::metrics::{CLOCK_DRIFT_WORST, CLOCK_SKEW_WORST, CLOCK_STEP_WORST, MetricId};
+use crate::tables::{TableId, tables};
+
+tables! {
+    clock = "clock", "step, as each clock measured it" {
+        STEP = "step", Count, "the number of the step, from 1";
+        REALTIME = "realtime", Nanoseconds, "CLOCK_REALTIME";
+        MONOTONIC = "monotonic", Nanoseconds, "CLOCK_MONOTONIC";
+        RAW = "raw", Nanoseconds, "CLOCK_MONOTONIC_RAW";
+        BOOT = "boot", Nanoseconds, "CLOCK_BOOTTIME";
+        TSC = "tsc", Nanoseconds, "the time stamp counter";
+        RTC = "rtc", Nanoseconds, "the real-time clock of the machine";
+    }
+    clocks = "clocks", "clock" {
+        CLOCK = "clock", Text, "the clock";
+        COST = "cost", Nanoseconds, "time of a reading";
+        RESOLUTION = "resolution", Nanoseconds, "the kernel's figure";
+        SMALLEST_STEP = "smallest.step", Nanoseconds, "the smallest difference of two readings";
+        DRIFT = "drift", Ratio, "drift from CLOCK_MONOTONIC_RAW";
+        BACKWARDS = "backwards", Count, "readings below the one before";
+    }
+    clock_skew = "clock.skew", "pair of CPUs" {
+        FIRST = "first", Count, "one CPU";
+        SECOND = "second", Count, "the other CPU";
+        LEAST = "least", Nanoseconds, "lower bound of the second one's lead";
+        MOST = "most", Nanoseconds, "upper bound of the second one's lead";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
@@ -79,11 +105,15 @@ impl Declaration for Clock {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::CLOCK_STEP_WORST)
+        Some(CLOCK_STEP_WORST)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::CLOCK_DRIFT_WORST, name::CLOCK_SKEW_WORST]
+        &[CLOCK_DRIFT_WORST, CLOCK_SKEW_WORST]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     /// Two threads compare the time stamp counters of two processors.

@@ -8,12 +8,23 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Contradiction, Declaration, Feature, Footprint, Load, Programs, Tasks};
-use crate::catalogue::name;
 use crate::declaration::{self, Refusal, displayed};
-use crate::metrics::MetricId;
+use crate::metrics::{MEMORY_PEAK, MetricId, TIME_CPU, TIME_ELAPSED};
 use crate::size::Size;
 use crate::sizes::{Sizes, SizesError};
+use crate::tables::{TableId, tables};
 use crate::words;
+
+tables! {
+    command = "command", "sample of the program" {
+        TIME = "time", Nanoseconds, "time since the start";
+        RESIDENT = "memory.resident", Bytes, "memory of its processes in RAM";
+        SWAPPED = "memory.swapped", Bytes, "memory of its processes in swap";
+        CHARGED = "memory.charged", Bytes, "charge of its cgroup";
+        WORKING_SET = "memory.working-set", Bytes, "pages referenced since the previous sample";
+        PROCESSES = "processes", Count, "its processes";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
@@ -125,11 +136,15 @@ impl Declaration for Command {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::TIME_ELAPSED)
+        Some(TIME_ELAPSED)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::TIME_CPU, name::MEMORY_PEAK]
+        &[TIME_CPU, MEMORY_PEAK]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn load(&self) -> Load<'_> {

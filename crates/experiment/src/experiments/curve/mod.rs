@@ -8,8 +8,28 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Footprint, Load};
-use crate::catalogue::name;
-use crate::metrics::MetricId;
+use crate::metrics::{MISS_RATIO_MEAN, MetricId, WORKING_SET_MEAN};
+use crate::tables::{TableId, tables};
+
+tables! {
+    curve = "curve", "memory size" {
+        SIZE = "size", Bytes, "the memory";
+        FRAMES = "frames", Pages, "the memory";
+        MISSES = "misses", Count, "the misses";
+        RATIO = "miss.ratio", Share, "misses divided by references";
+        RATIO_ERROR = "miss.ratio.error", Share, "the standard error of a sampled ratio";
+        FRAMES_MEAN = "frames.mean", Pages, "mean resident pages of a policy without a fixed number of frames";
+        BYTE_RATIO = "byte.miss.ratio", Share, "bytes missed divided by bytes requested";
+        WRITE_BACKS = "write-backs", Count, "dirty pages written";
+        READ_AHEAD_WAITS = "read-ahead.waits", Count, "with read-ahead: references that waited for a read";
+        READ_AHEAD_PAGES = "read-ahead.pages", Pages, "with read-ahead: pages read";
+    }
+    working_set = "working-set", "window of the stream or of the process" {
+        REFERENCE = "reference", Count, "the last reference of the window, of a stream";
+        TIME = "time", Nanoseconds, "the end of the window, of a process";
+        PAGES = "pages", Pages, "the working set";
+    }
+}
 
 /// Misses of one policy or system on a stream, at several memory sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,11 +76,15 @@ impl Declaration for Curve {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::MISS_RATIO_MEAN)
+        Some(MISS_RATIO_MEAN)
     }
 
     fn headline(&self) -> &'static [MetricId] {
         &[]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        &[tables::curve::TABLE]
     }
 
     fn load(&self) -> Load<'_> {
@@ -74,11 +98,15 @@ impl Declaration for WorkingSet {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::WORKING_SET_MEAN)
+        Some(WORKING_SET_MEAN)
     }
 
     fn headline(&self) -> &'static [MetricId] {
         &[]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        &[tables::working_set::TABLE]
     }
 
     fn load(&self) -> Load<'_> {

@@ -5,10 +5,9 @@ pub mod metrics;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Contradiction, Declaration, Feature, Footprint, Programs, Tasks};
-use crate::catalogue::name;
 use crate::declaration::{declared, positive, words};
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{MetricId, THROUGHPUT_BEST, THROUGHPUT_FIRST, THROUGHPUT_LAST, TIME_CPU};
+use crate::tables::{TableId, tables};
 
 /// What the workers do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -53,18 +52,35 @@ pub enum Beside {
 }
 words!(Beside);
 
-/// The columns of the table `beside`, after so many workers alone or beside the other thread:
-/// throughput, median and 99 % of an operation's time, how often a worker slept in a million
-/// operations, the other's calls a second, and the share of all threads' time that waited for
-/// locks.
-pub const BESIDE: [(&str, Unit); 6] = [
-    ("throughput", Unit::PerSecond),
-    ("p50", Unit::Nanoseconds),
-    ("p99", Unit::Nanoseconds),
-    ("waits", Unit::Count),
-    ("calls", Unit::PerSecond),
-    ("lock.wait", Unit::Share),
-];
+tables! {
+    faultscale = "faultscale", "number of workers" {
+        WORKERS = "workers", Count, "the workers";
+        THROUGHPUT = "throughput", PerSecond, "operations of all workers per second";
+        TIME_ELAPSED;
+        TIME_USER;
+        TIME_SYSTEM;
+        FAULTS_MINOR;
+        LOCK_WAIT = "lock.wait", Share, "share of all threads' time waiting for kernel locks";
+        OPERATION_P50;
+        OPERATION_P99;
+    }
+    locks = "locks", "kernel lock and number of workers" {
+        LOCK = "lock", Text, "the lock";
+        WORKERS = "workers", Count, "the workers";
+        WAITS = "waits", Count, "number of waits";
+        TIME = "time", Nanoseconds, "time waited";
+        SHARE = "share", Share, "share of all threads' time";
+    }
+    beside = "beside", "number of workers, alone and with the other thread", compare(THROUGHPUT, WAITS) {
+        WORKERS = "workers", Text, "the workers, alone or beside the other thread";
+        THROUGHPUT = "throughput", PerSecond, "operations of all workers per second";
+        P50 = "p50", Nanoseconds, "time of an operation, median";
+        P99 = "p99", Nanoseconds, "time of an operation, 99th percentile";
+        WAITS = "waits", Count, "sleeps of a worker per million operations";
+        CALLS = "calls", PerSecond, "calls of the other thread per second";
+        LOCK_WAIT = "lock.wait", Share, "share of all threads' time waiting for kernel locks";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -130,11 +146,15 @@ impl Declaration for Faultscale {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::THROUGHPUT_BEST)
+        Some(THROUGHPUT_BEST)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::THROUGHPUT_FIRST, name::THROUGHPUT_LAST, name::TIME_CPU]
+        &[THROUGHPUT_FIRST, THROUGHPUT_LAST, TIME_CPU]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn tasks(&self, _: u64) -> Tasks {

@@ -6,11 +6,51 @@ use serde::{Deserialize, Serialize};
 
 use super::Experiment;
 use super::declaration::{Bounds, Declaration, Footprint};
-use crate::catalogue::name;
 use crate::declaration::{declared, positive, some, words};
-use crate::metrics::MetricId;
+use crate::metrics::{
+    BANDWIDTH_BUFFERED, BANDWIDTH_DIRECT, IO_READ, MetricId, READ_CPU_BEYOND, READ_CPU_LARGE, READ_CPU_SMALL,
+    TIME_CPU,
+};
 use crate::size::Size;
 use crate::sizes::Sizes;
+use crate::tables::{TableId, tables};
+
+tables! {
+    fileread = "fileread", "case" {
+        CASE = "case", Text, "small, large or beyond, and the way to read";
+        SIZE = "size", Bytes, "size of the file";
+        READS = "reads", Count, "number of reads";
+        CPU_EACH = "cpu.each", Nanoseconds, "CPU time per read";
+        ACCESS_MEAN;
+        ACCESS_P50;
+        ACCESS_P99;
+        TIME_USER;
+        TIME_SYSTEM;
+        CALLS = "calls", Count, "system calls";
+        HITS = "hits", Share, "share of the reads found in the page cache";
+        FAULTS_MINOR;
+        FAULTS_MAJOR;
+        IO_READ;
+        CACHED_BEFORE = "cached.before", Bytes, "part of the file in the page cache before the reads";
+        CACHED_AFTER = "cached.after", Bytes, "part of the file in the page cache after the reads";
+        RECENTLY_EVICTED = "recently-evicted", Bytes, "part of the file that was evicted a short time ago";
+        REFAULTS = "refaults", Pages, "refaults";
+    }
+    seqread = "seqread", "mode and transfer size" {
+        MODE = "mode", Text, "buffered or direct";
+        TRANSFER = "transfer", Bytes, "bytes per read";
+        BANDWIDTH = "bandwidth", BytesPerSecond, "bytes read per second";
+        BYTES = "bytes", Bytes, "bytes read";
+        TIME_ELAPSED;
+        TIME_USER;
+        TIME_SYSTEM;
+        DEVICE_READS = "device.reads", Count, "reads of the device";
+        DEVICE_TRANSFER = "device.transfer", Bytes, "bytes per read of the device";
+        DEVICE_SERVICE = "device.service", Nanoseconds, "busy time of the device per read";
+        DEVICE_WAIT = "device.wait", Nanoseconds, "time per read of the device, in its queue and served";
+        DEVICE_BUSY = "device.busy", Share, "share of the time in which the device was busy";
+    }
+}
 
 /// The way to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -89,11 +129,15 @@ impl Declaration for Fileread {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::READ_CPU_LARGE)
+        Some(READ_CPU_LARGE)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::READ_CPU_SMALL, name::READ_CPU_BEYOND, name::IO_READ]
+        &[READ_CPU_SMALL, READ_CPU_BEYOND, IO_READ]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        &[tables::fileread::TABLE]
     }
 
     fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
@@ -113,11 +157,15 @@ impl Declaration for Seqread {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::BANDWIDTH_BUFFERED)
+        Some(BANDWIDTH_BUFFERED)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::BANDWIDTH_DIRECT, name::TIME_CPU]
+        &[BANDWIDTH_DIRECT, TIME_CPU]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        &[tables::seqread::TABLE]
     }
 
     fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {

@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Feature, Footprint, Programs, Tasks};
-use crate::catalogue::name;
 use crate::declaration::{declared, words};
-use crate::metrics::MetricId;
+use crate::metrics::{EXEC_COST, EXIT_COST, FORK_COST, FORKS_RATE, MetricId};
 
 /// How a child ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -58,11 +57,11 @@ impl Declaration for Forkstorm {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::FORKS_RATE)
+        Some(FORKS_RATE)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::FORK_COST, name::EXIT_COST, name::EXEC_COST]
+        &[FORK_COST, EXIT_COST, EXEC_COST]
     }
 
     /// Each copy with its child; of the script its guard, its shell, a pipe's subshell and two programs.

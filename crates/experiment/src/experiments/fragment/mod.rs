@@ -12,30 +12,31 @@ pub mod metrics;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Feature, Footprint};
-use crate::catalogue::name;
 use crate::declaration::declared;
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{
+    FRAGMENT_COMPACTED, FRAGMENT_COST_DIRECT, FRAGMENT_DIRECT, FRAGMENT_FRAGMENTED, MetricId,
+};
 use crate::plan::Dishonoured;
 use crate::setting::{Setting, Value};
+use crate::tables::{TableId, tables};
 
 /// The ways of asking, in their order: before memory is filled; in pieces, without compaction; with
 /// direct compaction; by MADV_COLLAPSE; without compaction again, after compact_memory.
 pub const WAYS: [&str; 5] = ["whole", "pieces", "direct", "collapse", "compacted"];
 
-/// The columns of the table `ways`, after the way's name: huge pages asked for and had, free memory
-/// and the free blocks of a huge page's size before, direct compactions, how many of them did and
-/// did not make a block, and the processor time of the calling thread.
-pub const COLUMNS: [(&str, Unit); 8] = [
-    ("asked", Unit::Count),
-    ("had", Unit::Count),
-    ("free", Unit::Bytes),
-    ("blocks", Unit::Count),
-    ("stall", Unit::Count),
-    ("success", Unit::Count),
-    ("fail", Unit::Count),
-    ("time", Unit::Nanoseconds),
-];
+tables! {
+    ways = "ways", "way of requesting huge pages", compare(HAD) {
+        WAY = "way", Text, "the way";
+        ASKED = "asked", Count, "huge pages requested";
+        HAD = "had", Count, "huge pages allocated";
+        FREE = "free", Bytes, "free memory before";
+        BLOCKS = "blocks", Count, "free blocks of a huge page's size before";
+        STALL = "stall", Count, "direct compactions";
+        SUCCESS = "success", Count, "direct compactions that made a block";
+        FAIL = "fail", Count, "direct compactions that made none";
+        TIME = "time", Nanoseconds, "CPU time of the calling thread";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -61,11 +62,15 @@ impl Declaration for Fragment {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::FRAGMENT_DIRECT)
+        Some(FRAGMENT_DIRECT)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::FRAGMENT_FRAGMENTED, name::FRAGMENT_COMPACTED, name::FRAGMENT_COST_DIRECT]
+        &[FRAGMENT_FRAGMENTED, FRAGMENT_COMPACTED, FRAGMENT_COST_DIRECT]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn requires(&self) -> Vec<Feature> {

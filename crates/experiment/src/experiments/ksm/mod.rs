@@ -12,28 +12,27 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::{Contradiction, Declaration, Feature, Footprint, TOUCH};
 use super::writes::WriteShare;
-use crate::catalogue::name;
 use crate::declaration::{declared, positive};
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{KSM_COPY, KSM_CPU, KSM_SHARING, KSM_UNMERGE, MetricId};
 use crate::setting::Setting;
+use crate::tables::{TableId, tables};
 
-/// The columns of the table `merging`, a row for each of ksmd's scans: when it ended, the pages
-/// that the kernel counts as merged of this process, the growth of the whole machine's
-/// `pages_sharing` and `pages_shared`, and ksmd's processor time so far.
-pub const SCANS: [(&str, Unit); 6] = [
-    ("scan", Unit::Count),
-    ("elapsed", Unit::Nanoseconds),
-    ("process", Unit::Pages),
-    ("sharing", Unit::Pages),
-    ("shared", Unit::Pages),
-    ("ksmd", Unit::Nanoseconds),
-];
-
-/// The columns of the table `unmerging`, after the operation's name: pages that it concerned,
-/// processor time and faults of a page.
-pub const COSTS: [(&str, Unit); 3] =
-    [("pages", Unit::Pages), ("page.mean", Unit::Nanoseconds), ("faults", Unit::Count)];
+tables! {
+    merging = "merging", "scan of ksmd" {
+        SCAN = "scan", Count, "the number of the scan";
+        ELAPSED = "elapsed", Nanoseconds, "its end, since the start";
+        PROCESS = "process", Pages, "merged pages of this process by the kernel's count";
+        SHARING = "sharing", Pages, "growth of the machine's pages_sharing";
+        SHARED = "shared", Pages, "growth of the machine's pages_shared";
+        KSMD = "ksmd", Nanoseconds, "CPU time of ksmd";
+    }
+    unmerging = "unmerging", "operation", compare(PAGE_MEAN) {
+        OPERATION = "operation", Text, "the operation";
+        PAGES = "pages", Pages, "its pages";
+        PAGE_MEAN = "page.mean", Nanoseconds, "CPU time per page, mean";
+        FAULTS = "faults", Count, "page faults per page";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -79,11 +78,15 @@ impl Declaration for Ksm {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::KSM_CPU)
+        Some(KSM_CPU)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::KSM_SHARING, name::KSM_COPY, name::KSM_UNMERGE]
+        &[KSM_SHARING, KSM_COPY, KSM_UNMERGE]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     /// Fewer than two pages of a content.

@@ -14,16 +14,19 @@ use serde::{Deserialize, Serialize};
 
 use super::Experiment;
 use super::declaration::{Bounds, Declaration, Footprint, LOAD, TOUCH};
-use crate::catalogue::name;
 use crate::declaration::declared;
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{LATENCY_DRAM, LATENCY_L3, LATENCY_MINOR_FAULT, LATENCY_TLB_MISS, MetricId};
 use crate::setting::Setting;
 use crate::sizes::Sizes;
+use crate::tables::{TableId, tables};
 
-/// The columns of the table `latency`, a row for each working set.
-pub const COLUMNS: [(&str, Unit); 3] =
-    [("size", Unit::Bytes), ("line.load", Unit::Nanoseconds), ("page.load", Unit::Nanoseconds)];
+tables! {
+    latency = "latency", "working set" {
+        SIZE = "size", Bytes, "the working set";
+        LINE_LOAD = "line.load", Nanoseconds, "a load; every cache line, huge pages";
+        PAGE_LOAD = "page.load", Nanoseconds, "a load; one line of each base page";
+    }
+}
 
 /// The greatest working set where none is asked for: so many times the last-level cache.
 const TIMES: u64 = 4;
@@ -68,11 +71,15 @@ impl Declaration for Latency {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::LATENCY_DRAM)
+        Some(LATENCY_DRAM)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::LATENCY_L3, name::LATENCY_TLB_MISS, name::LATENCY_MINOR_FAULT]
+        &[LATENCY_L3, LATENCY_TLB_MISS, LATENCY_MINOR_FAULT]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn settled(&self, bounds: &Bounds) -> Option<Experiment> {

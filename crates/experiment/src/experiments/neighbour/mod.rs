@@ -13,36 +13,38 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, FAULT, Feature, Footprint, HIT, TOUCH, Tasks};
 use super::paging::text;
-use crate::catalogue::name;
 use crate::declaration::declared;
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{
+    MetricId, VICTIM_COST_ALONE, VICTIM_COST_LOW, VICTIM_COST_MIN, VICTIM_COST_NEIGHBOUR,
+    VICTIM_FAULTS_ALONE, VICTIM_FAULTS_LOW, VICTIM_FAULTS_MIN, VICTIM_FAULTS_NEIGHBOUR,
+    VICTIM_REFAULTS_ALONE, VICTIM_REFAULTS_LOW, VICTIM_REFAULTS_MIN, VICTIM_REFAULTS_NEIGHBOUR,
+};
+use crate::tables::{TableId, tables};
 
 /// The situations in which the victim's references are made, in their order.
 pub const SITUATIONS: [&str; 4] = ["alone", "beside", "low", "min"];
 
 /// Of each situation the victim's metrics: cost, major faults, refaults.
 pub const METRICS: [[MetricId; 3]; 4] = [
-    [name::VICTIM_COST_ALONE, name::VICTIM_FAULTS_ALONE, name::VICTIM_REFAULTS_ALONE],
-    [name::VICTIM_COST_NEIGHBOUR, name::VICTIM_FAULTS_NEIGHBOUR, name::VICTIM_REFAULTS_NEIGHBOUR],
-    [name::VICTIM_COST_LOW, name::VICTIM_FAULTS_LOW, name::VICTIM_REFAULTS_LOW],
-    [name::VICTIM_COST_MIN, name::VICTIM_FAULTS_MIN, name::VICTIM_REFAULTS_MIN],
+    [VICTIM_COST_ALONE, VICTIM_FAULTS_ALONE, VICTIM_REFAULTS_ALONE],
+    [VICTIM_COST_NEIGHBOUR, VICTIM_FAULTS_NEIGHBOUR, VICTIM_REFAULTS_NEIGHBOUR],
+    [VICTIM_COST_LOW, VICTIM_FAULTS_LOW, VICTIM_REFAULTS_LOW],
+    [VICTIM_COST_MIN, VICTIM_FAULTS_MIN, VICTIM_REFAULTS_MIN],
 ];
 
-/// The columns of the table `situations`, after the situation's name: the major faults of the
-/// victim's thread, its cgroup's own count of them, minor faults, refaults, what is charged to the
-/// victim and to the other at the end, how often the neighbour wrote a page meanwhile, and how
-/// often the victim was reclaimed from below its `memory.low`.
-pub const COLUMNS: [(&str, Unit); 8] = [
-    ("major", Unit::Count),
-    ("pgmajfault", Unit::Count),
-    ("minor", Unit::Count),
-    ("refaults", Unit::Pages),
-    ("victim", Unit::Bytes),
-    ("other", Unit::Bytes),
-    ("written", Unit::Count),
-    ("low", Unit::Count),
-];
+tables! {
+    situations = "situations", "situation", compare(MAJOR) {
+        SITUATION = "situation", Text, "alone, beside, low or min";
+        MAJOR = "major", Count, "major faults of the victim's thread";
+        PGMAJFAULT = "pgmajfault", Count, "major faults by the count of its cgroup";
+        MINOR = "minor", Count, "minor faults of the victim's thread";
+        REFAULTS = "refaults", Pages, "its refaults";
+        VICTIM = "victim", Bytes, "the victim's charge at the end";
+        OTHER = "other", Bytes, "the neighbour's charge at the end";
+        WRITTEN = "written", Count, "pages written by the neighbour";
+        LOW = "low", Count, "reclaims of the victim below its memory.low";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -74,11 +76,15 @@ impl Declaration for Neighbour {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::VICTIM_FAULTS_NEIGHBOUR)
+        Some(VICTIM_FAULTS_NEIGHBOUR)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::VICTIM_COST_NEIGHBOUR, name::VICTIM_FAULTS_LOW, name::VICTIM_FAULTS_MIN]
+        &[VICTIM_COST_NEIGHBOUR, VICTIM_FAULTS_LOW, VICTIM_FAULTS_MIN]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn tasks(&self, _: u64) -> Tasks {

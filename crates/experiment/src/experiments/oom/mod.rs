@@ -10,28 +10,26 @@ pub mod metrics;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Footprint, Tasks};
-use crate::catalogue::name;
 use crate::declaration::declared;
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{MetricId, OOM_KILLED_EQUAL, OOM_STALL_ADJUSTED, OOM_STALL_EQUAL};
+use crate::tables::{TableId, tables};
 
 /// The situations, in their order.
 pub const SITUATIONS: [&str; 3] = ["equal", "adjusted", "group"];
 
-/// The columns of the table `kills`, after the situation and who was killed: what the killed held
-/// in memory and in swap, the score of one that was killed alone and the highest one by the
-/// kernel's formula, the time from the first time at the limit, the time since a page was last
-/// written, the kernel's own count of kills, and the time in which somebody waited for memory
-/// (PSI).
-pub const COLUMNS: [(&str, Unit); 7] = [
-    ("held", Unit::Bytes),
-    ("score", Unit::Pages),
-    ("highest", Unit::Pages),
-    ("stall", Unit::Nanoseconds),
-    ("pause", Unit::Nanoseconds),
-    ("oom_kill", Unit::Count),
-    ("stalled", Unit::Nanoseconds),
-];
+tables! {
+    kills = "kills", "situation", compare(STALL) {
+        SITUATION = "situation", Text, "equal, adjusted or group";
+        WHO = "who", Text, "the OOM victim";
+        HELD = "held", Bytes, "its memory and swap";
+        SCORE = "score", Pages, "its score by the kernel's formula, of a single victim";
+        HIGHEST = "highest", Pages, "the highest score of all processes";
+        STALL = "stall", Nanoseconds, "time from the limit to the kill";
+        PAUSE = "pause", Nanoseconds, "time from the last page written to the kill";
+        OOM_KILL = "oom_kill", Count, "kills by the kernel's count";
+        STALLED = "stalled", Nanoseconds, "time in which a task waited for memory (PSI)";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -59,11 +57,15 @@ impl Declaration for Oom {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::OOM_STALL_EQUAL)
+        Some(OOM_STALL_EQUAL)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::OOM_KILLED_EQUAL, name::OOM_STALL_ADJUSTED]
+        &[OOM_KILLED_EQUAL, OOM_STALL_ADJUSTED]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn tasks(&self, _: u64) -> Tasks {

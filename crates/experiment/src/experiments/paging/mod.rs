@@ -14,10 +14,42 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::{Contradiction, Declaration, FAULT, Feature, Footprint, HIT, Load};
 use super::{Content, WriteShare, Writes};
-use crate::catalogue::name;
 use crate::declaration::{declared, words};
-use crate::metrics::MetricId;
+use crate::metrics::{ACCESS_HIT_P50, ACCESS_MAJOR_P50, ACCESS_MEAN, FAULTS_MAJOR, MetricId};
 use crate::setting::Mode;
+use crate::tables::{TableId, tables};
+
+tables! {
+    windows = "windows", "window of the references" {
+        REFERENCE = "reference", Count, "the last reference of the window";
+        TIME = "time", Nanoseconds, "time since the first reference";
+        ACCESS_MEAN;
+        ACCESS_MAX;
+        FAULTS_MINOR;
+        FAULTS_MAJOR;
+        SWAP_IN;
+        SWAP_OUT;
+        PAGES_PRESENT;
+    }
+    huge_pages = "huge-pages", "kernel counter of huge pages that grew", compare(POPULATING) {
+        COUNTER = "counter", Text, "the kernel's name";
+        WHAT = "what", Text, "its meaning";
+        POPULATING = "populating", Count, "growth while the mapping was populated";
+        REFERENCES = "references", Count, "growth during the references";
+    }
+    folios = "folios", "folio size", compare(FIRST) {
+        FOLIO = "folio", Text, "the size in KiB";
+        SIZE = "size", Bytes, "the size";
+        FIRST = "pages.first", Pages, "pages in such folios before the first reference";
+        LAST = "pages.last", Pages, "pages in such folios after the last reference";
+    }
+    writeback = "writeback", "sample of dirty and writeback bytes, of runs with writes" {
+        REFERENCE = "reference", Count, "the last reference before the sample";
+        TIME = "time", Nanoseconds, "time since the start";
+        DIRTY = "dirty", Bytes, "dirty bytes";
+        WRITEBACK = "writeback", Bytes, "bytes under writeback";
+    }
+}
 
 /// What a mapping is backed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,11 +177,15 @@ impl Declaration for Mapped<'_> {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::ACCESS_MEAN)
+        Some(ACCESS_MEAN)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::ACCESS_HIT_P50, name::ACCESS_MAJOR_P50, name::FAULTS_MAJOR]
+        &[ACCESS_HIT_P50, ACCESS_MAJOR_P50, FAULTS_MAJOR]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn load(&self) -> Load<'_> {

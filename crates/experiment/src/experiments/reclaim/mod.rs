@@ -13,26 +13,28 @@ pub mod metrics;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Contradiction, Declaration, Feature, Footprint, TOUCH, Tasks};
-use crate::catalogue::name;
 use crate::declaration::{declared, positive, words};
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{
+    MetricId, RECLAIM_COLD, RECLAIM_COST, RECLAIM_MISTAKES, RECLAIM_PAGES, RECLAIM_RECLAIMED,
+};
+use crate::tables::{TableId, tables};
 
-/// The columns of the table `steps`, after its number: what was asked for, what the cgroup counts
-/// as reclaimed, which pages of the mapping were paged out (cold and hot), the major faults on the
-/// hot part afterwards, and the processor time of asking.
-pub const COLUMNS: [(&str, Unit); 6] = [
-    ("asked", Unit::Bytes),
-    ("reclaimed", Unit::Bytes),
-    ("out.cold", Unit::Pages),
-    ("out.hot", Unit::Pages),
-    ("faults.hot", Unit::Count),
-    ("time", Unit::Nanoseconds),
-];
-
-/// The columns of the table `scheme`, after the step's number: bytes of regions that DAMON's scheme
-/// tried, and of those where its action was done, as it counts them itself.
-pub const SCHEME: [(&str, Unit); 2] = [("tried", Unit::Bytes), ("applied", Unit::Bytes)];
+tables! {
+    steps = "steps", "step", compare(RECLAIMED, OUT_COLD) {
+        STEP = "step", Text, "the number of the step, from 1";
+        ASKED = "asked", Bytes, "bytes requested";
+        RECLAIMED = "reclaimed", Bytes, "bytes reclaimed by the cgroup's count";
+        OUT_COLD = "out.cold", Pages, "cold pages that were paged out";
+        OUT_HOT = "out.hot", Pages, "hot pages that were paged out";
+        FAULTS_HOT = "faults.hot", Count, "major faults on the hot part afterwards";
+        TIME = "time", Nanoseconds, "CPU time of the request";
+    }
+    scheme = "scheme", "step, of reclaim by DAMON" {
+        STEP = "step", Text, "the number of the step, from 1";
+        TRIED = "tried", Bytes, "regions that the scheme tried";
+        APPLIED = "applied", Bytes, "regions on which its action succeeded";
+    }
+}
 
 /// By what memory is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -120,11 +122,15 @@ impl Declaration for Reclaim {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::RECLAIM_COLD)
+        Some(RECLAIM_COLD)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::RECLAIM_RECLAIMED, name::RECLAIM_PAGES, name::RECLAIM_MISTAKES, name::RECLAIM_COST]
+        &[RECLAIM_RECLAIMED, RECLAIM_PAGES, RECLAIM_MISTAKES, RECLAIM_COST]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     /// By DAMON a thread references the hot part meanwhile.

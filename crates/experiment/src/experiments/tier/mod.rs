@@ -13,52 +13,52 @@ use serde::{Deserialize, Serialize};
 
 use super::Experiment;
 use super::declaration::{Bounds, Contradiction, Declaration, Feature, Footprint, TOUCH};
-use crate::catalogue::name;
 use crate::declaration::{declared, positive};
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{
+    MetricId, TIER_COST_FAST, TIER_COST_INTERLEAVED, TIER_COST_OFF, TIER_COST_ON, TIER_COST_SLOW,
+    TIER_DEMOTED, TIER_HOT_FAST, TIER_HOT_INTERLEAVED, TIER_HOT_OFF, TIER_HOT_ON, TIER_HOT_SLOW,
+    TIER_LATENCY_FAST, TIER_LATENCY_INTERLEAVED, TIER_LATENCY_OFF, TIER_LATENCY_ON, TIER_LATENCY_SLOW,
+    TIER_PROMOTED,
+};
 use crate::setting::Setting;
+use crate::tables::{TableId, tables};
 
 /// The situations, in their order.
 pub const SITUATIONS: [&str; 5] = ["fast", "slow", "interleaved", "off", "on"];
 
 /// Of each situation the metrics: cost, share of the hot set on the fast node, modelled wait.
 pub const METRICS: [[MetricId; 3]; 5] = [
-    [name::TIER_COST_FAST, name::TIER_HOT_FAST, name::TIER_LATENCY_FAST],
-    [name::TIER_COST_SLOW, name::TIER_HOT_SLOW, name::TIER_LATENCY_SLOW],
-    [name::TIER_COST_INTERLEAVED, name::TIER_HOT_INTERLEAVED, name::TIER_LATENCY_INTERLEAVED],
-    [name::TIER_COST_OFF, name::TIER_HOT_OFF, name::TIER_LATENCY_OFF],
-    [name::TIER_COST_ON, name::TIER_HOT_ON, name::TIER_LATENCY_ON],
+    [TIER_COST_FAST, TIER_HOT_FAST, TIER_LATENCY_FAST],
+    [TIER_COST_SLOW, TIER_HOT_SLOW, TIER_LATENCY_SLOW],
+    [TIER_COST_INTERLEAVED, TIER_HOT_INTERLEAVED, TIER_LATENCY_INTERLEAVED],
+    [TIER_COST_OFF, TIER_HOT_OFF, TIER_LATENCY_OFF],
+    [TIER_COST_ON, TIER_HOT_ON, TIER_LATENCY_ON],
 ];
 
-/// The columns of the table `tiers`, after the situation's name: processor time of a reference, the
-/// mean share of the hot set on the fast node and that at the end of each position, what a
-/// reference would then wait by the latencies that the machine's tables tell, pages promoted and
-/// demoted, hint faults, and processor time of the kernel's reclaim threads.
-pub const COLUMNS: [(&str, Unit); 8] = [
-    ("cost", Unit::Nanoseconds),
-    ("mean", Unit::Share),
-    ("end", Unit::Share),
-    ("latency", Unit::Nanoseconds),
-    ("promoted", Unit::Pages),
-    ("demoted", Unit::Pages),
-    ("hints", Unit::Count),
-    ("kswapd", Unit::Nanoseconds),
-];
-
-/// The columns of the table `tier.pages`, after the situation's name: where the hot set is (its
-/// position, and processor time since it came there), its pages on the fast node and on the slow
-/// one, those of the whole mapping, and what was promoted and demoted so far.
-pub const PAGES: [(&str, Unit); 8] = [
-    ("position", Unit::Count),
-    ("time", Unit::Nanoseconds),
-    ("hot.fast", Unit::Pages),
-    ("hot.slow", Unit::Pages),
-    ("fast", Unit::Pages),
-    ("slow", Unit::Pages),
-    ("promoted", Unit::Pages),
-    ("demoted", Unit::Pages),
-];
+tables! {
+    tiers = "tiers", "situation", compare(COST, MEAN) {
+        SITUATION = "situation", Text, "fast, slow, interleaved, off or on";
+        COST = "cost", Nanoseconds, "CPU time per reference";
+        MEAN = "mean", Share, "share of the hot set on the fast node, mean";
+        END = "end", Share, "share of the hot set on the fast node at the end of each position";
+        LATENCY = "latency", Nanoseconds, "modelled wait of a reference there";
+        PROMOTED = "promoted", Pages, "pages promoted";
+        DEMOTED = "demoted", Pages, "pages demoted";
+        HINTS = "hints", Count, "hint faults";
+        KSWAPD = "kswapd", Nanoseconds, "CPU time of the kernel's reclaim threads";
+    }
+    tier_pages = "tier.pages", "sample of the nodes" {
+        SITUATION = "situation", Text, "fast, slow, interleaved, off or on";
+        POSITION = "position", Count, "position of the hot set";
+        TIME = "time", Nanoseconds, "CPU time since it came there";
+        HOT_FAST = "hot.fast", Pages, "its pages on the fast node";
+        HOT_SLOW = "hot.slow", Pages, "its pages on the slow node";
+        FAST = "fast", Pages, "pages of the mapping on the fast node";
+        SLOW = "slow", Pages, "pages of the mapping on the slow node";
+        PROMOTED = "promoted", Pages, "pages promoted so far";
+        DEMOTED = "demoted", Pages, "pages demoted so far";
+    }
+}
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -106,11 +106,15 @@ impl Declaration for Tier {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::TIER_COST_ON)
+        Some(TIER_COST_ON)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::TIER_HOT_ON, name::TIER_PROMOTED, name::TIER_DEMOTED]
+        &[TIER_HOT_ON, TIER_PROMOTED, TIER_DEMOTED]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn contradiction(&self) -> Option<Contradiction> {

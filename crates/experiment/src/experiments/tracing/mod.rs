@@ -8,6 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Footprint, Load};
 use crate::metrics::MetricId;
+use crate::tables::{TableId, tables};
+
+tables! {
+    recording = "recording", "recording of a program's references" {
+        REFERENCES = "references", Count, "references";
+        LOADS = "loads", Count, "loads";
+        STORES = "stores", Count, "stores";
+        FETCHES = "fetches", Count, "instruction fetches";
+        UNITS = "units", Count, "pages or cache lines referenced";
+        PROCESSES = "processes", Count, "processes recorded";
+        THREADS = "threads", Count, "threads recorded";
+        SIZE = "size", Bytes, "size of the file";
+    }
+}
 
 /// What was recorded, and where it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +63,10 @@ impl Declaration for Tracing {
 
     fn headline(&self) -> &'static [MetricId] {
         &[]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn load(&self) -> Load<'_> {

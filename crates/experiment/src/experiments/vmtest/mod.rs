@@ -10,12 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Experiment;
 use super::declaration::{Bounds, Contradiction, Declaration, Feature, Footprint, Tasks};
-use crate::catalogue::name;
 use crate::declaration::{declared, positive, some, words};
-use crate::metrics::MetricId;
-use crate::observation::Unit;
+use crate::metrics::{FAULTS_MAJOR, MetricId, SPEED_FIRST, SPEED_LAST, TIME_CPU};
 use crate::size::Size;
 use crate::sizes::Sizes;
+use crate::tables::{TableId, tables};
 
 /// What the processes' segments are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -82,22 +81,24 @@ pub struct Vmtest {
 }
 declared!(Vmtest);
 
-/// The columns of the table `vmtest` that every target gives, a row for each size. `access.mean` is
-/// the wall time of a read, times the processors at work; `access.cpu` its processor time, which
-/// other load does not lengthen. A target may have more behind them.
-pub const COLUMNS: [(&str, Unit); 11] = [
-    ("size", Unit::Bytes),
-    ("processes", Unit::Count),
-    ("relative.speed", Unit::Ratio),
-    name::TIME_ELAPSED.column(),
-    name::TIME_USER.column(),
-    name::TIME_SYSTEM.column(),
-    name::FAULTS_MINOR.column(),
-    name::FAULTS_MAJOR.column(),
-    ("reads", Unit::Count),
-    name::ACCESS_MEAN.column(),
-    ("access.cpu", Unit::Nanoseconds),
-];
+tables! {
+    vmtest = "vmtest", "size of active virtual memory" {
+        SIZE = "size", Bytes, "active virtual memory";
+        PROCESSES = "processes", Count, "number of processes";
+        RELATIVE_SPEED = "relative.speed", Ratio, "reads per second, divided by those of the first size";
+        TIME_ELAPSED;
+        TIME_USER;
+        TIME_SYSTEM;
+        FAULTS_MINOR;
+        FAULTS_MAJOR;
+        READS = "reads", Count, "reads of all processes";
+        ACCESS_MEAN;
+        ACCESS_CPU = "access.cpu", Nanoseconds, "CPU time per read";
+        SWAP_IN;
+        TRANSLATION_MEAN = "translation.mean", Nanoseconds, "modelled time of a translation";
+        WALKS = "walks", Share, "modelled share of the reads with a page-table walk";
+    }
+}
 
 impl Vmtest {
     /// The default sweep under this memory limit: to twice the limit, without one to 256 MiB.
@@ -125,11 +126,15 @@ impl Declaration for Vmtest {
     }
 
     fn primary(&self) -> Option<MetricId> {
-        Some(name::SPEED_LAST)
+        Some(SPEED_LAST)
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[name::SPEED_FIRST, name::TIME_CPU, name::FAULTS_MAJOR]
+        &[SPEED_FIRST, TIME_CPU, FAULTS_MAJOR]
+    }
+
+    fn tables(&self) -> &'static [TableId] {
+        tables::ALL
     }
 
     fn tasks(&self, page_size: u64) -> Tasks {

@@ -13,10 +13,9 @@ mod verdict;
 use std::time::Duration;
 
 use pagelab_experiment::build::{Sheet, metric, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Clock as Parameters;
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Recorder, Result};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Recorder, Result, metrics, tables};
 
 use self::reference::Reference;
 use self::sources::{Reading, SOURCES, Source};
@@ -96,34 +95,13 @@ fn report(
     stolen: Option<f64>,
     recorder: &mut dyn Recorder,
 ) -> Result<()> {
-    let mut steps = Sheet::new(
-        "clock",
-        &[
-            ("step", Unit::Count),
-            ("realtime", Unit::Nanoseconds),
-            ("monotonic", Unit::Nanoseconds),
-            ("raw", Unit::Nanoseconds),
-            ("boot", Unit::Nanoseconds),
-            ("tsc", Unit::Nanoseconds),
-            ("rtc", Unit::Nanoseconds),
-        ],
-    );
+    let mut steps = Sheet::new(tables::clock::TABLE);
     for (n, step) in found.steps.iter().enumerate() {
         let at = |index: usize| step[index];
         steps.row([Some(n as f64 + 1.0), at(0), at(1), at(2), at(3), at(4), at(5)]);
     }
     steps.record(recorder)?;
-    let mut clocks = Sheet::new(
-        "clocks",
-        &[
-            ("cost", Unit::Nanoseconds),
-            ("resolution", Unit::Nanoseconds),
-            ("smallest.step", Unit::Nanoseconds),
-            ("drift", Unit::Ratio),
-            ("backwards", Unit::Count),
-        ],
-    )
-    .with_texts("clock");
+    let mut clocks = Sheet::new(tables::clocks::TABLE);
     let raw = whole[Source::Raw as usize];
     let mut worst_drift: Option<f64> = None;
     for (index, source) in SOURCES.iter().enumerate() {
@@ -157,16 +135,16 @@ fn report(
             .try_fold(0.0, |a: f64, b| b.map(|b| a.max(b)))
             .filter(|_| !found.pairs.is_empty())
     };
-    metric(recorder, name::CLOCK_AGREEMENT, Some(if verdict.reasons.is_empty() { 1.0 } else { 0.0 }))?;
-    metric(recorder, name::CLOCK_STEP_WORST, verdict.worst_step)?;
-    metric(recorder, name::CLOCK_DRIFT_WORST, worst_drift)?;
-    metric(recorder, name::CLOCK_SKEW_WORST, greatest(skew::Pair::proven))?;
-    metric(recorder, name::CLOCK_SKEW_BOUND, greatest(skew::Pair::bound))?;
-    metric(recorder, name::CLOCK_JUMPS, Some(verdict.jumps as f64))?;
-    metric(recorder, name::CLOCK_STEAL, stolen)?;
+    metric(recorder, metrics::CLOCK_AGREEMENT, Some(if verdict.reasons.is_empty() { 1.0 } else { 0.0 }))?;
+    metric(recorder, metrics::CLOCK_STEP_WORST, verdict.worst_step)?;
+    metric(recorder, metrics::CLOCK_DRIFT_WORST, worst_drift)?;
+    metric(recorder, metrics::CLOCK_SKEW_WORST, greatest(skew::Pair::proven))?;
+    metric(recorder, metrics::CLOCK_SKEW_BOUND, greatest(skew::Pair::bound))?;
+    metric(recorder, metrics::CLOCK_JUMPS, Some(verdict.jumps as f64))?;
+    metric(recorder, metrics::CLOCK_STEAL, stolen)?;
     if let Some((drift, error)) = found.reference {
-        metric(recorder, name::CLOCK_REFERENCE_DRIFT, Some(drift))?;
-        metric(recorder, name::CLOCK_REFERENCE_ERROR, Some(error))?;
+        metric(recorder, metrics::CLOCK_REFERENCE_DRIFT, Some(drift))?;
+        metric(recorder, metrics::CLOCK_REFERENCE_ERROR, Some(error))?;
     }
     for reason in &verdict.reasons {
         note(recorder, Level::Warning, format!("time is suspect on this machine: {reason}"))?;

@@ -10,8 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::Sheet;
-use pagelab_experiment::observation::Unit;
-use pagelab_experiment::{Recorder, Result};
+use pagelab_experiment::{Recorder, Result, tables};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::sources::tsc;
@@ -141,15 +140,7 @@ fn answer(ping: &AtomicU64, pong: &AtomicU64, deadline: Instant) -> bool {
 
 /// The table `clock.skew`, one row for each pair.
 pub(crate) fn report(pairs: &[Pair], recorder: &mut dyn Recorder) -> Result<()> {
-    let mut sheet = Sheet::new(
-        "clock.skew",
-        &[
-            ("first", Unit::Count),
-            ("second", Unit::Count),
-            ("least", Unit::Nanoseconds),
-            ("most", Unit::Nanoseconds),
-        ],
-    );
+    let mut sheet = Sheet::new(tables::clock_skew::TABLE);
     for pair in pairs {
         let (least, most) = pair.ahead.unzip();
         sheet.row([Some(pair.cpus.0 as f64), Some(pair.cpus.1 as f64), least, most]);

@@ -19,10 +19,9 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Sheet, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Command;
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Failure, FailureKind, Recorder, Result, words};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result, metrics, tables, words};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::rusage;
 use pagelab_kernel::spawn::Program;
@@ -81,21 +80,24 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     let of_one = measured.peak().or_else(|| Some(rusage::children_peak()).filter(|&peak| peak > own_peak));
     let [processor, user, system] = measured.processor_of_children(&used);
     let figures = [
-        (name::TIME_ELAPSED, Some(watched.elapsed.as_nanos() as f64)),
+        (metrics::TIME_ELAPSED, Some(watched.elapsed.as_nanos() as f64)),
         processor,
         user,
         system,
-        (name::FAULTS_MINOR, Some(used.minor as f64)),
-        (name::FAULTS_MAJOR, Some(used.major as f64)),
-        (name::IO_READ, Some(used.read as f64)),
-        (name::REFAULTS, measured.refaults("workingset_refault")),
-        (name::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
-        (name::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
-        (name::MEMORY_PEAK, of_one.map(|peak| peak as f64).into_iter().chain(sampled).reduce(f64::max)),
-        (name::MEMORY_CHARGED_PEAK, context.group().and_then(charged_peak).or_else(|| peak(|l| l.charged))),
-        (name::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
-        (name::POLLS_CPU, Some(watched.cost.as_nanos() as f64)),
-        (name::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
+        (metrics::FAULTS_MINOR, Some(used.minor as f64)),
+        (metrics::FAULTS_MAJOR, Some(used.major as f64)),
+        (metrics::IO_READ, Some(used.read as f64)),
+        (metrics::REFAULTS, measured.refaults("workingset_refault")),
+        (metrics::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
+        (metrics::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
+        (metrics::MEMORY_PEAK, of_one.map(|peak| peak as f64).into_iter().chain(sampled).reduce(f64::max)),
+        (
+            metrics::MEMORY_CHARGED_PEAK,
+            context.group().and_then(charged_peak).or_else(|| peak(|l| l.charged)),
+        ),
+        (metrics::MEMORY_WORKING_SET_PEAK, peak(|l| l.working_set)),
+        (metrics::POLLS_CPU, Some(watched.cost.as_nanos() as f64)),
+        (metrics::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
     metrics(recorder, figures.into_iter().chain(measured.pressure(measured.swap)))?;
     report(&watched.looks, recorder)?;
@@ -236,17 +238,7 @@ impl Cost {
 
 /// The table `command`, one row for each look.
 fn report(looks: &[Look], recorder: &mut dyn Recorder) -> Result<()> {
-    let mut sheet = Sheet::new(
-        "command",
-        &[
-            ("time", Unit::Nanoseconds),
-            ("memory.resident", Unit::Bytes),
-            ("memory.swapped", Unit::Bytes),
-            ("memory.charged", Unit::Bytes),
-            ("memory.working-set", Unit::Bytes),
-            ("processes", Unit::Count),
-        ],
-    );
+    let mut sheet = Sheet::new(tables::command::TABLE);
     for look in looks {
         sheet.row([
             Some(look.time),

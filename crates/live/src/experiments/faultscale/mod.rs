@@ -17,11 +17,9 @@ use std::fs::File;
 use std::time::Duration;
 
 use pagelab_experiment::build::{Figure, Sheet, metrics, note, throughputs};
-use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::faultscale::BESIDE;
 use pagelab_experiment::experiments::{Beside, Faultscale, Work};
-use pagelab_experiment::observation::{Histogram, Level, Unit};
-use pagelab_experiment::{MetricId, Observation, Recorder, Result};
+use pagelab_experiment::observation::{Histogram, Level};
+use pagelab_experiment::{MetricId, Observation, Recorder, Result, metrics, tables};
 use pagelab_kernel::perf;
 use pagelab_kernel::rusage::Usage;
 
@@ -161,20 +159,7 @@ fn report(
     times: impl Fn(&Usage) -> [Figure; 3],
     recorder: &mut dyn Recorder,
 ) -> Result<()> {
-    let mut sheet = Sheet::new(
-        "faultscale",
-        &[
-            ("workers", Unit::Count),
-            ("throughput", Unit::PerSecond),
-            name::TIME_ELAPSED.column(),
-            name::TIME_USER.column(),
-            name::TIME_SYSTEM.column(),
-            name::FAULTS_MINOR.column(),
-            ("lock.wait", Unit::Share),
-            name::OPERATION_P50.column(),
-            name::OPERATION_P99.column(),
-        ],
-    );
+    let mut sheet = Sheet::new(tables::faultscale::TABLE);
     for point in points {
         let wait = waits.iter().find(|w| w.workers == point.workers).map(Waits::share);
         let [_, (_, user), (_, system)] = times(&point.used);
@@ -197,16 +182,16 @@ fn report(
     points.iter().for_each(|point| used += point.used);
     let [processor, user, system] = times(&used);
     let figures = [
-        (name::TIME_ELAPSED, sum(|p| p.elapsed.as_nanos() as f64)),
+        (metrics::TIME_ELAPSED, sum(|p| p.elapsed.as_nanos() as f64)),
         processor,
         user,
         system,
-        (name::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
+        (metrics::FAULTS_MINOR, sum(|p| p.used.minor as f64)),
     ];
     metrics(recorder, figures.into_iter().chain(throughputs(&all)))?;
     let last = points.last();
     let timed = |metric: MetricId| (metric, last.and_then(|point| metric.of(point.times.as_ref()?).1));
-    metrics(recorder, [name::OPERATION_P50, name::OPERATION_P99].map(timed))?;
+    metrics(recorder, [metrics::OPERATION_P50, metrics::OPERATION_P99].map(timed))?;
     if let Some(times) = last.and_then(|point| point.times.clone()).filter(|times| times.count() > 0) {
         recorder.observe(Observation::Histogram(times))?;
     }
@@ -216,16 +201,7 @@ fn report(
 /// The table `locks`.
 fn locked(waits: &[Waits], recorder: &mut dyn Recorder) -> Result<()> {
     if !waits.is_empty() {
-        let mut sheet = Sheet::new(
-            "locks",
-            &[
-                ("workers", Unit::Count),
-                ("waits", Unit::Count),
-                ("time", Unit::Nanoseconds),
-                ("share", Unit::Share),
-            ],
-        )
-        .with_texts("lock");
+        let mut sheet = Sheet::new(tables::locks::TABLE);
         for wait in waits {
             for (name, count, time) in wait.rows.iter().take(LOCKS) {
                 sheet.named(
@@ -248,7 +224,7 @@ fn locked(waits: &[Waits], recorder: &mut dyn Recorder) -> Result<()> {
 /// the most.
 fn beside(alone: &[Point], besides: &[Point], waits: &[Waits], recorder: &mut dyn Recorder) -> Result<()> {
     let slept = |point: &Point| (point.operations > 0.0).then(|| point.waits * 1e6 / point.operations);
-    let mut sheet = Sheet::new("beside", &BESIDE).with_texts("workers");
+    let mut sheet = Sheet::new(tables::beside::TABLE);
     for (alone, beside) in alone.iter().zip(besides) {
         let wait = waits.iter().find(|w| w.workers == alone.workers).map(Waits::share);
         let none = (None, None);
@@ -266,11 +242,11 @@ fn beside(alone: &[Point], besides: &[Point], waits: &[Waits], recorder: &mut dy
     metrics(
         recorder,
         [
-            (name::BESIDE_THROUGHPUT, of(&|point| Some(point.throughput()))),
-            (name::BESIDE_P50, of(&|point| name::BESIDE_P50.of(point.times.as_ref()?).1)),
-            (name::BESIDE_P99, of(&|point| name::BESIDE_P99.of(point.times.as_ref()?).1)),
-            (name::BESIDE_WAITS, of(&slept)),
-            (name::BESIDE_CALLS, of(&|point| Some(point.calls))),
+            (metrics::BESIDE_THROUGHPUT, of(&|point| Some(point.throughput()))),
+            (metrics::BESIDE_P50, of(&|point| metrics::BESIDE_P50.of(point.times.as_ref()?).1)),
+            (metrics::BESIDE_P99, of(&|point| metrics::BESIDE_P99.of(point.times.as_ref()?).1)),
+            (metrics::BESIDE_WAITS, of(&slept)),
+            (metrics::BESIDE_CALLS, of(&|point| Some(point.calls))),
         ],
     )
 }

@@ -15,10 +15,9 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Distribution, ReadCosts, Sheet, case_names, metric, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Access, Fileread};
-use pagelab_experiment::observation::{Histogram, Level, Unit};
-use pagelab_experiment::{Recorder, Result};
+use pagelab_experiment::observation::{Histogram, Level};
+use pagelab_experiment::{Recorder, Result, metrics, tables};
 use pagelab_kernel::page_cache::{self, Cached};
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage::{self, Usage};
@@ -38,26 +37,6 @@ const RWF_NOWAIT: libc::c_int = 8;
 
 /// Reads in a block, and between two looks at whether to go on.
 const BLOCK: u64 = 64;
-
-const COLUMNS: &[(&str, Unit)] = &[
-    ("size", Unit::Bytes),
-    ("reads", Unit::Count),
-    ("cpu.each", Unit::Nanoseconds),
-    name::ACCESS_MEAN.column(),
-    name::ACCESS_P50.column(),
-    name::ACCESS_P99.column(),
-    name::TIME_USER.column(),
-    name::TIME_SYSTEM.column(),
-    ("calls", Unit::Count),
-    ("hits", Unit::Share),
-    name::FAULTS_MINOR.column(),
-    name::FAULTS_MAJOR.column(),
-    name::IO_READ.column(),
-    ("cached.before", Unit::Bytes),
-    ("cached.after", Unit::Bytes),
-    ("recently-evicted", Unit::Bytes),
-    ("refaults", Unit::Pages),
-];
 
 /// One case's figures.
 struct Seen {
@@ -88,7 +67,7 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
     context.join()?;
     harness.watch_tasks();
     harness.begin();
-    let mut sheet = Sheet::new("fileread", COLUMNS).with_texts("case");
+    let mut sheet = Sheet::new(tables::fileread::TABLE);
     let mut headline = ReadCosts::default();
     let mut sums = Usage::default();
     let total = (sizes.len() * fileread.access.len()) as u64;
@@ -116,9 +95,11 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
     measured.record(recorder)?;
     metrics(recorder, headline.figures())?;
     metrics(recorder, processor::figures(&sums))?;
-    for (name, value) in
-        [(name::FAULTS_MINOR, sums.minor), (name::FAULTS_MAJOR, sums.major), (name::IO_READ, sums.read)]
-    {
+    for (name, value) in [
+        (metrics::FAULTS_MINOR, sums.minor),
+        (metrics::FAULTS_MAJOR, sums.major),
+        (metrics::IO_READ, sums.read),
+    ] {
         metric(recorder, name, Some(value as f64))?;
     }
     measured.states(Whose::Everybody, None, recorder)

@@ -9,10 +9,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Sheet, metric, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Seqread;
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Recorder, Result};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::{Recorder, Result, metrics, tables};
 use pagelab_kernel::block_device::{Counted, Device};
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage::{self, Usage};
@@ -23,20 +22,6 @@ use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
 use crate::harness::microstates::Whose;
 use crate::harness::processor;
-
-const COLUMNS: &[(&str, Unit)] = &[
-    ("transfer", Unit::Bytes),
-    ("bandwidth", Unit::BytesPerSecond),
-    ("bytes", Unit::Bytes),
-    name::TIME_ELAPSED.column(),
-    name::TIME_USER.column(),
-    name::TIME_SYSTEM.column(),
-    ("device.reads", Unit::Count),
-    ("device.transfer", Unit::Bytes),
-    ("device.service", Unit::Nanoseconds),
-    ("device.wait", Unit::Nanoseconds),
-    ("device.busy", Unit::Share),
-];
 
 /// What one row saw.
 struct Seen {
@@ -67,7 +52,7 @@ pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn
     buffer.populate(|_, _| {});
     harness.watch_tasks();
     harness.begin();
-    let mut sheet = Sheet::new("seqread", COLUMNS).with_texts("mode");
+    let mut sheet = Sheet::new(tables::seqread::TABLE);
     let mut sums = Usage::default();
     let mut bandwidths = [const { Vec::new() }; 2];
     let mut shared = 0;
@@ -88,9 +73,9 @@ pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn
     let mut measured = harness.finish();
     measured.record(recorder)?;
     let [through, around] = bandwidths;
-    metrics(recorder, [name::BANDWIDTH_BUFFERED.over(through), name::BANDWIDTH_DIRECT.over(around)])?;
+    metrics(recorder, [metrics::BANDWIDTH_BUFFERED.over(through), metrics::BANDWIDTH_DIRECT.over(around)])?;
     metrics(recorder, processor::figures(&sums))?;
-    metric(recorder, name::IO_READ, Some(sums.read as f64))?;
+    metric(recorder, metrics::IO_READ, Some(sums.read as f64))?;
     if let Err(error) = direct {
         note(
             recorder,

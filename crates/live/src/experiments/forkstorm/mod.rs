@@ -18,9 +18,8 @@ pub mod copy;
 mod storm;
 
 use pagelab_experiment::build::metrics;
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::{Child, Forkstorm};
-use pagelab_experiment::{MetricId, Observation, Recorder, Result, Setting};
+use pagelab_experiment::{MetricId, Observation, Recorder, Result, Setting, metrics};
 
 use self::storm::{Seen, storm};
 use crate::harness::context::ExecutionContext;
@@ -80,28 +79,29 @@ fn report(
     let per = |sum: Option<f64>| sum.filter(|_| seen.forks > 0.0).map(|sum| sum / seen.forks);
     let exec = forkstorm.script.is_none() && forkstorm.child == Child::Exec;
     let figures = [
-        (name::TIME_ELAPSED, Some(elapsed)),
+        (metrics::TIME_ELAPSED, Some(elapsed)),
         processor,
         user,
         system,
-        (name::FAULTS_MINOR, Some(seen.used.minor as f64)),
-        (name::FAULTS_MAJOR, Some(seen.used.major as f64)),
-        (name::SWITCHES_VOLUNTARY, Some(seen.used.voluntary as f64)),
-        (name::SWITCHES_INVOLUNTARY, Some(seen.used.involuntary as f64)),
-        (name::FORKS_RATE, Some(seen.forks / elapsed * 1e9)),
-        (name::FORK_COST, seen.fork_time.and_then(|t| per(Some(t)))),
-        (name::EXEC_COST, seen.end_time.filter(|_| exec).and_then(|t| per(Some(t)))),
-        (name::EXIT_COST, seen.end_time.filter(|_| !exec).and_then(|t| per(Some(t)))),
-        (name::FORK_SYSTEM, per(system.1)),
-        (name::PAGE_TABLES_PEAK, seen.page_tables),
-        (name::FORK_RESIDUAL, seen.residual),
+        (metrics::FAULTS_MINOR, Some(seen.used.minor as f64)),
+        (metrics::FAULTS_MAJOR, Some(seen.used.major as f64)),
+        (metrics::SWITCHES_VOLUNTARY, Some(seen.used.voluntary as f64)),
+        (metrics::SWITCHES_INVOLUNTARY, Some(seen.used.involuntary as f64)),
+        (metrics::FORKS_RATE, Some(seen.forks / elapsed * 1e9)),
+        (metrics::FORK_COST, seen.fork_time.and_then(|t| per(Some(t)))),
+        (metrics::EXEC_COST, seen.end_time.filter(|_| exec).and_then(|t| per(Some(t)))),
+        (metrics::EXIT_COST, seen.end_time.filter(|_| !exec).and_then(|t| per(Some(t)))),
+        (metrics::FORK_SYSTEM, per(system.1)),
+        (metrics::PAGE_TABLES_PEAK, seen.page_tables),
+        (metrics::FORK_RESIDUAL, seen.residual),
     ];
     metrics(recorder, figures)?;
     let [forks, ends] = seen.times.as_ref().map_or([None, None], |[forks, ends]| {
         [Some(forks.histogram("fork")), Some(ends.histogram(if exec { "exec" } else { "exit" }))]
     });
-    let end = if exec { [name::EXEC_P50, name::EXEC_P99] } else { [name::EXIT_P50, name::EXIT_P99] };
-    for (histogram, [median, late]) in [(forks, [name::FORK_P50, name::FORK_P99]), (ends, end)] {
+    let end =
+        if exec { [metrics::EXEC_P50, metrics::EXEC_P99] } else { [metrics::EXIT_P50, metrics::EXIT_P99] };
+    for (histogram, [median, late]) in [(forks, [metrics::FORK_P50, metrics::FORK_P99]), (ends, end)] {
         let timed = |metric: MetricId| (metric, histogram.as_ref().and_then(|times| metric.of(times).1));
         metrics(recorder, [timed(median), timed(late)])?;
         if let Some(histogram) = histogram.filter(|times| times.count() > 0) {

@@ -11,8 +11,8 @@ mod chain;
 mod touch;
 
 use pagelab_experiment::build::{Figure, Geometry, Loads, latencies, loads, median, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Latency;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Recorder, Result};
 use pagelab_kernel::affinity::Pinned;
@@ -65,14 +65,14 @@ pub fn perform(latency: &Latency, context: &ExecutionContext, recorder: &mut dyn
     let number = |v: u64| Some(v as f64);
     let [processor, user, system] = processor::figures(&used);
     let figures = [
-        (name::LATENCY_MINOR_FAULT, minor),
-        (name::LATENCY_HUGE_FAULT, huge_fault),
-        (name::TIME_ELAPSED, number(elapsed)),
+        (metrics::LATENCY_MINOR_FAULT, minor),
+        (metrics::LATENCY_HUGE_FAULT, huge_fault),
+        (metrics::TIME_ELAPSED, number(elapsed)),
         processor,
         user,
         system,
-        (name::FAULTS_MINOR, number(used.minor)),
-        (name::FAULTS_MAJOR, number(used.major)),
+        (metrics::FAULTS_MINOR, number(used.minor)),
+        (metrics::FAULTS_MAJOR, number(used.major)),
     ];
     metrics(recorder, levels.into_iter().chain(figures))
 }
@@ -137,16 +137,16 @@ fn remarks(
 ) -> Result<()> {
     let lacks = |metric| levels.iter().any(|(level, value)| *level == metric && value.is_none());
     let mut texts = Vec::new();
-    if lacks(name::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(name::LATENCY_DRAM) {
+    if lacks(metrics::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(metrics::LATENCY_DRAM) {
         texts.push(
             "no time of the third-level cache: a working set of twice the second-level cache costs about as much as \
              memory, so others fill what this processor shares with them; repeat on a quiet machine",
         );
     }
-    if lacks(name::LATENCY_DRAM) {
+    if lacks(metrics::LATENCY_DRAM) {
         texts.push("no time of memory: the greatest working set has not twice the last cache; give --sizes 16K..1G:1");
     }
-    if lacks(name::LATENCY_TLB_MISS) {
+    if lacks(metrics::LATENCY_TLB_MISS) {
         texts.push("no time of a TLB miss: the processor does not show its TLBs, or no working set exceeds their reach");
     }
     if !huge {

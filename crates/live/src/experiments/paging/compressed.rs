@@ -17,7 +17,7 @@ use pagelab_confine::zswap_is_on;
 use pagelab_experiment::Recorder;
 use pagelab_experiment::Result;
 use pagelab_experiment::build::{metrics, note};
-use pagelab_experiment::catalogue::name;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
 use pagelab_kernel::region::page_size;
 
@@ -77,12 +77,12 @@ impl Compressed {
             metrics(
                 recorder,
                 [
-                    (name::ZRAM_STORED, bytes(zram.store.stored)),
-                    (name::ZRAM_MEMORY, bytes(zram.store.memory)),
-                    (name::ZRAM_RATIO, zram.given().and_then(|_| zram.store.ratio())),
-                    (name::ZRAM_COMPRESSION, zram.given().and_then(|given| ratio(given, zram.compressed))),
-                    (name::ZRAM_SAME, bytes(zram.same)),
-                    (name::ZRAM_INCOMPRESSIBLE, zram.incompressible.map(|pages| pages as f64)),
+                    (metrics::ZRAM_STORED, bytes(zram.store.stored)),
+                    (metrics::ZRAM_MEMORY, bytes(zram.store.memory)),
+                    (metrics::ZRAM_RATIO, zram.given().and_then(|_| zram.store.ratio())),
+                    (metrics::ZRAM_COMPRESSION, zram.given().and_then(|given| ratio(given, zram.compressed))),
+                    (metrics::ZRAM_SAME, bytes(zram.same)),
+                    (metrics::ZRAM_INCOMPRESSIBLE, zram.incompressible.map(|pages| pages as f64)),
                 ],
             )?;
         }
@@ -92,13 +92,13 @@ impl Compressed {
         metrics(
             recorder,
             [
-                (name::ZSWAP_STORED, bytes(zswap.stored)),
-                (name::ZSWAP_MEMORY, bytes(zswap.memory)),
-                (name::ZSWAP_RATIO, zswap.ratio()),
-                (name::ZSWAP_OUT, pages(flow.taken)),
-                (name::ZSWAP_IN, pages(flow.given)),
-                (name::ZSWAP_WRITEBACK, pages(flow.written_back)),
-                (name::ZSWAP_REJECTED, pages(flow.rejected())),
+                (metrics::ZSWAP_STORED, bytes(zswap.stored)),
+                (metrics::ZSWAP_MEMORY, bytes(zswap.memory)),
+                (metrics::ZSWAP_RATIO, zswap.ratio()),
+                (metrics::ZSWAP_OUT, pages(flow.taken)),
+                (metrics::ZSWAP_IN, pages(flow.given)),
+                (metrics::ZSWAP_WRITEBACK, pages(flow.written_back)),
+                (metrics::ZSWAP_REJECTED, pages(flow.rejected())),
             ],
         )?;
         if flow.whole_machine && flow.taken.max(flow.given).max(flow.written_back) > Some(0) {

@@ -14,9 +14,9 @@ use std::fs::File;
 use std::path::Path;
 
 use pagelab_experiment::build::{Distribution, Sheet, metrics, note};
-use pagelab_experiment::catalogue::name;
-use pagelab_experiment::observation::{Level, Unit};
-use pagelab_experiment::{Observation, Recorder, Result};
+use pagelab_experiment::observation::Level;
+use pagelab_experiment::tables::writeback;
+use pagelab_experiment::{Observation, Recorder, Result, metrics};
 use pagelab_kernel::bpf::throttle::{Paused, Throttle};
 use pagelab_kernel::files::KernelFile;
 use pagelab_kernel::region::page_size;
@@ -30,15 +30,6 @@ use crate::harness::failure::failed;
 
 /// The distribution of the times of fsync.
 const FSYNC: &str = "fsync";
-
-/// The columns of the table `writeback`: the last reference before the reading, ns of wall time
-/// since the start, bytes.
-const COLUMNS: [(&str, Unit); 4] = [
-    ("reference", Unit::Count),
-    ("time", Unit::Nanoseconds),
-    ("dirty", Unit::Bytes),
-    ("writeback", Unit::Bytes),
-];
 
 /// One reading.
 #[derive(Clone, Copy, Debug)]
@@ -190,22 +181,22 @@ impl Output {
         metrics(
             recorder,
             [
-                name::DIRTY_MAX.over(levels(|level| level.dirty)),
-                name::WRITEBACK_MAX.over(levels(|level| level.writeback)),
-                (name::DIRTY_PAUSES, counted(paused.pauses)),
-                (name::DIRTY_THROTTLED, counted(paused.time)),
-                (name::PAGES_DIRTIED, grown(|flow| flow.dirtied)),
-                (name::PAGES_WRITTEN, grown(|flow| flow.written)),
-                name::FSYNC_P50.of(&times),
-                name::FSYNC_MAX.of(&times),
+                metrics::DIRTY_MAX.over(levels(|level| level.dirty)),
+                metrics::WRITEBACK_MAX.over(levels(|level| level.writeback)),
+                (metrics::DIRTY_PAUSES, counted(paused.pauses)),
+                (metrics::DIRTY_THROTTLED, counted(paused.time)),
+                (metrics::PAGES_DIRTIED, grown(|flow| flow.dirtied)),
+                (metrics::PAGES_WRITTEN, grown(|flow| flow.written)),
+                metrics::FSYNC_P50.of(&times),
+                metrics::FSYNC_MAX.of(&times),
             ],
         )?;
-        let mut sheet = Sheet::new("writeback", &COLUMNS);
+        let mut sheet = Sheet::new(writeback::TABLE);
         for level in &self.levels {
             let row = [level.reference, level.time, level.dirty, level.writeback];
             sheet.row(row.map(|number| Some(number as f64)));
         }
-        recorder.observe(Observation::Table(sheet.table()))?;
+        sheet.record(recorder)?;
         if measured {
             recorder.observe(Observation::Histogram(times))?;
         }

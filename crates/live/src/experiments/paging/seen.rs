@@ -1,8 +1,8 @@
 //! From the raw readings of a run to observations. Runs after the region is gone.
 
 use pagelab_experiment::build::{KINDS, Windows, access_metrics, metric, metrics, note};
-use pagelab_experiment::catalogue::name;
 use pagelab_experiment::experiments::Paging;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot, Table};
 use pagelab_experiment::{Observation, Recorder, Result, build};
 use pagelab_kernel::rusage::Usage;
@@ -56,18 +56,18 @@ pub fn report(
     let number = |value: u64| Some(value as f64);
     let [processor, user, system] = processor::figures(&usage);
     let figures = [
-        (name::TIME_ELAPSED, number(elapsed)),
-        (name::TIME_WALL, number(seen.wall)),
+        (metrics::TIME_ELAPSED, number(elapsed)),
+        (metrics::TIME_WALL, number(seen.wall)),
         processor,
         user,
         system,
-        (name::FAULTS_MINOR, number(usage.minor)),
-        (name::FAULTS_MAJOR, number(usage.major)),
-        (name::IO_READ, number(usage.read)),
-        (name::SWITCHES_VOLUNTARY, number(usage.voluntary)),
-        (name::SWITCHES_INVOLUNTARY, number(usage.involuntary)),
-        name::PAGES_PRESENT.over(present),
-        (name::FAULT_ANONYMOUS, Some(fault)),
+        (metrics::FAULTS_MINOR, number(usage.minor)),
+        (metrics::FAULTS_MAJOR, number(usage.major)),
+        (metrics::IO_READ, number(usage.read)),
+        (metrics::SWITCHES_VOLUNTARY, number(usage.voluntary)),
+        (metrics::SWITCHES_INVOLUNTARY, number(usage.involuntary)),
+        metrics::PAGES_PRESENT.over(present),
+        (metrics::FAULT_ANONYMOUS, Some(fault)),
     ];
     measured.record(recorder)?;
     // Up to the last window and no further: on some kernels swap is counted for the whole machine.
@@ -79,11 +79,11 @@ pub fn report(
     let uninterrupted = (kinds[0].sum - nanoseconds) as f64 / (kinds[0].count() - interrupted) as f64;
     for (name, value) in access_metrics(&kinds) {
         // The mean of all references, also where few were timed.
-        let mean = (name == name::ACCESS_MEAN).then_some(elapsed as f64 / plan.references() as f64);
+        let mean = (name == metrics::ACCESS_MEAN).then_some(elapsed as f64 / plan.references() as f64);
         metric(recorder, name, mean.or(value))?;
-        if name == name::ACCESS_HIT_MEAN {
+        if name == metrics::ACCESS_HIT_MEAN {
             let value = seen.interruptions.then_some(uninterrupted);
-            metric(recorder, name::ACCESS_HIT_UNINTERRUPTED, value)?;
+            metric(recorder, metrics::ACCESS_HIT_UNINTERRUPTED, value)?;
         }
     }
     let [_, minor, major] = [0, 1, 2].map(|i| kinds[i].count());
@@ -92,9 +92,9 @@ pub fn report(
         let (count, sum) = all.fold((0, 0), |(count, sum), kind| (count + kind.count(), sum + kind.sum));
         let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
         let reads = (sum.saturating_sub(writes.sum()), count.saturating_sub(writes.count()));
-        metric(recorder, name::ACCESS_READ_MEAN, mean(reads.0, reads.1))?;
-        metric(recorder, name::ACCESS_WRITE_MEAN, mean(writes.sum(), writes.count()))?;
-        metric(recorder, name::WRITES, Some(writes.count() as f64))?;
+        metric(recorder, metrics::ACCESS_READ_MEAN, mean(reads.0, reads.1))?;
+        metric(recorder, metrics::ACCESS_WRITE_MEAN, mean(writes.sum(), writes.count()))?;
+        metric(recorder, metrics::WRITES, Some(writes.count() as f64))?;
     }
     for kind in kinds.into_iter().filter(|k| k.count() > 0) {
         recorder.observe(Observation::Histogram(kind))?;

@@ -24,10 +24,8 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Sheet, metrics, speeds};
-use pagelab_experiment::catalogue::name;
-use pagelab_experiment::experiments::vmtest::COLUMNS;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
-use pagelab_experiment::{Failure, Observation, Recorder, Result};
+use pagelab_experiment::{Failure, Observation, Recorder, Result, metrics, tables};
 use pagelab_kernel::affinity::Pinned;
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage::Usage;
@@ -95,8 +93,8 @@ pub fn perform(vmtest: &Vmtest, context: &ExecutionContext, recorder: &mut dyn R
 }
 
 fn report(vmtest: &Vmtest, sizes: &[u64], points: &[Point], recorder: &mut dyn Recorder) -> Result<()> {
-    let columns = [COLUMNS.as_slice(), &[name::SWAP_IN.column()]].concat();
-    let mut sheet = Sheet::new("vmtest", &columns);
+    let modelled = [tables::vmtest::TRANSLATION_MEAN, tables::vmtest::WALKS];
+    let mut sheet = Sheet::without(tables::vmtest::TABLE, &modelled);
     let first = points.first().map_or(f64::NAN, Point::speed);
     for (&size, point) in sizes.iter().zip(points) {
         let number = |v: u64| Some(v as f64);
@@ -125,13 +123,13 @@ fn report(vmtest: &Vmtest, sizes: &[u64], points: &[Point], recorder: &mut dyn R
     points.iter().for_each(|point| used += point.used);
     let [processor, user, system] = processor::figures(&used);
     let figures = [
-        (name::TIME_ELAPSED, sum(|p| p.elapsed)),
+        (metrics::TIME_ELAPSED, sum(|p| p.elapsed)),
         processor,
         user,
         system,
-        (name::FAULTS_MINOR, sum(|p| p.used.minor)),
-        (name::FAULTS_MAJOR, sum(|p| p.used.major)),
-        (name::SWAP_IN, swapped.map(|v| v as f64)),
+        (metrics::FAULTS_MINOR, sum(|p| p.used.minor)),
+        (metrics::FAULTS_MAJOR, sum(|p| p.used.major)),
+        (metrics::SWAP_IN, swapped.map(|v| v as f64)),
     ];
     metrics(recorder, figures.into_iter().chain(speeds(&all)))
 }
