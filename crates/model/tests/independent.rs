@@ -37,7 +37,7 @@ const DIFFERENT: [(&str, f64, f64); 2] = [("lirs", 0.99, 1.03), ("clockpro", 0.8
 
 fn misses_on_a_real_trace_are_those_of_an_independent_simulator() {
     let table = std::fs::read_to_string(folder().join("expected.csv")).unwrap();
-    let stream = load(&folder().join("cloudPhysicsIO.oracleGeneral.bin"), &Options::default(), |_| {})
+    let stream = load(&folder().join("cloudPhysicsIO.oracleGeneral.bin"), &Options::default())
         .expect("the sample trace can be read")
         .stream;
     let future = NextUse::of(stream.pages(), stream.references());
@@ -83,8 +83,7 @@ fn lirs_has_the_misses_of_its_authors_program() {
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split(',').collect();
         if loaded.as_ref().is_none_or(|(name, _)| name != fields[0]) {
-            let trace =
-                load(&folder().join(fields[0]), &Options::default(), |_| {}).expect("the trace can be read");
+            let trace = load(&folder().join(fields[0]), &Options::default()).expect("the trace can be read");
             // That program takes a reference to the page referenced just before as no reference.
             let mut list = trace.stream.references().to_vec();
             list.dedup();

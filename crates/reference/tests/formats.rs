@@ -406,7 +406,7 @@ fn every_format_has_a_good_trace_and_three_bad_ones() {
                     *batch = vec![99];
                     Ok(())
                 };
-                let reading = with_file(&bytes, |path| read(path, &options, take)).unwrap();
+                let reading = with_file(&bytes, |path| read(Reader::open(path, &options)?, take)).unwrap();
                 assert_eq!(all, list.iter().map(|one| one.page).collect::<Vec<_>>(), "{shown} in batches");
                 assert_eq!(reading.writes, list.iter().filter(|one| one.write).count() as u64, "{shown}");
             }
@@ -572,9 +572,8 @@ fn a_region_numbers_objects_and_addresses_by_first_reference() {
 
 #[test]
 fn a_loaded_trace_is_dense() {
-    let trace = with_file(b"s 0x5000 1\ns 0x1000 1\nl 0x5008 1\n", |path| {
-        load(path, &Options::default(), |_| {}).unwrap()
-    });
+    let trace =
+        with_file(b"s 0x5000 1\ns 0x1000 1\nl 0x5008 1\n", |path| load(path, &Options::default()).unwrap());
     assert_eq!(trace.stream, Stream::new(2, vec![0, 1, 0]));
     let reading = trace.reading;
     assert_eq!((reading.format, reading.writes), (Format::LoadStore, 2));

@@ -34,7 +34,7 @@ fn published_traces_are_read() {
         ("2_pools.trace.gz", Format::Text, 0, 0),
         ("gli.trace.gz", Format::Text, 0, 0),
     ] {
-        let trace = load(&folder().join(name), &Options::default(), |_| {}).unwrap();
+        let trace = load(&folder().join(name), &Options::default()).unwrap();
         assert_eq!(trace.reading.format, format, "{name}");
         assert!(references == 0 || trace.stream.len() == references, "{name}: {}", trace.stream.len());
         assert!(pages == 0 || trace.stream.pages() == pages, "{name}: {}", trace.stream.pages());

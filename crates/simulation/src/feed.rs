@@ -76,7 +76,7 @@ fn decoded_from(
     mut take: impl FnMut(&[u64]) -> Result<()>,
 ) -> Result<Reading> {
     let mut failed = None;
-    let reading = trace::read_from(reader, |batch, fraction| {
+    let reading = trace::read(reader, |batch, fraction| {
         watch.at(fraction);
         take(batch).and_then(|()| Ok(watch.go_on()?)).map_err(|error| {
             failed = Some(error);
@@ -106,7 +106,7 @@ pub fn decoded(
     let (used, empty) = channel::<Vec<u64>>();
     std::thread::scope(|scope| {
         let read = move || {
-            trace::read(path, options, |batch, fraction| {
+            trace::read(Reader::open(path, options)?, |batch, fraction| {
                 watch.at(fraction);
                 let next = empty.try_recv().unwrap_or_default();
                 full.send(std::mem::replace(batch, next)).map_err(|_| Refused("it is not wanted".into()))

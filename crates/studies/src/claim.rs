@@ -227,6 +227,45 @@ pub enum Standing {
     },
 }
 
+impl Standing {
+    pub(crate) fn documented(source: &'static str) -> Self {
+        Self::Documented { source }
+    }
+
+    pub(crate) fn derived(from: &'static str) -> Self {
+        Self::Derived { from }
+    }
+
+    pub(crate) fn fitted(on: impl Into<String>) -> Self {
+        Self::Fitted { on: on.into() }
+    }
+
+    pub(crate) fn assumed(why: &'static str) -> Self {
+        Self::Assumed { why }
+    }
+}
+
+/// The parameters of a model: name, value, unit, and where the value comes from.
+macro_rules! parameters {
+    ($($name:literal, $value:expr, $unit:literal, $standing:ident($why:expr);)*) => {
+        vec![$($crate::claim::Parameter {
+            name: $name,
+            value: $value,
+            unit: $unit,
+            standing: $crate::claim::Standing::$standing($why),
+        }),*]
+    };
+}
+pub(crate) use parameters;
+
+/// The columns of a table: unit and decimals, and the names of those that have them.
+macro_rules! columns {
+    ($($unit:literal $decimals:literal $($name:literal)+;)+) => {
+        vec![$($(pagelab_analysis::figure::Column::new($name, $unit, $decimals)),+),+]
+    };
+}
+pub(crate) use columns;
+
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {

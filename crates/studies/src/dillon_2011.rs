@@ -7,7 +7,7 @@ use pagelab_model::locks::{Build, Machine, Outcome, Token};
 pub(crate) use self::shown::live;
 use self::shown::{builds_bars, events_table, finer, jobs_plot, parameter_list, paths, rows_table};
 use crate::book::{At, Said};
-use crate::claim::{Role, Standing, log_rms};
+use crate::claim::{Role, log_rms};
 use crate::error::StudyError;
 use crate::here;
 use crate::options::{Answers, Options, Shown};

@@ -19,7 +19,7 @@ use pagelab_reference::Pattern;
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, Said};
-use crate::claim::{Parameter, Standing};
+use crate::claim::{Parameter, columns, parameters};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{Answers, Options, Shown};
@@ -199,13 +199,11 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let mut table = Table::new(
         "The four tests on the models",
         "test",
-        vec![
-            Column::new("2.4.19", "s", 1),
-            Column::new("rmap14a", "s", 1),
-            Column::new("2.4.19, longest access", "ms", 1),
-            Column::new("rmap14a, longest access", "ms", 1),
-            Column::new("memory exhausted at reference", "", 0),
-        ],
+        columns! {
+            "s" 1 "2.4.19" "rmap14a";
+            "ms" 1 "2.4.19, longest access" "rmap14a, longest access";
+            "" 0 "memory exhausted at reference";
+        },
     );
     let mut plots = Vec::new();
     let tight = [0, 1].map(|test| (format!("{}, {TIGHT} frames", NAMES[test]), model.tight(test)));
@@ -354,28 +352,16 @@ fn here(runs: &[Run], names: &[&str; 4], tests: &[&Pair; 4]) -> Table {
 
 fn parameters() -> Vec<Parameter> {
     let costs = SystemKind::named(STOCK).expect("one of the model's systems").costs;
-    let assumed = |name, value: u64, why| Parameter {
-        name,
-        value: value as f64,
-        unit: "ns",
-        standing: Standing::Assumed { why },
-    };
-    vec![
-        Parameter {
-            name: "frames",
-            value: f64::from(FRAMES),
-            unit: "pages",
-            standing: Standing::Assumed {
-                why: "the test box had about 25,000 pages for programs, and 25,000 fitted",
-            },
-        },
-        assumed("hit", costs.hit, "copying a page at 1 GB/s"),
-        assumed("minor fault", costs.minor, "a few microseconds of a processor of 2002"),
-        assumed("major fault, processor", costs.major, "the same, and the block layer"),
-        assumed("scanning a page", costs.scan, "a few cache misses"),
-        assumed("positioning", costs.seek, "8.5 ms seek and half a turn at 7,200 rpm"),
-        assumed("transfer of a page", costs.transfer, "25 MB/s"),
-    ]
+    parameters! {
+        "frames", f64::from(FRAMES), "pages",
+            assumed("the test box had about 25,000 pages for programs, and 25,000 fitted");
+        "hit", costs.hit as f64, "ns", assumed("copying a page at 1 GB/s");
+        "minor fault", costs.minor as f64, "ns", assumed("a few microseconds of a processor of 2002");
+        "major fault, processor", costs.major as f64, "ns", assumed("the same, and the block layer");
+        "scanning a page", costs.scan as f64, "ns", assumed("a few cache misses");
+        "positioning", costs.seek as f64, "ns", assumed("8.5 ms seek and half a turn at 7,200 rpm");
+        "transfer of a page", costs.transfer as f64, "ns", assumed("25 MB/s");
+    }
 }
 
 fn notes(tests: &[&Pair; 4]) -> Vec<String> {

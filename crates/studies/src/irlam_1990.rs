@@ -9,7 +9,7 @@ use pagelab_simulation::spread::each;
 use serde::Deserialize;
 
 use crate::book::{At, Said};
-use crate::claim::{Parameter, Standing, log_rms, study_plot};
+use crate::claim::{Parameter, columns, log_rms, parameters, study_plot};
 use crate::error::StudyError;
 use crate::options::{Answers, Change, Options, Shown};
 use crate::published::{Sheet, sheet};
@@ -306,14 +306,12 @@ fn hatcnt_table(published: &[Row], model: &[Mean]) -> Table {
     let mut table = Table::new(
         "What hatcnt would have counted",
         "active memory",
-        vec![
-            Column::new("allocations", "", 0),
-            Column::new("steals", "", 0),
-            Column::new("steals of all allocations", "%", 1),
-            Column::new("faults for each steal", "", 1),
-            Column::new("faults a second", "1/s", 0),
-            Column::new("faults a second published", "1/s", 0),
-        ],
+        columns! {
+            "" 0 "allocations" "steals";
+            "%" 1 "steals of all allocations";
+            "" 1 "faults for each steal";
+            "1/s" 0 "faults a second" "faults a second published";
+        },
     );
     for (row, mean) in published.iter().zip(model) {
         let stole = mean.steals > 0.0;
@@ -362,108 +360,36 @@ fn rows_plots(published: &[Row], model: &[Mean], speeds: &[(u32, f64)], here: Op
 fn parameters(system: &Sun4) -> Vec<Parameter> {
     let machine = &system.machine;
     let costs = &system.costs;
-    let kernels =
-        || Standing::Documented { source: "NetBSD arch/sparc/sparc/cpu.c; Linux arch/sparc/mm/sun4c.c" };
-    let read_off = |from| Standing::Derived { from };
-    let fitted = |on: &str| Standing::Fitted { on: on.to_owned() };
-    let parameter = |name, value, unit, standing| Parameter { name, value, unit, standing };
-    vec![
-        parameter("pmegs", f64::from(machine.pmegs), "", kernels()),
-        parameter("entries in a pmeg", f64::from(machine.entries), "", kernels()),
-        parameter("hardware contexts", f64::from(machine.contexts), "", kernels()),
-        parameter(
-            "pmegs that users cannot get",
-            f64::from(system.locked),
-            "",
-            fitted("the published rows 16 to 32 MB; 4.4BSD ties down a few dozen of 128, too"),
-        ),
-        parameter(
-            "pmegs of a child besides its data",
-            3.0,
-            "",
-            Standing::Documented { source: "Irlam, May 1990: text, data, stack and one for the kernel" },
-        ),
-        parameter(
-            "pmegs of the 2 MB segment",
-            8.0,
-            "",
-            Standing::Assumed { why: "a shared segment begins on a 256 KiB boundary" },
-        ),
-        parameter(
-            "poll of the parent",
-            50.0,
-            "ms",
-            Standing::Documented {
-                source: "usleep(2 * (1000000 / 50)): four ticks and the one that has begun",
-            },
-        ),
-        parameter(
-            "processes that wait for the test to end",
-            4.0,
-            "",
-            fitted("the swap-ins of the rows of 18 and 20 MB: shell, time and two more"),
-        ),
-        parameter(
-            "page read",
-            costs.read as f64 / 1e3,
-            "µs",
-            read_off("user time of the rows to 12 MB: 2.69 s a child"),
-        ),
-        parameter(
-            "fault, system",
-            costs.fault as f64 / 1e3,
-            "µs",
-            read_off("system time over faults at 28 to 32 MB"),
-        ),
-        parameter(
-            "fault, user",
-            costs.fault_user as f64 / 1e3,
-            "µs",
-            read_off("regression of user time on faults, 18 to 32 MB"),
-        ),
-        parameter(
-            "switch",
-            costs.switch as f64 / 1e3,
-            "µs",
-            fitted("the rows 16 to 32 MB: of 0.1, 0.15, 0.25 and 0.5 ms the one that fits best"),
-        ),
-        parameter(
-            "faults of starting a child",
-            costs.child_faults as f64,
-            "",
-            read_off("faults of the rows to 14 MB"),
-        ),
-        parameter(
-            "system time of a child's start and end",
-            costs.child as f64 / 1e6,
-            "ms",
-            read_off("regression of system time on children, rows to 14 MB"),
-        ),
-        parameter(
-            "faults of the test itself",
-            costs.test_faults as f64,
-            "",
-            read_off("faults of the rows to 14 MB"),
-        ),
-        parameter(
-            "system time of the test itself",
-            costs.test as f64 / 1e9,
-            "s",
-            read_off("regression of system time on children, rows to 14 MB"),
-        ),
-        parameter(
-            "reload of a whole pmeg",
-            costs.reload as f64 / 1e3,
-            "µs",
-            Standing::Assumed { why: "64 stores and a trap; no source gives it" },
-        ),
-        parameter(
-            "swap-in without disk",
-            costs.swap_in as f64 / 1e6,
-            "ms",
-            Standing::Assumed { why: "too rare under vmtest to matter" },
-        ),
-    ]
+    let kernels = "NetBSD arch/sparc/sparc/cpu.c; Linux arch/sparc/mm/sun4c.c";
+    parameters! {
+        "pmegs", f64::from(machine.pmegs), "", documented(kernels);
+        "entries in a pmeg", f64::from(machine.entries), "", documented(kernels);
+        "hardware contexts", f64::from(machine.contexts), "", documented(kernels);
+        "pmegs that users cannot get", f64::from(system.locked), "",
+            fitted("the published rows 16 to 32 MB; 4.4BSD ties down a few dozen of 128, too");
+        "pmegs of a child besides its data", 3.0, "",
+            documented("Irlam, May 1990: text, data, stack and one for the kernel");
+        "pmegs of the 2 MB segment", 8.0, "", assumed("a shared segment begins on a 256 KiB boundary");
+        "poll of the parent", 50.0, "ms",
+            documented("usleep(2 * (1000000 / 50)): four ticks and the one that has begun");
+        "processes that wait for the test to end", 4.0, "",
+            fitted("the swap-ins of the rows of 18 and 20 MB: shell, time and two more");
+        "page read", costs.read as f64 / 1e3, "µs", derived("user time of the rows to 12 MB: 2.69 s a child");
+        "fault, system", costs.fault as f64 / 1e3, "µs", derived("system time over faults at 28 to 32 MB");
+        "fault, user", costs.fault_user as f64 / 1e3, "µs",
+            derived("regression of user time on faults, 18 to 32 MB");
+        "switch", costs.switch as f64 / 1e3, "µs",
+            fitted("the rows 16 to 32 MB: of 0.1, 0.15, 0.25 and 0.5 ms the one that fits best");
+        "faults of starting a child", costs.child_faults as f64, "", derived("faults of the rows to 14 MB");
+        "system time of a child's start and end", costs.child as f64 / 1e6, "ms",
+            derived("regression of system time on children, rows to 14 MB");
+        "faults of the test itself", costs.test_faults as f64, "", derived("faults of the rows to 14 MB");
+        "system time of the test itself", costs.test as f64 / 1e9, "s",
+            derived("regression of system time on children, rows to 14 MB");
+        "reload of a whole pmeg", costs.reload as f64 / 1e3, "µs",
+            assumed("64 stores and a trap; no source gives it");
+        "swap-in without disk", costs.swap_in as f64 / 1e6, "ms", assumed("too rare under vmtest to matter");
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use pagelab_model::systems::two_handed::Tunables;
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, Said};
-use crate::claim::{Parameter, Standing, study_plot};
+use crate::claim::{Parameter, columns, parameters, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live, at};
 use crate::options::{Answers, Options, Shown};
@@ -148,14 +148,13 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let mut reads = Table::new(
         "A random read of 8 KiB",
         "case",
-        vec![
-            Column::new("found in a window", "%", 1),
-            Column::new("found in memory", "%", 1),
-            Column::new("Solaris 8 published", "µs", 0),
-            Column::new("Solaris 8 model", "µs", 1),
-            Column::new("Solaris 10 published", "µs", 0),
-            Column::new("Solaris 10 model", "µs", 1),
-        ],
+        columns! {
+            "%" 1 "found in a window" "found in memory";
+            "µs" 0 "Solaris 8 published";
+            "µs" 1 "Solaris 8 model";
+            "µs" 0 "Solaris 10 published";
+            "µs" 1 "Solaris 10 model";
+        },
     );
     for (n, case) in CASES.into_iter().enumerate() {
         let found = &model.shares[n];
@@ -365,12 +364,10 @@ fn server(found: &[Rates]) -> (Table, Table) {
     let mut apps = Table::new(
         "Who loses pages",
         "release and load",
-        vec![
-            Column::new("applications' pages taken", "/s", 1),
-            Column::new("applications' page-ins", "/s", 1),
-            Column::new("allocations that waited", "/s", 1),
-            Column::new("the server's hits", "%", 1),
-        ],
+        columns! {
+            "/s" 1 "applications' pages taken" "applications' page-ins" "allocations that waited";
+            "%" 1 "the server's hits";
+        },
     );
     for ((name, r), load) in cases.into_iter().zip(found).zip([LOAD, LOAD, LOAD, SHORT]) {
         let each = kb_of_page(&load);
@@ -399,12 +396,10 @@ fn transfers() -> Result<(Table, Plot), StudyError> {
     let mut table = Table::new(
         "A disk read in order, by the size of a transfer (maxphys): derived from the printed row of 1 MB a read",
         "transfer",
-        vec![
-            Column::new("published", "MB/s", 1),
-            Column::new("the disk loses a turn between requests", "MB/s", 1),
-            Column::new("the disk reads ahead", "MB/s", 1),
-            Column::new("requests with the turn lost", "/s", 0),
-        ],
+        columns! {
+            "MB/s" 1 "published" "the disk loses a turn between requests" "the disk reads ahead";
+            "/s" 0 "requests with the turn lost";
+        },
     );
     for (name, kb_each) in [("56 KB (x86)", 56.0), ("128 KB (SPARC)", 128.0), ("1 MB (sd with tags)", 1024.0)]
     {
@@ -439,13 +434,11 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
     let mut table = Table::new(
         "Random reads of a file larger than segmap, by processors: all of them read",
         "processors",
-        vec![
-            Column::new("cross-calls a read, Solaris 8", "", 1),
-            Column::new("own time of a read, Solaris 8", "µs", 0),
-            Column::new("with the others' time", "µs", 0),
-            Column::new("reads a second, Solaris 8", "/s", 0),
-            Column::new("reads a second, Solaris 10", "/s", 0),
-        ],
+        columns! {
+            "" 1 "cross-calls a read, Solaris 8";
+            "µs" 0 "own time of a read, Solaris 8" "with the others' time";
+            "/s" 0 "reads a second, Solaris 8" "reads a second, Solaris 10";
+        },
     );
     let mut lines = [Vec::new(), Vec::new()];
     for count in counts {
@@ -471,73 +464,28 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
 }
 
 fn parameters(cells: &[(String, [f64; 2])]) -> Vec<Parameter> {
-    let parameter = |name, value, unit, standing| Parameter { name, value, unit, standing };
-    let fitted = |on: &str| Standing::Fitted { on: on.to_owned() };
     let costs = costs(cells);
     let source = "OpenSolaris vm_pageout.c";
-    vec![
-        parameter("call and copy", costs.call, "µs", fitted("small-in-memory, Solaris 8")),
-        parameter(
-            "taking a page from the cache list",
-            costs.reclaim,
-            "µs",
-            fitted("large-in-memory, Solaris 10, less small-in-memory, Solaris 8"),
-        ),
-        parameter(
-            "unmapping and mapping a window",
-            costs.map,
-            "µs",
-            fitted("large-in-memory, Solaris 8 less Solaris 10"),
-        ),
-        parameter("input", costs.input, "µs", fitted("large-non-cached less large-in-memory, Solaris 8")),
-        parameter(
-            "wait for each other processor",
-            CROSS_CALL,
-            "µs",
-            Standing::Assumed { why: "an interrupt's way there and back" },
-        ),
-        parameter(
-            "interrupt on each other processor",
-            INTERRUPTED,
-            "µs",
-            Standing::Assumed { why: "trap, flush, return" },
-        ),
-        parameter(
-            "processors of the test",
-            f64::from(PROCESSORS),
-            "",
-            Standing::Assumed { why: "not published" },
-        ),
-        parameter(
-            "segmap",
-            64.0,
-            "MB",
-            Standing::Documented { source: "SEGMAPDEFAULT of x64; 12 % of free memory on SPARC" },
-        ),
-        parameter(
-            "the large file, the uncached one",
-            10.0,
-            "× memory",
-            Standing::Assumed { why: "three quarters and ten times memory, so that few reads hit by chance" },
-        ),
-        parameter("lotsfree", 64.0, "th part of memory", Standing::Documented { source }),
-        parameter(
-            "cachefree, with priority paging",
-            2.0,
-            "× lotsfree",
-            Standing::Documented {
-                source: "INFODOC 17946; that it takes lotsfree's place in the rate is assumed",
-            },
-        ),
-        parameter("fastscan before sampling", 64.0, "MB/s", Standing::Documented { source }),
-        parameter("turn of the disk", TURN * 1e3, "ms", Standing::Assumed { why: "7,200 a minute" }),
-        parameter(
-            "memory zeroed",
-            1.0,
-            "GB/s",
-            Standing::Assumed { why: "one processor's block stores of the time" },
-        ),
-    ]
+    parameters! {
+        "call and copy", costs.call, "µs", fitted("small-in-memory, Solaris 8");
+        "taking a page from the cache list", costs.reclaim, "µs",
+            fitted("large-in-memory, Solaris 10, less small-in-memory, Solaris 8");
+        "unmapping and mapping a window", costs.map, "µs",
+            fitted("large-in-memory, Solaris 8 less Solaris 10");
+        "input", costs.input, "µs", fitted("large-non-cached less large-in-memory, Solaris 8");
+        "wait for each other processor", CROSS_CALL, "µs", assumed("an interrupt's way there and back");
+        "interrupt on each other processor", INTERRUPTED, "µs", assumed("trap, flush, return");
+        "processors of the test", f64::from(PROCESSORS), "", assumed("not published");
+        "segmap", 64.0, "MB", documented("SEGMAPDEFAULT of x64; 12 % of free memory on SPARC");
+        "the large file, the uncached one", 10.0, "× memory",
+            assumed("three quarters and ten times memory, so that few reads hit by chance");
+        "lotsfree", 64.0, "th part of memory", documented(source);
+        "cachefree, with priority paging", 2.0, "× lotsfree",
+            documented("INFODOC 17946; that it takes lotsfree's place in the rate is assumed");
+        "fastscan before sampling", 64.0, "MB/s", documented(source);
+        "turn of the disk", TURN * 1e3, "ms", assumed("7,200 a minute");
+        "memory zeroed", 1.0, "GB/s", assumed("one processor's block stores of the time");
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! McDougall 2007: time in a guest whose cores save power and whose counters are not in step, row by row, and
 //! whether the rules of the live `clock` experiment would have noticed.
 
-use pagelab_analysis::figure::{Axis, Column, Mark, MarkKind, Plot, Series, Table};
+use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series, Table};
 use pagelab_experiment::experiments::{Clock, Suspicion};
 use pagelab_experiment::{Experiment, Run};
 use pagelab_experiment::{metrics, tables};
 use pagelab_model::clocks::{Guest, Start, Step};
 
 use crate::book::{At, Said};
-use crate::claim::{Parameter, Standing, study_plot};
+use crate::claim::{Parameter, columns, parameters, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{self, Answers, Options};
@@ -260,14 +260,12 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, options::Shown), Stud
     let mut table = Table::new(
         format!("{RUNS} runs of {STEPS} sleeps of a second"),
         "guest",
-        vec![
-            Column::new("steps called suspect", "%", 1),
-            Column::new("steps that ended early", "%", 1),
-            Column::new("runs with a jump", "%", 0),
-            Column::new("shortest step", "s", 3),
-            Column::new("longest step", "s", 3),
-            Column::new("mean of the others", "s", 4),
-        ],
+        columns! {
+            "%" 1 "steps called suspect" "steps that ended early";
+            "%" 0 "runs with a jump";
+            "s" 3 "shortest step" "longest step";
+            "s" 4 "mean of the others";
+        },
     );
     for ((name, _), s) in cases.iter().zip(&model.shown) {
         let figures = [
@@ -312,12 +310,11 @@ pub(crate) fn live() -> Vec<Live> {
 /// The published machines, the modelled guests and this machine.
 fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[Shown]) -> Table {
     let live = live();
-    let columns = vec![
-        Column::new("shortest step", "s", 4),
-        Column::new("longest step", "s", 4),
-        Column::new("two clocks apart, at most", "µs", 1),
-        Column::new("steps called suspect", "%", 1),
-    ];
+    let columns = columns! {
+        "s" 4 "shortest step" "longest step";
+        "µs" 1 "two clocks apart, at most";
+        "%" 1 "steps called suspect";
+    };
     let mut table = here::table(NAME, &live, runs, "a sleep of a second", columns);
     for machine in MACHINES {
         let steps: Vec<&Step> =
@@ -360,13 +357,10 @@ fn every_row(model: &Model) -> Table {
     let mut table = Table::new(
         "Every row: published, in the model, and whether the clock experiment calls the published step suspect",
         "machine and second",
-        vec![
-            Column::new("gettimeofday", "s", 4),
-            Column::new("gethrtime", "s", 4),
-            Column::new("model: gettimeofday", "s", 4),
-            Column::new("gethrtime", "s", 4),
-            Column::new("suspect", "", 0),
-        ],
+        columns! {
+            "s" 4 "gettimeofday" "gethrtime" "model: gettimeofday" "gethrtime";
+            "" 0 "suspect";
+        },
     );
     for (row, step) in model.rows.iter().zip(&model.steps) {
         let suspect = f64::from(u8::from(!row.step.suspicions(SLACK).is_empty()));
@@ -416,48 +410,27 @@ fn plot(model: &Model, title: &str, y: Axis, shown: impl Fn(&Row) -> bool) -> Pl
 }
 
 fn parameters(fit: &Fit) -> Vec<Parameter> {
-    let fitted = |on: &str| Standing::Fitted { on: on.to_owned() };
-    let assumed = |why| Standing::Assumed { why };
-    let documented = |source| Standing::Documented { source };
-    let parameter = |name, value, unit, standing| Parameter { name, value, unit, standing };
     let (guest, start) = (&fit.guest, &fit.start);
     let first = "the first six rows bound to a node";
-    vec![
-        parameter("counters of two nodes apart", guest.between_nodes, "s", fitted("the row of 177 s")),
-        parameter("rate of the cores' counters", guest.rate, "", fitted(first)),
-        parameter("second of the wall clock at the first reading", start.wall, "", fitted(first)),
-        parameter("second of the chip ahead of it", start.chip, "", fitted(first)),
-        parameter("moves of a virtual processor", guest.moves, "/s", assumed("a few in 18 s; not published")),
-        parameter(
-            "waited after the last row",
-            WAITED,
-            "s",
-            assumed("until the twentieth row, which is not printed, was half over"),
-        ),
-        parameter("nodes", f64::from(guest.nodes), "", assumed("the smallest that has any")),
-        parameter("tick", 10.0, "ms", documented("Solaris, 100 Hz")),
-        parameter(
-            "between two steps",
-            0.1,
-            "ms",
-            Standing::Derived { from: "101 ticks less the reference's usual step" },
-        ),
-        parameter("the wall clock slewed by at most", 1.0 / 16.0, "", documented("illumos, hres_tick")),
-        parameter("slewed where the chip is apart by", 2.0, "s", documented("illumos, clock; set beyond")),
-        parameter("the chip stalls when it stands for", 1.5, "s", documented("illumos, tod_validate")),
-        parameter(
-            "a wait is of what is left",
-            15.0 / 16.0,
-            "",
-            fitted("the rows of 94 ticks; timespectohz_adj shortens parts"),
-        ),
-        parameter(
-            "readings apart, at most",
-            SLACK * 1e6,
-            "µs",
-            assumed("the first calls are slower; added to the rule's 100 µs"),
-        ),
-    ]
+    parameters! {
+        "counters of two nodes apart", guest.between_nodes, "s", fitted("the row of 177 s");
+        "rate of the cores' counters", guest.rate, "", fitted(first);
+        "second of the wall clock at the first reading", start.wall, "", fitted(first);
+        "second of the chip ahead of it", start.chip, "", fitted(first);
+        "moves of a virtual processor", guest.moves, "/s", assumed("a few in 18 s; not published");
+        "waited after the last row", WAITED, "s",
+            assumed("until the twentieth row, which is not printed, was half over");
+        "nodes", f64::from(guest.nodes), "", assumed("the smallest that has any");
+        "tick", 10.0, "ms", documented("Solaris, 100 Hz");
+        "between two steps", 0.1, "ms", derived("101 ticks less the reference's usual step");
+        "the wall clock slewed by at most", 1.0 / 16.0, "", documented("illumos, hres_tick");
+        "slewed where the chip is apart by", 2.0, "s", documented("illumos, clock; set beyond");
+        "the chip stalls when it stands for", 1.5, "s", documented("illumos, tod_validate");
+        "a wait is of what is left", 15.0 / 16.0, "",
+            fitted("the rows of 94 ticks; timespectohz_adj shortens parts");
+        "readings apart, at most", SLACK * 1e6, "µs",
+            assumed("the first calls are slower; added to the rule's 100 µs");
+    }
 }
 
 #[cfg(test)]

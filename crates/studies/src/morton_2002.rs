@@ -14,7 +14,7 @@ use pagelab_model::rmap::{Costs, KernelCosts, Kind, Script, run};
 use pagelab_simulation::spread::each;
 
 use crate::book::At;
-use crate::claim::{Parameter, Standing, study_plot};
+use crate::claim::{Parameter, columns, parameters, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{Answers, Options, Shown};
@@ -341,12 +341,11 @@ fn counts_table(published: &Published, five: &Memory) -> Table {
     let mut table = Table::new(
         "Five copies of the script: calls",
         "counter",
-        vec![
-            Column::new("published", "", 0),
-            Column::new("model", "", 0),
-            Column::new("model a fork", "", 2),
-            Column::new("distance", "%", 1),
-        ],
+        columns! {
+            "" 0 "published" "model";
+            "" 2 "model a fork";
+            "%" 1 "distance";
+        },
     );
     for (name, printed) in &published.calls {
         let model = count(five, name);
@@ -372,15 +371,12 @@ fn kinds_table(published: &Published, model: &Model) -> Result<Table, StudyError
     let mut table = Table::new(
         "Ten copies of the script under each reverse map",
         "reverse map",
-        vec![
-            Column::new("operations", "", 0),
-            Column::new("atomics", "", 0),
-            Column::new("cache misses", "", 0),
-            Column::new("allocations and frees", "", 0),
-            Column::new("time", "s", 2),
-            Column::new("system time", "s", 1),
-            Column::new("more than without", "%", 1),
-        ],
+        columns! {
+            "" 0 "operations" "atomics" "cache misses" "allocations and frees";
+            "s" 2 "time";
+            "s" 1 "system time";
+            "%" 1 "more than without";
+        },
     );
     for kind in KINDS {
         let work = if kind == Kind::Chain { model.chain_work() } else { model.ten.work(kind) };
@@ -460,15 +456,10 @@ fn parts_table(model: &Model) -> Table {
     let mut table = Table::new(
         "Ten copies on four processors: an operation of the reverse map",
         "function",
-        vec![
-            Column::new("lock", "ns", 0),
-            Column::new("walk", "ns", 0),
-            Column::new("unlock", "ns", 0),
-            Column::new("rest", "ns", 0),
-            Column::new("lines missed", "", 2),
-            Column::new("of them behind the first element", "", 2),
-            Column::new("elements allocated or freed", "", 2),
-        ],
+        columns! {
+            "ns" 0 "lock" "walk" "unlock" "rest";
+            "" 2 "lines missed" "of them behind the first element" "elements allocated or freed";
+        },
     );
     let seen = &model.ten_at_once;
     for (name, parts) in [("page_add_rmap", &seen.adding), ("page_remove_rmap", &seen.removing)] {
@@ -521,13 +512,10 @@ fn trade(costs: &Costs) -> (Table, Plot) {
     let mut table = Table::new(
         "The trade: time of an entry's life, and of its share in one reclaim of the page",
         "reverse map",
-        vec![
-            Column::new("fork to exit, 1 shares", "µs", 2),
-            Column::new("fork to exit, 10 share", "µs", 2),
-            Column::new("reclaim, 1 shares", "µs", 2),
-            Column::new("reclaim, 10 share", "µs", 2),
-            Column::new("reclaims a 100 lives to repay, 10 share", "", 2),
-        ],
+        columns! {
+            "µs" 2 "fork to exit, 1 shares" "fork to exit, 10 share" "reclaim, 1 shares" "reclaim, 10 share";
+            "" 2 "reclaims a 100 lives to repay, 10 share";
+        },
     );
     for kind in KINDS {
         let of = |sharers: u64| unmap_time(kind, &wanted(sharers), costs) / 1e3 / sharers as f64;
@@ -558,63 +546,26 @@ fn trade(costs: &Costs) -> (Table, Plot) {
 
 fn parameters(script: &Script, model: &Model) -> Vec<Parameter> {
     let costs = &model.costs;
-    let fitted = |on: &str| Standing::Fitted { on: on.to_owned() };
-    let assumed = |why| Standing::Assumed { why };
-    let parameter = |name, value, unit, standing| Parameter { name, value, unit, standing };
     let calls = "the published counters of five copies";
-    vec![
-        parameter("copies", f64::from(script.instances), "", Standing::Documented { source: "Morton 2002" }),
-        parameter(
-            "iterations",
-            f64::from(script.iterations),
-            "",
-            Standing::Documented { source: "Morton 2002" },
-        ),
-        parameter(
-            "forks an iteration",
-            5.0,
-            "",
-            Standing::Derived { from: "12,477 forks in 5 × 500 iterations" },
-        ),
-        parameter("mappings of the shell", SHELL.segments.len() as f64, "", fitted(calls)),
-        parameter("pages of the shell", 222.0, "", fitted(calls)),
-        parameter("of them its own", f64::from(SHELL_OWN), "", fitted("page_add_rmap_2nd")),
-        parameter(
-            "pages a child writes after a fork",
-            f64::from(script.child_writes),
-            "",
-            fitted("add_do_wp_page"),
-        ),
-        parameter(
-            "pages a parent writes after a fork",
-            f64::from(script.parent_writes),
-            "",
-            fitted("do_wp_page"),
-        ),
-        parameter("cache miss", costs.miss, "ns", assumed("a line over the bus that four Pentium III share")),
-        parameter(
-            "line that others must drop",
-            costs.shared,
-            "ns",
-            assumed("ten cycles of a bus of 100 MHz, without data"),
-        ),
-        parameter("atomic operation", costs.atomic, "ns", assumed("some 40 cycles at 700 MHz")),
-        parameter("allocation or free", costs.slab, "ns", assumed("some 60 cycles at 700 MHz")),
-        parameter("call", costs.call, "ns", assumed("some 20 cycles at 700 MHz")),
-        parameter("a look at a taken lock", model.spin, "ns", assumed("some 10 cycles at 700 MHz")),
-        parameter(
-            "elements of a line",
-            4.0,
-            "",
-            Standing::Derived { from: "8 bytes each, lines of 32 bytes" },
-        ),
-        parameter(
-            "elements a processor keeps",
-            252.0,
-            "",
-            Standing::Documented { source: "2.5's slab: 252 of small objects, 126 at once" },
-        ),
-    ]
+    parameters! {
+        "copies", f64::from(script.instances), "", documented("Morton 2002");
+        "iterations", f64::from(script.iterations), "", documented("Morton 2002");
+        "forks an iteration", 5.0, "", derived("12,477 forks in 5 × 500 iterations");
+        "mappings of the shell", SHELL.segments.len() as f64, "", fitted(calls);
+        "pages of the shell", 222.0, "", fitted(calls);
+        "of them its own", f64::from(SHELL_OWN), "", fitted("page_add_rmap_2nd");
+        "pages a child writes after a fork", f64::from(script.child_writes), "", fitted("add_do_wp_page");
+        "pages a parent writes after a fork", f64::from(script.parent_writes), "", fitted("do_wp_page");
+        "cache miss", costs.miss, "ns", assumed("a line over the bus that four Pentium III share");
+        "line that others must drop", costs.shared, "ns",
+            assumed("ten cycles of a bus of 100 MHz, without data");
+        "atomic operation", costs.atomic, "ns", assumed("some 40 cycles at 700 MHz");
+        "allocation or free", costs.slab, "ns", assumed("some 60 cycles at 700 MHz");
+        "call", costs.call, "ns", assumed("some 20 cycles at 700 MHz");
+        "a look at a taken lock", model.spin, "ns", assumed("some 10 cycles at 700 MHz");
+        "elements of a line", 4.0, "", derived("8 bytes each, lines of 32 bytes");
+        "elements a processor keeps", 252.0, "", documented("2.5's slab: 252 of small objects, 126 at once");
+    }
 }
 
 #[cfg(test)]

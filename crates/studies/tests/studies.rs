@@ -97,34 +97,17 @@ fn ablations(study: &str) {
     assert!(survivors.is_empty(), "{study}: claims survive their ablation: {survivors:#?}");
 }
 
-#[test]
-fn every_claim_of_irlam_fails_without_its_mechanism() {
-    ablations("irlam-1990");
+macro_rules! ablations {
+    ($($test:ident $study:literal)*) => { $(#[test] fn $test() { ablations($study); })* };
 }
 
-#[test]
-fn every_claim_of_morton_fails_without_its_mechanism() {
-    ablations("morton-2002");
-}
-
-#[test]
-fn every_claim_of_gorman_fails_without_its_mechanism() {
-    ablations("gorman-2002");
-}
-
-#[test]
-fn every_claim_of_mcdougall_2005_fails_without_its_mechanism() {
-    ablations("mcdougall-2005");
-}
-
-#[test]
-fn every_claim_of_mcdougall_2007_fails_without_its_mechanism() {
-    ablations("mcdougall-2007");
-}
-
-#[test]
-fn every_claim_of_dillon_fails_without_its_mechanism() {
-    ablations("dillon-2011");
+ablations! {
+    every_claim_of_irlam_fails_without_its_mechanism "irlam-1990"
+    every_claim_of_morton_fails_without_its_mechanism "morton-2002"
+    every_claim_of_gorman_fails_without_its_mechanism "gorman-2002"
+    every_claim_of_mcdougall_2005_fails_without_its_mechanism "mcdougall-2005"
+    every_claim_of_mcdougall_2007_fails_without_its_mechanism "mcdougall-2007"
+    every_claim_of_dillon_fails_without_its_mechanism "dillon-2011"
 }
 
 /// What is not reproduced has its distance and what is suspected, and nothing is suspected of what is reproduced.

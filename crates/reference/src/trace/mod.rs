@@ -558,18 +558,6 @@ const SHOWN: usize = 3;
 /// # Errors
 /// When the trace cannot be read, is torn, cut, foreign or without references, or `take` refuses.
 pub fn read(
-    path: &Path,
-    options: &Options,
-    take: impl FnMut(&mut Vec<u64>, f64) -> Result<(), Refused>,
-) -> Result<Reading, TraceError> {
-    read_from(Reader::open(path, options)?, take)
-}
-
-/// As [`read`] of what is open already.
-///
-/// # Errors
-/// As there.
-pub fn read_from(
     mut reader: Reader,
     mut take: impl FnMut(&mut Vec<u64>, f64) -> Result<(), Refused>,
 ) -> Result<Reading, TraceError> {
@@ -605,18 +593,15 @@ impl From<TooManyPages> for Refused {
     }
 }
 
-/// Reads a whole trace: 4 bytes a reference, and up to 72 bytes a page while it runs. `progress` is
-/// told the part of the file that is read, from 0 to 1, now and then.
+/// Reads a whole trace: 4 bytes a reference, and up to 72 bytes a page while it runs.
 ///
 /// # Errors
 /// As [`read`]; also when the trace has 2^32 − 2 pages or more.
-pub fn load(path: &Path, options: &Options, mut progress: impl FnMut(f64)) -> Result<Trace, TraceError> {
+pub fn load(path: &Path, options: &Options) -> Result<Trace, TraceError> {
     let mut densifier = Densifier::default();
     let mut list: Vec<u32> = Vec::new();
-    let reading = read(path, options, |batch, read| {
-        progress(read);
-        Ok(densifier.number_all(batch, &mut list)?)
-    })?;
+    let numbered = |batch: &mut Vec<u64>, _| Ok(densifier.number_all(batch, &mut list)?);
+    let reading = read(Reader::open(path, options)?, numbered)?;
     list.shrink_to_fit();
     Ok(Trace { stream: Stream::new(densifier.pages(), list), reading })
 }

@@ -9,7 +9,7 @@ use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Outcome, Token};
 
 use super::*;
-use crate::claim::{Parameter, study_plot};
+use crate::claim::{Parameter, columns, parameters, study_plot};
 use crate::here::{self, Live, at};
 
 /// Real times of the builds of a kernel or a world, each machine's before and after the patch.
@@ -52,16 +52,11 @@ pub(crate) fn live() -> Vec<Live> {
 
 pub(super) fn here(runs: &[Run], parameters: &Parameters, rows: &[Row]) -> Table {
     let live = live();
-    let columns = vec![
-        Column::new("work of a build a second, before, published", "s/s", 2),
-        Column::new("before, model", "s/s", 2),
-        Column::new("after, published", "s/s", 2),
-        Column::new("after, model", "s/s", 2),
-        Column::new("here", "s/s", 2),
-        Column::new("zero-fill faults, one token, model", "/s", 0),
-        Column::new("queues divided, model", "/s", 0),
-        Column::new("here", "/s", 0),
-    ];
+    let columns = columns! {
+        "s/s" 2 "work of a build a second, before, published" "before, model" "after, published" "after, model"
+            "here";
+        "/s" 0 "zero-fill faults, one token, model" "queues divided, model" "here";
+    };
     let mut table = here::table(NAME, &live, runs, "jobs", columns);
     let [build, faults] = [0, 1].map(|n| live[n].seen(runs).and_then(|seen| seen.table(faultscale::TABLE)));
     let models = [parameters.token(true), parameters.token(false), Token::ZERO_FILL, Token::ZERO_FILL_QUEUES]
@@ -95,18 +90,14 @@ pub(super) fn rows_table(rows: &[Row], outcomes: &[Outcome], spun: Spun, asked: 
     let mut table = Table::new(
         "Every published row",
         "row",
-        vec![
-            Column::new("in the fit", "", 0),
-            Column::new("real published", "s", 1),
-            Column::new("real model", "s", 1),
-            Column::new("distance", "%", 1),
-            Column::new("user published", "s", 0),
-            Column::new("system published", "s", 0),
-            Column::new("system model", "s", 0),
-            Column::new("of it spun at the lock", "s", 0),
-            Column::new("waited at the lock and idle, model", "s", 0),
-            Column::new("of the waits, published as system", "%", 0),
-        ],
+        columns! {
+            "" 0 "in the fit";
+            "s" 1 "real published" "real model";
+            "%" 1 "distance";
+            "s" 0 "user published" "system published" "system model" "of it spun at the lock"
+                "waited at the lock and idle, model";
+            "%" 0 "of the waits, published as system";
+        },
     );
     for (row, outcome) in rows.iter().zip(outcomes) {
         let beyond = row.system - own_system(row, rows, outcomes, spun);
@@ -236,12 +227,11 @@ pub(super) fn paths() -> Table {
     let mut table = Table::new(
         "A zero-fill fault, from published ceilings: one process alone makes 35,000 a second",
         "kernel",
-        vec![
-            Column::new("ceiling", "faults/s", 0),
-            Column::new("time of a fault alone", "µs", 1),
-            Column::new("of it serial", "µs", 1),
-            Column::new("useful processors", "", 1),
-        ],
+        columns! {
+            "faults/s" 0 "ceiling";
+            "µs" 1 "time of a fault alone" "of it serial";
+            "" 1 "useful processors";
+        },
     );
     for (name, ceiling) in
         [("one token (200,000 to 250,000)", 225_000.0), ("queues fanned out (about 900,000)", 900_000.0)]
@@ -258,64 +248,26 @@ pub(super) fn parameter_list(
     asked: &[usize],
 ) -> Vec<Parameter> {
     let rows = asked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let fitted = || Standing::Fitted { on: format!("real times of rows {rows}") };
-    let parameter = |name, value, unit, standing| Parameter { name, value, unit, standing };
-    vec![
-        parameter("work under vm_token before the patch", 100.0 * parameters.before, "%", fitted()),
-        parameter(
-            "work under what all share after it: vmobj_token and the page queues' locks",
-            100.0 * parameters.after,
-            "%",
-            fitted(),
-        ),
-        parameter("by which each waiter lengthens a hold", 100.0 * parameters.slowing, "%", fitted()),
-        parameter(
-            "waits spun before the patch: system time; the rest is idle",
-            100.0 * spun.before,
-            "%",
-            Standing::Fitted { on: format!("system times of rows {rows}") },
-        ),
-        parameter(
-            "and after it",
-            100.0 * spun.after,
-            "%",
-            Standing::Fitted { on: format!("system times of rows {rows}") },
-        ),
-        parameter(
-            "the work's own system time on monster",
-            own,
-            "× test29's",
-            Standing::Derived {
-                from: "row 13 (monster, four jobs, after), less what is spun there, through row 14",
-            },
-        ),
-        parameter("buildkernel, one job", KERNEL_SERIAL, "s", Standing::Documented { source: "Dillon 2011" }),
-        parameter(
-            "buildkernel, parallel work",
-            KERNEL_PARALLEL,
-            "s",
-            Standing::Derived { from: "277 s user and about 90 s system without waits, less 45 s" },
-        ),
-        parameter(
-            "buildworld, one job",
-            WORLD_SERIAL,
-            "s",
-            Standing::Derived { from: "rows 10 and 11: S + (4,077 − S)/4 = 1,770 s, 1.5 times as long" },
-        ),
-        parameter(
-            "buildworld, parallel work",
-            WORLD_PARALLEL,
-            "s",
-            Standing::Derived {
-                from: "rows 10 and 11: user and system time less the serial part, 1.5 times",
-            },
-        ),
-        parameter("processor of test29", SPEED, "×", Standing::Derived { from: "2.8 GHz against 1.9" }),
-        parameter(
-            "phases of each kind",
-            f64::from(PHASES),
-            "",
-            Standing::Assumed { why: "only with four builds does it matter that there are many" },
-        ),
-    ]
+    let [real, system] = ["real", "system"].map(|which| format!("{which} times of rows {rows}"));
+    parameters! {
+        "work under vm_token before the patch", 100.0 * parameters.before, "%", fitted(real.as_str());
+        "work under what all share after it: vmobj_token and the page queues' locks", 100.0 * parameters.after, "%",
+            fitted(real.as_str());
+        "by which each waiter lengthens a hold", 100.0 * parameters.slowing, "%", fitted(real.as_str());
+        "waits spun before the patch: system time; the rest is idle", 100.0 * spun.before, "%",
+            fitted(system.as_str());
+        "and after it", 100.0 * spun.after, "%", fitted(system.as_str());
+        "the work's own system time on monster", own, "× test29's",
+            derived("row 13 (monster, four jobs, after), less what is spun there, through row 14");
+        "buildkernel, one job", KERNEL_SERIAL, "s", documented("Dillon 2011");
+        "buildkernel, parallel work", KERNEL_PARALLEL, "s",
+            derived("277 s user and about 90 s system without waits, less 45 s");
+        "buildworld, one job", WORLD_SERIAL, "s",
+            derived("rows 10 and 11: S + (4,077 − S)/4 = 1,770 s, 1.5 times as long");
+        "buildworld, parallel work", WORLD_PARALLEL, "s",
+            derived("rows 10 and 11: user and system time less the serial part, 1.5 times");
+        "processor of test29", SPEED, "×", derived("2.8 GHz against 1.9");
+        "phases of each kind", f64::from(PHASES), "",
+            assumed("only with four builds does it matter that there are many");
+    }
 }

@@ -1,12 +1,13 @@
 //! vmtest at the published sizes, on a kernel that runs.
 
-use pagelab_analysis::figure::{Column, Series, Table};
+use pagelab_analysis::figure::{Series, Table};
 use pagelab_experiment::experiments::{Mapping, Vmtest};
 use pagelab_experiment::tables::vmtest;
 use pagelab_experiment::{ColumnId, Experiment, Run, Size, Sizes};
 
 use super::{Mean, NAME, Row};
 
+use crate::claim::columns;
 use crate::here::{Live, at, table};
 
 /// Reads that a child makes in all: 512 pages, 5,000 times.
@@ -31,17 +32,11 @@ pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[
     let figure = |megabytes: u32, column: ColumnId| {
         at(seen?, vmtest::SIZE, f64::from(megabytes) * 1_048_576.0, column)
     };
-    let columns = vec![
-        Column::new("relative speed published", "", 2),
-        Column::new("model", "", 2),
-        Column::new("here", "", 2),
-        Column::new("a page read published", "µs", 3),
-        Column::new("model", "µs", 3),
-        Column::new("here", "µs", 3),
-        Column::new("faults a second published", "/s", 0),
-        Column::new("model", "/s", 0),
-        Column::new("here", "/s", 0),
-    ];
+    let columns = columns! {
+        "" 2 "relative speed published" "model" "here";
+        "µs" 3 "a page read published" "model" "here";
+        "/s" 0 "faults a second published" "model" "here";
+    };
     let mut table = table(NAME, &live, runs, "active memory", columns);
     for ((row, mean), &(_, speed)) in published.iter().zip(model).zip(speeds) {
         let reads = f64::from(row.megabytes / 2) * READS;

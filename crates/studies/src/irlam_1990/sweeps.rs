@@ -9,7 +9,7 @@ use pagelab_model::tlb::{Tlb, random};
 use pagelab_simulation::spread::each;
 
 use super::{KNEE, Row, drop_below, knee, mean, run_all, speeds};
-use crate::claim::{log_rms, study_plot};
+use crate::claim::{columns, log_rms, study_plot};
 
 fn short(children: u32, bytes: u64) -> VmTest {
     VmTest { children, bytes, passes: 1000, ..VmTest::published(2) }
@@ -41,16 +41,11 @@ pub(super) fn family(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
     let mut table = Table::new(
         "The family: 2 MB processes, 1,000 sweeps",
         "machine",
-        vec![
-            Column::new("page", "KiB", 0),
-            Column::new("entries in a pmeg", "", 0),
-            Column::new("pmegs", "", 0),
-            Column::new("contexts", "", 0),
-            Column::new("reach", "MB", 0),
-            Column::new("full speed up to", "MB", 0),
-            Column::new("lost a third at", "MB", 0),
-            Column::new("lost two thirds at", "MB", 0),
-        ],
+        columns! {
+            "KiB" 0 "page";
+            "" 0 "entries in a pmeg" "pmegs" "contexts";
+            "MB" 0 "reach" "full speed up to" "lost a third at" "lost two thirds at";
+        },
     );
     let found = each(FAMILY.len(), |place| {
         let machine = &FAMILY[place];
