@@ -77,14 +77,7 @@ impl Found {
                 text::count(counts.not_admitted as f64),
             ]
         };
-        TextTable {
-            title: "Misses at each size".to_owned(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: self.0.rows.iter().map(row).collect(),
-            tones: Vec::new(),
-            remarks: Vec::new(),
-            warnings: Vec::new(),
-        }
+        TextTable::new("Misses at each size", headings, self.0.rows.iter().map(row))
     }
 
     /// One object a line for each policy and size.

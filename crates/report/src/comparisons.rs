@@ -237,13 +237,9 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
             let value = |v| text::value(v, table.unit);
             vec![row.name.clone(), value(row.before), value(row.after), change]
         });
-        TextTable {
-            title: format!("{}: {}, {second} against {first}", table.table.name, table.column.name),
-            headings: vec![table.table.name.to_owned(), first.clone(), second.clone(), "change".to_owned()],
-            rows: rows.collect(),
-            remarks: hidden.into_iter().chain(floor).collect(),
-            ..TextTable::default()
-        }
+        let title = format!("{}: {}, {second} against {first}", table.table.name, table.column.name);
+        let remarks = hidden.into_iter().chain(floor).collect();
+        TextTable { remarks, ..TextTable::new(title, [table.table.name, first, second, "change"], rows) }
     };
     comparison.tables.iter().map(table).collect()
 }

@@ -113,7 +113,7 @@ pub fn rows(list: &[Curve]) -> TextTable {
             rows.push(cells);
         }
     }
-    table("Misses at each size", headings.into_iter().map(str::to_owned).collect(), rows)
+    TextTable::new("Misses at each size", headings, rows)
 }
 
 /// A row for each size, the curves' miss ratios beside one another; a row for each curve and size where there are too
@@ -138,7 +138,7 @@ pub fn beside(list: &[Curve]) -> TextTable {
         );
         cells
     };
-    table("Miss ratio at each size", headings, sizes(first).iter().enumerate().map(row).collect())
+    TextTable::new("Miss ratio at each size", headings, sizes(first).iter().enumerate().map(row))
 }
 
 /// The tables of several streams, which have the same columns, as one.
@@ -149,15 +149,11 @@ pub fn joined(labels: &[String], tables: Vec<TextTable>) -> TextTable {
     for (label, one) in labels.iter().zip(tables) {
         rows.extend(one.rows.into_iter().map(|row| [vec![label.clone()], row].concat()));
     }
-    table("Misses at each size", headings, rows)
+    TextTable::new("Misses at each size", headings, rows)
 }
 
 /// Columns of the longest bar.
 const BAR: f64 = 30.0;
-
-fn table(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
-    TextTable { title: title.to_owned(), headings, rows, ..TextTable::default() }
-}
 
 fn names(list: &[Curve]) -> Vec<String> {
     short_names(&list.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>())

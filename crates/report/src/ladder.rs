@@ -97,19 +97,14 @@ pub fn terminal(levels: &[Level], style: &Style) -> String {
             _ if (place(low)..=place(high)).contains(&n) => '─',
             _ => '·',
         };
-        let spread = wide.then(|| match range(level) {
-            Some((low, high)) => format!("{} … {}", value(low), value(high)),
-            None => String::new(),
-        });
+        let words = |(low, high)| format!("{} … {}", value(low), value(high));
+        let spread = wide.then(|| range(level).map_or_else(String::new, words));
         let cells = [name(level), moved(level), value(level.time.value)];
         cells.into_iter().chain(spread).chain([(0..CHART).map(sign).collect()]).collect::<Vec<_>>()
     };
     let scale = [ends.0, ends.1].map(|end| text::duration(10f64.powi(end))).join(" to ");
-    let headings: Vec<&str> = ["level", "moves", "median"]
-        .into_iter()
-        .chain(wide.then_some("min … max"))
-        .chain([scale.as_str()])
-        .collect();
+    let mut headings = vec!["level", "moves", "median"];
+    headings.extend(wide.then_some("min … max").into_iter().chain([&*scale]));
     let table = text::table(&headings, &levels.iter().map(row).collect::<Vec<_>>(), style);
     let answer =
         answer(levels).map_or_else(String::new, |answer| text::wrapped(&answer, "", "  ", style) + "\n");

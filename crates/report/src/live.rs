@@ -186,12 +186,11 @@ impl Watched {
             let intervals = text::count(there.len() as f64);
             vec![mapping.name.clone(), mean(&mapping.referenced), mean(&mapping.resident), intervals]
         };
-        TextTable {
-            title: "Mappings, in the order of their addresses: means over the intervals in which they were resident".to_owned(),
-            headings: ["mapping", "referenced", "resident", "intervals"].map(str::to_owned).to_vec(),
-            rows: self.mappings.iter().map(row).collect(),
-            ..TextTable::default()
-        }
+        TextTable::new(
+            "Mappings, in the order of their addresses: means over the intervals in which they were resident",
+            ["mapping", "referenced", "resident", "intervals"],
+            self.mappings.iter().map(row),
+        )
     }
 }
 

@@ -198,10 +198,10 @@ pub fn areas(portrait: &Portrait, page_size: u64) -> TextTable {
             format!("{:.1} %", area.references as f64 / portrait.references as f64 * 100.0),
         ]
     };
-    table(
+    TextTable::new(
         "Mappings, in the order of their addresses",
-        &["mapping", "pages", "memory", "references", "share"],
-        portrait.areas.iter().map(row).collect(),
+        ["mapping", "pages", "memory", "references", "share"],
+        portrait.areas.iter().map(row),
     )
 }
 
@@ -210,14 +210,5 @@ fn phases(portrait: &Portrait, page_size: u64) -> TextTable {
     let row = |phase: &pagelab_analysis::portrait::Phase| {
         vec![share(phase.from), share(phase.to), text::bytes(phase.working_set * page_size as f64)]
     };
-    table("Phases", &["from", "to", "mean working set"], portrait.phases.iter().map(row).collect())
-}
-
-fn table(title: &str, headings: &[&str], rows: Vec<Vec<String>>) -> TextTable {
-    TextTable {
-        title: title.to_owned(),
-        headings: headings.iter().map(|&text| text.to_owned()).collect(),
-        rows,
-        ..TextTable::default()
-    }
+    TextTable::new("Phases", ["from", "to", "mean working set"], portrait.phases.iter().map(row))
 }

@@ -4,7 +4,7 @@ use pagelab_analysis::finding::{Finding, Severity, What};
 use pagelab_analysis::findings::{Assessment, of_run, severity};
 use pagelab_analysis::stats::median;
 use pagelab_experiment::experiments::Recording;
-use pagelab_experiment::observation::{Better, Column, Level, Unit, Values};
+use pagelab_experiment::observation::{Better, Level, Unit};
 use pagelab_experiment::{Repetition, Run, TableId, catalogue, tables};
 use serde_json::{Map, Value, json};
 
@@ -110,11 +110,8 @@ pub fn experiments(runs: &[&Run], style: &Style) -> String {
         [run.header.name.clone(), what, value].into_iter().chain(spread).chain([remark.to_owned()]).collect()
     };
     let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
-    let headings: Vec<&str> = ["run", "main figure", ""]
-        .into_iter()
-        .chain(wide.then_some("min … max"))
-        .chain(["remarks"])
-        .collect();
+    let mut headings = vec!["run", "main figure", ""];
+    headings.extend(wide.then_some("min … max").into_iter().chain(["remarks"]));
     format!("Experiments\n{}\n", text::table(&headings, &rows, style))
 }
 
@@ -150,27 +147,13 @@ fn remarks(run: &Run) -> Vec<&str> {
 /// the counters themselves.
 fn tables(run: &Run, all: bool) -> Vec<TextTable> {
     let of = |id: TableId| {
-        let table = run.done().next()?.observations.table(id)?;
-        let count = table.columns.first()?.texts()?.len();
-        let rows: Vec<usize> = (0..count).filter(|&row| all || !table.nothing_in(row)).collect();
-        let limit = if all || id == tables::operations::TABLE { rows.len() } else { ROWS };
-        let cells = |row: usize| {
-            let cell = |column: &Column| match &column.values {
-                Values::Number(numbers) => {
-                    text::value(numbers.get(row).copied().flatten(), column.unit.unwrap_or(Unit::Count))
-                }
-                Values::Text(texts) => texts.get(row).cloned().unwrap_or_default(),
-            };
-            table.columns.iter().map(cell).collect::<Vec<_>>()
-        };
-        let left = rows.len().saturating_sub(limit);
-        Some(TextTable {
-            title: id.name.to_owned(),
-            headings: table.columns.iter().map(|column| column.name.clone()).collect(),
-            rows: rows.into_iter().take(limit).map(cells).collect(),
-            remarks: (left > 0).then(|| format!("{left} more rows: show --all")).into_iter().collect(),
-            ..TextTable::default()
-        })
+        let mut table = TextTable::observed(run.done().next()?.observations.table(id)?, all)?;
+        let left = table.rows.len().saturating_sub(ROWS);
+        if left > 0 && !all && id != tables::operations::TABLE {
+            table.rows.truncate(ROWS);
+            table.remarks.push(format!("{left} more rows: show --all"));
+        }
+        Some(table)
     };
     let compared = catalogue::tables().filter(|table| !table.compared.is_empty());
     compared.filter_map(of).chain(recorded(run)).filter(|table| !table.rows.is_empty()).collect()
@@ -192,12 +175,7 @@ fn recorded(run: &Run) -> Option<TextTable> {
             vec![column.name.clone(), value(mean), value(ends(f64::min)), value(ends(f64::max)), value(last)]
         })
     });
-    Some(TextTable {
-        title: "counters over the recording".to_owned(),
-        headings: ["counter", "mean", "min", "max", "last"].map(str::to_owned).to_vec(),
-        rows: rows.collect(),
-        ..TextTable::default()
-    })
+    Some(TextTable::new("counters over the recording", ["counter", "mean", "min", "max", "last"], rows))
 }
 
 /// The environment and the kernel's counters of one repetition.

@@ -71,15 +71,10 @@ pub fn table(finding: &Finding) -> Option<TextTable> {
         ]
     };
     let limit = limit.map_or_else(|| "without a memory limit".to_owned(), |limit| format!("with {limit}"));
-    Some(TextTable {
-        title: format!("Major faults of {program} {limit}"),
-        headings: ["target", "major faults", "min … max", "to OPT", "swapped in", "minor faults"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: sides.iter().map(row).collect(),
-        remarks: CONDITIONS.map(str::to_owned).to_vec(),
-        ..TextTable::default()
-    })
+    let title = format!("Major faults of {program} {limit}");
+    let headings = ["target", "major faults", "min … max", "to OPT", "swapped in", "minor faults"];
+    let remarks = CONDITIONS.map(str::to_owned).to_vec();
+    Some(TextTable { remarks, ..TextTable::new(title, headings, sides.iter().map(row)) })
 }
 
 fn name(side: &ProgramFaults) -> &str {

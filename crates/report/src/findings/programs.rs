@@ -127,10 +127,6 @@ pub fn limits(finding: &Finding) -> Option<TextTable> {
             mark.to_owned(),
         ]
     };
-    Some(TextTable {
-        title: format!("Time of {program} against the memory limit"),
-        headings: ["limit", "fastest", "slowdown", "pages fetched", ""].map(str::to_owned).to_vec(),
-        rows: limits.iter().map(row).collect(),
-        ..TextTable::default()
-    })
+    let title = format!("Time of {program} against the memory limit");
+    Some(TextTable::new(title, ["limit", "fastest", "slowdown", "pages fetched", ""], limits.iter().map(row)))
 }

@@ -53,19 +53,14 @@ pub fn plot(shown: &[Shown]) -> Option<Plot> {
 
 /// The caches' sizes and the TLBs' reach.
 fn places(shown: &Shown) -> Vec<Mark> {
-    let reach = entry(shown, "tlb.l2").zip(entry(shown, "page.size")).map(|(entries, page)| entries * page);
+    let reach = shown.number("tlb.l2").zip(shown.number("page.size")).map(|(entries, page)| entries * page);
     sizes(shown).into_iter().chain(reach.map(|bytes| place("TLB reach", bytes))).collect()
 }
 
 /// The caches' sizes.
 pub(super) fn sizes(shown: &Shown) -> Vec<Mark> {
     let caches = [("L1", "cache.l1d"), ("L2", "cache.l2"), ("L3", "cache.l3")];
-    caches.into_iter().filter_map(|(name, key)| Some(place(name, entry(shown, key)?))).collect()
-}
-
-/// An entry of the environment that is a number.
-fn entry(shown: &Shown, key: &str) -> Option<f64> {
-    shown.seen().environment.get(key).and_then(|text| text.parse().ok())
+    caches.into_iter().filter_map(|(name, key)| Some(place(name, shown.number(key)?))).collect()
 }
 
 fn place(name: &str, bytes: f64) -> Mark {

@@ -127,26 +127,13 @@ fn found(assessment: &Assessment, many: bool) -> Option<String> {
         let short = answer.strip_suffix(").").and_then(|answer| answer.rsplit_once(" ("));
         return Some(short.map_or_else(|| answer.clone(), |(short, _)| short.to_owned()));
     }
-    let main = |finding: &Finding| Some((finding.run.clone(), findings::main(finding)?));
-    let figures: Vec<(String, findings::Main)> = assessment.findings.iter().filter_map(main).collect();
-    let alike = figures.windows(2).all(|pair| pair[0].1.what == pair[1].1.what);
-    let list = |of: &dyn Fn(&(String, findings::Main)) -> String| {
-        let list: Vec<String> = figures.iter().map(of).collect();
-        list.join(", ")
+    let figure = |finding: &Finding| {
+        findings::main(finding).map(|main| format!("{}: {} {}", finding.run, main.what, main.value))
     };
-    ladder::answer(&assessment.ladder).or_else(|| match figures.as_slice() {
-        [] => assessment
-            .runs
-            .first()
-            .filter(|_| assessment.runs.len() == 1)
-            .and_then(|run| Some(findings::text(&of_run(run)?))),
-        [(run, main)] => Some(format!("{run}: {} {}", main.what, main.value)),
-        [(_, main), ..] if alike && figures.len() <= TITLE => {
-            Some(format!("{}: {}", main.what, list(&|(run, main)| format!("{run} {}", main.value))))
-        }
-        _ if figures.len() <= TITLE => {
-            Some(list(&|(run, main)| format!("{run}: {} {}", main.what, main.value)))
-        }
+    let figures: Vec<String> = assessment.findings.iter().filter_map(figure).collect();
+    ladder::answer(&assessment.ladder).or_else(|| match (figures.len(), &assessment.runs[..]) {
+        (0, [run]) => of_run(run).as_ref().map(findings::text),
+        (1..=TITLE, _) => Some(figures.join("; ")),
         _ => None,
     })
 }

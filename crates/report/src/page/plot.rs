@@ -23,19 +23,12 @@ struct Short(f64);
 
 impl Serialize for Short {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let value = self.0;
-        if value == value.trunc() && value.abs() < 1e15 {
-            return serializer.serialize_i64(value as i64);
-        }
-        let scale = 10f64.powi(3 - value.abs().log10().floor() as i32);
-        let rounded = (value * scale).round() / scale;
-        if !rounded.is_finite() {
-            return serializer.serialize_f64(value);
-        }
-        if rounded == rounded.trunc() && rounded.abs() < 1e15 {
-            serializer.serialize_i64(rounded as i64)
-        } else {
-            serializer.serialize_f64(rounded)
+        let scale = 10f64.powi(3 - self.0.abs().log10().floor().max(-330.0) as i32);
+        let rounded = (self.0 * scale).round() / scale;
+        let whole = self.0 == self.0.trunc();
+        match if whole || !rounded.is_finite() { self.0 } else { rounded } {
+            value if value == value.trunc() && value.abs() < 1e15 => serializer.serialize_i64(value as i64),
+            value => serializer.serialize_f64(value),
         }
     }
 }

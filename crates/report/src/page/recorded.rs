@@ -15,7 +15,7 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
     let Some(table) = s.seen().table(counters::TABLE) else { return Vec::new() };
     let Some((x, columns)) = table.columns.split_first() else { return Vec::new() };
     let Some(times) = x.numbers() else { return Vec::new() };
-    let page = s.seen().environment.get("page.size").and_then(|bytes| bytes.parse::<f64>().ok());
+    let page = s.number("page.size");
     let mut plots: Vec<(String, Unit, Plot)> = Vec::new();
     let mut still: Vec<String> = Vec::new();
     for column in columns {

@@ -41,6 +41,11 @@ impl<'a> Shown<'a> {
         &self.label
     }
 
+    /// An entry of the environment that is a number.
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.seen().environment.get(key)?.parse().ok()
+    }
+
     pub fn seen(&self) -> &'a Observations {
         &self.repetition.observations
     }
@@ -69,8 +74,7 @@ impl<'a> Shown<'a> {
                 kind: MarkKind::Knee,
             }
         };
-        let limit = self.seen().environment.get("memory.limit").and_then(|bytes| bytes.parse::<f64>().ok());
-        let limit = limit.filter(|_| self.curve.is_some()).map(|x| Mark {
+        let limit = self.number("memory.limit").filter(|_| self.curve.is_some()).map(|x| Mark {
             label: format!("memory limit {}", text::bytes(x)),
             kind: MarkKind::Place,
             ..Mark::at(x)

@@ -7,7 +7,7 @@ use pagelab_analysis::comparison::Comparison;
 use pagelab_analysis::finding::{Finding, Severity};
 use pagelab_analysis::stats::median;
 use pagelab_experiment::catalogue::ENVIRONMENT;
-use pagelab_experiment::observation::{Level, Unit, Values};
+use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{MetricId, metrics};
 use pagelab_experiment::{Outcome, Run, TargetSpec};
@@ -69,21 +69,16 @@ pub fn text(table: &TextTable, contents: &mut Contents) -> Markup {
 pub fn bare(table: &TextTable) -> Markup {
     html! {
         @for warning in &table.warnings { p.verdict.warning { "Warning: " (warning) } }
-        (scrolling(&html! { table {
+        div.scroll tabindex="0" role="region" aria-label="Table" { table {
             thead { tr { @for heading in &table.headings { th { (heading) } } } }
             tbody { @for (n, row) in table.rows.iter().enumerate() { tr { @for (place, cell) in row.iter().enumerate() {
                 @let tone = table.tones.get(n).filter(|_| place + 1 == row.len());
                 @if let Some(tone) = tone { td class=(bars::class(*tone)) { (cell) } }
                 @else { td class=[(cell.chars().count() > 24).then_some("text")] { (cell) } }
             } } } }
-        } }))
+        } }
         @for remark in &table.remarks { p.soft { (remark) } }
     }
-}
-
-/// A table that scrolls sideways where the page is narrower; the script says so where it does.
-pub fn scrolling(table: &Markup) -> Markup {
-    html! { div.scroll tabindex="0" role="region" aria-label="Table" { (table) } }
 }
 
 /// Which repetition the plots show, and those that do not count.
@@ -190,13 +185,13 @@ pub fn metrics(runs: &[&Run]) -> Markup {
     };
     html! {
         h3 { "Figures" }
-        (scrolling(&html! { table {
+        div.scroll tabindex="0" role="region" aria-label="Table" { table {
             thead { tr {
                 th { "median, and min … max" }
                 @for run in runs { th colspan="2" { (run.header.name) br; span.soft title=(run.header.target) { (without_folder(&run.header.target)) } " (n = " (run.done().count()) ")" } }
             } }
             tbody { @for (name, unit) in &names { tr { th { (glossary::metric(name)) } @for list in &figures { (cell(list, name, *unit)) } } } }
-        } }))
+        } }
     }
 }
 
@@ -216,33 +211,19 @@ const ROWS: usize = 40;
 
 /// The tables whose rows have names: a profile, the locks waited for, cases.
 pub fn named_rows(shown: &Shown, several: bool) -> Markup {
-    let tables = shown.repetition.observations.tables.iter().filter_map(|table| {
-        match &table.columns.first()?.values {
-            Values::Text(names) if !names.is_empty() => Some((table, names)),
-            _ => None,
+    let tables = shown.seen().tables.iter().filter_map(|table| TextTable::observed(table, false));
+    let shortened = |mut table: TextTable| {
+        let count = table.rows.len();
+        if count > ROWS {
+            table.rows.truncate(ROWS);
+            table.remarks.push(format!("The first {ROWS} of {count} rows; the notebook has all."));
         }
-    });
+        table
+    };
     html! {
-        @for (table, names) in tables {
-            @let rows: Vec<(usize, &String)> = names.iter().enumerate().filter(|(row, _)| !table.nothing_in(*row)).collect();
-            h3 { (table.name) @if several { ": " (shown.name()) } }
-            div.scroll tabindex="0" role="region" aria-label=(table.name) { table {
-                thead { tr { @for column in &table.columns { th { (column.name) } } } }
-                tbody {
-                    @for &(row, name) in rows.iter().take(ROWS) {
-                        tr {
-                            th { (name) }
-                            @for column in &table.columns[1..] {
-                                td { @match &column.values {
-                                    Values::Number(numbers) => (text::value(numbers.get(row).copied().flatten(), column.unit.unwrap_or(Unit::Count))),
-                                    Values::Text(texts) => (texts.get(row).map_or("", String::as_str)),
-                                } }
-                            }
-                        }
-                    }
-                }
-            } }
-            @if rows.len() > ROWS { p.soft { "The first " (ROWS) " of " (rows.len()) " rows; the notebook has all." } }
+        @for table in tables.filter(|table| !table.rows.is_empty()).map(shortened) {
+            h3 { (table.title) @if several { ": " (shown.name()) } }
+            (bare(&table))
         }
     }
 }

@@ -70,7 +70,7 @@ pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
     };
     let cells = |claim: &&Claim| shown(row(claim), &claim.paper);
     let headings = shown(HEADINGS.map(str::to_owned).to_vec(), "paper");
-    let mut table = texts(title, headings, claims.iter().map(cells).collect());
+    let mut table = TextTable::new(title, headings, claims.iter().map(cells));
     table.tones = claims.iter().map(|claim| claim.verdict.tone()).collect();
     table
 }
@@ -98,7 +98,7 @@ pub fn missed(study: &Study) -> Option<TextTable> {
         vec![what, published, model, ratio, number(claim), claim.verdict.name().to_owned()]
     };
     let headings = ["claim", "published", "model", "ratio", "why", "verdict"];
-    let mut table = words("Claims not reproduced, or partly", &headings, missed.iter().map(cells).collect());
+    let mut table = TextTable::new("Claims not reproduced, or partly", headings, missed.iter().map(cells));
     table.remarks.push(
         "Why, as far as is suspected; a ratio with a sign is a difference, model less published:".into(),
     );
@@ -146,7 +146,7 @@ pub fn parameters(study: &Study) -> TextTable {
     let rows = study.parameters.iter().map(|p| {
         vec![p.name.to_owned(), format!("{} {}", text::count(p.value), p.unit), standing(&p.standing)]
     });
-    words("Parameters", &["parameter", "value", "from"], rows.collect())
+    TextTable::new("Parameters", ["parameter", "value", "from"], rows)
 }
 
 /// The assumed values that decide a verdict; none where there are none.
@@ -166,7 +166,7 @@ pub fn assumptions(study: &Study) -> Option<TextTable> {
     };
     let headings = ["assumed", "value", "decides", "same verdict", "another at"];
     let rows: Vec<Vec<String>> = study.assumptions.iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| words("Assumed values that decide a verdict", &headings, rows))
+    (!rows.is_empty()).then(|| TextTable::new("Assumed values that decide a verdict", headings, rows))
 }
 
 /// The ranges that were asked for; none where they were not.
@@ -206,11 +206,8 @@ pub fn ranges(study: &Study) -> Option<TextTable> {
         ]
     };
     let headings = ["assumed", "value", "searched range", "verdicts hold inside", "below", "above"];
-    let mut table = words(
-        "Assumed values, and the range in which the verdicts hold",
-        &headings,
-        study.ranges.iter().map(row).collect(),
-    );
+    let title = "Assumed values, and the range in which the verdicts hold";
+    let mut table = TextTable::new(title, headings, study.ranges.iter().map(row));
     table.remarks.push(format!(
         "Searched from a {SEARCHED:.0}th to {SEARCHED:.0} times the value, one value at a time, in steps of a factor \
          of 1.4 and then to 2%; then at values inside."
@@ -226,7 +223,7 @@ pub fn ablations(study: &Study) -> TextTable {
         vec![name.clone(), what.clone(), count.to_string()]
     };
     let headings = ["ablation", "what it takes away", "claims that must fail"];
-    words("Ablations (--without)", &headings, study.ablations.iter().map(row).collect())
+    TextTable::new("Ablations (--without)", headings, study.ablations.iter().map(row))
 }
 
 /// Where a parameter's value comes from, in words.
@@ -237,16 +234,6 @@ pub fn standing(standing: &Standing) -> String {
         Standing::Fitted { on } => format!("fitted to {on}"),
         Standing::Assumed { why } => format!("assumed: {why}"),
     }
-}
-
-/// A table of words.
-fn texts(title: &str, headings: Vec<String>, rows: Vec<Vec<String>>) -> TextTable {
-    TextTable { title: title.to_owned(), headings, rows, ..TextTable::default() }
-}
-
-/// The same with fixed headings.
-fn words(title: &str, headings: &[&str], rows: Vec<Vec<String>>) -> TextTable {
-    texts(title, headings.iter().map(|&heading| heading.to_owned()).collect(), rows)
 }
 
 /// The score of each study by role: reproduced claims of all.
@@ -262,8 +249,7 @@ pub fn by_role(studies: &[Study]) -> TextTable {
     };
     let headings =
         std::iter::once("study".to_owned()).chain(roles.clone().map(|role| role.name().to_owned()));
-    let mut table =
-        texts("Claims reproduced, by role", headings.collect(), studies.iter().map(row).collect());
+    let mut table = TextTable::new("Claims reproduced, by role", headings, studies.iter().map(row));
     table.remarks.push(
         "Held out: no parameter has seen the figure. Derived: a parameter was computed from it or its like. Fitted: a \
          parameter was fitted with it. Identities follow without a model and are not counted."
