@@ -1,7 +1,10 @@
 //! The command line's grammar. Help, manual pages and completions come from these definitions.
 
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::builder::StyledStr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -10,7 +13,9 @@ use crate::commands::{
     iostat, list, manual, memstat, mrc, policies, prstat, record, reduce, reference, replay, report,
     reproduce, run, show, stat, top, trace, vmstat, wss,
 };
-use crate::terminal::Color;
+use crate::context::Context;
+use crate::output;
+use crate::terminal::{self, Color};
 
 /// A laboratory for virtual-memory performance: runs experiments on kernels and simulators, stores
 /// the results, compares any two runs and draws them.
@@ -51,9 +56,17 @@ fn notebook() -> PathBuf {
     std::env::var_os("PAGELAB_NOTEBOOK").map_or_else(|| PathBuf::from("pagelab.db"), PathBuf::from)
 }
 
+/// Prints what is wrong with the command line.
+pub fn usage_error(error: &clap::Error) {
+    let run = std::env::args_os().skip(1).any(|word| word == "run");
+    let text = error.render();
+    let text = if terminal::error_columns().is_some() { text.ansi().to_string() } else { text.to_string() };
+    let _ = std::io::stderr().lock().write_all(in_words(&text, run).as_bytes());
+}
+
 /// The text of a usage error in words: clap's ranges are Rust's, and an experiment is no subcommand
 /// to who types it.
-pub fn in_words(text: &str, experiment: bool) -> String {
+fn in_words(text: &str, experiment: bool) -> String {
     let what = if experiment { "unknown experiment" } else { "unknown command" };
     let text = text.replace("unrecognized subcommand", what);
     let line = |line: &str| {
@@ -212,6 +225,60 @@ pub enum Command {
     /// Write the manual pages into a folder
     #[command(name = "man")]
     Manual(manual::Arguments),
+}
+
+/// Performs the command.
+pub fn dispatch(cli: Cli) -> Result<ExitCode> {
+    let context = Context { notebook: cli.notebook, style: terminal::style(cli.color), quiet: cli.quiet };
+    output::set_style(&context.style);
+    // Whatever an earlier pagelab could not undo is undone first.
+    let recovery = pagelab_confine::Recovery::begin();
+    for line in recovery.first() {
+        output::remark!("{line}");
+    }
+    let done = perform(cli.command, &context);
+    for line in recovery.rest() {
+        output::remark!("{line}");
+    }
+    done
+}
+
+fn perform(command: Command, context: &Context) -> Result<ExitCode> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments, context),
+        Command::List(arguments) => list::run(&arguments, context),
+        Command::Show(arguments) => show::run(&arguments, context),
+        Command::Compare(arguments) => compare::run(&arguments, context),
+        Command::Replay(arguments) => replay::run(&arguments, context),
+        Command::Trace(arguments) => trace::run(&arguments, context),
+        Command::Reduce(arguments) => reduce::run(&arguments, context),
+        Command::Mrc(arguments) => mrc::run(&arguments, context),
+        Command::Wss(arguments) => wss::run(&arguments, context),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, context),
+        Command::BisectRun(arguments) => bisect_run::run(&arguments, context),
+        Command::Report(arguments) => report::run(&arguments, context),
+        Command::Export(arguments) => export::run(&arguments, context),
+        Command::Import(arguments) => import::run(&arguments, context),
+        Command::Stat(arguments) => stat::run(&arguments, context),
+        Command::Vmstat(arguments) => vmstat::run(&arguments, context),
+        Command::Iostat(arguments) => iostat::run(&arguments, context),
+        Command::Memstat(arguments) => memstat::run(&arguments, context),
+        Command::Prstat(arguments) => prstat::run(&arguments, context),
+        Command::Doctor(arguments) => doctor::run(&arguments, context),
+        Command::Top(arguments) => top::run(&arguments, context),
+        Command::Record(arguments) => record::run(&arguments, context),
+        Command::Fixture(arguments) => fixture::run(&arguments, context),
+        Command::Clock(arguments) => clock::run(&arguments),
+        Command::Experiments(arguments) => catalogue::experiments(&arguments, context),
+        Command::Targets(arguments) => catalogue::targets(&arguments, context),
+        Command::Convert(arguments) => convert::run(&arguments, context),
+        Command::Patterns(arguments) => catalogue::patterns(&arguments, context),
+        Command::Policies(arguments) => policies::run(&arguments, context),
+        Command::Explain(arguments) => explain::run(&arguments, context),
+        Command::Reference(arguments) => reference::run(&arguments, &Cli::command()),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
+    }
 }
 
 #[cfg(test)]

@@ -85,21 +85,21 @@ fn run() -> ExitCode {
     if parent.is_some_and(|parent| !lifetime::end_with(parent).unwrap_or(true)) {
         return ExitCode::from(CommandError::Stopped.status());
     }
-    commands::completions::answer();
+    commands::completions::answer(<cli::Cli as clap::CommandFactory>::command);
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && commands::bisect_run::is_meant(std::env::args_os().skip(1)) => {
-            output::usage_error(&error);
+            cli::usage_error(&error);
             return commands::bisect_run::no_verdict();
         }
         Err(error) if error.use_stderr() => {
-            output::usage_error(&error);
+            cli::usage_error(&error);
             return ExitCode::from(2);
         }
         Err(error) => error.exit(),
     };
     let bisects = matches!(cli.command, cli::Command::BisectRun(_));
-    match commands::dispatch(cli) {
+    match cli::dispatch(cli) {
         Ok(code) => code,
         Err(error) if bisects => {
             output::remark!("{error:#}");

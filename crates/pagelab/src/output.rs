@@ -47,14 +47,6 @@ pub fn closed() -> ExitCode {
     ExitCode::from(STATUS.load(Ordering::Relaxed))
 }
 
-/// Prints what is wrong with the command line.
-pub fn usage_error(error: &clap::Error) {
-    let run = std::env::args_os().skip(1).any(|word| word == "run");
-    let text = error.render();
-    let text = if terminal::error_columns().is_some() { text.ansi().to_string() } else { text.to_string() };
-    let _ = io::stderr().lock().write_all(crate::cli::in_words(&text, run).as_bytes());
-}
-
 /// Why counters are missing: this process may not open more files.
 pub fn unread(root: &Root) -> Option<String> {
     let files = root.out_of_files();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -17,7 +17,6 @@ use pagelab_model::policy::{Described, PolicyKind};
 use pagelab_notebook::Notebook;
 use pagelab_reference::Pattern;
 
-use crate::cli::Cli;
 use crate::targets;
 
 /// The variable by which a shell asks for completions.
@@ -44,9 +43,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Answers a shell that asks for completions, and ends; does nothing where none asks.
-pub fn answer() {
-    CompleteEnv::with_factory(|| with_values(Cli::command())).var(VARIABLE).complete();
+/// Answers a shell that asks for completions of this grammar, and ends; does nothing where none asks.
+pub fn answer(grammar: fn() -> Command) {
+    CompleteEnv::with_factory(|| with_values(grammar())).var(VARIABLE).complete();
 }
 
 /// The grammar, with the values that its arguments can have.

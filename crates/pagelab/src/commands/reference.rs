@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, ValueEnum};
+use clap::{Command, ValueEnum};
 use pagelab_analysis::{headline_metrics, primary_metric};
 use pagelab_experiment::catalogue::{ENVIRONMENT, tables};
 use pagelab_experiment::declaration::{Declared, Parameter};
@@ -15,8 +15,6 @@ use pagelab_reference::trace::Format;
 use pagelab_report::text::DASH;
 
 use super::{catalogue, manual, policies};
-use crate::cli::Cli;
-use crate::context::Context;
 use crate::failure::usage;
 use crate::output::say;
 use crate::targets;
@@ -55,15 +53,15 @@ enum Part {
     Variables,
 }
 
-/// Prints the part.
-pub fn run(arguments: &Arguments, _: &Context) -> Result<ExitCode> {
+/// Prints the part, of commands those of this grammar.
+pub fn run(arguments: &Arguments, grammar: &Command) -> Result<ExitCode> {
     let pairs =
         |list: &[(&str, &str)]| list.iter().map(|(name, help)| [code(name), (*help).to_owned()]).collect();
     match arguments.part {
-        Part::Commands => table(["command", "purpose"], commands()),
+        Part::Commands => table(["command", "purpose"], commands(grammar)),
         Part::Experiment => experiment(arguments.name.as_deref().unwrap_or_default())?,
         Part::Experiments => experiments(),
-        Part::Formats => formats(),
+        Part::Formats => formats(grammar),
         Part::Glossary => glossary(),
         Part::Notebook => {
             say!("## Series\n");
@@ -104,10 +102,9 @@ fn series(table: TableId) -> [String; 3] {
 }
 
 /// Every command that is not hidden, with its purpose.
-fn commands() -> Vec<[String; 2]> {
-    let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
-    let shown = Cli::command();
-    shown.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| [code(c.get_name()), about(c)]).collect()
+fn commands(grammar: &Command) -> Vec<[String; 2]> {
+    let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    grammar.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| [code(c.get_name()), about(c)]).collect()
 }
 
 fn parameters(list: Vec<Parameter>) {
@@ -164,7 +161,7 @@ fn experiment(name: &str) -> Result<()> {
 }
 
 /// The formats of traces, and of exports.
-fn formats() {
+fn formats(grammar: &Command) {
     say!("## Traces\n");
     let yes = |yes: bool| if yes { "yes" } else { DASH }.to_owned();
     let row = |(format, name, help): (Format, &str, &str)| {
@@ -181,9 +178,8 @@ fn formats() {
         Format::ALL.into_iter().map(row).collect(),
     );
     say!("\n## Exports\n");
-    let cli = Cli::command();
     let format =
-        cli.find_subcommand("export").and_then(|c| c.get_arguments().find(|a| a.get_id() == "format"));
+        grammar.find_subcommand("export").and_then(|c| c.get_arguments().find(|a| a.get_id() == "format"));
     let values = format.map(clap::Arg::get_possible_values).unwrap_or_default();
     let row = |v: &clap::builder::PossibleValue| {
         [code(v.get_name()), v.get_help().map(ToString::to_string).unwrap_or_default()]
