@@ -132,31 +132,3 @@ impl Ticker {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interval_is_seconds_within_reason() {
-        assert_eq!("0.5".parse(), Ok(Interval(Duration::from_millis(500))));
-        for wrong in ["0", "-1", "x", "1e9", "nan"] {
-            assert!(wrong.parse::<Interval>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn ticks_are_counted() {
-        let interval = Some(Interval(Duration::from_millis(10)));
-        let mut ticker = Ticker::new(Schedule { interval, count: Some(3) }, None);
-        let start = Instant::now();
-        let mut lines = 1;
-        while ticker.more() {
-            assert!(ticker.wait());
-            lines += 1;
-        }
-        assert_eq!(lines, 3);
-        assert!(start.elapsed() >= Duration::from_millis(20));
-        assert!(!Ticker::new(Schedule::default(), None).more(), "once without an interval");
-    }
-}

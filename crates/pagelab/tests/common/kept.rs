@@ -39,16 +39,45 @@ impl Kept {
         values["text"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     }
 
+    /// The number in a column, of the row with this text in the first column.
+    pub fn cell(&self, table: &str, row: &str, name: &str) -> f64 {
+        let first = &self.table(table)["columns"][0]["values"]["text"];
+        let at = first.as_array().unwrap().iter().position(|text| text == row);
+        self.numbers(table, name)[at.unwrap_or_else(|| panic!("no {row} in {first}"))]
+    }
+
+    /// Growth of a counter of /proc/vmstat over the run.
+    pub fn grown(&self, name: &str) -> f64 {
+        let counters = self.0["counters"].as_array().unwrap();
+        let found = counters.iter().find(|counter| counter["name"] == name && counter["source"] == "vmstat");
+        let counter = found.unwrap_or_else(|| panic!("no {name}"));
+        counter["after"].as_f64().unwrap() - counter["before"].as_f64().unwrap()
+    }
+
+    /// The unit of a column.
+    pub fn unit(&self, table: &str, name: &str) -> &Value {
+        &self.column_of(table, name)["unit"]
+    }
+
     /// The remarks.
     pub fn notes(&self) -> String {
         self.0["notes"].to_string()
     }
 
-    fn values(&self, table: &str, name: &str) -> &Value {
+    /// A table as it is kept.
+    pub fn table(&self, name: &str) -> &Value {
         let tables = self.0["tables"].as_array().unwrap();
-        let found = tables.iter().find(|known| known["name"] == table);
-        let found = found.unwrap_or_else(|| panic!("no {table}: {tables:?}"));
+        let found = tables.iter().find(|known| known["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}: {tables:?}"))
+    }
+
+    fn values(&self, table: &str, name: &str) -> &Value {
+        &self.column_of(table, name)["values"]
+    }
+
+    fn column_of(&self, table: &str, name: &str) -> &Value {
+        let found = self.table(table);
         let column = found["columns"].as_array().unwrap().iter().find(|column| column["name"] == name);
-        &column.unwrap_or_else(|| panic!("no {name} in {found}"))["values"]
+        column.unwrap_or_else(|| panic!("no {name} in {found}"))
     }
 }

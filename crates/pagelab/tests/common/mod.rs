@@ -44,9 +44,14 @@ impl Lab {
         self.folder.path().join(name)
     }
 
-    /// `pagelab ARGUMENTS` in the folder.
+    /// `pagelab ARGUMENTS` in the folder. `kernel:OLD` and `kernel:NEW` are the first and the second
+    /// kernel image.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = pagelab_in(self.folder.path());
+        let images = ["OLD", "NEW"].into_iter().zip(pagelab_testing::kernels());
+        let arguments = images.fold(arguments.to_owned(), |line, (word, image)| {
+            line.replace(&format!("kernel:{word}"), &format!("kernel:{}", image.display()))
+        });
         command
             .args(arguments.split_whitespace())
             .env("NO_COLOR", "1")
@@ -98,6 +103,52 @@ impl Lab {
         error
     }
 
+    /// Runs it, expects this exit status and these words on standard error, however they are wrapped;
+    /// gives all of them on one line.
+    pub fn refuses(&self, arguments: &str, status: i32, wanted: &[&str]) -> String {
+        let error = joined(&self.fails(arguments, status));
+        for wanted in wanted {
+            assert!(error.contains(wanted.trim_end()), "pagelab {arguments} lacks '{wanted}': {error}");
+        }
+        error
+    }
+
+    /// Runs it, expects success and these words on standard output, however they are wrapped; gives all
+    /// of them on one line.
+    pub fn shows(&self, arguments: &str, wanted: &[&str]) -> String {
+        let text = joined(&self.ok(arguments));
+        for wanted in wanted {
+            assert!(text.contains(wanted), "pagelab {arguments} lacks '{wanted}': {text}");
+        }
+        text
+    }
+
+    /// Runs it, expects success, gives the JSON of each line.
+    pub fn rows(&self, arguments: &str) -> Vec<serde_json::Value> {
+        self.ok(arguments).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What a file in the folder says.
+    pub fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    /// A shell's script in the folder, for a pagelab under limits of its own: `$0` is the program.
+    pub fn shell(&self, script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_pagelab")]).current_dir(self.folder.path());
+        shell.env("PAGELAB_STATE_DIR", self.path("state"));
+        shell
+    }
+
+    /// Begins it and kills it as soon as this holds.
+    pub fn killed(&self, arguments: &str, what: &str, holds: impl Fn() -> bool) {
+        let mut child = self.begin(arguments, Stdio::null());
+        eventually(what, holds);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     /// Runs it, expects success, gives its JSON.
     pub fn json(&self, arguments: &str) -> serde_json::Value {
         serde_json::from_str(&self.ok(arguments)).unwrap()
@@ -138,6 +189,11 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
 /// A metric of the first run of what `run --json` printed; `None` where it is a dash or not there.
 pub fn metric(result: &serde_json::Value, name: &str) -> Option<f64> {
     result["result"]["runs"][0]["repetitions"][0]["metrics"][name]["value"].as_f64()
+}
+
+/// Standard error on one line.
+pub fn said(output: &Output) -> String {
+    joined(&String::from_utf8_lossy(&output.stderr))
 }
 
 /// A text on one line: what the terminal's width broke is whole again.

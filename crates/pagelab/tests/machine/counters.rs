@@ -89,19 +89,8 @@ fn stat_has_the_habits_of_kstat() {
     assert_eq!(lab.ok("stat -p -m vmstat -s pgm*fault -c vm").lines().count(), 1);
     assert_eq!(lab.output("stat -m vmstat -c disk").status.code(), Some(1));
     assert_eq!(lab.ok("stat -l vmstat:::/^pgm?a?j?fault$/ 0.05 2").lines().count(), 4);
-    let human = lab.ok("stat meminfo:::MemTotal");
-    assert!(human.contains("module: meminfo") && human.contains(" bytes"), "{human}");
-    assert!(lab.ok("stat --modules").contains("/proc/PID/smaps_rollup"));
-    for (wrong, says) in [
-        ("stat a:b:c:d:e", "four parts"),
-        ("stat vmstat -m vmstat", "exclude"),
-        ("stat vmstat:::/(/", "regular expression"),
-        ("stat vmstat 0", "from 0.01"),
-        ("stat vmstat 1 0.5", "whole number"),
-    ] {
-        let error = lab.fails(wrong, 2);
-        assert!(error.contains(says), "{wrong}: {error}");
-    }
+    lab.shows("stat meminfo:::MemTotal", &["module: meminfo", " bytes"]);
+    lab.shows("stat --modules", &["/proc/PID/smaps_rollup"]);
 }
 
 fn stat_as_json_and_as_rates() {
@@ -130,10 +119,8 @@ fn counters_of_the_users_own_are_read_recorded_and_asked_for() {
     // Beside the kernel's, and with the signs of a shortage where nothing else is named.
     assert_eq!(lab.ok("stat -l --extra own vmstat:::pgfault extra:::jobs_done").lines().count(), 2);
     lab.ok("record --extra own --count 2 --interval 0.05 --name mine");
-    let run = lab.ok("export mine --format csv");
-    assert!(run.contains("extra:0:queue:jobs_done") && run.contains("pressure"), "{run}");
-    assert!(lab.fails("stat --extra nowhere extra", 2).contains("--extra nowhere"));
-    assert!(lab.fails("export mine --extra own", 2).contains("--listen"));
+    lab.shows("export mine --format csv", &["extra:0:queue:jobs_done", "pressure"]);
+    lab.refuses("export mine --extra own", 2, &["--listen"]);
 }
 
 fn views_of_a_recorded_machine_are_stable() {
@@ -158,24 +145,22 @@ fn vmstat_prints_a_line_an_interval() {
     assert_eq!((rows[0]["since_boot"].as_bool(), rows[1]["since_boot"].as_bool()), (Some(true), Some(false)));
     assert!(rows[1]["vmstat"]["free"].as_f64().unwrap() > 1e6);
     assert!(rows[1]["vmstat"]["epi"].is_null());
-    assert!(lab.fails("top", 2).contains("needs a terminal"));
-    assert!(lab.fails("vmstat x", 2).contains("number of seconds"));
 }
 
 fn a_recorded_machine_can_be_looked_at() {
     let lab = Lab::new();
-    assert!(lab.ok("fixture machine vmstat meminfo settings").contains("--root"));
+    lab.shows("fixture machine vmstat meminfo settings", &["--root"]);
     let name = "meminfo:0:mem:MemTotal";
     assert_eq!(lab.ok(&format!("stat -p {name}")), lab.ok(&format!("stat -p --root machine {name}")));
     assert_eq!(lab.output("stat -q --root machine diskstats").status.code(), Some(1));
-    assert!(lab.fails("fixture machine", 3).contains("not empty"));
+    lab.refuses("fixture machine", 3, &["not empty"]);
 }
 
 fn memory_is_counted_by_meminfo() {
     let lab = Lab::new();
     let quick = lab.json("memstat --quick --json");
     assert_eq!(quick["memory"]["exact"], false);
-    assert!(lab.ok("memstat --quick").contains("unmapped file cache"));
+    lab.shows("memstat --quick", &["unmapped file cache"]);
     let holders = lab.json("memstat --by process --json");
     assert!(holders["holders"].as_array().unwrap().len() > 1);
 }
@@ -246,8 +231,7 @@ fn nothing_that_matched_is_said() {
         ("stat vmstat:::no_such", "nothing matched vmstat:::no_such"),
         ("prstat -p 999999999 0.1 1", "no process 999999999"),
     ] {
-        let said = lab.fails(arguments, 1);
-        assert!(said.contains(wanted), "{arguments}: {said}");
+        lab.refuses(arguments, 1, &[wanted]);
     }
     assert_eq!(lab.fails("--quiet stat vmstatt", 1), "");
 }
@@ -265,7 +249,7 @@ fn the_old_hands_habits_are_taken() {
     assert!(swapping.lines().nth(1).unwrap().contains(" si ") && !swapping.contains(" re "), "{swapping}");
     let devices = lab.ok("iostat -xnc 0.1 2");
     assert!(devices.contains(" us  sy  wt  id  st") && devices.contains("r/s"), "{devices}");
-    assert!(lab.ok("prstat -mL -n 3 0.1 1").contains("PROCESS/TID"));
+    lab.shows("prstat -mL -n 3 0.1 1", &["PROCESS/TID"]);
 }
 
 fn a_name_and_a_port_alone_can_be_listened_on() {
@@ -291,7 +275,6 @@ fn a_name_and_a_port_alone_can_be_listened_on() {
             "{address}: {said}{answer}"
         );
     }
-    assert!(lab.fails("export --listen localhost:x vmstat", 2).contains("localhost:9750"));
 }
 
 fn the_doctor_answers() {
@@ -504,7 +487,6 @@ fn the_counters_are_served_to_prometheus() {
     assert!(!text.contains("pagelab_meminfo"), "only what was chosen");
     assert!(text.contains("# EOF\n"), "{text}");
     assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
-    assert!(lab.fails("export --listen nowhere", 2).contains("nowhere"));
 }
 
 fn a_real_prometheus_scrapes_the_counters() {
@@ -538,9 +520,8 @@ fn a_real_prometheus_scrapes_the_counters() {
 
 fn a_recording_is_kept_and_drawn() {
     let lab = Lab::new();
-    let said = lab.ok("record --interval 0.1 --count 5 --name quiet");
-    assert!(said.contains("5 looks"), "{said}");
-    assert!(lab.ok("list").contains("quiet"));
+    lab.shows("record --interval 0.1 --count 5 --name quiet", &["5 looks"]);
+    lab.shows("list", &["quiet"]);
     let run = lab.json("export quiet --format json");
     let text = run.to_string();
     assert!(
@@ -551,7 +532,6 @@ fn a_recording_is_kept_and_drawn() {
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
     // By the names that a person reads.
     assert!(page.contains("page cache") && page.contains("page faults"), "{page}");
-    assert!(lab.fails("record nothing", 2).contains("no counter matches"));
 }
 
 fn a_killed_recording_keeps_what_it_saw() {
@@ -568,8 +548,7 @@ fn a_killed_recording_keeps_what_it_saw() {
     let csv = lab.ok("export cut --format csv");
     let kept = csv.lines().filter(|line| line.contains("torn") && line.contains("meminfo:0:mem:MemFree"));
     assert!(kept.count() >= 5, "a killed recording is lost");
-    let shown = lab.ok("show @1");
-    assert!(shown.contains("torn"), "{shown}");
+    lab.shows("show @1", &["torn"]);
     lab.ok("report @1 -o page.html");
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
     assert!(page.contains("page faults") && page.contains("killed"), "{page}");

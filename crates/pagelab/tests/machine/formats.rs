@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Lab, joined};
+use crate::common::Lab;
 use pagelab_testing::{READERS, Test, reader, tests};
 use serde_json::Value;
 
@@ -185,9 +185,11 @@ print(json.dumps([[xml.tests, xml.failures], suites]))
         )
     };
     // OPT has fewer major faults than LRU: from OPT to LRU they got worse.
-    let said =
-        lab.fails("compare model-2 model-1 --fail-on 1 --metric faults.major,access.mean --junit bad.xml", 1);
-    assert!(said.contains("got worse"), "{said}");
+    lab.refuses(
+        "compare model-2 model-1 --fail-on 1 --metric faults.major,access.mean --junit bad.xml",
+        1,
+        &["got worse"],
+    );
     let bad = read("bad.xml");
     assert_eq!(bad[0], serde_json::json!([2, 2]));
     let failure = bad[1][0][4][0][1][0].as_str().unwrap();
@@ -201,7 +203,7 @@ print(json.dumps([[xml.tests, xml.failures], suites]))
     let few = read("few.xml");
     let skipped = few[1][0][4][0][1][0].as_str().unwrap_or_else(|| panic!("{few}"));
     assert!(skipped.starts_with("Skipped: inconclusive: ") && few[1][0][3] == 1, "{few}");
-    assert!(lab.fails("compare model-1 model-2 --junit x.xml", 2).contains("--fail-on"));
+    lab.refuses("compare model-1 model-2 --junit x.xml", 2, &["--fail-on"]);
 }
 
 fn dashboards_get_medians_with_their_direction() {
@@ -251,8 +253,7 @@ fn folded_stacks_add_up() {
 fn what_cannot_be_written_says_why() {
     let lab = lab();
     let says = |arguments: &str, status: i32, words: &str| {
-        let said = joined(&lab.fails(arguments, status));
-        assert!(said.contains(words), "{arguments}: {said}");
+        lab.refuses(arguments, status, &[words]);
     };
     says("export model-1 --format folded", 3, "there are no stacks in model-1; run with --profile 99");
     says("export failed --format perfetto -o x", 3, "nothing was seen over time in failed");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::common::{Lab, eventually};
-use pagelab_testing::{ARM64, KERNELS, Need, TMPFS, Test, tests};
+use pagelab_testing::{ARM64, CC, KERNELS, Need, TMPFS, Test, tests};
 use serde_json::{Map, Value};
 
 pub fn tests() -> Vec<Test> {
@@ -12,19 +12,18 @@ pub fn tests() -> Vec<Test> {
         two_kernels_page_under_a_limit: KERNELS;
         instructions_are_the_same_every_time_and_tell_kernels_apart: KERNELS;
         words_that_do_nothing_raise_no_alarm: KERNELS;
-        a_guest_that_is_brought_back_counts_what_one_that_boots_does: KERNELS;
         every_instruction_of_a_load_is_of_a_function: KERNELS;
         misses_are_of_functions_and_the_same_every_time: KERNELS;
         a_full_disk_ends_a_recording_and_not_the_guest: KERNELS, TMPFS;
         a_file_is_mapped_from_a_scratch_disk: KERNELS;
         an_arm64_kernel_pages_under_a_limit: ARM64;
-        what_instructions_cannot_say_is_a_dash_or_refused: KERNELS;
-        a_kernel_that_panics_or_is_none_is_a_clear_error: KERNELS;
+        a_guest_that_is_brought_back_counts_the_same_and_what_instructions_cannot_say_is_a_dash: KERNELS;
+        a_kernel_that_panics_is_a_clear_error: KERNELS;
+        what_cannot_be_brought_or_built_is_refused_before_booting: KERNELS, CC;
         a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine: KERNELS;
         a_load_that_outgrows_the_guests_limit_is_reported: KERNELS;
         a_kernel_is_judged_for_git_bisect: KERNELS;
         git_bisects_a_regression_to_its_commit: GIT;
-        what_is_no_verdict_never_looks_like_one: KERNELS;
     }
 }
 
@@ -33,6 +32,9 @@ fn kernels() -> (PathBuf, PathBuf) {
     let found = pagelab_testing::kernels();
     (found[0].clone(), found[1].clone())
 }
+
+/// The metrics of a repetition by their names.
+type Metrics = Map<String, Value>;
 
 const SMALL: &str = "run mapanon --pages 4000 --references 8000 --pattern uniform --report none";
 
@@ -53,12 +55,9 @@ fn machines() -> usize {
 }
 
 fn two_kernels_page_under_a_limit() {
-    let (a, b) = kernels();
     let lab = Lab::new();
     let result = lab.json(&format!(
-        "{SMALL} --memory 12M --json --on kernel:{},accel=tcg,swap=zram --on kernel:{},accel=tcg",
-        a.display(),
-        b.display()
+        "{SMALL} --memory 12M --json --on kernel:OLD,accel=tcg,swap=zram --on kernel:NEW,accel=tcg"
     ));
     let runs = result["result"]["runs"].as_array().unwrap();
     let release =
@@ -79,14 +78,12 @@ fn two_kernels_page_under_a_limit() {
 fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     let (a, b) = kernels();
     let lab = Lab::new();
-    let same = format!("kernel:{},accel=icount", a.display());
-    let other = format!("kernel:{},accel=icount", b.display());
     let small = "run mapanon --pages 1000 --references 2000 --memory none --report none --json";
     // Counting and sampling are done in loads of their own, and change no figure.
+    let same = "kernel:OLD,accel=icount";
     let watched = format!("{same},functions=on,profile=20000");
-    let other = format!("{other},functions=on");
     let result = lab.json(&format!("{small} --repeat 2 --name x --on {same} --on {watched} --on {watched}"));
-    let another = lab.json(&format!("{small} --name y --on {other}"));
+    let another = lab.json(&format!("{small} --name y --on kernel:NEW,accel=icount,functions=on"));
     let runs = result["result"]["runs"].as_array().unwrap();
     let cost = |run: usize, repetition: usize| metric(&runs[run], repetition, "fault.anonymous");
     assert_eq!(runs[0]["repetitions"][0]["metrics"]["fault.anonymous"]["unit"], "instructions");
@@ -110,39 +107,26 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     // The same kernel against itself shows no difference.
     let compared = lab.json("compare x-1 x-2 --metric fault.anonymous --json");
     assert_eq!(compared["comparisons"][0]["metrics"][0]["verdict"], "no significant difference");
-    let kept: Value = serde_json::from_str(&lab.ok("export x-2 x-3 y")).unwrap();
-    let table = |run: usize, repetition: usize, name: &str| {
-        let tables = &kept["runs"][run]["repetitions"][repetition]["observations"]["tables"];
-        tables.as_array().unwrap().iter().find(|table| table["name"] == name).unwrap().clone()
-    };
-    let column = |table: &Value, name: &str| {
-        let columns = table["columns"].as_array().unwrap().clone();
-        columns.into_iter().find(|column| column["name"] == name).unwrap()
-    };
+    let kept = ["x-2", "x-3", "y"].map(|run| lab.kept(run));
     // The two kernels have different functions for the same: one call for each of 1,000 pages.
     let what = "reverse map: new anonymous page";
-    for (run, name) in [(0, "page_add_new_anon_rmap"), (2, "folio_add_new_anon_rmap")] {
-        let operations = table(run, 0, "operations");
-        let rows = column(&operations, "operation")["values"]["text"].as_array().unwrap().clone();
-        let row = rows.iter().position(|text| text == what).unwrap();
-        let function = column(&operations, "function")["values"]["text"][row].clone();
+    for (kept, name) in [(&kept[0], "page_add_new_anon_rmap"), (&kept[2], "folio_add_new_anon_rmap")] {
         if a.to_string_lossy().contains("6.1.") && b.to_string_lossy().contains("6.12.") {
-            assert_eq!(function, name);
+            let row = kept.texts("operations", "operation").iter().position(|text| text == what);
+            assert_eq!(kept.texts("operations", "function")[row.unwrap()], name);
         }
-        let count = column(&operations, "count")["values"]["number"][row].as_f64().unwrap();
-        assert!((1000.0..1010.0).contains(&count), "{count} calls of {function}");
+        let count = kept.cell("operations", what, "count");
+        assert!((1000.0..1010.0).contains(&count), "{count} calls of {name}");
     }
     // Samples are equally many instructions apart, and fall on the same ones in the same repetition
     // of another run.
-    let profile = table(0, 0, "profile");
-    assert_eq!(column(&profile, "time")["unit"], "instructions");
-    assert_eq!(profile, table(1, 0, "profile"));
-    let samples = column(&profile, "samples")["values"]["number"].clone();
-    let samples: f64 = samples.as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).sum();
+    assert_eq!(kept[0].table("profile"), kept[1].table("profile"));
+    assert_eq!(kept[0].unit("profile", "time"), "instructions");
+    let samples: f64 = kept[0].numbers("profile", "samples").iter().sum();
     // 1,000 faults of 2,000 to 20,000 instructions, a sample every 50,000.
     assert!((40.0..400.0).contains(&samples), "{samples} samples");
-    assert!(lab.ok("show x-2").contains(what));
-    assert!(lab.ok("compare x-2 y --metric fault.anonymous").contains("operations: count"));
+    lab.shows("show x-2", &[what]);
+    lab.shows("compare x-2 y --metric fault.anonymous", &["operations: count"]);
 }
 
 /// A word more moves the whole load against the kernel's ticks; repetitions begin at moments of
@@ -153,7 +137,7 @@ fn words_that_do_nothing_raise_no_alarm() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
     let small = "run mapanon --pages 1000 --references 6000 --memory none --report none -q";
-    let plain = format!("kernel:{},accel=icount", kernel.display());
+    let plain = "kernel:NEW,accel=icount";
     // The image by a longer path, with its modules beside it.
     let package = kernel.parent().and_then(std::path::Path::parent).unwrap();
     std::os::unix::fs::symlink(package, lab.path("a-link-that-makes-the-path-longer")).unwrap();
@@ -161,10 +145,9 @@ fn words_that_do_nothing_raise_no_alarm() {
         "kernel:a-link-that-makes-the-path-longer/boot/{},accel=icount",
         kernel.file_name().unwrap().to_string_lossy()
     );
-    let other_order = format!("kernel:{},timeout=299,ram=1G,accel=icount", kernel.display());
     let result = lab.json(&format!(
         "{small} --json --name word --on {plain} --on {plain},append=foo=1 --on {plain},append=a-much-longer-word-than-that \
-         --on {other_order} --on {longer}"
+         --on kernel:NEW,timeout=299,ram=1G,accel=icount --on {longer}"
     ));
     let runs = result["result"]["runs"].as_array().unwrap();
     for name in ["fault.anonymous", "time.elapsed", "access.mean", "time.cpu"] {
@@ -177,36 +160,13 @@ fn words_that_do_nothing_raise_no_alarm() {
     }
 }
 
-/// One command boots once: the second side, whose target is the same, begins where the first had
-/// come to rest.
-fn a_guest_that_is_brought_back_counts_what_one_that_boots_does() {
-    let (_, kernel) = kernels();
-    let lab = Lab::new();
-    let kernel = kernel.display();
-    let result = lab.json(&format!(
-        "run mapanon --pages 2500 --references 2500 --pattern uniform --memory 8M --report none --json -q \
-         --on kernel:{kernel},accel=icount --on kernel:{kernel},accel=icount"
-    ));
-    let runs = result["result"]["runs"].as_array().unwrap();
-    let begun = |run: usize| runs[run]["repetitions"][0]["environment"]["guest.begun"].clone();
-    assert_eq!((begun(0), begun(1)), ("booted".into(), "restored".into()));
-    let metrics = |run: usize| runs[run]["repetitions"][0]["metrics"].as_object().unwrap().clone();
-    let (booted, restored) = (metrics(0), metrics(1));
-    assert!(booted["faults.major"]["value"].as_f64().unwrap() > 100.0);
-    for (name, metric) in &booted {
-        assert_eq!(metric, &restored[name], "{name}");
-    }
-}
-
 /// The machine's own count beside its clock, which counts instructions too.
 fn every_instruction_of_a_load_is_of_a_function() {
-    let (_, kernel) = kernels();
     let lab = Lab::new();
-    let result = lab.json(&format!(
+    let result = lab.json(
         "run mapanon --pages 500 --references 1000 --memory none --report none --json -q --name traced \
-         --on kernel:{0},accel=icount,trace=functions --on kernel:{0},accel=icount,trace=functions",
-        kernel.display()
-    ));
+         --on kernel:NEW,accel=icount,trace=functions --on kernel:NEW,accel=icount,trace=functions",
+    );
     let (run, again) = (&result["result"]["runs"][0], &result["result"]["runs"][1]);
     let (user, kernel) = (metric(run, 0, "instructions.user"), metric(run, 0, "instructions.kernel"));
     assert_eq!(user, metric(again, 0, "instructions.user"), "of two runs");
@@ -219,37 +179,22 @@ fn every_instruction_of_a_load_is_of_a_function() {
         "{kernel} instructions for 500 faults of {fault}"
     );
     assert!((500_000.0..5_000_000.0).contains(&user), "{user}");
-    let kept: Value = serde_json::from_str(&lab.ok("export traced-1")).unwrap();
-    let tables = kept["runs"][0]["repetitions"][0]["observations"]["tables"].clone();
-    let table =
-        tables.as_array().unwrap().iter().find(|table| table["name"] == "instructions").unwrap().clone();
-    let names = table["columns"][0]["values"]["text"].as_array().unwrap().clone();
-    let counts = table["columns"][2]["values"]["number"].as_array().unwrap().clone();
-    let count = |name: &str| {
-        let row =
-            names.iter().position(|row| row == name).unwrap_or_else(|| panic!("no {name} in {names:?}"));
-        counts[row].as_f64().unwrap()
-    };
-    let sum: f64 = counts.iter().map(|count| count.as_f64().unwrap()).sum();
-    assert_eq!(sum, user + kernel);
+    let kept = lab.kept("traced-1");
+    assert_eq!(kept.numbers("instructions", "instructions").iter().sum::<f64>(), user + kernel);
     // Each page is cleared in a loop of 8 bytes at least and 64 at most.
-    assert!(count("clear_page_orig") > 500.0 * 64.0);
-    assert!(lab.ok("show traced-1").contains("clear_page_orig"));
+    assert!(kept.cell("instructions", "clear_page_orig", "instructions") > 500.0 * 64.0);
+    lab.shows("show traced-1", &["clear_page_orig"]);
 }
 
 /// What instructions cannot see, of a load whose pages are known: beyond the reach of the
 /// translation buffers (1,536 pages) and of the caches (1 MiB), and within the former.
 fn misses_are_of_functions_and_the_same_every_time() {
-    let (_, kernel) = kernels();
     let lab = Lab::new();
     let run = |name: &str, pages: u64, sides: &[&str]| {
-        let sides = sides.iter().map(|side| format!(" --on kernel:{},accel=icount{side}", kernel.display()));
-        let result = lab.json(&format!(
-            "run mapanon --pages {pages} --references {pages} --pattern linear --memory none --report none --json -q \
-             --name {name}{}",
-            sides.collect::<String>()
-        ));
-        result["result"]["runs"].clone()
+        let sides: String = sides.iter().map(|side| format!(" --on kernel:NEW,accel=icount{side}")).collect();
+        let line = "--pattern linear --memory none --report none --json -q";
+        let line = format!("run mapanon --pages {pages} --references {pages} {line} --name {name}{sides}");
+        lab.json(&line)["result"]["runs"].clone()
     };
     let runs = run("missed", 3000, &["", ",trace=cache", ",trace=cache"]);
     let metrics = |run: usize| runs[run]["repetitions"][0]["metrics"].as_object().unwrap().clone();
@@ -281,58 +226,35 @@ fn misses_are_of_functions_and_the_same_every_time() {
         assert!(of("walks") <= of("misses.tlb") && of("misses.l1d") <= of("references"), "{mode}");
         assert!(of("misses.l2") <= of("misses.l1d") + of("misses.l1i"), "{mode}");
     }
-    let recorded = format!(
-        "run mapanon --pages 3000 --references 3000 --pattern linear --memory none --report none --json -q --name trace \
-         --on kernel:{},accel=icount",
-        kernel.display()
-    );
+    let recorded = run("trace", 3000, &[",trace=on,to=a.trace", ",trace=on,to=b.trace"]);
     references_are_a_trace(&lab, &recorded, &without, &with);
     // Within the reach of the second level the second pass finds all translations.
     let few = run("few", 500, &[",trace=cache"]);
     let (missed, walks) = (of(&few, 0, "misses.tlb.user"), of(&few, 0, "walks.user"));
     assert!((1000.0..1300.0).contains(&missed) && (500.0..700.0).contains(&walks), "{missed}, {walks}");
     // The table is the sums by function, and compare finds nothing between two that are alike.
-    let kept: Value = serde_json::from_str(&lab.ok("export missed-2")).unwrap();
-    let tables = kept["runs"][0]["repetitions"][0]["observations"]["tables"].as_array().unwrap().clone();
-    let table = tables.iter().find(|table| table["name"] == "cache-misses").unwrap();
-    let column = |name: &str| {
-        let columns = table["columns"].as_array().unwrap();
-        columns.iter().find(|column| column["name"] == name).unwrap()["values"].clone()
-    };
-    let numbers = |name: &str| -> Vec<f64> {
-        column(name)["number"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect()
-    };
-    assert_eq!(numbers("walks").iter().sum::<f64>(), figure("walks.user") + figure("walks.kernel"));
-    let names = column("function")["text"].as_array().unwrap().clone();
-    let clear = names.iter().position(|name| name == "clear_page_orig").unwrap();
-    let cleared = numbers("l1d")[clear];
+    let kept = lab.kept("missed-2");
+    let walks = kept.numbers("cache-misses", "walks").iter().sum::<f64>();
+    assert_eq!(walks, figure("walks.user") + figure("walks.kernel"));
+    let cleared = kept.cell("cache-misses", "clear_page_orig", "l1d");
     assert!((64.0 * 3000.0..64.0 * 3300.0).contains(&cleared), "{cleared} lines cleared for 3,000 pages");
-    let shown = lab.ok("show missed-2");
-    assert!(shown.contains("cache-misses") && shown.contains("clear_page_orig"), "{shown}");
+    lab.shows("show missed-2", &["cache-misses", "clear_page_orig"]);
     let compared = lab.ok("compare missed-2 missed-3");
     assert!(!compared.contains("cache-misses"), "{compared}");
-    let other = lab.ok("compare missed-2 few");
-    assert!(other.contains("cache-misses: walks"), "{other}");
-    for (options, remedy) in [("accel=tcg", "accel=icount"), ("accel=icount,thp=always", "base pages")] {
-        let wrong = format!("kernel:{},{options},trace=cache", kernel.display());
-        let error = lab.fails(&format!("run mapanon --report none --on {wrong}"), 2);
-        assert!(error.contains(remedy), "{error}");
-    }
+    lab.shows("compare missed-2 few", &["cache-misses: walks"]);
 }
 
-/// The references of the machine while it performs the load, read as any trace. `counted`: the
-/// figures of a run that counted them, of which those that `without` has are the guest's own.
-fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, counted: &Map<String, Value>) {
-    let result = lab.json(&format!("{run},trace=on,to=a.trace {},trace=on,to=b.trace", on(run)));
-    let metrics = |run: usize| result["result"]["runs"][run]["repetitions"][0]["metrics"].clone();
+/// The references of the machine while it performs the load, read as any trace, of two runs.
+/// `counted`: the figures of one that counted them, of which those that `without` has are the guest's own.
+fn references_are_a_trace(lab: &Lab, runs: &Value, without: &Metrics, counted: &Metrics) {
+    let metrics = |run: usize| runs[run]["repetitions"][0]["metrics"].clone();
     for recorded in [0, 1] {
         same_but_for_the_boot(without, metrics(recorded).as_object().unwrap());
     }
     let bytes = |name: &str| std::fs::read(lab.path(name)).unwrap();
     let length = |name: &str| bytes(name).len() as f64;
     assert!((length("a.trace") / length("b.trace") - 1.0).abs() < 0.01, "two recordings of one load");
-    let rows = lab.ok("replay a.trace --memory 2000p,100000p --on model:lru --json");
-    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = lab.rows("replay a.trace --memory 2000p,100000p --on model:lru --json");
     let of = |row: usize, key: &str| rows[row][key].as_u64().unwrap() as f64;
     let known = ["instructions.user", "instructions.kernel", "references.user", "references.kernel"];
     let known: f64 = known.iter().map(|name| counted[*name]["value"].as_f64().unwrap()).sum();
@@ -352,25 +274,20 @@ fn references_are_a_trace(lab: &Lab, run: &str, without: &Map<String, Value>, co
     for area in ["kernel: direct map", "kernel: text and data"] {
         assert!(page.contains(area), "{area}");
     }
-    let error = lab.fails(&format!("{},trace=on", run.replace("icount", "tcg")), 2);
-    assert!(error.contains("accel=icount"), "{error}");
 }
 
 /// The load fills several buffers of the ring: a machine that waited for room in the ring would be
 /// silent until it is ended.
 fn a_full_disk_ends_a_recording_and_not_the_guest() {
-    let (_, kernel) = kernels();
     let lab = Lab::new();
     let disk = lab.path("disk");
     std::fs::create_dir(&disk).unwrap();
     let mount = ["-t", "tmpfs", "-o", "size=64k", "none", disk.to_str().unwrap()];
     assert!(Command::new("mount").args(mount).status().unwrap().success());
-    let run = format!(
+    let output = lab.output(
         "run mapanon --pages 3000 --references 3000 --pattern linear --memory none --report none -q \
-         --on kernel:{},accel=icount,trace=on,to=disk/full.trace",
-        kernel.display()
+         --on kernel:NEW,accel=icount,trace=on,to=disk/full.trace",
     );
-    let output = lab.output(&run);
     let left = std::fs::read_dir(&disk).unwrap().count();
     assert!(Command::new("umount").arg(&disk).status().unwrap().success());
     let error = String::from_utf8_lossy(&output.stderr);
@@ -381,7 +298,7 @@ fn a_full_disk_ends_a_recording_and_not_the_guest() {
 
 /// The guest's own figures are the same with and without the tracer, but for what boots of one
 /// kernel are seen apart by.
-fn same_but_for_the_boot(without: &Map<String, Value>, with: &Map<String, Value>) {
+fn same_but_for_the_boot(without: &Metrics, with: &Metrics) {
     // The longest reference of a boot holds a tick of the timer or none.
     for (name, metric) in without.iter().filter(|(name, _)| *name != "access.max") {
         let value = |metric: &Value| metric["value"].as_f64();
@@ -404,50 +321,41 @@ fn same_but_for_the_boot(without: &Map<String, Value>, with: &Map<String, Value>
     }
 }
 
-/// The target of a command line that ends with it, as a further one.
-fn on(run: &str) -> &str {
-    &run[run.find("--on").unwrap()..]
-}
-
-/// Waiting takes no instructions, what is sampled at ticks is not exact, and processors that count
-/// on one clock do nothing at once.
-fn what_instructions_cannot_say_is_a_dash_or_refused() {
-    let (_, kernel) = kernels();
+/// One command boots a machine once: the second side, whose target is the same, begins where the
+/// first had come to rest. Waiting takes no instructions, what is sampled at ticks is not exact, and
+/// processors that count on one clock do nothing at once.
+fn a_guest_that_is_brought_back_counts_the_same_and_what_instructions_cannot_say_is_a_dash() {
     let lab = Lab::new();
-    let kernel = kernel.display();
-    let run = "run mapanon --pages 3000 --references 3000 --pattern uniform --memory 8M --report none --json";
-    let result = lab.json(&format!(
-        "{run} --on kernel:{kernel},accel=icount --on kernel:{kernel},accel=icount,swap=file"
-    ));
+    let result = lab.json(
+        "run mapanon --pages 3000 --references 3000 --pattern uniform --memory 8M --report none --json -q \
+         --on kernel:NEW,accel=icount --on kernel:NEW,accel=icount --on kernel:NEW,accel=icount,swap=file",
+    );
     let runs = result["result"]["runs"].as_array().unwrap();
+    let environment = |run: usize, name: &str| &runs[run]["repetitions"][0]["environment"][name];
+    assert_eq!([0, 1].map(|run| environment(run, "guest.begun")), ["booted", "restored"]);
+    assert_eq!(runs[0]["repetitions"][0]["metrics"], runs[1]["repetitions"][0]["metrics"]);
+    // What nobody asked for is swap in memory.
+    assert_eq!(environment(0, "swap.kind"), "zram");
     let value = |run: usize, name: &str| {
         let metrics = &runs[run]["repetitions"][0]["metrics"];
         assert!(metrics.get(name).is_some(), "no {name}: {metrics}");
         metrics[name]["value"].as_f64()
     };
-    // What nobody asked for is swap in memory.
-    assert_eq!(runs[0]["repetitions"][0]["environment"]["swap.kind"], "zram");
     assert!(value(0, "time.elapsed").is_some() && value(0, "access.major.mean").is_some());
     for name in ["time.elapsed", "time.wall", "access.mean", "access.major.mean"] {
-        assert_eq!(value(1, name), None, "{name}");
+        assert_eq!(value(2, name), None, "{name}");
     }
-    for run in [0, 1] {
+    for run in [0, 2] {
         assert_eq!((value(run, "time.user"), value(run, "time.system")), (None, None));
         assert!(value(run, "time.cpu").unwrap() > 1e6);
         assert!(value(run, "faults.major").unwrap() > 100.0);
     }
-    let error =
-        lab.fails(&format!("run faultscale --report none --on kernel:{kernel},accel=icount,cpus=2"), 2);
-    assert!(error.contains("cpus") && error.contains("one clock"), "{error}");
 }
 
 fn a_file_is_mapped_from_a_scratch_disk() {
-    let (a, _) = kernels();
     let lab = Lab::new();
-    let result = lab.json(&format!(
-        "run mapfile --pages 4000 --references 8000 --memory 12M --report none --json --on kernel:{},accel=tcg",
-        a.display()
-    ));
+    let line = "run mapfile --pages 4000 --references 8000 --memory 12M --report none --json";
+    let result = lab.json(&format!("{line} --on kernel:OLD,accel=tcg"));
     let run = &result["result"]["runs"][0];
     assert!(metric(run, 0, "faults.major") > 10.0);
     // 4,000 pages were on the disk alone, and the references reach nearly all.
@@ -475,84 +383,129 @@ fn an_arm64_kernel_pages_under_a_limit() {
     assert!(took.strip_suffix(" s").unwrap().parse::<f64>().unwrap() > 0.0, "{took}");
 }
 
-fn a_kernel_that_panics_or_is_none_is_a_clear_error() {
-    let (a, _) = kernels();
+fn a_kernel_that_panics_is_a_clear_error() {
     let lab = Lab::new();
-    let error = lab.fails(
-        &format!("{SMALL} --memory none --on kernel:{},accel=tcg,append=rdinit=/nothing", a.display()),
-        3,
-    );
-    assert!(error.contains("panicked") && error.contains("console"), "{error}");
-    let exported: Value = serde_json::from_str(&lab.ok("export @1")).unwrap();
-    let log = &exported["runs"][0]["repetitions"][0]["observations"]["logs"][0];
+    let line = format!("{SMALL} --memory none --on kernel:OLD,accel=tcg,append=rdinit=/nothing");
+    lab.refuses(&line, 3, &["panicked", "console"]);
+    let log = &lab.kept("@1").0["logs"][0];
     assert!(log[1].as_str().unwrap().contains("Kernel panic"), "the console is kept");
-    let error = lab.fails(&format!("{SMALL} --on kernel:/etc/hostname"), 2);
-    assert!(error.contains("no kernel image"), "{error}");
-    let error = lab.fails(&format!("{SMALL} --on kernel:{},colour=red", a.display()), 2);
-    assert!(error.contains("colour"), "{error}");
+}
+
+/// What an image, an option or a program lacks is known before anything boots.
+fn what_cannot_be_brought_or_built_is_refused_before_booting() {
+    let lab = Lab::new();
+    lab.compile("here", "int main(void) { return 0; }", &[]);
+    for folder in ["root", "empty"] {
+        std::fs::create_dir(lab.path(folder)).unwrap();
+    }
+    // It has no bytes but its length.
+    std::fs::File::create(lab.path("root/large")).unwrap().set_len(400 << 20).unwrap();
+    for (line, wanted) in [
+        ("mapanon --on kernel:NEW,colour=red", "colour"),
+        ("mapanon --on kernel:NEW,numa=512M", "numa is NxSIZE or SIZE+SIZE"),
+        ("mapanon --on kernel:NEW,numa=2x512M,ram=2G", "leave ram out"),
+        ("mapanon --on kernel:NEW,numa=2x32M", "a guest needs at least 128M"),
+        ("mapanon --on kernel:NEW,distance=40", "give numa=2x512M too"),
+        ("mapanon --on kernel:NEW,numa=2x512M,distance=9", "distance is a number from 11 to 254"),
+        ("mapanon --on kernel:NEW,cpu=max:S", "is no processor of QEMU's"),
+        ("mapanon --on kernel:NEW,accel=tcg,trace=cache", "accel=icount"),
+        ("mapanon --on kernel:NEW,accel=tcg,trace=on,to=a.trace", "accel=icount"),
+        ("mapanon --on kernel:NEW,accel=icount,thp=always,trace=cache", "base pages"),
+        ("mapanon --on kernel:NEW --content file:/etc/passwd", "has no files but its own"),
+        (
+            "mapanon --on kernel:NEW --set /sys/module/zswap/parameters/enabled=Y",
+            "built without CONFIG_ZSWAP",
+        ),
+        ("faultscale --on kernel:NEW,accel=icount,cpus=2", "one clock"),
+        ("bandwidth --on kernel:NEW,accel=icount", "counts instructions, and no time of memory"),
+        ("tier --on kernel:NEW", "numa=256M+512M@slow"),
+        ("ksm --pages 100 --on kernel:NEW", "fewer than two equal pages for each content"),
+        ("ksm --on kernel:NEW,numa=256M@slow+256M@slow", "of which some but not all may be slow"),
+        ("faultscale --work build --on kernel:NEW,accel=tcg", "root=DIR"),
+        ("faultscale --work build --on kernel:NEW,accel=tcg,root=empty", "finds no program 'cc'"),
+        ("command --on kernel:NEW,accel=tcg -- /does/not/exist", "finds no program"),
+        ("command --on kernel:NEW,accel=tcg,root=empty -- sort", "finds no program 'sort' in empty"),
+        ("command --on kernel:NEW,accel=tcg,root=root -- sort", "give it ram=1200M or more"),
+        ("command --on kernel:NEW,accel=tcg,root=root -- ./here", "ram=1"),
+        ("command --on kernel:NEW,accel=tcg,root=nowhere -- ./here", "no such folder"),
+        ("command --on kernel:NEW,accel=tcg,file=nowhere -- ./here", "no such file"),
+        ("command --on kernel:NEW,accel=tcg,root=empty,file=here -- ./here", "put it into the root"),
+        ("--shell mapanon --on kernel:NEW", "leave out the experiment"),
+        ("--shell --on kernel:NEW,memory=8M", "leave out memory"),
+    ] {
+        lab.refuses(&format!("run --report none --memory none {line}"), 2, &[wanted]);
+    }
+    lab.refuses("run --shell --on kernel:NEW,root=empty", 3, &["finds no program '/bin/sh' in empty"]);
+    if !Command::new("busybox").arg("true").status().is_ok_and(|status| status.success()) {
+        lab.refuses("run --shell --on kernel:NEW", 3, &["root=DIR"]);
+    }
+    assert!(!lab.path("pagelab.db").exists());
 }
 
 fn a_silent_guest_is_ended_in_time_and_a_killed_pagelab_leaves_no_machine() {
-    let (a, _) = kernels();
     let lab = Lab::new();
     // A second is too short for any kernel to boot translated.
-    let error =
-        lab.fails(&format!("{SMALL} --memory none --on kernel:{},accel=tcg,timeout=1", a.display()), 3);
+    let error = lab.fails(&format!("{SMALL} --memory none --on kernel:OLD,accel=tcg,timeout=1"), 3);
     assert!(error.contains("did not boot") || error.contains("silent"), "{error}");
-    let mut child = lab
-        .command(&format!("{SMALL} --memory none --on kernel:{},accel=tcg,append=PL-TEST", a.display()))
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    eventually("the machine starts", || machines() == 1);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let line = format!("{SMALL} --memory none --on kernel:OLD,accel=tcg,append=PL-TEST");
+    lab.killed(&line, "the machine starts", || machines() == 1);
     eventually("the machine is gone", || machines() == 0);
 }
 
 fn a_load_that_outgrows_the_guests_limit_is_reported() {
-    let (a, _) = kernels();
-    let lab = Lab::new();
-    let error =
-        lab.fails(&format!("{SMALL} --memory 8M --swap none --on kernel:{},accel=tcg", a.display()), 3);
-    assert!(error.contains("out of memory"), "{error}");
+    let line = format!("{SMALL} --memory 8M --swap none --on kernel:OLD,accel=tcg");
+    Lab::new().refuses(&line, 3, &["out of memory"]);
 }
 
+/// Git takes every status below 128 but 0 and 125 for a bad commit: what is no verdict has none of
+/// them, and says why.
 fn a_kernel_is_judged_for_git_bisect() {
     let (a, b) = kernels();
     let lab = Lab::new();
-    let (a, b) = (a.display(), b.display());
     let small = "run mapanon --pages 500 --references 500 --memory none --report none -q";
-    lab.ok(&format!("{small} --name good --on kernel:{a},accel=icount"));
-    let judge = |kernel: &str, more: &str| {
-        let line = format!(
-            "bisect-run --metric fault.anonymous --worse-than good --kernel {kernel} --option accel=icount {more}"
-        );
-        lab.output(&line).status.code()
+    lab.ok(&format!("{small} --name good --on kernel:OLD,accel=icount"));
+    let ends = |line: &str| {
+        let line = line.replace("OLD", &a.display().to_string()).replace("NEW", &b.display().to_string());
+        let ended = lab.output(&line);
+        let said = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+        assert!(!said.is_empty(), "{line}");
+        (ended.status.code().unwrap(), said)
     };
+    let fault = "bisect-run --metric fault.anonymous --worse-than good --kernel";
     // One of the two is the slower one: it is bad, and the other is good.
-    let other = judge(&b.to_string(), "");
-    lab.ok(&format!("{small} --name good2 --on kernel:{b},accel=icount"));
+    let (other, _) = ends(&format!("{fault} NEW --option accel=icount"));
+    lab.ok(&format!("{small} --name good2 --on kernel:NEW,accel=icount"));
     // The newest run that was not made to bisect is good2.
-    let back = lab.output(&format!(
-        "bisect-run mapanon --metric fault.anonymous --worse-than 1% --kernel {a} --option accel=icount"
-    ));
-    assert!(String::from_utf8_lossy(&back.stdout).contains(" of good2: "), "{back:?}");
-    let mut both = [other, back.status.code()];
-    both.sort_unstable();
-    assert_eq!(both, [Some(0), Some(1)]);
-    assert_eq!(judge(&a.to_string(), "--option timeout=1"), Some(125));
-    for wrong in [
-        "--metric nothing --worse-than good",
-        "forkstorm --metric fault.anonymous --worse-than good",
-        "forkstorm --metric fault.anonymous --worse-than 1%",
-        "--metric fault.anonymous --worse-than 1%",
-        "mapanon --metric fault.anonymous --worse-than 1% --by 2",
-        "mapanon --metric fault.anonymous --worse-than x%",
+    let back =
+        "bisect-run mapanon --metric fault.anonymous --worse-than 1% --kernel OLD --option accel=icount";
+    let (back, said) = ends(back);
+    assert!(said.contains(" of good2: "), "{said}");
+    assert_eq!(other + back, 1, "{said}");
+    for (line, status) in [
+        (&*format!("{fault} OLD --option timeout=1"), 125),
+        (&*format!("{fault} OLD --option append=rdinit=/nothing"), 125),
+        (&*format!("{fault} /does/not/exist"), 255),
+        (&*format!("{fault} OLD --option accel"), 255),
+        (&*format!("{fault} OLD --option acel=icount"), 255),
+        (&*format!("{fault} OLD --repeat 0"), 255),
+        (&*format!("--notebook none.db {fault} OLD"), 255),
+        ("bisect-run --metrik fault.anonymous --worse-than good --kernel OLD", 255),
+        ("-q --notebook pagelab.db bisect-run --repeat none --kernel OLD", 255),
+        ("bisect-run", 255),
+        ("bisect-run --metric nothing --worse-than good --kernel OLD", 255),
+        ("bisect-run --metric pages.present --worse-than good --kernel OLD", 255),
+        ("bisect-run --metric fault.anonymous --worse-than 1% --kernel OLD", 255),
+        ("bisect-run forkstorm --metric fault.anonymous --worse-than good --kernel OLD", 255),
+        ("bisect-run forkstorm --metric fault.anonymous --worse-than 1% --kernel OLD", 255),
+        ("bisect-run mapanon --metric fault.anonymous --worse-than 1% --by 2 --kernel OLD", 255),
+        ("bisect-run mapanon --metric fault.anonymous --worse-than x% --kernel OLD", 255),
+        ("bisect-run --help", 0),
     ] {
-        let ended = lab.output(&format!("bisect-run {wrong} --kernel {a}"));
-        assert_eq!(ended.status.code(), Some(255), "{wrong}: {ended:?}");
+        let (ended, said) = ends(line);
+        assert_eq!(ended, status, "{line}: {said}");
     }
+    let (status, said) = ends("bisect-run --metric fault.anonymus --worse-than good --kernel OLD");
+    assert!(status == 255 && said.contains("did you mean fault.anonymous?"), "{said}");
 }
 
 /// The least that git has to do it with.
@@ -628,38 +581,4 @@ fn git_bisects_a_regression_to_its_commit() {
     let words = format!("{}{}", String::from_utf8_lossy(&fine.stdout), String::from_utf8_lossy(&fine.stderr));
     let exact = said.contains("; 0 % can be told");
     assert_eq!(fine.status.code(), Some(if exact { 0 } else { 255 }), "{words}");
-}
-
-/// Git takes every status below 128 but 0 and 125 for a bad commit.
-fn what_is_no_verdict_never_looks_like_one() {
-    let (kernel, _) = kernels();
-    let lab = Lab::new();
-    let kernel = kernel.display().to_string();
-    let boot = "--memory none --report none -q --on";
-    lab.ok(&format!(
-        "run mapanon --pages 100 --references 100 {boot} kernel:{kernel},accel=icount --name good"
-    ));
-    let judge = "bisect-run --metric fault.anonymous --worse-than good --kernel";
-    for (words, status) in [
-        (format!("bisect-run --metrik fault.anonymous --worse-than good --kernel {kernel}"), 255),
-        (format!("-q --notebook pagelab.db bisect-run --repeat none --kernel {kernel}"), 255),
-        ("bisect-run".to_owned(), 255),
-        (format!("{judge} /does/not/exist"), 255),
-        (format!("{judge} {kernel} --option accel"), 255),
-        (format!("{judge} {kernel} --option acel=icount"), 255),
-        (format!("{judge} {kernel} --repeat 0"), 255),
-        (format!("--notebook none.db {judge} {kernel}"), 255),
-        (format!("bisect-run --metric fault.anonymus --worse-than good --kernel {kernel}"), 255),
-        (format!("bisect-run --metric pages.present --worse-than good --kernel {kernel}"), 255),
-        (format!("{judge} {kernel} --option append=rdinit=/nothing"), 125),
-        ("bisect-run --help".to_owned(), 0),
-    ] {
-        let ended = lab.output(&words);
-        let said =
-            format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-        assert_eq!(ended.status.code(), Some(status), "{words}: {said}");
-        assert!(!said.is_empty(), "{words}");
-    }
-    let said = lab.output(&format!("bisect-run --metric fault.anonymus --worse-than good --kernel {kernel}"));
-    assert!(String::from_utf8_lossy(&said.stderr).contains("did you mean fault.anonymous?"), "{said:?}");
 }

@@ -5,14 +5,13 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::common::{Lab, joined};
-use pagelab_testing::{ALONE, KERNELS, LIMITS, QEMU, THP, Test, USERFAULT, kernels, tests};
+use crate::common::Lab;
+use pagelab_testing::{ALONE, KERNELS, LIMITS, QEMU, THP, Test, USERFAULT, tests};
 use serde_json::Value;
 
 pub fn tests() -> Vec<Test> {
     tests! {
         the_table_has_a_cell_for_everything;
-        a_refusal_leaves_nothing;
         a_dry_run_does_nothing;
         every_model_keeps_its_word;
         a_pager_keeps_its_word: USERFAULT;
@@ -102,8 +101,7 @@ fn the_table_has_a_cell_for_everything() {
 /// The cell is refused, says by whom and why, and leaves no run.
 fn refused(lab: &Lab, cell: &Cell, target: &str) {
     let arguments = line(&cell.experiment, target, of(&ASKED, &cell.condition), "refused");
-    let error = lab.fails(&arguments, 2);
-    assert!(error.contains("does not"), "{arguments}: {error}");
+    lab.refuses(&arguments, 2, &["does not"]);
     assert!(!lab.path("pagelab.db").exists() || !lab.ok("list").contains("refused"), "{arguments}");
 }
 
@@ -149,53 +147,6 @@ fn rows(seen: &Value, table: &str) -> Vec<(String, String)> {
         values.iter().map(|v| v.as_str().unwrap_or_default().to_owned()).collect()
     };
     texts("operation").into_iter().zip(texts("function")).collect()
-}
-
-fn a_refusal_leaves_nothing() {
-    let lab = Lab::new();
-    std::fs::write(lab.path("report.html"), "an older page").unwrap();
-    // The header of a bzImage, which is all that a plan reads of it.
-    let mut image = vec![0; 0x400];
-    image[0x202..0x206].copy_from_slice(b"HdrS");
-    std::fs::write(lab.path("vmlinuz"), image).unwrap();
-    for (arguments, wanted) in [
-        (
-            "run mapanon --on model:lru,swap=none,thp=always,swappiness=3 --profile 99 --functions",
-            "does not honour",
-        ),
-        ("run vmtest --on model:lru", "model:sun4c"),
-        ("run mapanon --on model:lru,frames=100 --memory 1M", "stands for the memory limit"),
-        ("run mapanon --on hots", "did you mean 'host'?"),
-        ("run mapanon --touch wrote", "similar value exists: 'write'"),
-        ("run mapanon --pattern trace:/no/such/file", "/no/such/file"),
-        ("run command -- no-such-program-as-this", "no-such-program-as-this"),
-        ("run forkstorm --script /no/such/file", "/no/such/file"),
-        ("run mapanon --memory 64", "did you mean 64M?"),
-        ("run mapanon --on model:lru --memory 64", "did you mean 64M?"),
-        ("run mapanon --memory none --swap none", "inside a memory limit"),
-        ("run mapanon --memory none --swap-size 1M", "swap-size"),
-        ("run vmtest --profile 99", "without looking into the kernel"),
-        ("run mapanon --set /proc/sys/vm/no-such-file=1", "no-such-file"),
-        ("run mapanon --pages 9999999999", "4294967295"),
-        ("run vmtest --process-size 4K --sizes 4G", "1048577 threads"),
-        ("run vmtest --process-size 4K --sizes 4G --dry-run", "1048577 threads"),
-        ("run oom --memory none --on kernel:vmlinuz", "give --memory SIZE"),
-        ("run oom --memory none --on kernel:vmlinuz --dry-run", "give --memory SIZE"),
-        ("run neighbour --memory none --on kernel:vmlinuz", "give --memory SIZE"),
-        ("run mapanon --memory none --swap none --on kernel:vmlinuz", "inside a memory limit"),
-        ("run mapanon --pages 9999999999 --on kernel:vmlinuz", "4294967295"),
-        ("run mapanon --set /proc/sys/vm/drop_caches=3 --on kernel:vmlinuz", "no setting"),
-        ("run reclaim --action stat --on kernel:vmlinuz", "is of DAMON's"),
-        ("run reclaim --action stat", "is of DAMON's"),
-        ("run faultscale --beside map --as processes", "each process has its own"),
-        ("run faultscale --beside protect --work fork", "beside threads"),
-        ("run faultscale --beside map --on model:dragonfly-2011-token", "no address spaces"),
-    ] {
-        let error = lab.fails(arguments, 2);
-        assert!(joined(&error).contains(wanted), "{arguments}: {error}");
-    }
-    assert!(!lab.path("pagelab.db").exists(), "a refusal makes no notebook");
-    assert_eq!(std::fs::read_to_string(lab.path("report.html")).unwrap(), "an older page");
 }
 
 fn a_dry_run_does_nothing() {
@@ -254,8 +205,7 @@ fn a_pager_keeps_its_word() {
         ("run mapanon --on pager:lrux", "did you mean 'lru'?"),
         ("run mapfile --on pager:lru", "use mapanon"),
     ] {
-        let error = lab.fails(arguments, 2);
-        assert!(joined(&error).contains(wanted), "{arguments}: {error}");
+        lab.refuses(arguments, 2, &[wanted]);
     }
 }
 
@@ -291,9 +241,9 @@ fn a_guest_keeps_its_word() {
 }
 
 fn a_guest_performs(lab: &Lab, cells: &[Cell], experiment: &str) {
-    let kernel = format!("kernel:{}", kernels()[0].display());
+    let kernel = "kernel:OLD";
     let of_it = || cells.iter().filter(|cell| cell.experiment == experiment);
-    of_it().filter(|cell| !cell.honoured).for_each(|cell| refused(lab, cell, &kernel));
+    of_it().filter(|cell| !cell.honoured).for_each(|cell| refused(lab, cell, kernel));
     let honoured: Vec<&str> =
         of_it().filter(|cell| cell.honoured).map(|cell| cell.condition.as_str()).collect();
     if honoured.is_empty() {

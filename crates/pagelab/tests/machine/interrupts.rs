@@ -83,8 +83,8 @@ const LOADS: &[&str] = &[
 ];
 
 const MACHINES: &[&str] = &[
-    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:KERNEL,accel=tcg",
-    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:KERNEL,accel=tcg,append=rdinit=/nothing",
+    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:OLD,accel=tcg",
+    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:OLD,accel=tcg,append=rdinit=/nothing",
 ];
 
 fn waits_end() {
@@ -156,14 +156,11 @@ fn filled(lab: &Lab, command: &str) -> (String, (TcpListener, Option<rusqlite::C
         notebook.execute_batch("BEGIN EXCLUSIVE").unwrap();
         notebook
     });
-    let kernel =
-        pagelab_testing::kernels().first().map_or_else(String::new, |path| path.display().to_string());
     let words = command
         .replace("SELF", &std::process::id().to_string())
         .replace("FIFO", "fifo")
         .replace("LOCKED", "locked.db")
-        .replace("SILENT", &silent.local_addr().unwrap().to_string())
-        .replace("KERNEL", &kernel);
+        .replace("SILENT", &silent.local_addr().unwrap().to_string());
     (words, (silent, held))
 }
 

@@ -8,8 +8,6 @@ use pagelab_testing::{ALONE, KERNELS, Need, ROOT, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
-        what_cannot_be_had_is_refused: ALONE;
-        a_machine_without_what_is_compared_is_refused_before_it_boots: KERNELS, ALONE;
         four_loops_move_bytes: ALONE;
         ksmd_is_told_and_put_back: ROOT, KSM, ALONE;
         after_kill_9_ksmd_is_put_back_by_the_next_start: ROOT, KSM, ALONE;
@@ -30,43 +28,14 @@ const KSM: Need = Need {
     },
 };
 
-fn kernel(which: usize) -> String {
-    format!("kernel:{}", pagelab_testing::kernels()[which].display())
-}
-
-fn what_cannot_be_had_is_refused() {
-    let lab = Lab::new();
-    for experiment in ["bandwidth", "ksm", "tier"] {
-        let error = lab.fails(&format!("run {experiment} --on model:linux-lru"), 2);
-        assert!(error.contains("models references to one mapping"), "{experiment}: {error}");
-    }
-    if !fs::exists("/sys/devices/system/node/node1").unwrap() {
-        let error = joined(&lab.fails("run tier", 2));
-        assert!(error.contains("in one node") && error.contains("numa=256M+512M@slow"), "{error}");
-    }
-    assert!(!lab.path("pagelab.db").exists());
-}
-
-fn a_machine_without_what_is_compared_is_refused_before_it_boots() {
-    let lab = Lab::new();
-    for (experiment, option, said) in [
-        ("tier", "", "numa=256M+512M@slow"),
-        ("bandwidth", ",accel=icount", "counts instructions, and no time of memory"),
-        ("ksm --pages 100", "", "fewer than two equal pages for each content"),
-        ("ksm", ",numa=256M@slow+256M@slow", "of which some but not all may be slow"),
-    ] {
-        let error = joined(&lab.fails(&format!("run {experiment} --on {}{option}", kernel(1)), 2));
-        assert!(error.contains(said), "{experiment}: {error}");
-    }
-    assert!(!lab.path("pagelab.db").exists());
-}
-
 /// The arrays are checked by the experiment itself, element by element; how fast it is only has to
 /// be possible.
 fn four_loops_move_bytes() {
     let lab = Lab::new();
-    let seen = lab.ok("run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --report none --name b");
-    assert!(joined(&seen).contains("median bandwidth, greatest working set: copy"), "{seen}");
+    lab.shows(
+        "run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --report none --name b",
+        &["median bandwidth, greatest working set: copy"],
+    );
     let kept = lab.kept("b");
     for name in
         ["bandwidth.copy", "bandwidth.scale", "bandwidth.add", "bandwidth.triad", "bandwidth.triad.cache"]
@@ -102,8 +71,7 @@ fn ksmd_is_told_and_put_back() {
     // 512 equal pages of four contents, 128 each.
     assert_eq!((kept.metric("ksm.sharing"), kept.metric("ksm.shared")), (Some(508.0), Some(4.0)));
     assert!(kept.metric("ksm.time").unwrap() > 0.0);
-    let plan = lab.ok("run ksm --dry-run");
-    assert!(plan.contains("/sys/kernel/mm/ksm/pages_to_scan (now"), "{plan}");
+    lab.shows("run ksm --dry-run", &["/sys/kernel/mm/ksm/pages_to_scan (now"]);
 }
 
 fn after_kill_9_ksmd_is_put_back_by_the_next_start() {
@@ -125,8 +93,7 @@ fn after_kill_9_ksmd_is_put_back_by_the_next_start() {
 fn equal_pages_share_and_a_write_parts_them() {
     let lab = Lab::new();
     let line = "run ksm --pages 2048 --equal 50% --contents 8 --sleep 1 --report none --name k";
-    let seen = lab.ok(&format!("{line} --on {},accel=icount", kernel(1)));
-    assert!(joined(&seen).contains("merging saved"), "{seen}");
+    lab.shows(&format!("{line} --on kernel:NEW,accel=icount"), &["merging saved"]);
     let kept = lab.kept("k");
     assert_eq!((kept.metric("ksm.sharing"), kept.metric("ksm.shared")), (Some(1016.0), Some(8.0)));
     let process = kept.column("merging", "process");
@@ -158,8 +125,10 @@ fn equal_pages_share_and_a_write_parts_them() {
 fn a_hot_set_moves_between_tiers() {
     let lab = Lab::new();
     let line = "run tier --hot 1024 --positions 1 --seconds 1 --report none --name t";
-    let seen = lab.ok(&format!("{line} --on {},numa=192M+512M@slow,accel=icount", kernel(1)));
-    assert!(joined(&seen).contains("with demotion and balancing"), "{seen}");
+    lab.shows(
+        &format!("{line} --on kernel:NEW,numa=192M+512M@slow,accel=icount"),
+        &["with demotion and balancing"],
+    );
     let kept = lab.kept("t");
     let hot = |situation: &str| kept.metric(&format!("tier.hot.{situation}")).unwrap();
     assert_eq!(["fast", "slow", "interleaved", "off"].map(hot), [1.0, 0.0, 0.5, 0.0]);
@@ -207,7 +176,7 @@ fn a_hot_set_moves_between_tiers() {
 fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
     let lab = Lab::new();
     let line = "run tier --pages 4096 --hot 512 --positions 1 --seconds 1 --report none --name t";
-    lab.ok(&format!("{line} --on {},numa=2x192M,accel=icount", kernel(1)));
+    lab.ok(&format!("{line} --on kernel:NEW,numa=2x192M,accel=icount"));
     let kept = lab.kept("t");
     assert_eq!((kept.metric("tier.promoted"), kept.metric("tier.latency.on")), (None, None));
     assert!(kept.notes().contains("in one tier"), "{}", kept.notes());
@@ -220,7 +189,7 @@ fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
 fn a_kernel_that_does_not_read_the_tables_balances_alone() {
     let lab = Lab::new();
     let line = "run tier --hot 512 --positions 1 --seconds 0.6 --report none --name t";
-    let seen = joined(&lab.ok(&format!("{line} --on {},numa=192M+256M@slow,accel=icount", kernel(0))));
+    let seen = joined(&lab.ok(&format!("{line} --on kernel:OLD,numa=192M+256M@slow,accel=icount")));
     assert!(seen.contains("; with balancing alone") && !seen.contains("demotion and balancing"), "{seen}");
     let kept = lab.kept("t");
     assert!(kept.notes().contains("in one tier"), "{}", kept.notes());

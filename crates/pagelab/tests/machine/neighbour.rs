@@ -2,40 +2,28 @@
 //! gives the victim back), and `faultscale --beside` (faults beside calls that take mmap_lock for
 //! writing).
 
-use crate::common::{Lab, joined};
+use crate::common::Lab;
 use pagelab_testing::{CGROUP_1, KERNELS, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
-        what_cannot_be_had_is_refused;
         version_one_of_cgroups_is_refused: CGROUP_1;
         a_neighbour_costs_faults_and_protection_spares_them: KERNELS;
         faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping: KERNELS;
     }
 }
 
-fn what_cannot_be_had_is_refused() {
-    let lab = Lab::new();
-    let error = lab.fails("run neighbour --on model:linux-lru", 2);
-    assert!(error.contains("models references to one mapping"), "{error}");
-    let error = lab.fails("run neighbour --memory none", 2);
-    assert!(joined(&error).contains("a memory limit"), "{error}");
-}
-
 fn version_one_of_cgroups_is_refused() {
     let lab = Lab::new();
-    let error = joined(&lab.fails("run neighbour", 2));
-    assert!(error.contains("cgroup version 2") && error.contains("--on kernel:"), "{error}");
+    lab.refuses("run neighbour", 2, &["cgroup version 2", "--on kernel:"]);
     assert!(!lab.path("pagelab.db").exists());
 }
 
 /// The victim's 8 MiB fit into 16 MiB, and its neighbour's 16 MiB do not fit beside them.
 fn a_neighbour_costs_faults_and_protection_spares_them() {
     let lab = Lab::new();
-    let kernel = pagelab_testing::kernels()[1].display().to_string();
     let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --report none";
-    let seen = lab.ok(&format!("{line} --name n --on kernel:{kernel},accel=icount"));
-    assert!(joined(&seen).contains("beside a neighbour"), "{seen}");
+    lab.shows(&format!("{line} --name n --on kernel:NEW,accel=icount"), &["beside a neighbour"]);
     let kept = lab.kept("n");
     let column = |name: &str| kept.numbers("situations", name);
     let major = column("major");
@@ -64,11 +52,8 @@ fn faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping() {
     let lab = Lab::new();
     let line =
         "run faultscale --work refill --beside protect --workers 1 --seconds 0.4 --memory none --report none";
-    let on = |kernel: &std::path::Path| format!("--on kernel:{},accel=tcg,cpus=2", kernel.display());
-    let kernels = pagelab_testing::kernels();
-    let (old, new) = (on(&kernels[0]), on(&kernels[1]));
-    let seen = joined(&lab.ok(&format!("{line} --name b {old} {new}")));
-    assert!(seen.contains("beside another thread's") && seen.contains("waits in a million"), "{seen}");
+    let on = "--on kernel:OLD,accel=tcg,cpus=2 --on kernel:NEW,accel=tcg,cpus=2";
+    lab.shows(&format!("{line} --name b {on}"), &["beside another thread's", "waits in a million"]);
     let waits = |run: &str| {
         let kept = lab.kept(run);
         let of = |name: &str| kept.metric(name).unwrap();

@@ -103,7 +103,7 @@ fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
     // Taken out of use it would not fit back: the kernel would kill in the stranger's cgroup.
     assert_eq!((beside.kills(), stranger.try_wait().unwrap()), (0, None), "{said}");
     assert!(said.contains("the kernel would kill there"), "{said}");
-    assert!(lab.ok("doctor --leftovers").contains("swapoff"));
+    lab.shows("doctor --leftovers", &["swapoff"]);
     // Somebody without that journal is told of it too.
     let elsewhere =
         lab.command("doctor --leftovers").env("PAGELAB_STATE_DIR", lab.path("elsewhere")).output();
@@ -142,8 +142,7 @@ fn two_runs_with_swap_take_turns() {
     let waited = said.iter().filter(|said| said.contains("waited for another run with swap to end"));
     assert!(waited.count() > 0, "{said:?}");
     for lab in &labs {
-        let text = lab.ok("show @1");
-        assert!(text.contains("swap.in") && text.contains("faults.major"), "{text}");
+        lab.shows("show @1", &["swap.in", "faults.major"]);
         lab.nothing_is_left("after its turn");
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Lab, joined};
+use crate::common::Lab;
 use pagelab_testing::{CC, PRELOAD, Test, USERFAULT, tests};
 
 pub fn tests() -> Vec<Test> {
@@ -159,12 +159,10 @@ fn what_cannot_be_paged_is_refused() {
         ("run command --on pager:lru --sweep-memory 1M..8M -- true", "use host"),
         ("run command --on pager:lru --swap zram --memory 8M -- true", "store of its own"),
     ] {
-        let error = lab.fails(arguments, 2);
-        assert!(joined(&error).contains(wanted), "{arguments}: {error}");
+        lab.refuses(arguments, 2, &[wanted]);
     }
     // A program that ends badly is a failed repetition, as on the host.
-    let error = lab.fails("run command --on pager:lru --memory 8M --report none -- false", 3);
-    assert!(joined(&error).contains("false ended with"), "{error}");
+    lab.refuses("run command --on pager:lru --memory 8M --report none -- false", 3, &["false ended with"]);
 }
 
 fn what_a_program_leaves_behind_ends_with_the_run() {

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::{Lab, joined};
+use crate::common::Lab;
 use pagelab_testing::{CC, KERNELS, Test, tests};
 use serde_json::Value;
 
@@ -13,10 +13,8 @@ pub fn tests() -> Vec<Test> {
         a_program_with_its_libraries_runs_in_a_guest: KERNELS, CC;
         a_program_in_a_root_of_its_own_sees_that_root: KERNELS, CC;
         a_script_and_a_storm_find_what_they_call: KERNELS;
-        what_cannot_be_brought_is_refused_before_booting: KERNELS, CC;
         a_kernel_is_judged_by_a_program_of_the_users: KERNELS, CC;
         a_shell_opens_in_a_guest: KERNELS;
-        a_shell_that_is_not_there_is_refused: KERNELS;
     }
 }
 
@@ -53,10 +51,6 @@ fn compile(lab: &Lab, name: &str, linked: &[&str]) -> PathBuf {
     lab.compile(name, SOURCE, linked)
 }
 
-fn kernel() -> String {
-    format!("kernel:{}", pagelab_testing::kernels()[1].display())
-}
-
 fn metric(run: &Value, repetition: usize, name: &str) -> Option<f64> {
     let metrics = &run["repetitions"][repetition]["metrics"];
     assert!(metrics.get(name).is_some(), "no {name} in {run}");
@@ -66,9 +60,8 @@ fn metric(run: &Value, repetition: usize, name: &str) -> Option<f64> {
 fn a_program_with_its_libraries_runs_in_a_guest() {
     let lab = Lab::new();
     compile(&lab, "fill", &[]);
-    let kernel = kernel();
     let line = "run command --memory 8M --report none --json -q --repeat 2";
-    let result = lab.json(&format!("{line} --on {kernel},accel=icount -- ./fill fill 16"));
+    let result = lab.json(&format!("{line} --on kernel:NEW,accel=icount -- ./fill fill 16"));
     let run = &result["result"]["runs"][0];
     for repetition in [0, 1] {
         assert_eq!(metric(run, repetition, "command.status"), Some(0.0));
@@ -82,12 +75,11 @@ fn a_program_with_its_libraries_runs_in_a_guest() {
     }
     let begun = |repetition: usize| run["repetitions"][repetition]["environment"]["guest.begun"].clone();
     assert_eq!((begun(0), begun(1)), ("booted".into(), "restored".into()));
-    let failed = lab.fails(&format!("run command --keep --name ended --memory none --report none --on {kernel},accel=tcg -- ./fill end 3"), 3);
-    assert!(failed.contains("exit status: 3") && failed.contains("the end is wanted"), "{failed}");
+    let line = "run command --keep --name ended --memory none --report none";
+    let line = format!("{line} --on kernel:NEW,accel=tcg -- ./fill end 3");
+    lab.refuses(&line, 3, &["exit status: 3", "the end is wanted"]);
     let console = std::fs::read_to_string(lab.path("ended-1.console")).unwrap();
     assert!(console.lines().count() > 1, "{console}");
-    let refused = lab.fails("run mapanon --keep --report none", 2);
-    assert!(refused.contains("--keep"), "{refused}");
 }
 
 fn a_program_in_a_root_of_its_own_sees_that_root() {
@@ -100,7 +92,7 @@ fn a_program_in_a_root_of_its_own_sees_that_root() {
     std::fs::write(lab.path("root/etc/marker"), "inside").unwrap();
     // Out of the root it would lead to another file.
     std::os::unix::fs::symlink("/etc/marker", lab.path("root/link")).unwrap();
-    let on = format!("--on {},accel=tcg,root={}", kernel(), lab.path("root").display());
+    let on = format!("--on kernel:NEW,accel=tcg,root={}", lab.path("root").display());
     let line = "run command --memory none --report none --json -q";
     let result = lab.json(&format!("{line} {on} -- see read /link inside"));
     let environment = &result["result"]["runs"][0]["repetitions"][0]["environment"];
@@ -109,7 +101,6 @@ fn a_program_in_a_root_of_its_own_sees_that_root() {
 
 fn a_script_and_a_storm_find_what_they_call() {
     let lab = Lab::new();
-    let kernel = kernel();
     let script = lab.path("script");
     std::fs::write(
         &script,
@@ -119,59 +110,22 @@ fn a_script_and_a_storm_find_what_they_call() {
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::write(lab.path("beside"), "text\n").unwrap();
     let line = "--memory none --report none --json -q";
-    let on = format!("--on {kernel},accel=tcg");
+    let on = "--on kernel:NEW,accel=tcg";
     lab.json(&format!("run command {line} {on} -- ./script"));
     let storm = lab.json(&format!("run forkstorm --script beside --forks 25 --copies 1 {line} {on}"));
     assert!(metric(&storm["result"]["runs"][0], 0, "forks.rate").unwrap() > 0.0);
-}
-
-fn what_cannot_be_brought_is_refused_before_booting() {
-    let lab = Lab::new();
-    compile(&lab, "here", &[]);
-    std::fs::create_dir(lab.path("root")).unwrap();
-    // It has no bytes but its length.
-    std::fs::File::create(lab.path("root/large")).unwrap().set_len(400 << 20).unwrap();
-    std::fs::create_dir(lab.path("empty")).unwrap();
-    let kernel = kernel();
-    for (words, on, wanted) in [
-        ("command -- /does/not/exist", "", "finds no program"),
-        ("command -- sort", ",root=empty", "finds no program 'sort' in empty"),
-        ("command -- ./here end 0", ",root=root", "ram=1"),
-        ("faultscale --work build", "", "root=DIR"),
-        ("faultscale --work build", ",root=empty", "finds no program 'cc'"),
-        ("command -- ./here end 0", ",root=nowhere", "no such folder"),
-        ("command -- ./here end 0", ",file=nowhere", "no such file"),
-        ("command -- ./here end 0", ",root=empty,file=here", "put it into the root"),
-    ] {
-        let (experiment, program) = words.split_once(" -- ").unwrap_or((words, ""));
-        let program = if program.is_empty() { String::new() } else { format!(" -- {program}") };
-        let line =
-            format!("run {experiment} --memory none --report none --on {kernel},accel=tcg{on}{program}");
-        let error = joined(&lab.fails(&line, 2));
-        assert!(error.contains(wanted), "{line}: {error}");
-    }
-    let error = lab.fails(
-        &format!("run command --memory none --report none --on {kernel},accel=tcg,root=root -- sort"),
-        2,
-    );
-    assert!(joined(&error).contains("give it ram=1200M or more"), "{error}");
-    let runs = lab.output("list");
-    assert!(!String::from_utf8_lossy(&runs.stdout).contains("command"), "{runs:?}");
 }
 
 /// A self-test that fails where the kernel's command line has a word: the bad kernel.
 fn a_kernel_is_judged_by_a_program_of_the_users() {
     let lab = Lab::new();
     compile(&lab, "selftest", &["-static"]);
-    let kernel = kernel();
-    lab.ok(&format!(
-        "run command --allow-failure --memory none --report none -q --name good --on {kernel},accel=icount -- ./selftest word broken"
-    ));
-    let image = kernel.strip_prefix("kernel:").unwrap();
+    let line = "run command --allow-failure --memory none --report none -q --name good";
+    lab.ok(&format!("{line} --on kernel:NEW,accel=icount -- ./selftest word broken"));
+    let image = pagelab_testing::kernels()[1].display().to_string();
     let judge = |append: &str| {
-        let line = format!(
-            "bisect-run --metric command.status --worse-than good --kernel {image} --option append={append}"
-        );
+        let line = "bisect-run --metric command.status --worse-than good";
+        let line = format!("{line} --kernel {image} --option append={append}");
         let ended = lab.output(&line);
         println!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
         ended.status.code()
@@ -208,7 +162,7 @@ fn a_shell_opens_in_a_guest() {
     std::fs::set_permissions(&made_up, std::fs::Permissions::from_mode(0o755)).unwrap();
     let folders = std::iter::once(lab.path("bin")).chain(std::env::split_paths(&path));
     let mut child = lab
-        .command(&format!("run --shell --on {},root=root", kernel()))
+        .command("run --shell --on kernel:NEW,root=root")
         .env("PATH", std::env::join_paths(folders).unwrap())
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
@@ -230,23 +184,4 @@ fn a_shell_opens_in_a_guest() {
     assert!(shown.contains("\nknee: "), "{shown}");
     let kvm = std::fs::File::options().read(true).write(true).open("/dev/kvm").is_ok();
     assert_eq!(lab.path("tried").exists(), kvm, "KVM is tried where it is");
-}
-
-fn a_shell_that_is_not_there_is_refused() {
-    let lab = Lab::new();
-    std::fs::create_dir(lab.path("empty")).unwrap();
-    for (line, wanted, status) in [
-        (format!("run --shell --on {},root=empty", kernel()), "finds no program '/bin/sh' in empty", 3),
-        ("run --shell".to_owned(), "needs a guest", 2),
-        (format!("run --shell --on {} mapanon", kernel()), "leave out the experiment", 2),
-        (format!("run --shell --on {},memory=8M", kernel()), "leave out memory", 2),
-    ] {
-        let error = joined(&lab.fails(&line, status));
-        assert!(error.contains(wanted), "{line}: {error}");
-    }
-    let without = format!("run --shell --on {}", kernel());
-    if !Command::new("busybox").arg("true").status().is_ok_and(|status| status.success()) {
-        let error = joined(&lab.fails(&without, 3));
-        assert!(error.contains("root=DIR"), "{error}");
-    }
 }

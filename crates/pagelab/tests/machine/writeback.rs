@@ -6,7 +6,6 @@ use pagelab_testing::{KERNELS, LIMITS, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
-        what_means_nothing_is_refused;
         mixed_references_write_their_share;
         a_model_knows_which_references_write;
         a_written_file_goes_to_the_disk: LIMITS;
@@ -16,21 +15,6 @@ pub fn tests() -> Vec<Test> {
 }
 
 const PAGE: f64 = 4096.0;
-
-fn what_means_nothing_is_refused() {
-    let lab = Lab::new();
-    for (line, said) in [
-        ("mapfile --writes 5", "must be a percentage from 0% to 100%"),
-        ("mapfile --touch write --writes 5%", "writes with every reference where --touch is write"),
-        ("mapanon --writes 5% --syncs 3", "has no file to bring to the disk"),
-        ("mapfile --syncs 3", "has nothing to bring to the disk where no reference writes"),
-        ("mapfile --writes 5% --syncs 3 --on model:lru", "no disk that a file is brought to"),
-        ("mapanon --writes 5% --pages 2147483649", "numbers at most 2147483648 of them"),
-    ] {
-        let error = lab.fails(&format!("run {line}"), 2);
-        assert!(error.contains(said), "{line}: {error}");
-    }
-}
 
 /// The draws are those of the seed, and reads and writes are all that there is.
 fn mixed_references_write_their_share() {
@@ -79,13 +63,12 @@ fn a_written_file_goes_to_the_disk() {
 /// once.
 fn a_guest_counts_what_becomes_dirty_and_what_is_written() {
     let lab = Lab::new();
-    let kernel = pagelab_testing::kernels()[1].display().to_string();
     let run = |syncs: u32| {
         let line = "run mapfile --pages 1000 --references 20000 --pattern uniform --touch write --memory 64M";
         let line = format!("{line} --syncs {syncs} --report none --json");
         // Nothing is written back for its age or its share meanwhile.
         let set = "set=/proc/sys/vm/dirty_writeback_centisecs=0";
-        lab.json(&format!("{line} --on kernel:{kernel},accel=icount,{set}"))
+        lab.json(&format!("{line} --on kernel:NEW,accel=icount,{set}"))
     };
     let once = run(1);
     let (dirtied, written) =
@@ -106,10 +89,9 @@ fn a_guest_counts_what_becomes_dirty_and_what_is_written() {
 /// all of them are in the time of the references, in which the thread slept as often.
 fn a_guest_is_paused_for_dirty_pages() {
     let lab = Lab::new();
-    let kernel = pagelab_testing::kernels()[1].display().to_string();
     let line = "run mapfile --pages 2000 --references 2000 --pattern linear --touch write --memory 64M";
     let set = "set=/proc/sys/vm/dirty_bytes=1048576";
-    let seen = lab.json(&format!("{line} --report none --json --on kernel:{kernel},accel=tcg,{set}"));
+    let seen = lab.json(&format!("{line} --report none --json --on kernel:NEW,accel=tcg,{set}"));
     let pauses = metric(&seen, "dirty.pauses").unwrap();
     let throttled = metric(&seen, "dirty.throttled").unwrap();
     assert!(pauses >= 1.0, "{seen}");

@@ -7,6 +7,7 @@ mod documents;
 mod exporter;
 mod golden;
 mod grammar;
+mod refusals;
 mod reproduce;
 mod streams;
 mod terminal;

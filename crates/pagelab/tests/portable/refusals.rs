@@ -1,0 +1,173 @@
+//! What is refused before anything is done: exit status 2 with the reason, no notebook, no page.
+
+use crate::common::Lab;
+
+/// Command lines, and what each is answered. `vmlinuz` has the header of a kernel image alone, which
+/// is all that a plan reads of it.
+const REFUSALS: &[(&str, &str)] = &[
+    // Words that nothing has, and what was probably meant.
+    ("frobnicate", "unknown command 'frobnicate'"),
+    ("run mapanom", "unknown experiment 'mapanom'"),
+    ("run mapanon --pattern sine", "smooth-sin"),
+    ("run mapanon --pattern smooth-sn", "did you mean 'smooth-sin'?"),
+    ("run mapanon --on hots", "did you mean 'host'?"),
+    ("run mapanon --on hots", "kernel:PATH"),
+    ("run mapanon --on model:nonsense", "pagelab targets"),
+    ("run mapanon --on model:linux-mglr", "did you mean linux-mglru?"),
+    ("run mapanon --on model:lruu", "did you mean 'lru'?"),
+    ("run mapanon --on model:lru,colour=red", "colour"),
+    ("run mapanon --on host,colour=red", "no option 'colour'"),
+    ("run mapanon --on host,memry=1M", "did you mean memory?"),
+    ("run mapanon --touch wrote", "similar value exists: 'write'"),
+    ("run reclaim --by damo", "similar value exists: 'damon'"),
+    ("run vmtest --mapping public", "[possible values: "),
+    ("run --study mm-todday", "mm-today"),
+    ("run --study gorman", "dillon-2011"),
+    ("run --study mm-today mapanon", "leave out"),
+    ("run --study gorman-2002 mapanon", "leave out"),
+    ("run --shell", "needs a guest"),
+    ("run mapanon --keep --report none", "--keep"),
+    // Values out of their range.
+    ("run mapanon --repeat 0", ": must be between 1 and 1000 "),
+    ("wss t --window 0", ": must be at least 1 "),
+    ("run mapanon --memory 64X", "powers of 1024"),
+    ("run mapanon --memory 64", "did you mean 64M?"),
+    ("run mapanon --on model:lru --memory 64", "did you mean 64M?"),
+    ("run mapanon --on host,swappiness=300", "0..=200"),
+    ("run mapanon --pages 0", "--pages"),
+    ("run mapanon --pages 9999999999", "4294967295"),
+    ("run mapanon --pages 9999999999 --on kernel:vmlinuz", "4294967295"),
+    ("run mapanon --writes 5% --pages 2147483649", "numbers at most 2147483648 of them"),
+    ("run mapanon --set /proc/sys/vm/swappiness= --dry-run", ""),
+    ("run mapanon --on model:lru,frames=0", ""),
+    ("run mapanon --on model:ws:0", ""),
+    ("run mapanon --content zeros", "compressible:SHARE (from 0 to 1), zero, random, file:PATH"),
+    ("run mapfile --writes 5", "must be a percentage from 0% to 100%"),
+    ("run vmtest --sizes 4M..1M", "--sizes"),
+    ("run vmtest --sizes 1..18446744073709551615 --dry-run", ""),
+    ("run vmtest --process-size 0 --dry-run", ""),
+    ("run vmtest --process-size 4K --sizes 4G", "1048577 threads"),
+    ("run vmtest --process-size 4K --sizes 4G --dry-run", "1048577 threads"),
+    ("run faultscale --workers 0", "--workers"),
+    ("run fileread --rate -1", "unexpected argument '-1'"),
+    ("run fileread --read 0 --dry-run", ""),
+    ("run seqread --size 0 --dry-run", ""),
+    ("run reclaim --by damon --seconds 0.05", "shorter than one aggregation interval"),
+    ("run reclaim --by damon --sampling 200", "shorter than one sampling interval"),
+    ("run command --sweep-memory 64M -- true", "--sweep-memory"),
+    ("replay t --memory 18446744073709551615", ""),
+    ("replay linear --memory 0", ""),
+    ("mrc t --memory 0", ""),
+    ("mrc t --sample 0", "must be between 0.0000001 and 1"),
+    ("mrc t --sample nan", "must be between 0.0000001 and 1"),
+    ("mrc zipf:1 --sample 1e-300", "must be between 0.0000001 and 1"),
+    ("mrc zipf:1 --sample 1.5", "must be between 0.0000001 and 1"),
+    ("mrc zipf:0.8 --sample-pages 0", ""),
+    ("wss 1 --interval 0", ""),
+    ("wss 1 --interval nan", ""),
+    ("wss 1 --interval 1e300", ""),
+    ("vmstat x", "number of seconds"),
+    ("vmstat nan", "from 0.01 to 86400 seconds"),
+    ("vmstat -- -1", "from 0.01 to 86400 seconds"),
+    ("prstat 1e300", "from 0.01 to 86400 seconds"),
+    ("stat vmstat 0", "from 0.01"),
+    ("stat vmstat 1 0.5", "whole number"),
+    ("stat a:b:c:d:e", "four parts"),
+    ("stat vmstat:::/(/", "regular expression"),
+    ("record --interval 1e-300", ""),
+    ("export --listen localhost:x vmstat", "localhost:9750"),
+    ("export --listen nowhere", "nowhere"),
+    // What does not go together, or lacks something.
+    ("run mapanon --memory none --swap none", "inside a memory limit"),
+    ("run mapanon --memory none --swap none --on kernel:vmlinuz", "inside a memory limit"),
+    ("run mapanon --memory none --swap-size 1M", "swap-size"),
+    ("run mapanon --on model:lru,frames=100 --memory 1M", "stands for the memory limit"),
+    ("run mapanon --writes 5% --syncs 3", "has no file to bring to the disk"),
+    ("run mapfile --syncs 3", "has nothing to bring to the disk where no reference writes"),
+    ("run mapfile --touch write --writes 5%", "writes with every reference where --touch is write"),
+    ("run faultscale --beside map --as processes", "each process has its own"),
+    ("run faultscale --beside protect --work fork", "beside threads"),
+    ("run neighbour --memory none", "a memory limit"),
+    ("run neighbour --memory none --on kernel:vmlinuz", "give --memory SIZE"),
+    ("run oom --memory none", "kills nobody without a memory limit"),
+    ("run oom --memory none --on kernel:vmlinuz", "give --memory SIZE"),
+    ("run oom --memory none --on kernel:vmlinuz --dry-run", "give --memory SIZE"),
+    ("run reclaim --memory none", "without a memory limit"),
+    ("run reclaim --by damon --memory none", "without a memory limit"),
+    ("run reclaim --action stat", "--by damon"),
+    ("run reclaim --action stat", "is of DAMON's"),
+    ("run reclaim --action stat --on kernel:vmlinuz", "is of DAMON's"),
+    ("run reclaim --by memory.reclaim --age 9", "--by damon"),
+    ("run vmtest --profile 99", "without looking into the kernel"),
+    ("run command", ""),
+    ("mrc zipf:0.8 --sample-pages 10 --sample 0.1", "cannot be used with"),
+    ("mrc zipf:0.8 --policy sieve --sample-pages 100", "cannot be used with"),
+    ("wss", "STREAM"),
+    ("wss -p 1 t", "cannot be used with"),
+    ("wss t --map", "pagelab report FILE"),
+    ("wss t --html t.html", "pagelab report FILE"),
+    ("replay t --memory 2p --write-backs", "does not say which references write"),
+    ("replay zipf:1 --memory 20p --write-backs", ""),
+    ("replay t --memory 2p --sizes pages", "does not say how many bytes"),
+    ("replay t --columns time,rw --memory 2p", "name address or page"),
+    ("mrc zipf:1 --process 2", "no processes"),
+    ("convert zipf:1 --to lackey -o x", "--to lackey"),
+    ("stat vmstat -m vmstat", "exclude"),
+    ("stat --extra nowhere extra", "--extra nowhere"),
+    ("record nothing", "no counter matches"),
+    ("top", "needs a terminal"),
+    // What is not there.
+    ("run mapanon --pattern trace:/no/such/file", "/no/such/file"),
+    ("run mapanon --set /proc/sys/vm/no-such-file=1", "no-such-file"),
+    ("run mapanon --set /etc/passwd=x", "/sys/FILE=VALUE"),
+    ("run mapanon --set /proc/sys/vm/drop_caches=3 --on kernel:vmlinuz", "no setting"),
+    ("run mapanon --content file:/nowhere", "does not honour --content: it cannot read /nowhere"),
+    ("run mapanon --thp 64k:sometimes", "always, madvise, never"),
+    ("run mapanon --on kernel:/etc/hostname", "no kernel image"),
+    ("run fragment --memory 64M --on kernel:/no/such", "/no/such"),
+    ("run forkstorm --script /no/such/file", "/no/such/file"),
+    ("run command -- no-such-program-as-this", "no-such-program-as-this"),
+    ("run command --report none -- /does/not/exist", "/does/not/exist"),
+    ("reproduce mcdougall-2007 --without nothing", "one-node"),
+    ("reproduce mcdougall-2007 --on model:lru", "name host"),
+    ("reproduce nobody-1999", "gorman-2002"),
+    ("explain refalt", "did you mean 'refault'?"),
+    // What a target does not perform.
+    (
+        "run mapanon --on model:lru,swap=none,thp=always,swappiness=3 --profile 99 --functions",
+        "does not honour",
+    ),
+    ("run mapanon --content zero --on model:lru", "models which page is referenced, not what it holds"),
+    ("run mapanon --on model:sun4c-sunos403", "use vmtest"),
+    ("run mapfile --writes 5% --syncs 3 --on model:lru", "no disk that a file is brought to"),
+    ("run vmtest --on model:lru", "model:sun4c"),
+    ("run faultscale --beside map --on model:dragonfly-2011-token", "no address spaces"),
+    ("run bandwidth --on model:linux-lru", "models references to one mapping"),
+    ("run ksm --on model:linux-lru", "models references to one mapping"),
+    ("run tier --on model:linux-lru", "models references to one mapping"),
+    ("run neighbour --on model:linux-lru", "models references to one mapping"),
+    ("run oom --on model:linux-lru", "models references to one mapping"),
+    ("run reclaim --on model:lru", "models references to one mapping"),
+    ("run reclaim --by damon --on model:lru", "models references to one mapping"),
+    ("run fragment --on model:linux-6-folio", "models"),
+    ("run fragment", "does not fill the memory of a machine that is in use"),
+];
+
+#[test]
+fn a_refusal_says_why_and_leaves_nothing() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("report.html"), "an older page").unwrap();
+    std::fs::write(lab.path("t"), "1\n2\n1\n").unwrap();
+    let mut image = vec![0; 0x400];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    std::fs::write(lab.path("vmlinuz"), image).unwrap();
+    for (arguments, wanted) in REFUSALS {
+        assert!(!lab.refuses(arguments, 2, &[wanted]).is_empty(), "{arguments}: says why");
+    }
+    // The tier experiment has something to compare where the machine has two nodes.
+    if !std::fs::exists("/sys/devices/system/node/node1").unwrap() {
+        lab.refuses("run tier", 2, &["in one node", "numa=256M+512M@slow"]);
+    }
+    assert!(!lab.path("pagelab.db").exists(), "a refusal makes no notebook");
+    assert_eq!(lab.text("report.html"), "an older page");
+}
