@@ -8,6 +8,7 @@ use pagelab_counters::{Root, Selection, Tree};
 
 use crate::context::Context;
 use crate::failure::usage;
+use crate::file;
 use crate::output::say;
 
 /// The arguments.
@@ -29,7 +30,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let folder = &arguments.folder;
     let selection =
         Selection::parse(arguments.selectors.iter().map(String::as_str)).map_err(|e| usage(e.to_string()))?;
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    file::create_folder(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     if std::fs::read_dir(folder)?.next().is_some() {
         bail!("{} is not empty: name a folder that is, or a new one", folder.display());
     }

@@ -289,6 +289,7 @@ fn a_link_that_another_user_planted_where_everybody_may_is_refused() {
             format!("convert {stream} --to text -o {}", link.display()),
             format!("report x -o {}/page.html", folder.display()),
             format!("man {}", folder.display()),
+            format!("fixture {}/machine vmstat", folder.display()),
         ];
         for command in outputs(link.to_str().unwrap()).into_iter().chain(others) {
             let output = lab.output(&command);
