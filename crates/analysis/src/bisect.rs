@@ -31,9 +31,7 @@ pub enum NoVerdict {
     )]
     Units(Unit, Unit),
     /// What was allowed is less than what boots of the same kernel differ by.
-    #[error(
-        "{0} % is less than can be told: boots of the good kernel let changes from {1} % on be told; allow as much"
-    )]
+    #[error("{0}% is not detectable: boots of the good kernel differ too much; allow at least {1}%")]
     TooFine(f64, f64),
 }
 

@@ -44,11 +44,13 @@ fn place() -> Result<(Hierarchy, PathBuf), String> {
     match parent(&hierarchy) {
         Some(parent) => Ok((hierarchy, parent)),
         None if rustix::process::geteuid().is_root() => Err(format!(
-            "{} takes no memory cgroup, also from root (it is mounted read-only, or a container hides it); mount it \
-             writable",
+            "{} accepts no memory cgroup, not even from root (mounted read-only, or hidden by a container); \
+            mount it writable",
             hierarchy.mount.display()
         )),
-        None => Err("this user may not make a memory cgroup; run as root, or with: systemd-run --user --scope -p Delegate=yes pagelab …".to_owned()),
+        None => Err("this user may not create a memory cgroup; run as root, or with: systemd-run --user \
+            --scope -p Delegate=yes pagelab …"
+            .to_owned()),
     }
 }
 
@@ -100,7 +102,11 @@ impl Cgroup {
         if self.path.join(both).exists() {
             self.write(both, value)?;
         } else {
-            self.notes.push("the kernel does not account swap to cgroups (swapaccount=0), so the swap used is not bounded".into());
+            self.notes.push(
+                "the kernel does not account swap to cgroups (swapaccount=0), so pagelab cannot \
+                limit the swap used"
+                    .into(),
+            );
         }
         Ok(())
     }

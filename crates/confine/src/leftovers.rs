@@ -52,7 +52,8 @@ pub fn list() -> io::Result<Vec<Leftover>> {
     for path in named(&folder, REFUSED)? {
         found.push(Leftover {
             what: format!("journal {}", path.display()),
-            why: "not followed: it names what pagelab does not set up, or others could have written it"
+            why: "not undone: it names things that pagelab does not set up, or another user could have \
+                written it"
                 .into(),
             command: Undo::RemoveFile { path }.command(),
         });
@@ -107,9 +108,11 @@ pub(crate) fn try_again(say: &dyn Fn(String)) {
                 }
                 line.undo.end_processes();
                 match line.undo.perform(Duration::ZERO) {
-                    Ok(true) => {
-                        say(format!("removed what could not be removed before: {}", line.undo.words()))
-                    }
+                    Ok(true) => say(format!(
+                        "removed leftovers that could not be removed earlier: \
+                            {}",
+                        line.undo.words()
+                    )),
                     Ok(false) => {}
                     Err(_) => return true,
                 }

@@ -115,7 +115,8 @@ pub fn warning() -> Option<String> {
     let (first, more) = (names.first()?, names.len() - 1);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(format!(
-        "the cgroup {first}{more} is at its memory limit and may page into the run's own swap, which the kernel lets every cgroup use; let it end, or measure in a guest (--on kernel:IMAGE)"
+        "the cgroup {first}{more} is at its memory limit and may swap to the run's own swap, because the \
+        kernel lets every cgroup use it; wait until it ends, or measure in a guest (--on kernel:IMAGE)"
     ))
 }
 
@@ -128,7 +129,8 @@ pub fn left_in(path: &Path) -> Option<String> {
     let used = swap_area::used(path)?;
     (used > rest).then(|| {
         format!(
-            "{:.1} MiB of other cgroups were in the run's own swap when it ended: they paged beside it, and its figures have their part",
+            "{:.1} MiB of other cgroups were in the run's own swap when it ended: its figures include their \
+            swap traffic",
             used as f64 / f64::from(1 << 20)
         )
     })
@@ -143,7 +145,8 @@ pub fn in_the_way(path: &Path) -> Option<String> {
     }
     let other = all().into_iter().find(|other| other.beyond(used) > 0)?;
     Some(format!(
-        "the cgroup {} has pages in it, {:.1} MiB more than its memory limit has room for: the kernel would kill there",
+        "the cgroup {} has pages in it, {:.1} MiB more than fit into its memory limit: swapoff would cause \
+        an OOM kill",
         other.path.display(),
         other.beyond(used) as f64 / f64::from(1 << 20)
     ))

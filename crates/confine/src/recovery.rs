@@ -58,7 +58,7 @@ impl Recovery {
                 leftovers::try_again(&|sentence| drop(say_later.send(sentence)));
             });
             if let Err(error) = started {
-                let _ = other.send(format!("what a killed run has left cannot be looked for: {error}"));
+                let _ = other.send(format!("cannot look for leftovers of a killed run: {error}"));
             }
         }
         Self { said, later }
@@ -74,7 +74,7 @@ impl Recovery {
                 Ok(sentence) => said.push(sentence),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
-                    said.push("still removing what a killed run has left".to_owned());
+                    said.push("still removing leftovers of a killed run".to_owned());
                     break;
                 }
             }
@@ -144,13 +144,10 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
     // Nobody listens any more when the command has ended.
     let say = |sentence: String| drop(say.send(sentence));
     let refused = path.with_extension(REFUSED);
-    let kept = format!("kept as {}, not looked at again", refused.display());
+    let kept = format!("kept as {}, ignored from now on", refused.display());
     if !is_own(path) {
         let _ = fs::rename(path, &refused);
-        say(format!(
-            "not followed, for others than this user could have written it: {} ({kept})",
-            path.display()
-        ));
+        say(format!("not undone, because another user could have written it: {} ({kept})", path.display()));
         return;
     }
     let Ok(text) = files::text(path) else { return };
@@ -171,13 +168,15 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
     own.iter().for_each(|line| line.undo.end_processes());
     let settings = own.iter().any(|line| line.undo.restores_setting());
     let Some(_lock) = (if settings { locks::lock_settings() } else { Some(None) }) else {
-        say("another run has changed the kernel's settings; the next start after its end restores what a killed run left".into());
+        say("another run has changed kernel settings; the next start after it ends restores those of a \
+            killed run"
+            .into());
         return;
     };
     let mut failed = Vec::new();
     for line in own.into_iter().rev() {
         match perform(&line.undo, path) {
-            Ok(true) => say(format!("removed what a killed run had left: {}", line.undo.words())),
+            Ok(true) => say(format!("removed leftovers of a killed run: {}", line.undo.words())),
             Ok(false) => {}
             Err(error) => failed.push(Line { why: Some(error.to_string()), ..line }),
         }
@@ -245,7 +244,7 @@ mod tests {
         mode(&journal, 0o664);
         mode(folder.path(), 0o755);
         let told = said(&journal, Undo::check);
-        assert!(own.exists() && told[0].contains("others than this user"), "{told:?}");
+        assert!(own.exists() && told[0].contains("another user could have written it"), "{told:?}");
         let link = folder.path().join("b.journal");
         write(&line(&own));
         std::os::unix::fs::symlink(&journal, &link).unwrap();

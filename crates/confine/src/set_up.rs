@@ -105,7 +105,7 @@ impl SetUp {
                 }
                 SwapSource::Zram => format!("a zram device of {}, swap switched on", size(*bytes)),
             });
-            list.push("for that time other cgroups that reclaim may page into this swap too".to_owned());
+            list.push("meanwhile other cgroups that reclaim may use this swap too".to_owned());
         }
         if self.scratch > 0 {
             list.push(format!("a scratch file of {} in {}", size(self.scratch), folder.display()));

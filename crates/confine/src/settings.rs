@@ -57,12 +57,12 @@ const ACTIONS: [&str; 8] = [
 pub fn refusal(path: &Path, value: &str) -> Option<(String, String)> {
     let leave_out = "leave it out".to_owned();
     if ACTIONS.iter().any(|action| path.starts_with(action)) {
-        return Some((format!("cannot put {} back: it is no setting", path.display()), leave_out));
+        return Some((format!("cannot restore {}: it is not a setting", path.display()), leave_out));
     }
     let one_way = |(file, from): &(&str, Option<&str>)| {
         path == Path::new(file) && from.is_none_or(|from| same(from, value))
     };
-    let why = || format!("cannot put {} back: this kernel never takes it back", path.display());
+    let why = || format!("cannot restore {}: this kernel does not accept its old value", path.display());
     ONE_WAY.iter().any(one_way).then(|| (why(), leave_out))
 }
 
@@ -111,7 +111,7 @@ pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Ap
             Taken::Otherwise => {
                 return Err(unavailable(
                     format!("{} was set to {value} and holds {now}", path.display()),
-                    format!("ask for what this kernel takes, such as --set {}={now}", path.display()),
+                    format!("use a value that this kernel accepts, such as --set {}={now}", path.display()),
                 ));
             }
             Taken::Unknown => {
@@ -162,7 +162,7 @@ fn back(path: &Path, held: &str) -> Result<(), Problem> {
     write(path, held).map_err(|e| {
         unavailable(
             format!(
-                "{} could not be put back: the kernel does not take the '{held}' that it holds ({e})",
+                "cannot restore {}: the kernel does not accept its present value '{held}' ({e})",
                 path.display()
             ),
             as_root("run as root, or leave it out", "leave it out, or mount it writable"),

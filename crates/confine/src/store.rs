@@ -113,7 +113,7 @@ pub(crate) const REFUSED: &str = "refused";
 /// What is said, once, of a step that failed.
 pub(crate) fn sentence(line: &Line) -> String {
     format!(
-        "could not be undone: {}: {}; by hand: {} (pagelab doctor --leftovers lists it until then)",
+        "cannot undo: {}: {}; undo it with: {} (pagelab doctor --leftovers lists it until then)",
         line.undo.words(),
         line.why.as_deref().unwrap_or_default(),
         line.undo.command()

@@ -18,7 +18,7 @@ use super::undo::Undo;
 
 /// This machine or user cannot have it, and why.
 pub(crate) fn unavailable(why: impl Into<String>) -> Problem {
-    Problem::Unavailable("the run can have no swap of its own".into(), why.into())
+    Problem::Unavailable("the run cannot have swap of its own".into(), why.into())
 }
 
 /// Whether this process may switch swap on (`CAP_SYS_ADMIN`, bit 21 of its effective capabilities).

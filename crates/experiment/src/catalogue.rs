@@ -33,6 +33,15 @@ pub fn tables() -> impl Iterator<Item = TableId> {
     .copied()
 }
 
+/// What the entry of the environment of this name holds; a name in capitals stands for any.
+pub fn environment(key: &str) -> Option<&'static str> {
+    let is = |name: &str| {
+        let begin = name.strip_suffix("FILE").or(name.strip_suffix("NAME"));
+        name == key || begin.is_some_and(|begin| key.starts_with(begin))
+    };
+    ENVIRONMENT.iter().find(|(name, _)| is(name)).map(|(_, help)| *help)
+}
+
 /// The environment's entries and what they hold.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("kernel.release", "uname -r"),
@@ -81,7 +90,19 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("guest.ram", "memory of the guest, bytes"),
     ("guest.append", "words added to the guest's command line"),
     ("guest.qemu", "the version of QEMU"),
-    ("guest.quiet", "whether the guest was at rest before the experiment, with the evidence"),
+    ("guest.programs", "the programs that the guest runs: its root, or how many files it was given"),
+    ("guest.core", "the modelled caches and TLBs of trace=cache"),
+    ("model.name", "the simulator"),
+    ("model.frames", "its frames"),
+    ("model.policy", "its policy, with every parameter"),
+    ("model.cost.NAME", "the time that it charges for NAME (hit, minor, major, …)"),
+    ("pmegs.reach", "bytes that the PMEGs of a modelled Sun-4 map"),
+    ("tlb.page", "bytes of a page in the modelled TLB"),
+    ("trace", "the recording that a simulator ran"),
+    ("trace.references", "its references"),
+    ("trace.pages", "its pages"),
+    ("trace.file", "the recording that a guest wrote (trace=on)"),
+    ("guest.quiet", "whether the guest was idle when the experiment began, with the evidence"),
     ("clock.source", "the clock of the references: tsc or clock_gettime"),
     ("clock.kernel", "the kernel's clock source"),
     ("fleet.host", "of a fleet's run: the name of the host"),
@@ -92,7 +113,7 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("clock.cost.interval", "its 95% interval"),
     (
         "fault.detection",
-        "how pagelab recognises a reference that entered the kernel: by a mark in a register, or by its time",
+        "the way to detect a reference that entered the kernel: a mark in a register, or its time",
     ),
     (
         "harness.cost",

@@ -70,8 +70,8 @@ impl Config {
         let set = |line: &str| line.strip_prefix(option).is_some_and(|rest| rest.starts_with('='));
         match &self.0 {
             Some(text) if !text.lines().any(set) => Err((
-                format!("has a kernel that was built without {option}"),
-                format!("take a kernel that is built with {option}"),
+                format!("has a kernel built without {option}"),
+                format!("use a kernel built with {option}"),
             )),
             _ => Ok(()),
         }
@@ -87,10 +87,10 @@ pub fn of_any(target: &str, page_size: u64) -> Capabilities<'static> {
 /// programs.
 fn of_any_guest(feature: &Feature) -> Result<(), Lacking> {
     let no = |name: &str, why: &str| {
-        Err((What::Parameter(name.to_owned()), why.to_owned(), "perform it on host".to_owned()))
+        Err((What::Parameter(name.to_owned()), why.to_owned(), "run it on host".to_owned()))
     };
     match feature {
-        Feature::File(name, _) => no(name, "has no files but its own"),
+        Feature::File(name, _) => no(name, "has only its own files"),
         Feature::Network(name) => no(name, "has no network"),
         _ => Ok(()),
     }
@@ -176,7 +176,7 @@ fn feature(required: &Feature, options: &Options, config: &Config) -> Result<(),
         Feature::MemoryTime if options.accel == Accel::Icount => no(
             "accel",
             "counts instructions, and no time of memory: bytes a second there would be bytes for each instruction",
-            "perform it on host, or with accel=kvm",
+            "run it on host, or with accel=kvm",
         ),
         Feature::TwoNodes if options.numa.is_none() => no(
             "numa",

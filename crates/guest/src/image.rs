@@ -34,7 +34,8 @@ pub enum ImageError {
     Io(PathBuf, std::io::Error),
     /// It is something else.
     #[error(
-        "{0} is no kernel image that can be booted here: name a bzImage (/boot/vmlinuz-…) or an arm64 Image"
+        "{0} is not a kernel image that can be booted here: name a bzImage (/boot/vmlinuz-…) or an arm64 \
+        Image"
     )]
     Foreign(PathBuf),
 }

@@ -136,7 +136,8 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<()>
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
     let mut plan = plan.map_err(Failure::from)?;
     if !quiet.calm {
-        let text = "the guest did not come to rest after booting; its own work is in the figures";
+        let text = "the guest was still busy after booting, so the figures include its own work; repeat the \
+            run";
         note(sender, Level::Warning, text)?;
     }
     sender.observe(Observation::Environment([("guest.quiet".to_owned(), quiet.proof())].into()))?;

@@ -168,7 +168,7 @@ pub fn foreign(init: &Path, machine: Machine) -> io::Result<Vec<(PathBuf, Conten
     let (name, _) = machine.name();
     let wrong = |what: &str| io::Error::other(format!("{} {what}", init.display()));
     if !is_for(&elf, machine) {
-        return Err(wrong(&format!("is no program for {name}")));
+        return Err(wrong(&format!("is not a program for {name}")));
     }
     if interpreter(&elf).is_some() {
         return Err(wrong("is linked with libraries; build a static one (make aarch64)"));
@@ -242,7 +242,7 @@ mod tests {
         for machine in [Machine::X86_64, Machine::Aarch64] {
             let said = foreign(&me, machine).map(|files| files.len()).map_err(|e| e.to_string());
             let wanted = if machine.name().0 != std::env::consts::ARCH {
-                Err("no program for")
+                Err("not a program for")
             } else if interpreter(&fs::read(&me).unwrap()).is_some() {
                 Err("linked with libraries")
             } else {

@@ -102,7 +102,7 @@ impl Default for Options {
 pub const OPTIONS: &[(&str, &str)] = &[
     ("cpus", "processors, default 1"),
     ("ram", "memory of the machine, default 1G (memory= is the experiment's limit inside it)"),
-    ("append", "more words for the kernel's command line, in double quotes"),
+    ("append", "words added to the kernel's command line, in double quotes"),
     ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
     (
         "trace",
@@ -114,23 +114,21 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("machine", "QEMU's machine"),
     (
         "numa",
-        "memory in nodes, 2x512M or 768M+256M, in place of ram; processors are dealt to them in turn, a node without one has memory alone; \
-         256M+512M@slow: a node that the machine's tables call slow, with memory alone",
+        "memory in nodes instead of ram, such as 2x512M or 768M+256M; CPUs go to them in turn; \
+        256M+512M@slow: a node without CPUs that the machine's tables call slow",
     ),
     ("distance", "how far two nodes are apart, 11 to 254, default 20 (a node from itself: 10)"),
     ("cpu", "QEMU's model of the processor, such as max; with features in double quotes"),
-    ("qemu", "more words for QEMU, in double quotes; such a guest boots for each repetition"),
-    ("modules", "the folder of the kernel's modules, default: beside the image, else /lib/modules/RELEASE"),
+    ("qemu", "words added to QEMU's command line, in double quotes; such a guest boots for each repetition"),
+    ("modules", "the folder of the kernel's modules, default: next to the image, else /lib/modules/RELEASE"),
     (
         "init",
-        "a static pagelab for the kernel's processor, default: the running one, or pagelab-PROCESSOR beside it",
+        "a static pagelab for the kernel's architecture, default: the running one, or pagelab-ARCHITECTURE \
+        next to it",
     ),
-    (
-        "root",
-        "the folder that programs of the user's see as / (command, faultscale --work build, forkstorm --script)",
-    ),
+    ("root", "the folder that your programs see as / (command, faultscale --work build, forkstorm --script)"),
     ("file", "without root: a file or folder to bring with the program and its libraries; may be repeated"),
-    ("timeout", "seconds that the guest may be silent, default 300"),
+    ("timeout", "seconds without output from the guest until pagelab ends it, default 300"),
 ];
 
 impl Options {
@@ -182,13 +180,13 @@ impl Options {
                 "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
                     options.machine = Some(value.clone());
                 }
-                "machine" => return Err(format!("'{value}' is no machine of QEMU's").into()),
+                "machine" => return Err(format!("'{value}' is not a machine of QEMU").into()),
                 "numa" => options.numa = Some(value.parse::<Nodes>()?),
                 "distance" => options.distance = Some(number(key, value, 11..=254)?),
                 "cpu" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,+=".contains(c)) => {
                     options.cpu = Some(value.clone());
                 }
-                "cpu" => return Err(format!("'{value}' is no processor of QEMU's").into()),
+                "cpu" => return Err(format!("'{value}' is not a CPU of QEMU").into()),
                 "qemu" => options.qemu.clone_from(value),
                 "init" => options.init = Some(value.into()),
                 "root" if Path::new(value).is_dir() => options.root = Some(value.into()),
@@ -211,7 +209,7 @@ impl Options {
             }
         }
         if options.root.is_some() && !options.files.is_empty() {
-            let why = "file= brings what is beside a program without root=; put it into the root";
+            let why = "file= adds files only without root=; put them into the root";
             return Err(Refusal::new(why));
         }
         options.settle(pairs.iter().any(|(key, _)| key == "ram"))?;

@@ -101,7 +101,7 @@ impl Recording {
         if pages.is_empty() {
             return Err(Failure::unsupported(
                 "no references were recorded",
-                "the tracer needs a QEMU with plugins, as Debian's is",
+                "the tracer needs a QEMU with plugins, such as Debian's",
             ));
         }
         let mut sorted: Vec<u64> = pages.into_iter().collect();
@@ -115,7 +115,7 @@ impl Recording {
         });
         let mappings =
             referenced.map(|(start, end, name)| Mapping { process: 0, start, end, name }).collect();
-        let ending = Ending { status: "the load was performed".to_owned(), mappings, ..Ending::default() };
+        let ending = Ending { status: "the load ran".to_owned(), mappings, ..Ending::default() };
         let (ending, bytes) = writer.finish(ending).map_err(failed)?;
         self.whole = true;
         let kernel = sorted.len() - sorted.partition_point(|&page| page < KERNEL >> SHIFT);

@@ -78,7 +78,7 @@ impl Root {
         let machine = image.machine;
         let found = match &options.root {
             Some(folder) => Self::of_folder(folder, &line, machine, options),
-            None if many => Err(("has no compiler, which is many programs".to_owned(), ROOTED.to_owned())),
+            None if many => Err(("has no compiler".to_owned(), ROOTED.to_owned())),
             None => Self::of_program(&line, machine, options),
         };
         let root = found.map_err(|problem| refuse(What::Parameter(parameter.to_owned()), problem))?;
@@ -227,7 +227,7 @@ impl Root {
     /// Brings a folder with all below it that is on the same file system: files, folders and links.
     fn tree(&mut self, folder: &Path, place: &Path, options: &Options) -> Result<(), Problem> {
         let cannot = |path: &Path, e: io::Error| {
-            let remedy = "give this user leave to read it, or name a folder without it";
+            let remedy = "make it readable for this user, or name a folder without it";
             (format!("cannot read {} ({e})", path.display()), remedy.to_owned())
         };
         let top = fs::metadata(folder).map_err(|e| cannot(folder, e))?;

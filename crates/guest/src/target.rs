@@ -157,8 +157,8 @@ impl Guest {
         // A program of the user's may wait for anything.
         let waits = disks.waits() || matches!(experiment.declaration().load(), Load::Program(_));
         if waits && accel == Accel::Icount {
-            let text = "waiting takes no instructions, and the guest's clock runs on meanwhile: what includes waiting for \
-                       a disk (swap=zram has none), or a program's own waiting, is a dash";
+            let text = "waiting takes no instructions, but the guest's clock runs on: figures that include \
+                waiting for a disk or of a program are a dash (swap=zram has no disk)";
             note(recorder, Level::Info, text)?;
         }
         let mut maps = PageMaps::of(experiment)?;
@@ -206,7 +206,7 @@ impl Guest {
             }
             Forwarded::Gone { booted: true } => Ended::Whole(Err(Failure::new(
                 FailureKind::GuestDied,
-                format!("the guest ended in the middle; {}", last()),
+                format!("the guest ended during the experiment; {}", last()),
             ))),
         };
         if !matches!(&result, Ended::Whole(Err(failure)) if failure.kind == FailureKind::Recorder) {
@@ -304,7 +304,7 @@ impl Guest {
         let (arch, _) = self.image.machine.name();
         if self.options.numa.as_ref().is_some_and(Nodes::any_slow) && self.image.machine != Machine::X86_64 {
             let what = What::Condition("numa".to_owned());
-            let why = "tells how fast a node is on x86 alone";
+            let why = "can make a node slow only on x86";
             return Err(Unsupported::new(name, what, why, "leave @slow out"));
         }
         if self.options.init.is_none() && arch != ARCH {
@@ -384,7 +384,7 @@ impl Guest {
                 Ok(Err(error)) => {
                     return Forwarded::Finished(Err(Failure::new(
                         FailureKind::GuestDied,
-                        "the line from the guest broke",
+                        "the connection to the guest broke",
                     )
                     .because(&error)));
                 }
@@ -417,18 +417,17 @@ impl Guest {
         let large = |mode| matches!(mode, Mode::Always | Mode::Madvise);
         match trace {
             None => Ok(()),
-            Some(_) if !references => {
-                refuse("counts the loads of mapanon and mapfile alone", "use --profile")
-            }
+            Some(_) if !references => refuse("counts only mapanon and mapfile", "use --profile"),
             Some(Trace::On) if *accel != Accel::Icount => refuse(
-                "records where each instruction takes one tick of the clock alone, so that the recorder changes nothing",
+                "records only where each instruction takes one tick of the clock, so that the recorder \
+                changes nothing",
                 "use accel=icount",
             ),
             Some(_) if *accel == Accel::Kvm || self.image.machine != Machine::X86_64 => {
-                refuse("counts on an emulated x86-64 processor alone", "use accel=icount or accel=tcg")
+                refuse("counts only on an emulated x86-64 CPU", "use accel=icount or accel=tcg")
             }
             Some(Trace::Cache) if *accel != Accel::Icount => refuse(
-                "counts misses with a clock of instructions and addresses that are the same each time alone",
+                "counts misses only with a clock of instructions and repeatable addresses",
                 "use accel=icount",
             ),
             Some(Trace::Cache) if request.asked.thp.iter().flat_map(Thp::modes).any(large) => refuse(
@@ -536,10 +535,8 @@ impl Target for Guest {
         plan.needs.disk = Disks::bytes(&plan.experiment, &plan.setting, page_size);
         plan.needs.tasks = Some(plan.experiment.declaration().tasks(page_size));
         plan::disk(&name, plan.needs.disk)?;
-        plan.needs.privileges =
-            vec![format!("{}: a throw-away machine", machine::program(self.image.machine))];
-        plan.changes =
-            vec!["nothing on this machine: what is changed is the guest's, which is thrown away".to_owned()];
+        plan.needs.privileges = vec![format!("{}: a virtual machine", machine::program(self.image.machine))];
+        plan.changes = vec!["nothing on this machine; changes are made only in the guest".to_owned()];
         plan.changes.extend(recording.map(|path| format!("writes {}", path.display())));
         Ok(plan)
     }
@@ -578,10 +575,9 @@ impl Performer for Guest {
         }
         match ended {
             Ended::Whole(result) => result,
-            Ended::NotRestored => Err(Failure::new(
-                FailureKind::NeverBooted,
-                "the guest can neither be brought back nor booted",
-            )),
+            Ended::NotRestored => {
+                Err(Failure::new(FailureKind::NeverBooted, "the guest can neither be restored nor booted"))
+            }
             Ended::NeverBooted(why) => Err(Failure::new(FailureKind::NeverBooted, why)),
         }
     }

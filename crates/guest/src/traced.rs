@@ -42,7 +42,7 @@ pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recor
     if rows.is_empty() {
         return Err(Failure::unsupported(
             "no instructions were counted",
-            "the tracer needs a QEMU with plugins, as Debian's is",
+            "the tracer needs a QEMU with plugins, such as Debian's",
         ));
     }
     instructions(&rows, recorder)?;

@@ -41,7 +41,7 @@ impl Tracing {
     pub fn start(trace: Trace, image: &Image, options: &Options, experiment: &Experiment) -> Result<Self> {
         let missing = || {
             Failure::unsupported(
-                "the tracer, libpagelab_tracer.so, is not beside pagelab",
+                "the tracer, libpagelab_tracer.so, is not next to pagelab",
                 "build it (cargo build --release -p pagelab-tracer) or name it (PAGELAB_TRACER)",
             )
         };

@@ -69,8 +69,8 @@ fn every_experiment_is_planned_and_every_conflict_is_refused_on_both() {
                 ("memory=none swap=none", ""),
                 ("memory=none swap-size=1M", ""),
                 ("memory=64", ""),
-                ("set=/proc/sys/vm/drop_caches=3", "no setting"),
-                ("set=/proc/sys/kernel/tainted=1", "takes it back"),
+                ("set=/proc/sys/vm/drop_caches=3", "not a setting"),
+                ("set=/proc/sys/kernel/tainted=1", "does not accept its old value"),
             ] {
                 let refused = refused(&plain(asked), &capabilities);
                 assert!(matches!(refused.what, What::Condition(_)), "{name}: {refused}");

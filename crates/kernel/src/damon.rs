@@ -20,7 +20,7 @@ pub const FOLDER: &str = "/sys/kernel/mm/damon/admin/kdamonds";
 /// What is changed and put back.
 pub const FILES: [&str; 1] = ["/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds"];
 /// What a kernel needs.
-pub const REMEDY: &str = "take a kernel that is built with CONFIG_DAMON_SYSFS and CONFIG_DAMON_VADDR";
+pub const REMEDY: &str = "use a kernel built with CONFIG_DAMON_SYSFS and CONFIG_DAMON_VADDR";
 /// Watching fixed ranges of virtual addresses.
 const OPERATIONS: &str = "fvaddr";
 /// Regions that the mapping is parted into: what usage.rst has as defaults.
@@ -39,8 +39,8 @@ pub fn available() -> Result<(), (String, String)> {
     }
     let state = text(&Path::new(FOLDER).join("0/state")).unwrap_or_default();
     Err((
-        format!("has DAMON in use by somebody else: {} holds {count}, the first is {state}", FILES[0]),
-        "perform it in a guest (--on kernel:IMAGE), or end who uses it and write 0 there".to_owned(),
+        format!("has DAMON in use already: {} holds {count}, the first is {state}", FILES[0]),
+        "run it in a guest (--on kernel:IMAGE), or end its user and write 0 there".to_owned(),
     ))
 }
 
@@ -110,8 +110,10 @@ impl Kdamond {
         let known = text(&path("0/contexts/0/avail_operations")).unwrap_or_default();
         if !known.split_ascii_whitespace().any(|word| word == OPERATIONS) {
             let known = known.replace('\n', ", ");
-            let what =
-                format!("this kernel's DAMON watches no virtual addresses ({OPERATIONS}); it has: {known}");
+            let what = format!(
+                "this kernel's DAMON does not support virtual addresses ({OPERATIONS}); it has: \
+                    {known}"
+            );
             return Err(Error::unsupported(what, REMEDY));
         }
         let us = |ms: u32| u64::from(ms) * 1000;
@@ -161,7 +163,7 @@ impl Kdamond {
             let path = path(&format!("0/contexts/0/schemes/0/stats/{file}"));
             text(&path).and_then(|text| text.parse().ok()).ok_or_else(|| {
                 let what = format!("this kernel's DAMON does not count: {}", path.display());
-                Error::unsupported(what, "take a kernel of Linux 5.18 or later")
+                Error::unsupported(what, "use Linux 5.18 or later")
             })
         };
         Ok(Stats { tried: of("sz_tried")?, applied: of("sz_applied")? })

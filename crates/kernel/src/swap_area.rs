@@ -30,7 +30,7 @@ fn header(page: usize, bytes: u64) -> io::Result<Vec<u8>> {
     let last = u32::try_from(bytes / page as u64).ok().and_then(|pages| pages.checked_sub(1));
     let last = last
         .filter(|&last| last >= 10)
-        .ok_or_else(|| io::Error::other(format!("{bytes} bytes is no size for swap")))?;
+        .ok_or_else(|| io::Error::other(format!("{bytes} bytes is not a valid size for swap")))?;
     let mut header = vec![0; page];
     header[1024..1028].copy_from_slice(&1u32.to_ne_bytes());
     header[1028..1032].copy_from_slice(&last.to_ne_bytes());

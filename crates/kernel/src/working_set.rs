@@ -126,7 +126,7 @@ impl Process {
     pub fn look(&self) -> io::Result<Interval> {
         let begun = Instant::now();
         let text = files::text(self.folder.join("smaps_rollup"))?;
-        let gone = || io::Error::other("the kernel no longer says what the process references");
+        let gone = || io::Error::other("the kernel stopped reporting the references of the process");
         Ok(Interval {
             referenced: value(&text, "Referenced").ok_or_else(gone)?,
             resident: value(&text, "Rss").ok_or_else(gone)?,

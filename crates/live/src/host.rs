@@ -87,8 +87,7 @@ impl Performer for Host {
                 && failure.is_out_of_memory()
                 && attempt < ATTEMPTS
             {
-                let text =
-                    "OOM kill inside the limit although swap was left; the repetition was performed again";
+                let text = "OOM kill inside the limit although swap was left; the repetition was repeated";
                 note(recorder, Level::Warning, text)?;
                 attempt += 1;
                 continue;
@@ -102,7 +101,7 @@ impl Performer for Host {
 /// machine's own.
 fn wait_for_recovery(recorder: &mut dyn Recorder) -> Result<()> {
     while recovery::under_way() {
-        recorder.progress("wait until what a killed run has left is removed", 0, 1);
+        recorder.progress("wait until the leftovers of a killed run are removed", 0, 1);
         recorder.check()?;
         std::thread::sleep(Duration::from_millis(50));
     }

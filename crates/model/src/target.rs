@@ -154,12 +154,12 @@ impl Model {
             }
             (Value::Memory(_) | Value::Profile(0), _) => Ok(()),
             (Value::Swap(_) | Value::SwapSize(_), _) => {
-                no("has a modelled swap of its own, without limit", "leave it out, or perform it on host")
+                no("has a modelled swap of its own, without limit", "leave it out, or run it on host")
             }
             (Value::Functions | Value::Profile(_), _) => {
-                no("runs no kernel to look into", "leave it out, or perform it on host")
+                no("runs no kernel to look into", "leave it out, or run it on host")
             }
-            _ => no("has no kernel's settings", "leave it out, or perform it on host"),
+            _ => no("has no kernel's settings", "leave it out, or run it on host"),
         }
     }
 }
@@ -190,9 +190,13 @@ impl PagingModel {
             match key.as_str() {
                 "frames" => {
                     let valid = u32::try_from(number()?).ok().filter(|&n| n > 0);
-                    frames = Some(
-                        valid.ok_or_else(|| ModelError(format!("frames={value}: from 1 to {}", u32::MAX)))?,
-                    );
+                    frames = Some(valid.ok_or_else(|| {
+                        ModelError(format!(
+                            "frames={value}: must be between 1 and \
+                            {}",
+                            u32::MAX
+                        ))
+                    })?);
                 }
                 "hit" => {
                     costs.hit = number()?.max(1);
@@ -262,7 +266,7 @@ impl PagingModel {
         if paging.syncs != Paging::default().syncs {
             let what = What::Parameter("syncs".to_owned());
             let why = "models which pages are in memory, and no disk that a file is brought to";
-            return Err(Unsupported::new(target, what, why, "leave it out, or perform it on host"));
+            return Err(Unsupported::new(target, what, why, "leave it out, or run it on host"));
         }
         if paging.content != Content::default() {
             let what = What::Parameter("content".to_owned());
@@ -270,7 +274,7 @@ impl PagingModel {
                 target,
                 what,
                 "models which page is referenced, not what it holds",
-                "leave it out, or perform it on host",
+                "leave it out, or run it on host",
             ));
         }
         Ok(())
@@ -281,7 +285,7 @@ impl PagingModel {
             format!("model:{}", self.name),
             What::Experiment,
             "models references to one mapping, or a recorded program's",
-            format!("use mapanon, mapfile or command, or perform {} on host", experiment.name()),
+            format!("use mapanon, mapfile or command, or run {} on host", experiment.name()),
         )
     }
 

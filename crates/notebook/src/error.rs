@@ -18,14 +18,18 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// There is no such file.
-    #[error("there is no notebook here yet; 'pagelab run' makes one, --notebook FILE names another")]
+    #[error("this folder has no notebook yet; 'pagelab run' creates one, --notebook FILE names another")]
     Missing,
     /// The file is something else. It was not touched.
-    #[error("this is no notebook of pagelab but {0}; it was not touched, name another file with --notebook")]
+    #[error(
+        "this is not a notebook of pagelab but {0}; it was not changed, name another file with \
+        --notebook"
+    )]
     Foreign(String),
     /// A later pagelab made it. It was not touched.
     #[error(
-        "a newer pagelab made this notebook (version {found}; this one knows up to {known}); it was not touched, update pagelab"
+        "a newer pagelab made this notebook (version {found}; this one reads up to {known}); it was not \
+        changed, update pagelab"
     )]
     Newer {
         /// The file's version.
@@ -48,17 +52,18 @@ pub enum Problem {
     },
     /// No room for what was to be written.
     #[error(
-        "the disk is full; what was finished is kept. Make room, or name a notebook elsewhere with --notebook"
+        "the disk is full; finished repetitions are stored. Make room, or name a notebook elsewhere with \
+        --notebook"
     )]
     Full,
     /// Another program holds the file for too long.
-    #[error("another program has locked the notebook for 30 seconds; try again when it has ended")]
+    #[error("another program has locked the notebook for 30 seconds; retry when it has ended")]
     Busy,
     /// It may not be written.
-    #[error("the notebook cannot be written; check the rights of the file and of its folder")]
+    #[error("the notebook cannot be written; check the permissions of the file and its folder")]
     ReadOnly,
     /// It cannot be opened at all.
-    #[error("the notebook cannot be opened; check that its folder is there and may be written")]
+    #[error("the notebook cannot be opened; check that its folder exists and is writable")]
     CannotOpen,
     /// A name or number that no run has.
     #[error("no run '{name}' in this notebook{} (see: pagelab list)", meant.as_ref().map(|run| format!("; did you mean {run}?")).unwrap_or_default())]
@@ -69,7 +74,7 @@ pub enum Problem {
         meant: Option<String>,
     },
     /// A name that another run has.
-    #[error("there is a run '{0}' already; choose another --name")]
+    #[error("a run '{0}' exists already; choose another --name")]
     NameTaken(String),
     /// A name that reads like something else.
     #[error(

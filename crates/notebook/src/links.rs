@@ -42,7 +42,7 @@ fn refuse(path: &Path, links: usize, own: &io::Result<u32>) -> io::Result<()> {
         let everybody = shared.mode() & EVERYBODYS == EVERYBODYS;
         let ours = own.as_ref().is_ok_and(|own| there.uid() == *own);
         if everybody && !ours && there.uid() != shared.uid() {
-            let text = format!("{} is a link that another user has put there", part.display());
+            let text = format!("{} is a link made by another user", part.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
         refuse(&around.join(fs::read_link(&part)?), links - 1, own)?;
@@ -52,5 +52,5 @@ fn refuse(path: &Path, links: usize, own: &io::Result<u32>) -> io::Result<()> {
 
 /// Links lead in a circle, or nearly.
 pub fn too_many() -> io::Error {
-    io::Error::other("too many links lead to one another")
+    io::Error::other("too many levels of links")
 }

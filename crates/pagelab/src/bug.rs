@@ -34,16 +34,17 @@ pub fn done() {
 fn message(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
     let what = info.payload_as_str().unwrap_or("no words");
-    let mut text = format!("pagelab: a bug of pagelab's own{place}: {}\n", visible(what));
+    let mut text = format!("pagelab: a bug in pagelab{place}: {}\n", visible(what));
     if let Ok(now) = UNDER_WAY.try_lock()
         && let Some(now) = now.as_ref()
     {
         text += &format!(
-            "pagelab: under way was {}; the repetitions before it are kept, it is marked as torn\n",
+            "pagelab: it was running {}; earlier repetitions are stored, this one is marked as torn\n",
             visible(now)
         );
     }
-    text += "pagelab: what was set up on this machine is undone now, or by the next pagelab; please report this with the lines above and 'pagelab --version'\n";
+    text += "pagelab: its changes to this machine are undone now, or by the next start of pagelab; please \
+        report this with the lines above and 'pagelab --version'\n";
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         text += &format!("{}\n", std::backtrace::Backtrace::force_capture());
     }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::builder::StyledStr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use pagelab_experiment::Experiment;
 
 use crate::commands::{
     bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, import,
@@ -15,6 +16,7 @@ use crate::commands::{
 };
 use crate::context::Context;
 use crate::output;
+use crate::targets;
 use crate::terminal::{self, Color};
 
 /// A laboratory for virtual-memory performance: runs experiments on kernels and simulators, stores
@@ -26,7 +28,8 @@ use crate::terminal::{self, Color};
     propagate_version = true,
     max_term_width = 100,
     before_help = EXAMPLES,
-    after_help = "Exit status: 0 done; 1 'compare --fail-on' found a regression, 'doctor' a shortage, 'stat' nothing; 2 wrong usage; 3 the experiment could not run."
+    after_help = "Exit status: 0 success; 1 'compare --fail-on' found a regression, 'doctor' a \
+shortage, 'stat' no match; 2 wrong usage; 3 failure."
 )]
 pub struct Cli {
     /// The notebook: one SQLite file that keeps every run [env: PAGELAB_NOTEBOOK]
@@ -44,7 +47,7 @@ pub struct Cli {
         hide_possible_values = false
     )]
     pub color: Color,
-    /// No progress and no remarks, only results and errors
+    /// No progress and no notes, only results and errors
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
     /// What to do
@@ -118,9 +121,27 @@ pub fn parse() -> Result<Cli, clap::Error> {
 /// The grammar with its helps arranged: description, usage, arguments, and examples as they are
 /// typed, never wrapped.
 pub fn grammar() -> clap::Command {
-    let command = arranged(Cli::command());
+    let command = arranged(without_refused(Cli::command()));
     let overview = overview(&command);
     command.override_help(overview)
+}
+
+/// Hides the conditions that an experiment refuses on every target from its help.
+fn without_refused(command: clap::Command) -> clap::Command {
+    let conditions = targets::single_conditions();
+    let hide = |run: clap::Command, experiment: Experiment| {
+        let refused = |option: &&clap::Arg| {
+            let setting = conditions.iter().find(|(name, _)| option.get_long() == Some(name));
+            let values = setting.map(|(_, setting)| setting.values()).unwrap_or_default();
+            let own = values.iter().filter(|value| option.get_long() == Some(value.key()));
+            own.into_iter().any(|value| pagelab_live::plan::honours(&experiment, value).is_err())
+        };
+        let hidden: Vec<clap::Arg> =
+            run.get_arguments().filter(refused).map(|option| option.clone().hide(true)).collect();
+        let runs = run.find_subcommand(experiment.name()).is_some();
+        if runs { run.mut_subcommand(experiment.name(), |own| own.args(hidden)) } else { run }
+    };
+    command.mut_subcommand("run", |run| targets::experiments().into_iter().fold(run, hide))
 }
 
 fn arranged(command: clap::Command) -> clap::Command {
@@ -284,6 +305,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_experiment::Setting;
     use pagelab_testing::fuzz;
 
     /// Every word of the grammar: commands, options, possible values.
@@ -439,6 +461,50 @@ mod tests {
         let mut wrong = Vec::new();
         check(&Cli::command(), &mut wrong);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// clap wraps at the terminal's width: a break within a paragraph would leave a word alone.
+    #[test]
+    fn notes_of_a_help_have_no_breaks_within_a_paragraph() {
+        fn check(command: &clap::Command, wrong: &mut Vec<String>) {
+            let notes = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = notes.lines().collect();
+            let text = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            let broken = lines.windows(2).filter(|pair| text(pair[0]) && text(pair[1]));
+            wrong.extend(broken.map(|pair| format!("{}: {}", command.get_name(), pair[0])));
+            command.get_subcommands().for_each(|command| check(command, wrong));
+        }
+        let mut wrong = Vec::new();
+        check(&Cli::command(), &mut wrong);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn the_help_of_an_experiment_has_the_conditions_that_a_target_takes_and_no_others() {
+        let mut grammar = grammar();
+        grammar.build();
+        let (mut seen, mut wrong) = (0, Vec::new());
+        for experiment in targets::experiments() {
+            let name = experiment.name();
+            let run = grammar.find_subcommand("run").unwrap();
+            let Some(command) = run.find_subcommand(name) else { continue };
+            let refused = |setting: &Setting| {
+                targets::kinds().iter().all(|kind| {
+                    let kind = if kind == "host" { targets::ANY_HOST } else { kind };
+                    targets::refusal(kind, &experiment, setting).is_some()
+                })
+            };
+            for (condition, setting) in targets::single_conditions() {
+                seen += 1;
+                let shown = command
+                    .get_arguments()
+                    .any(|own| own.get_long() == Some(condition) && !own.is_hide_set());
+                if shown == refused(&setting) {
+                    wrong.push(format!("{name} --{condition}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty() && seen > 150, "{} of {seen}: {wrong:?}", wrong.len());
     }
 
     #[test]

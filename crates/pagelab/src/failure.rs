@@ -31,7 +31,7 @@ impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) => f.write_str(text),
-            Self::Interrupted => f.write_str("interrupted; what was finished is in the notebook"),
+            Self::Interrupted => f.write_str("interrupted; finished repetitions are in the notebook"),
             Self::Stopped => f.write_str("interrupted"),
         }
     }

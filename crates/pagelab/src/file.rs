@@ -193,7 +193,7 @@ fn same(file: &File, looked_at: &Metadata) -> io::Result<()> {
     if (opened.dev(), opened.ino()) == (looked_at.dev(), looked_at.ino()) {
         Ok(())
     } else {
-        Err(io::Error::other("it was exchanged for another file meanwhile"))
+        Err(io::Error::other("it was replaced while pagelab opened it"))
     }
 }
 

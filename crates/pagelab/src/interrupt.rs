@@ -85,7 +85,8 @@ fn attend(mut signals: Signals) {
         if confine::anything_set_up() {
             if again && !said {
                 remark!(
-                    "undoing what was set up on this machine; after 'kill -9 {}' the next pagelab does it",
+                    "undoing the changes to this machine; after 'kill -9 {}' the next start of pagelab does \
+                    it",
                     std::process::id()
                 );
                 said = true;

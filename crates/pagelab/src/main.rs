@@ -58,7 +58,10 @@ fn main() -> ExitCode {
         // The panic was told where it was.
         Ok(Err(_)) => ExitCode::from(101),
         Err(error) => {
-            output::remark!("no thread can be made with a stack of {STACK} bytes ({error}); raise ulimit -s");
+            output::remark!(
+                "cannot create a thread with a stack of {STACK} bytes ({error}); raise ulimit \
+                -s"
+            );
             ExitCode::from(3)
         }
     }

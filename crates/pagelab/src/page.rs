@@ -39,7 +39,7 @@ impl Drawing {
             Some(file) => file.clone(),
             None if self.plot => {
                 let named = tempfile::Builder::new().prefix("pagelab-").suffix(".html").tempfile();
-                named.and_then(|file| Ok(file.keep()?.1)).context("a temporary file cannot be made")?
+                named.and_then(|file| Ok(file.keep()?.1)).context("cannot create a temporary file")?
             }
             None => return Ok(()),
         };
@@ -61,7 +61,7 @@ impl Drawing {
 fn open(file: &Path) -> Result<(), String> {
     let mut command = Command::new("xdg-open");
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut opening = command.spawn().map_err(|error| format!("xdg-open cannot be run ({error})"))?;
+    let mut opening = command.spawn().map_err(|error| format!("cannot run xdg-open ({error})"))?;
     let begun = Instant::now();
     while begun.elapsed() < OPENING {
         match opening.try_wait() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use pagelab_experiment::catalogue::environment;
 use pagelab_experiment::experiments::Load;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
@@ -99,7 +100,7 @@ pub struct Performed {
 /// When the notebook cannot be written. A repetition that fails is kept with its reason, ends its run,
 /// and the first one is given back as `failure`. A run that is refused before it measures leaves nothing.
 pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<Performed> {
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let mut notebook = Notebook::open(&context.notebook)?;
     let mut ids = Vec::new();
     let batch = jiff::Timestamp::now().to_string();

@@ -40,7 +40,7 @@ impl Recording {
         if !targets.iter().any(|target| matches!(target.kind, TargetKind::Model(_))) {
             return match command.trace {
                 Some(_) => {
-                    Err(usage("--trace: only models play a recording; add one, such as --on model:lru"))
+                    Err(usage("--trace: only simulators use a recording; add one, such as --on model:lru"))
                 }
                 None => Ok(None),
             };
@@ -63,7 +63,7 @@ impl Recording {
         if path.exists() {
             self.check()?;
             if !context.quiet {
-                remark!("models play {}, recorded before", path.display());
+                remark!("simulators use the existing recording {}", path.display());
             }
             return Ok(());
         }
@@ -92,7 +92,7 @@ impl Recording {
         }
         if failed {
             return Err(anyhow!(
-                "{} ended with {} while it was recorded (its input is empty; --allow-failure takes that)",
+                "{} ended with {} while it was recorded (its input is empty; --allow-failure accepts that)",
                 self.program[0].to_string_lossy(),
                 recorded.ending.status
             ));
@@ -114,10 +114,10 @@ impl Recording {
     fn check(&self) -> Result<()> {
         let path = &self.path;
         let shown = path.display();
-        let remedy = "--trace names another file, which is recorded where it is not there";
+        let remedy = "name another file with --trace: pagelab records it if it does not exist";
         let ends = recorded::ends(path).with_context(|| format!("{shown}"))?;
         let Some((heading, _)) = ends else {
-            return Err(anyhow!("{shown} is no whole recording of pagelab trace; {remedy}"));
+            return Err(anyhow!("{shown} is not a complete recording of pagelab trace; {remedy}"));
         };
         if heading.program != tracing::words_of(&self.program) {
             return Err(anyhow!("{shown} is a recording of '{}'; {remedy}", heading.program.join(" ")));

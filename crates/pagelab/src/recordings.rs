@@ -32,7 +32,7 @@ pub fn show(path: &Path, all: bool, json: bool, context: &Context) -> Result<()>
     let page_size = ends.as_ref().map_or(Options::default().page_size, |(heading, _)| heading.unit);
     let pages = count(path, page_size, context)?;
     let (heading, ending) =
-        ends.ok_or_else(|| anyhow!("{} is no plain file of a whole recording", path.display()))?;
+        ends.ok_or_else(|| anyhow!("{} is not a plain file with a complete recording", path.display()))?;
     if json {
         return as_json(&heading, &ending, &pages);
     }
@@ -73,7 +73,7 @@ fn count(path: &Path, page_size: u64, context: &Context) -> Result<Vec<u64>> {
     let mut reader = Reader::open(path, &options)?;
     if reader.format() != Format::Recorded {
         bail!(
-            "{} is no recording of pagelab's but {}: pagelab mrc and pagelab report take it",
+            "{} is not a recording of pagelab but {}: use pagelab mrc or pagelab report",
             path.display(),
             reader.format()
         );
@@ -136,7 +136,7 @@ fn table(streams: &[Origin], pages: &[u64], all: bool, context: &Context) {
     }
     say!("{}", text::table(&["process", "program", "references", "share", "pages"], &rows, &context.style));
     if streams.len() > 1 {
-        say!("One of them alone: --process N of replay, mrc, wss, reduce, convert and report.");
+        say!("Select one with --process N of replay, mrc, wss, reduce, convert or report.");
     }
 }
 

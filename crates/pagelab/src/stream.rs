@@ -166,7 +166,7 @@ impl StreamArguments {
                 Ok(Source::Pattern { pattern, pages, references, seed })
             }
             Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!("there is no trace {}", self.stream)),
-            Err(error) => Err(usage(format!("'{}' is no file, and {error}", self.stream))),
+            Err(error) => Err(usage(format!("'{}' is not a file, and {error}", self.stream))),
         }
     }
 
@@ -218,6 +218,6 @@ pub fn sizes(memory: &[Memory], page_size: u64, usual: usize) -> Result<Sizes<'_
     if !memory.iter().any(|memory| matches!(memory, Memory::Percent(_))) {
         return Ok(Sizes::Given(given));
     }
-    let of = move |pages| frames(memory, page_size, pages).expect("all but the pages was checked");
+    let of = move |pages| frames(memory, page_size, pages).expect("everything was checked except the pages");
     Ok(Sizes::OfPages(Box::new(of)))
 }

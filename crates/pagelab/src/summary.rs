@@ -46,7 +46,7 @@ pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, conte
         text(&table.terminal(&context.style));
     }
     if detail == Detail::Full && experiments > 1 {
-        say!("\nOf each run: pagelab show NAME; of any two: pagelab compare NAME NAME.");
+        say!("\nDetails of a run: pagelab show NAME. Compare two: pagelab compare NAME NAME.");
     }
     let names: Vec<&str> = list.iter().map(|run| run.header.name.as_str()).collect();
     say!();

@@ -36,7 +36,7 @@ pub struct Schedule {
     /// Seconds between two lines; once without it
     #[arg(value_name = "INTERVAL")]
     pub interval: Option<Interval>,
-    /// How many lines; for ever without it
+    /// The number of prints [default: until interrupted]
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 }
@@ -44,7 +44,7 @@ pub struct Schedule {
 /// The machine to look at.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Machine {
-    /// The folder of a recorded machine ('pagelab fixture') in place of this one
+    /// The folder of a recorded machine ('pagelab fixture') instead of this one
     #[arg(long, value_name = "FOLDER", default_value = "/", hide_default_value = true)]
     pub root: PathBuf,
 }

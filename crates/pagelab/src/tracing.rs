@@ -64,8 +64,8 @@ pub fn record(order: &Order) -> Result<Recorded> {
     let (qemu, version) = qemu::runs(Path::new(&program[0]))?;
     let tracer = tracer::find_tracer().ok_or_else(|| {
         anyhow!(
-            "the tracer, libpagelab_tracer.so, is not beside pagelab: build it (cargo build --release -p pagelab-tracer) \
-             or name it (PAGELAB_TRACER)"
+            "the tracer, libpagelab_tracer.so, is not next to pagelab: build it (cargo build --release -p \
+            pagelab-tracer) or name it (PAGELAB_TRACER)"
         )
     })?;
     let path = order.path;
@@ -82,7 +82,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
         pages: Pages::default(),
         mappings: Mappings::new(),
     };
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let begun = Instant::now();
     let mut traced = Traced::start(&qemu, version.major, &tracer, &program, order.selection, order.streams)
         .with_context(|| format!("{} cannot be started", qemu.display()))?;
@@ -90,7 +90,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
     if !traced.has_begun() {
         drop(recording);
         let _ = std::fs::remove_file(path);
-        bail!("{} did not load the tracer; its own words stand above", qemu.display());
+        bail!("{} did not load the tracer; its messages are above", qemu.display());
     }
     let unseen = traced.unseen();
     let elapsed = begun.elapsed();
@@ -224,7 +224,7 @@ impl Recording {
         let (mut asked, mut over): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
             self.mappings.look(traced);
-            let ended = traced.ended().context("the program cannot be waited for")?;
+            let ended = traced.ended().context("cannot wait for the program")?;
             let seen = traced
                 .read(&mut |source, words| self.write(source, words))
                 .with_context(|| format!("{} cannot be written", path.display()))?;
@@ -304,6 +304,6 @@ fn words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => "it is not known how it ended".to_owned(),
+        (None, None) => "unknown end".to_owned(),
     }
 }

@@ -47,5 +47,5 @@ impl Watch for Watching {
 
 /// The interrupt of a command that keeps nothing.
 pub fn listen() -> Result<Interrupt> {
-    Interrupt::listen().context("the signal handlers cannot be installed")
+    Interrupt::listen().context("cannot install signal handlers")
 }

@@ -24,7 +24,10 @@ pub struct Chooser<'a> {
 
 /// Why a policy cannot page.
 pub fn refusal(kind: &PolicyKind) -> Option<&'static str> {
-    kind.has_variable_space().then_some("decides itself how many pages are resident, whatever the memory")
+    kind.has_variable_space().then_some(
+        "chooses the number of resident pages itself, regardless of the \
+        memory",
+    )
 }
 
 impl<'a> Chooser<'a> {

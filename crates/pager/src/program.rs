@@ -105,7 +105,7 @@ pub fn run(
     recorder: &mut dyn Recorder,
 ) -> Result<Paged> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let lacks = || Failure::unsupported("libpagelab_preload.so is not there", "install it beside pagelab");
+    let lacks = || Failure::unsupported("libpagelab_preload.so is missing", "install it next to pagelab");
     let library = library().ok_or_else(lacks)?;
     let name = format!("pagelab-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let address = SocketAddr::from_abstract_name(&name).map_err(failed("naming a socket"))?;
@@ -136,7 +136,8 @@ pub fn run(
         Err(status) => {
             return Err(Failure::unsupported(
                 format!(
-                    "{program} loads no library ({status}): it is static, set-user-ID, or of another C library"
+                    "{program} does not load the library ({status}): it is static, set-user-ID, or uses \
+                    another C library"
                 ),
                 "use a dynamically linked program, or model:POLICY with pagelab trace",
             ));

@@ -63,12 +63,17 @@ impl Pager {
             match key.as_str() {
                 "frames" => {
                     let number = value.parse().ok().filter(|&frames: &u32| frames > 0);
-                    let wrong = || PagerError(format!("frames={value}: from 1 to {}", u32::MAX));
+                    let wrong = || PagerError(format!("frames={value}: must be between 1 and {}", u32::MAX));
                     frames = Some(number.ok_or_else(wrong)?);
                 }
                 "hidden" => {
                     let share = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-                    let wrong = || PagerError(format!("hidden={value}: a share of the frames, from 0 to 1"));
+                    let wrong = || {
+                        PagerError(format!(
+                            "hidden={value}: must be a share of the frames from 0 \
+                        to 1"
+                        ))
+                    };
                     hidden = Some(share.ok_or_else(wrong)?);
                 }
                 _ => parameters.push(format!("{key}={value}")),
@@ -103,13 +108,13 @@ impl Pager {
             }
             Value::Memory(_) | Value::Profile(0) => Ok(()),
             Value::Swap(_) | Value::SwapSize(_) => {
-                no("keeps evicted pages in a store of its own", "leave it out, or perform it on host")
+                no("keeps evicted pages in a store of its own", "leave it out, or run it on host")
             }
             Value::Functions | Value::Profile(_) => no(
-                "pages outside the kernel, which is not looked into",
-                "leave it out, or perform it on host",
+                "pages outside the kernel, so it sees nothing of the kernel",
+                "leave it out, or run it on host",
             ),
-            _ => no("sets nothing of the kernel's", "leave it out, or perform it on host"),
+            _ => no("changes no kernel settings", "leave it out, or run it on host"),
         }
     }
 
@@ -128,7 +133,7 @@ impl Pager {
             Load::References(paging, Backing::Anonymous) => paging,
             Load::Program(command) => return self.performs_program(target, command),
             _ => {
-                let remedy = format!("use mapanon or command, or perform {} on host", experiment.name());
+                let remedy = format!("use mapanon or command, or run {} on host", experiment.name());
                 return refuse(
                     What::Experiment,
                     "pages anonymous memory of mapanon and of programs",
@@ -142,7 +147,7 @@ impl Pager {
         }
         if paging.content != Content::default() {
             let what = What::Parameter("content".to_owned());
-            return refuse(what, "fills pages in one way alone", "leave it out, or perform it on host");
+            return refuse(what, "has only one content for pages", "leave it out, or run it on host");
         }
         if self.kind.needs_future() && self.hidden() < 1.0 {
             let what = What::Parameter("hidden".to_owned());
@@ -170,7 +175,7 @@ impl Pager {
         }
         if command.sweep_memory.is_some() {
             let what = What::Parameter("sweep-memory".to_owned());
-            return refuse(what, "pages in user space, whose time says little of the kernel's", "use host");
+            return refuse(what, "pages in user space, so its times say little about the kernel", "use host");
         }
         if command.sample != Command::default().sample {
             let what = What::Parameter("sample".to_owned());
@@ -222,7 +227,8 @@ impl Target for Pager {
                 if program::library().is_none() {
                     return Err(machine(
                         "has no libpagelab_preload.so, which the program must load",
-                        "install it beside pagelab (cargo build --release -p pagelab-preload), or name it: PAGELAB_PRELOAD",
+                        "install it next to pagelab (cargo build --release -p pagelab-preload), or name it: \
+                        PAGELAB_PRELOAD",
                     ));
                 }
                 let file = command.program.first().and_then(|name| program::found(&words::unescaped(name)));
@@ -285,9 +291,7 @@ impl Performer for Pager {
                 self.mapanon(paging, setting, &Monotonic, recorder)
             }
             Load::Program(command) => self.program(command, setting, recorder),
-            _ => {
-                Err(Failure::unsupported("the pager pages anonymous memory alone", "use mapanon or command"))
-            }
+            _ => Err(Failure::unsupported("the pager pages only anonymous memory", "use mapanon or command")),
         }
     }
 }
@@ -414,7 +418,7 @@ impl Pager {
                 "the policy sees misses, and references to the {} frames that are hidden",
                 frames.saturating_sub(window)
             ),
-            (false, false) => "the policy sees misses alone".to_owned(),
+            (false, false) => "the policy sees only misses".to_owned(),
         };
         format!(
             "{} pages in user space: {frames} frames, evicted pages compressed in memory; {sees}",

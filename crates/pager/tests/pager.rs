@@ -77,7 +77,7 @@ fn what_is_not_hidden_is_not_seen() {
     assert!(of(&some, "pager.visible") < 1.0 && of(&some, "faults.minor") > 0.0);
     assert_eq!(of(&misses, "faults.minor"), 0.0, "nothing is hidden");
     let share = of(&misses, "faults.major") / 5000.0;
-    assert!((of(&misses, "pager.visible") - share).abs() < 1e-9, "the policy sees misses alone");
+    assert!((of(&misses, "pager.visible") - share).abs() < 1e-9, "the policy sees only misses");
     // What sees misses alone orders pages by when they came in.
     let fifo = performed(&Model::new("fifo", &[]).unwrap(), &paging, 80);
     assert_eq!(of(&misses, "faults.major"), of(&fifo, "faults.major"));

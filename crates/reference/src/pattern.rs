@@ -56,7 +56,7 @@ pub enum PatternError {
     #[error("{0}")]
     Extent(String),
     /// There is no memory for so many bytes.
-    #[error("there is no memory for the {0} bytes of the stream; use fewer references, or fewer pages")]
+    #[error("no memory for the {0} bytes of the stream; use fewer references or fewer pages")]
     Memory(u64),
     /// The trace cannot be read.
     #[error(transparent)]
@@ -143,16 +143,16 @@ impl Pattern {
         progress: Progress,
     ) -> Result<Blocks, PatternError> {
         let region = u32::try_from(pages)
-            .map_err(|_| PatternError::Extent(format!("{pages} pages are too many: at most {}", u32::MAX)))?;
+            .map_err(|_| PatternError::Extent(format!("{pages} pages: must be at most {}", u32::MAX)))?;
         if region == 0 {
-            return Err(PatternError::Extent("the region must have at least one page".into()));
+            return Err(PatternError::Extent("pages: must be at least 1".into()));
         }
         if references == 0 {
-            return Err(PatternError::Extent("at least one reference is needed".into()));
+            return Err(PatternError::Extent("references: must be at least 1".into()));
         }
         if references > u64::from(u32::MAX) {
             return Err(PatternError::Extent(format!(
-                "{references} references are too many: at most {}",
+                "{references} references: must be at most {}",
                 u32::MAX
             )));
         }
@@ -280,7 +280,7 @@ impl FromStr for Pattern {
             |problem: &str| PatternError::Parameter { pattern: text.to_owned(), problem: problem.to_owned() };
         let plain = |pattern: Self| match parameter {
             None => Ok(pattern),
-            Some(_) => Err(wrong("this pattern takes no parameter")),
+            Some(_) => Err(wrong("it has no parameter")),
         };
         match name {
             "smooth-sin" => plain(Self::SmoothSin),
@@ -366,7 +366,7 @@ mod tests {
             ("zipf", "zipf:S"),
             ("zipf:NaN", "zipf:S"),
             ("drift:2", "drift:SHARE"),
-            ("linear:3", "takes no parameter"),
+            ("linear:3", "has no parameter"),
             ("trace:", "trace:FILE"),
         ] {
             let error = text.parse::<Pattern>().unwrap_err().to_string();

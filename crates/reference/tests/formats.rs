@@ -138,9 +138,9 @@ fn corpus() -> Vec<(Format, Vec<u8>, Wanted)> {
     let longest = format!("1\n{}\n", "1".repeat(5000));
     let mut list = vec![
         (Recorded, own_good.clone(), loads(&[3, 1, 3])),
-        (Recorded, cut(own_good.clone(), torn), Bad("it was torn")),
+        (Recorded, cut(own_good.clone(), torn), Bad("it is cut")),
         (Recorded, spoiled(own_good.clone(), 150), Bad("at byte ")),
-        (Recorded, spoiled(own_good, 3), Bad("does not begin as a trace of pagelab's")),
+        (Recorded, spoiled(own_good, 3), Bad("does not begin like a trace of pagelab")),
         (Recorded, own(8192, &[1]), Foreign("recorded in units of 8192 bytes")),
         (
             OracleGeneral,

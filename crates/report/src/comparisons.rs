@@ -10,7 +10,7 @@ use crate::table::TextTable;
 use crate::text::{self, DASH, Style, ratio, wrapped};
 
 /// The columns of a comparison.
-const HEADINGS: [&str; 7] = ["metric", "before", "after", "change", "95 % interval", "p", "verdict"];
+const HEADINGS: [&str; 7] = ["metric", "before", "after", "change", "95% interval", "p", "verdict"];
 /// The longest name that heads a column.
 const LONG_NAME: usize = 12;
 /// Rows of a table with named rows.
@@ -25,14 +25,31 @@ pub struct Options {
 
 /// A verdict in words.
 pub fn verdict(verdict: Verdict) -> &'static str {
+    described(verdict).0
+}
+
+/// A verdict in words, and what it means.
+fn described(verdict: Verdict) -> (&'static str, &'static str) {
     match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Changed => "changed",
-        Verdict::Equal => "equal",
-        Verdict::NoDifference => "no significant difference",
-        Verdict::Inconclusive(_) => "inconclusive",
+        Verdict::Better => ("better", "the metric changed significantly, for the better (a time: faster)"),
+        Verdict::Worse => ("worse", "the metric changed significantly, for the worse (a time: slower)"),
+        Verdict::Changed => ("changed", "the metric changed significantly; neither direction is better"),
+        Verdict::Equal => ("equal", "both sides are deterministic and have the same figure"),
+        Verdict::NoDifference => {
+            ("no significant difference", "a change, if there is one, is below the minimum detectable change")
+        }
+        Verdict::Inconclusive(_) => (
+            "inconclusive",
+            "so few repetitions cannot show any difference; the text has the number that \
+                can",
+        ),
     }
+}
+
+/// Every verdict in words, with its meaning.
+pub fn verdicts() -> [(&'static str, &'static str); 6] {
+    use Verdict::{Better, Changed, Equal, Inconclusive, NoDifference, Worse};
+    [Better, Worse, Changed, Equal, NoDifference, Inconclusive(0)].map(described)
 }
 
 /// What spoils a comparison, as a sentence.
@@ -45,7 +62,7 @@ pub fn caveat(caveat: &Caveat) -> String {
         Caveat::Clock(run, reason) => format!("{run}: {reason}"),
         Caveat::Steal(run, share) => format!("{run}: steal up to {:.1} %", share * 100.0),
         Caveat::Busy(run, load, processors) => {
-            format!("{run}: load average {load:.1} on {processors:.0} processors at the start")
+            format!("{run}: load average {load:.1} on {processors:.0} CPUs at the start")
         }
         Caveat::Drift(run, metric) => format!("{run}: {metric} drifts over the repetitions"),
     }
@@ -71,10 +88,10 @@ pub fn title(comparison: &Comparison) -> String {
 fn named(metric: &str) -> (&str, bool) {
     let words = [
         (metrics::ACCESS_MEAN, "mean access time", true),
-        (metrics::SPEED_LAST, "page reads a second at the greatest size", true),
-        (metrics::FORKS_RATE, "forks a second", true),
+        (metrics::SPEED_LAST, "page reads per second at the largest size", true),
+        (metrics::FORKS_RATE, "forks per second", true),
         (metrics::THROUGHPUT_BEST, "best throughput", true),
-        (metrics::READ_CPU_LARGE, "mean processor time of a read", true),
+        (metrics::READ_CPU_LARGE, "mean CPU time of a read", true),
         (metrics::BANDWIDTH_BUFFERED, "best buffered bandwidth", true),
         (metrics::CLOCK_STEP_WORST, "max difference of two clocks over a step", false),
         (metrics::LATENCY_DRAM, "mean load from DRAM", true),
@@ -108,7 +125,7 @@ pub fn headline(comparison: &Comparison) -> String {
     let sure = match (comparison.exact, line.interval, line.p) {
         (true, ..) => ", exact".to_owned(),
         (_, Some((low, high)), Some(p)) => {
-            format!(", 95 % interval {} … {}, p {}", percent(low), percent(high), p_value(p))
+            format!(", 95% interval {} … {}, p {}", percent(low), percent(high), p_value(p))
         }
         _ => String::new(),
     };
@@ -121,7 +138,8 @@ pub fn headline(comparison: &Comparison) -> String {
             format!("No significant difference in {metric}: {from_to} ({change}{detectable}).")
         }
         Verdict::Inconclusive(needed) => format!(
-            "Inconclusive: {metric} {from_to} ({change}) with {} and {} repetitions; {needed} on each side can tell (--repeat {needed}).",
+            "Inconclusive: {metric} {from_to} ({change}) with {} and {} repetitions; at least {needed} on \
+            each side are needed (--repeat {needed}).",
             baseline.n, other.n
         ),
         Verdict::Better | Verdict::Worse | Verdict::Changed => {

@@ -52,7 +52,7 @@ pub fn answer(list: &[Curve]) -> String {
     let mut answer = match (ranked.first(), optimum, list.len()) {
         (Some((mean, name)), Some(_), _) => {
             format!(
-                "Nearest to OPT: {name}, {} misses in the mean over the sizes{}.",
+                "Nearest to OPT: {name}, {} misses on average over the sizes{}.",
                 more(*mean),
                 others(&more)
             )

@@ -108,18 +108,18 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::ReadTime { .. } => "mean read time at the smallest size",
         What::ForkRate { .. } => "fork rate",
         What::Scaling { .. } => "best throughput",
-        What::FileReads => "mean processor time of a cached read",
+        What::FileReads => "mean CPU time of a cached read",
         What::SequentialReads => "best sequential bandwidth",
         What::Latencies => "mean load from DRAM",
-        What::Operations => "median processor time a page",
-        What::Neighbour => "major faults beside a neighbour",
+        What::Operations => "median CPU time per page",
+        What::Neighbour => "major faults with a neighbour",
         What::Bandwidth => "median bandwidth of copy",
         What::Merging => "frames saved by merging",
-        What::Tiers => "processor time a hot reference",
+        What::Tiers => "CPU time per hot reference",
         What::Kills { .. } => "from the limit to the first kill",
         What::Reclaimed => "reclaimed as the cgroup counts it",
         What::PagedOut => "pages that DAMON's scheme paged out",
-        What::HugePagesHad => "huge pages had in fragmented memory",
+        What::HugePagesHad => "huge pages allocated in fragmented memory",
         What::ClockAgreement { .. } => "max difference of two clocks",
         What::Program { .. } => "elapsed time",
         What::LeastMemory { .. } => "memory for full speed",
@@ -157,7 +157,7 @@ pub(crate) fn spread(figure: &Figure) -> Option<String> {
     match kind {
         IntervalKind::Range if low == high => None,
         IntervalKind::Range => Some(format!("{low} … {high}, n = {}", figure.n)),
-        IntervalKind::Confidence95 => Some(format!("95 % interval {low} … {high}")),
+        IntervalKind::Confidence95 => Some(format!("95% interval {low} … {high}")),
     }
 }
 

@@ -50,7 +50,7 @@ impl Consumer for Keeping {
         self.sad.take(piece.pages, &piece.references);
         if self.sad.bytes() > self.allowed {
             self.allowed = self.sad.bytes() + STEP;
-            let remedy = "use a larger --memory, which keeps less, or a shorter trace";
+            let remedy = "use a larger --memory, which keeps fewer references, or a shorter trace";
             self.refused = cost::allow(self.allowed, remedy).err();
         }
         if self.refused.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -101,7 +101,7 @@ fn from_memory(source: &Source, sizes: &Sizes, method: Method, watch: &dyn Watch
     let loaded = source.load(&OLR, watch)?;
     let references = loaded.references.len();
     if method == Method::Olr && references >= u32::MAX as usize {
-        let problem = "a stream of 2^32 references and more cannot be reduced in one piece by olr; use sad";
+        let problem = "olr cannot reduce a stream of 2^32 references or more; use sad";
         return Err(Unanswerable(problem.into()).into());
     }
     let frames = sizes.of(loaded.pages)[0];

@@ -128,12 +128,13 @@ fn check_reduced(path: &Path, reduced: &Reduced, wanted: &Wanted) -> Result<(), 
     if let Some(other) = other.or_else(|| wanted.systems.first().map(|system| system.name.to_owned())) {
         let opt = if method == "sad" { " and opt" } else { "" };
         return Err(Unanswerable(format!(
-            "{path} was reduced ({method}), which is exact for lru{opt} alone, and not for {other}: take the whole trace"
+            "{path} was reduced ({method}), which is exact only for lru{opt}, not for {other}: use the \
+            whole trace"
         )));
     }
     if wanted.records.is_some() || wanted.working_set {
         return Err(Unanswerable(format!(
-            "{path} was reduced ({method}): what is asked for needs the whole trace"
+            "{path} was reduced ({method}): this command needs the whole trace"
         )));
     }
     Ok(())

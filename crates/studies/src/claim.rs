@@ -79,12 +79,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Self; 3] = [Self::Reproduced, Self::Partly, Self::Not];
+
     /// The verdict in a word.
     pub fn name(self) -> &'static str {
+        self.described().0
+    }
+
+    /// The verdict in a word, and what it means.
+    pub fn described(self) -> (&'static str, &'static str) {
         match self {
-            Self::Reproduced => "reproduced",
-            Self::Partly => "partly",
-            Self::Not => "not reproduced",
+            Self::Reproduced => ("reproduced", "the simulator's figure is within the claim's tolerance"),
+            Self::Partly => ("partly", "it is outside, by at most the tolerance once again"),
+            Self::Not => ("not reproduced", "it is further away, or cannot be compared"),
         }
     }
 

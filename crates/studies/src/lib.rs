@@ -155,7 +155,7 @@ pub const STUDIES: &[StudyKind] = &[
     },
     StudyKind {
         name: "mcdougall-2005",
-        title: "the Solaris page cache: segmap, segkpm, and who pays when files fill memory",
+        title: "the Solaris page cache: segmap, segkpm, and the cost of files that fill memory",
         claims: include_str!("../../../published/claims/mcdougall-2005.toml"),
         sheets: &[mcdougall_2005::PUBLISHED],
         answers: mcdougall_2005::answers,

@@ -331,7 +331,7 @@ fn here(runs: &[Run], published: &Published, [with, without]: [[f64; 4]; 2], mod
     table.row("user time of a fork, ms", [ms(without[0]), ms(with[0]), None, each(metrics::TIME_USER, 1e6)]);
     table.row("faults a fork", [None, Some(faults), Some(modelled), each(metrics::FAULTS_MINOR, 1.0)]);
     table.row(
-        "forks a second",
+        "forks per second",
         [Some(forks / without[3]), Some(forks / with[3]), None, metric(metrics::FORKS_RATE)],
     );
     table

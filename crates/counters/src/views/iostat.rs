@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Width, cell};
+use super::{Described, Width, cell};
 use crate::select::Selection;
 use crate::tree::{Snapshot, of_group};
 
@@ -159,7 +159,8 @@ impl Processors {
     /// The lines of `iostat -c`, its heading first.
     pub fn lines(&self) -> String {
         let cells = [self.us, self.sy, self.wt, self.id, self.st].map(|percent| cell(Some(percent), 3, 0));
-        format!("     cpu\n us  sy  wt  id  st\n{}", cells.concat().trim_end())
+        let names = CPU.map(|(name, _)| format!("{name:>3}"));
+        format!("     cpu\n{}\n{}", names.join(" "), cells.concat().trim_end())
     }
 }
 
@@ -175,27 +176,52 @@ pub fn heading(width: Width, traced: bool) -> String {
 /// Name, width, decimals and figure of a column.
 type Column = (&'static str, usize, usize, fn(&Row) -> Option<f64>);
 
-/// The columns of the extended view: sizes in KiB, times in milliseconds.
+/// The columns of the extended view: sizes in KiB, times in milliseconds; the width for 80 columns, and the
+/// meaning.
+const EXTENDED: [(Column, usize, &str); 11] = [
+    (("r/s", 7, 1, |r| Some(r.reads)), 6, "reads per second"),
+    (("w/s", 7, 1, |r| Some(r.writes)), 6, "writes per second"),
+    (("kr/s", 9, 1, |r| kib(Some(r.read_size))), 8, "KiB read per second"),
+    (("kw/s", 9, 1, |r| kib(Some(r.write_size))), 8, "KiB written per second"),
+    (("wait", 5, 2, |r| r.wait), 4, "requests that wait to be issued, on average; needs --trace"),
+    (("actv", 7, 2, |r| Some(r.actv)), 5, "requests in flight, on average"),
+    (("wsvc_t", 6, 2, |r| ms(r.wsvc_t)), 6, "ms that a request waited to be issued; needs --trace"),
+    (("asvc_t", 8, 2, |r| ms(r.asvc_t)), 6, "ms per request: actv / (r/s + w/s + discards/s + flushes/s)"),
+    (("%w", 3, 0, |r| r.percent_wait), 3, "percent of the time with a request waiting; needs --trace"),
+    (("%b", 4, 0, |r| Some(r.percent_busy)), 3, "percent of the time with a request in flight"),
+    (("avg-kB", 8, 1, |r| kib(r.transfer)), 6, "KiB per read or write, on average"),
+];
+
+/// The columns of the short view, their widths and meanings.
+const SHORT: [(&str, usize, &str); 3] = [
+    ("kps", 9, "KiB read and written per second"),
+    ("tps", 7, "reads and writes per second"),
+    ("serv", 8, "ms per request, waiting included"),
+];
+
+/// The columns of the CPUs' time, in percent.
+const CPU: [Described; 5] = [
+    ("us", "CPU time in user mode"),
+    ("sy", "CPU time in the kernel, interrupts included"),
+    ("wt", "CPU time idle while a request of a task of this CPU was in flight"),
+    ("id", "CPU time idle otherwise"),
+    ("st", "CPU time stolen by the hypervisor"),
+];
+
+/// Every column with its meaning.
+pub fn described() -> Vec<Described> {
+    let extended = EXTENDED.iter().map(|((name, ..), _, help)| (*name, *help));
+    let short = SHORT.iter().map(|(name, _, help)| (*name, *help));
+    extended.chain([("device", "the kernel's name of the block device")]).chain(short).chain(CPU).collect()
+}
+
 fn columns(width: Width, traced: bool) -> Vec<Column> {
     let narrow = width != Width::Whole;
-    let all: [(Column, usize); 11] = [
-        (("r/s", 7, 1, |r| Some(r.reads)), 6),
-        (("w/s", 7, 1, |r| Some(r.writes)), 6),
-        (("kr/s", 9, 1, |r| kib(Some(r.read_size))), 8),
-        (("kw/s", 9, 1, |r| kib(Some(r.write_size))), 8),
-        (("wait", 5, 2, |r| r.wait), 4),
-        (("actv", 7, 2, |r| Some(r.actv)), 5),
-        (("wsvc_t", 6, 2, |r| ms(r.wsvc_t)), 6),
-        (("asvc_t", 8, 2, |r| ms(r.asvc_t)), 6),
-        (("%w", 3, 0, |r| r.percent_wait), 3),
-        (("%b", 4, 0, |r| Some(r.percent_busy)), 3),
-        (("avg-kB", 8, 1, |r| kib(r.transfer)), 6),
-    ];
     let shown = |name: &str| !narrow || traced || !matches!(name, "wait" | "wsvc_t" | "%w");
-    let fit = |((name, whole, decimals, of), narrow_width): (Column, usize)| {
+    let fit = |((name, whole, decimals, of), narrow_width, _): (Column, usize, &str)| {
         (name, if narrow { narrow_width } else { whole }, decimals, of)
     };
-    all.into_iter().filter(|((name, ..), _)| shown(name)).map(fit).collect()
+    EXTENDED.into_iter().filter(|((name, ..), ..)| shown(name)).map(fit).collect()
 }
 
 fn kib(bytes: Option<f64>) -> Option<f64> {
@@ -233,7 +259,7 @@ impl Row {
 
 /// The line above the short rows.
 pub fn short_heading() -> String {
-    format!("{:>9} {:>7} {:>8} device", "kps", "tps", "serv")
+    SHORT.map(|(name, width, _)| format!("{name:>width$} ")).concat() + "device"
 }
 
 #[cfg(test)]

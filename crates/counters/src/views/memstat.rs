@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::prstat::size;
-use super::{Width, fitting};
+use super::{Described, Width, fitting};
 use crate::Sample;
 use crate::census::{Census, SHARING, Use};
 use crate::select::Selection;
@@ -270,18 +270,33 @@ fn largest_first(mut holders: Vec<Holder>) -> Vec<Holder> {
     holders
 }
 
+/// The columns of a holder: name, figure, meaning.
+type Column = (&'static str, fn(&Holder) -> Option<f64>, &'static str);
+const COLUMNS: [Column; 6] = [
+    ("total", |h| h.total, "memory of the process (its share of shared pages), or charged to the cgroup"),
+    ("anon", |h| h.anonymous, "its anonymous memory"),
+    ("shared", |h| h.shared, "its shared memory: tmpfs, System V, shared anonymous mappings"),
+    ("file", |h| h.file, "its pages of files"),
+    ("kernel", |h| h.kernel, "kernel memory charged to the cgroup"),
+    ("swap", |h| h.swap, "its pages in swap"),
+];
+
+/// Every column with its meaning.
+pub fn described() -> Vec<Described> {
+    let names = [("PID", "the process"), ("COMMAND", "the name of the process"), ("CGROUP", "the cgroup")];
+    COLUMNS.iter().map(|(name, _, help)| (*name, *help)).chain(names).collect()
+}
+
 /// The line above the holders.
 pub fn holder_heading(by_process: bool) -> String {
-    let numbers = ["total", "anon", "shared", "file", "kernel", "swap"].map(|n| format!("{n:>7}")).concat();
+    let numbers = COLUMNS.map(|(name, ..)| format!("{name:>7}")).concat();
     if by_process { format!("    PID{numbers}  COMMAND") } else { format!("{numbers}  CGROUP") }
 }
 
 impl Holder {
     /// The line under [`holder_heading`].
     pub fn line(&self, width: Width) -> String {
-        let numbers = [self.total, self.anonymous, self.shared, self.file, self.kernel, self.swap]
-            .map(|bytes| format!("{:>7}", size(bytes)))
-            .concat();
+        let numbers = COLUMNS.map(|(_, of, _)| format!("{:>7}", size(of(self)))).concat();
         let pid = self.pid.map(|pid| format!("{pid:>7}")).unwrap_or_default();
         let line = format!("{pid}{numbers}  ");
         let taken = line.chars().count();

@@ -1,16 +1,8 @@
 //! Solaris' `prstat -m` on Linux: in which state each process or thread spent the interval.
 //!
-//! | column | from |
-//! |---|---|
-//! | USR, SYS | Δrun_time of schedstat, which is exact, split as Δutime to Δstime, which are not |
-//! | TRP | no counter: Linux charges traps to system time |
-//! | TFL | traced: asleep in a page fault on an instruction |
-//! | DFL | delay accounting: max(swap-in, thrashing) + direct reclaim + compaction + copy on write |
-//! | LCK | traced: waiting in futex(2), for locks and conditions of user mode |
-//! | LAT | Δrun_delay of schedstat: runnable, without a CPU |
-//! | SLP | what remains, never below 0: waiting for block I/O is in it, and LCK and TFL where not traced |
-//! | VCX, ICX | Δvoluntary and Δinvoluntary context switches |
-//! | SCL, SIG | traced: system calls begun, signals delivered |
+//! USR and SYS are Δrun_time of schedstat, which is exact, split as Δutime to Δstime, which are not. LAT is
+//! Δrun_delay of schedstat. DFL is delay accounting: max(swap-in, thrashing) + direct reclaim + compaction +
+//! copy on write. [`described`] has the meaning of every column.
 //!
 //! What schedstat and the switches of a process's threads say, the kernel's task statistics say of the whole process in
 //! one answer ([`Account`]): where they can be asked, no thread's file is read.
@@ -36,7 +28,7 @@ use serde::Serialize;
 
 pub use describe::describe;
 pub use ended::{Ended, Exit, ended};
-pub use lines::{microstate_heading, size, summary_heading};
+pub use lines::{described, microstate_heading, size, summary_heading};
 
 use crate::Sample;
 use crate::select::Selection;

@@ -6,6 +6,15 @@ use std::fmt::Write;
 use crate::tree::{Snapshot, rate_word};
 use crate::value::{Kind, Sample, Unit, Value};
 
+/// The parts of a counter's name and kind, with their meanings.
+pub const PARTS: [super::Described; 5] = [
+    ("module", "the kernel file or folder that the counter is read from ('pagelab stat --modules')"),
+    ("instance", "the number of the thing counted: a CPU, a node, a process; 0 if there is one"),
+    ("name", "the name of the thing counted: a device, a cgroup, a command"),
+    ("class", "the kind of module: vm, disk, cpu, process, cgroup, misc"),
+    ("statistic", "what is counted, by the kernel's own name"),
+];
+
 /// Groups of one module, instance and name, a statistic a line with its unit. With `rates`, figures
 /// that the tree has as growing counters carry their unit per second.
 pub fn human(snapshot: &Snapshot, rates: bool) -> String {

@@ -1,16 +1,11 @@
 //! Solaris' `vmstat -p` on Linux: free memory, reclaim, and page-ins, page-outs and frees by kind.
 //!
-//! Columns without a Linux counter are None and print as a dash:
-//! - `de`, the memory deficit: Solaris raised it when a process was swapped in as a whole, in
-//!   anticipation of its pages. Linux anticipates nothing of the kind.
-//! - `epo`: no tracepoint counts the pages of a file that are written on every way to the device. (A
-//!   program's are not: it cannot be written while it runs.)
-//! - `epi`, `epf`: Linux accounts an executable's pages as file pages; they are counted while somebody
-//!   traces ([`Executables`]).
+//! Columns without a Linux counter are None and print as a dash: `de` and `epo` always, `epi` and
+//! `epf` unless somebody traces ([`Executables`]).
 
 use serde::Serialize;
 
-use super::{cell, fitting};
+use super::{Described, cell, fitting};
 use crate::select::Selection;
 use crate::tree::Snapshot;
 use crate::value::Unit;
@@ -160,7 +155,7 @@ pub struct Layout {
     pub narrow: bool,
     /// Executables' pages are counted.
     pub traced: bool,
-    /// Swap-ins and swap-outs in place of second references and minor faults.
+    /// Swap-ins and swap-outs instead of second references and minor faults.
     pub swapping: bool,
 }
 
@@ -168,10 +163,11 @@ pub struct Layout {
 struct Column {
     group: &'static str,
     name: &'static str,
-    /// Bytes, shown in KiB; else a number a second.
+    /// Bytes, shown in KiB; else a number per second.
     size: bool,
     width: usize,
     of: fn(&Row) -> Option<f64>,
+    help: &'static str,
 }
 
 /// The columns in order, as wide as they may be.
@@ -182,30 +178,36 @@ const COLUMNS: [Column; 18] = {
         size: bool,
         width: usize,
         of: fn(&Row) -> Option<f64>,
+        help: &'static str,
     ) -> Column {
-        Column { group, name, size, width, of }
+        Column { group, name, size, width, of, help }
     }
     [
-        column("memory", "swap", true, 10, |r| r.swap),
-        column("memory", "free", true, 10, |r| r.free),
-        column("page", "re", false, 6, |r| r.re),
-        column("page", "mf", false, 7, |r| r.mf),
-        column("page", "si", true, 7, |r| r.api),
-        column("page", "so", true, 7, |r| r.apo),
-        column("page", "fr", true, 7, |r| r.fr),
-        column("page", "de", false, 3, |r| r.de),
-        column("page", "sr", false, 7, |r| r.sr),
-        column("executable", "epi", true, 4, |r| r.epi),
-        column("executable", "epo", true, 4, |r| r.epo),
-        column("executable", "epf", true, 4, |r| r.epf),
-        column("anonymous", "api", true, 6, |r| r.api),
-        column("anonymous", "apo", true, 6, |r| r.apo),
-        column("anonymous", "apf", true, 6, |r| r.apf),
-        column("filesystem", "fpi", true, 7, |r| r.fpi),
-        column("filesystem", "fpo", true, 7, |r| r.fpo),
-        column("filesystem", "fpf", true, 7, |r| r.fpf),
+        column("memory", "swap", true, 10, |r| r.swap, "free swap; under strict overcommit, unreserved"),
+        column("memory", "free", true, 10, |r| r.free, "available without paging out (MemAvailable)"),
+        column("page", "re", false, 6, |r| r.re, "pages kept by a second reference (pgactivate)"),
+        column("page", "mf", false, 7, |r| r.mf, "minor faults (pgfault - pgmajfault)"),
+        column("page", "si", true, 7, |r| r.api, "with -S: swapped in (pswpin)"),
+        column("page", "so", true, 7, |r| r.apo, "with -S: swapped out (pswpout)"),
+        column("page", "fr", true, 7, |r| r.fr, "freed by reclaim (pgsteal_anon + pgsteal_file)"),
+        column("page", "de", false, 3, |r| r.de, "Solaris' anticipated deficit: Linux has none"),
+        column("page", "sr", false, 7, |r| r.sr, "pages scanned (pgscan_anon + pgscan_file)"),
+        column("executable", "epi", true, 4, |r| r.epi, "executables paged in; needs --trace"),
+        column("executable", "epo", true, 4, |r| r.epo, "executables paged out: Linux does not count them"),
+        column("executable", "epf", true, 4, |r| r.epf, "executables freed; needs --trace"),
+        column("anonymous", "api", true, 6, |r| r.api, "anonymous memory paged in (pswpin)"),
+        column("anonymous", "apo", true, 6, |r| r.apo, "anonymous memory paged out (pswpout)"),
+        column("anonymous", "apf", true, 6, |r| r.apf, "anonymous memory freed (pgsteal_anon)"),
+        column("filesystem", "fpi", true, 7, |r| r.fpi, "read from files and devices (pgpgin - pswpin)"),
+        column("filesystem", "fpo", true, 7, |r| r.fpo, "written to files and devices (pgpgout - pswpout)"),
+        column("filesystem", "fpf", true, 7, |r| r.fpf, "file pages freed (pgsteal_file)"),
     ]
 };
+
+/// Every column with its meaning.
+pub fn described() -> Vec<Described> {
+    COLUMNS.iter().map(|column| (column.name, column.help)).collect()
+}
 
 /// The columns of a layout and their widths.
 fn columns(layout: Layout) -> Vec<(&'static Column, usize)> {

@@ -109,9 +109,9 @@ pub const TERMS: &[(&str, &str)] = &[
     ),
     (
         "Mann-Whitney test",
-        "The test behind the p-values of `compare` for runs that were not interleaved, or with \
-         few pairs: do the repetitions of one run rank higher than those of the other? It uses \
-         the order of the values only, so an outlier cannot decide.",
+        "The test behind the p-values of `compare` for runs that were not interleaved, or with few pairs. \
+        It asks whether the repetitions of one run rank higher than those of the other. It uses the order \
+        of the values only, so an outlier cannot decide.",
     ),
     (
         "memory protection",
@@ -141,8 +141,8 @@ pub const TERMS: &[(&str, &str)] = &[
     ),
     (
         "minor fault",
-        "A fault that needed no device: the first touch of anonymous memory, a page that was in \
-         the page cache or had been read ahead, or the copy of a page shared since a fork.",
+        "A fault that needed no device. Examples are the first touch of anonymous memory, a page in the \
+        page cache, a page that was read ahead, and the copy of a page shared since a fork.",
     ),
     (
         "miss ratio",
@@ -188,8 +188,8 @@ pub const TERMS: &[(&str, &str)] = &[
     ),
     (
         "page map",
-        "The pages of the mapping that are present or in swap at one point of the run, with the \
-         number of references to each page and the time of the last one.",
+        "The pages of the mapping that are present or in swap at one point of the run. It has the number of \
+        references to each page and the time of the last one.",
     ),
     (
         "pager",

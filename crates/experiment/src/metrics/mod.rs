@@ -66,24 +66,48 @@ pub enum Statistic {
 impl Statistic {
     /// In words.
     pub const fn words(self) -> &'static str {
+        self.described().0
+    }
+
+    /// In words, and what it means.
+    pub const fn described(self) -> (&'static str, &'static str) {
         match self {
-            Self::Mean => "mean",
-            Self::Median => "median",
-            Self::P99 => "99th percentile",
-            Self::P999 => "99.9th percentile",
-            Self::Min => "minimum",
-            Self::Max => "maximum",
-            Self::Total => "total",
-            Self::Count => "count",
-            Self::Rate => "rate",
-            Self::Share => "share",
-            Self::Ratio => "ratio",
-            Self::First => "first value",
-            Self::Last => "last value",
-            Self::Value => "single value",
-            Self::Fit => "fitted",
+            Self::Mean => ("mean", "the sum divided by the number"),
+            Self::Median => ("median", "half of the values are smaller, half are larger"),
+            Self::P99 => ("99th percentile", "1 value of 100 is larger"),
+            Self::P999 => ("99.9th percentile", "1 value of 1,000 is larger"),
+            Self::Min => ("minimum", "the smallest value"),
+            Self::Max => ("maximum", "the largest value"),
+            Self::Total => ("total", "a sum of times or bytes"),
+            Self::Count => ("count", "a number of events or things"),
+            Self::Rate => ("rate", "events or bytes per unit of time or of work"),
+            Self::Share => ("share", "a part divided by its whole"),
+            Self::Ratio => ("ratio", "one figure divided by another"),
+            Self::First => ("first value", "the state when the references begin"),
+            Self::Last => ("last value", "the state when the work ends"),
+            Self::Value => ("single value", "the only value that there is"),
+            Self::Fit => ("fitted", "a parameter of a law that was fitted to the measurements"),
         }
     }
+
+    /// Every statistic.
+    pub const ALL: [Self; 15] = [
+        Self::Mean,
+        Self::Median,
+        Self::P99,
+        Self::P999,
+        Self::Min,
+        Self::Max,
+        Self::Total,
+        Self::Count,
+        Self::Rate,
+        Self::Share,
+        Self::Ratio,
+        Self::First,
+        Self::Last,
+        Self::Value,
+        Self::Fit,
+    ];
 
     /// This statistic of a distribution; `None` when that is empty, and of a statistic that no
     /// distribution has.

@@ -19,8 +19,7 @@ metrics! {
         "share of all threads' wall time waiting for swap-in; part of state.fault",
         "From delay accounting; missing if it is off.";
     STATE_THRASHING = "state.thrashing", Share, Share, Lower,
-        "share of all threads' wall time waiting for pages that were in memory a short time ago; \
-         part of state.fault",
+        "share of all threads' wall time waiting for recently reclaimed pages; part of state.fault",
         "See thrashing and refault. From delay accounting; missing if it is off or the kernel \
          lacks this counter.";
     STATE_RECLAIM = "state.reclaim", Share, Share, Lower,

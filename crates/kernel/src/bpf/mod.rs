@@ -20,7 +20,8 @@ pub mod throttle;
 pub enum TraceError {
     /// This kernel lacks a tracepoint, or hides it.
     #[error(
-        "this kernel has no tracepoint {0}, or tracefs cannot be mounted: run as root, on a kernel with CONFIG_FTRACE"
+        "this kernel has no tracepoint {0}, or tracefs is not mounted: run as root, on a kernel with \
+        CONFIG_FTRACE"
     )]
     Tracepoint(String),
     /// The caller may not.

@@ -30,7 +30,7 @@ pub struct Stats {
     pub on_cpu: u64,
     /// Of a sum: processor time of the exits themselves, which no task's account has.
     pub exits: u64,
-    /// Runnable, waiting for a processor.
+    /// Runnable, waiting for a CPU.
     pub runnable: u64,
     /// Its delays, 0 where none is accounted.
     pub waits: Delays,

@@ -166,13 +166,13 @@ pub fn perform(
     metrics(recorder, processor::totals(&used))?;
     if parameters.sharers as usize > room {
         let text = format!(
-            "--sharers {} needs as many processors beside the first; there are {room}",
+            "--sharers {} needs as many CPUs in addition to the first; there are {room}",
             parameters.sharers
         );
         note(recorder, Level::Info, text)?;
     }
     if !refused.is_empty() {
-        note(recorder, Level::Info, format!("this kernel refuses {}", refused.join(", ")))?;
+        note(recorder, Level::Info, format!("this kernel does not support {}", refused.join(", ")))?;
     }
     Ok(())
 }

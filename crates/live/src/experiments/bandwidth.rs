@@ -172,7 +172,7 @@ pub fn perform(bandwidth: &Bandwidth, context: &ExecutionContext, recorder: &mut
 /// Says what a figure lacks, or is not.
 fn remarks(sizes: &[u64], threads: &[u32], processors: usize, recorder: &mut dyn Recorder) -> Result<()> {
     if threads.iter().any(|&count| count as usize > processors) {
-        let text = format!("--threads: each needs a processor of its own, and there are {processors}");
+        let text = format!("--threads: each needs a CPU of its own, and there are {processors}");
         note(recorder, Level::Info, text)?;
     }
     let last = geometry::machine().caches[2];
@@ -181,14 +181,15 @@ fn remarks(sizes: &[u64], threads: &[u32], processors: usize, recorder: &mut dyn
         Some(cache) if greatest < TIMES * cache => {
             let wanted = Size::Bytes(TIMES * cache);
             let text = format!(
-                "the greatest working set is below {wanted}, STREAM's rule for this last-level cache: its rates are partly the cache's; give \
-                 --sizes 256K..{wanted}:1"
+                "the largest working set is below {wanted}, STREAM's minimum for this last-level cache, so \
+                its rates are partly those of the cache; use --sizes 256K..{wanted}:1"
             );
             note(recorder, Level::Info, text)
         }
         Some(_) => Ok(()),
         None => {
-            let text = "the size of the last-level cache is not known, and so not whether the greatest working set is beyond it";
+            let text = "the size of the last-level cache is unknown, so the largest working set may fit \
+                into it";
             note(recorder, Level::Info, text)
         }
     }

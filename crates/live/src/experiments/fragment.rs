@@ -77,7 +77,7 @@ struct Seen {
 pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let Some(huge) = files::number(format!("{THP}/hpage_pmd_size")) else {
         let what = "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)";
-        return Err(Failure::unsupported(what, "use another kernel image"));
+        return Err(Failure::unsupported(what, "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE"));
     };
     let _enabled = Held::set(Path::new(THP).join("enabled"), "madvise")?;
     // Huge pages raise it to a twentieth of a small machine's memory, below which filling could not go.

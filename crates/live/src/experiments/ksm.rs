@@ -137,7 +137,8 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
     }
     if scanned_too > 0 {
         let text = format!(
-            "{scanned_too} other programs have pages that may be merged: ksmd's time and its scans are for theirs too"
+            "{scanned_too} other programs have pages that may be merged, so ksmd's time and scans include \
+            theirs; end them, or use a guest"
         );
         note(recorder, Level::Info, text)?;
     }
@@ -145,7 +146,8 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
         note(
             recorder,
             Level::Info,
-            "the kernel does not show frames to this user, so what shares one is not known",
+            "the kernel hides frame numbers from this user, so the number of shared frames is unknown; run \
+            as root",
         )?;
     }
     Ok(())

@@ -78,7 +78,7 @@ pub fn perform(
         | Experiment::Replay(_)
         | Experiment::Mrc(_)
         | Experiment::Wss(_) => Err(Failure::unsupported(
-            "this has no load to perform",
+            "this has no load to run",
             "use pagelab record, trace, replay, mrc or wss",
         )),
     }

@@ -96,7 +96,7 @@ pub fn perform(
 ) -> Result<()> {
     let Some(shared) = context.cgroup.as_deref() else {
         return Err(Failure::unsupported(
-            "neighbour needs a memory limit that two share",
+            "neighbour needs a memory limit for both loads",
             "give --memory SIZE",
         ));
     };

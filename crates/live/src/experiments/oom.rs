@@ -140,7 +140,7 @@ pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn 
     for situation in SITUATIONS {
         let grouped = situation == "group";
         if grouped && !together.exists() {
-            let text = "memory.oom.group is of cgroup version 2: nothing was killed together here";
+            let text = "memory.oom.group needs cgroup version 2, so the kills of a group are missing";
             note(recorder, Level::Info, text.to_owned())?;
             all.push(None);
             continue;
@@ -180,7 +180,7 @@ pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn 
         );
         if seen.killed.is_empty() {
             let text =
-                format!("{situation}: nobody was killed, for the limit has room for all: raise --grow");
+                format!("{situation}: no process was killed, because all fit into the limit: raise --grow");
             note(recorder, Level::Warning, text)?;
         }
         all.push(Some(seen));
@@ -266,7 +266,7 @@ fn kill(
         recorder.progress(&format!("{situation}: hold"), barrier[READY].load(Relaxed), all);
         if look(&mut family, recorder)? {
             let remedy = "give less --held, or more --memory";
-            return Err(Failure::refused("the limit has no room for what is held", remedy));
+            return Err(Failure::refused("the held memory does not fit into the limit", remedy));
         }
     }
     let before = Counts::read(group);

@@ -96,7 +96,7 @@ pub fn beyond_the_fast_node() -> Option<u64> {
 pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     context.join()?;
-    let lacks = || Failure::unsupported("tier needs memory in two nodes", REMEDY);
+    let lacks = || Failure::unsupported("tier needs two nodes with memory", REMEDY);
     let nodes = Nodes::of(*allowed().map_err(failed("looking at processors"))?.first().ok_or_else(lacks)?)
         .ok_or_else(lacks)?;
     let _processor = Pinned::to(1).map_err(failed("choosing processors"))?;
@@ -152,7 +152,7 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
 }
 
 /// What to do where there are not two nodes.
-pub const REMEDY: &str = "perform it in a guest with nodes: --on kernel:IMAGE,numa=256M+512M@slow";
+pub const REMEDY: &str = "run it in a guest with nodes: --on kernel:IMAGE,numa=256M+512M@slow";
 
 impl Machine<'_> {
     fn both(&self) -> [usize; 2] {
@@ -194,7 +194,7 @@ impl Machine<'_> {
             _ => Policy::Bind(slow),
         };
         let region = Region::base_pages(pages as usize).map_err(failed(&format!("mapping {pages} pages")))?;
-        region.keep_apart().map_err(failed("keeping the mapping apart"))?;
+        region.keep_apart().map_err(failed("pinning the mapping to a node"))?;
         numa::place(&region, policy).map_err(failed("mbind"))?;
         region.populate(|done, of| recorder.progress(&format!("{situation}: populate"), done, of));
         if left_to_the_kernel {
@@ -269,20 +269,21 @@ impl Machine<'_> {
         let Nodes { fast, slow, .. } = self.nodes;
         let mut say = |text: String| note(recorder, Level::Info, text);
         if !balances {
-            say("this kernel has no NUMA balancing, and so neither promotion".to_owned())?;
+            say("this kernel has no NUMA balancing, so there is no promotion".to_owned())?;
         } else if !self.nodes.tiered {
             let migrated = on.map_or(0, |on| on.migrated);
             say(format!(
-                "this kernel has the nodes {fast} and {slow} in one tier, so that nothing is demoted or promoted; with balancing {migrated} \
-                 pages were migrated"
+                "this kernel has the nodes {fast} and {slow} in one tier, so no page is demoted or promoted; with balancing {migrated} pages were migrated"
             ))?;
         }
         if self.nodes.latency.is_none() {
-            say("the machine's tables (HMAT) do not tell the latencies of both nodes, so there is no modelled wait".to_owned())?;
+            say(
+                "the machine's tables (HMAT) lack the latencies of both nodes, so there is no modelled wait"
+                    .to_owned(),
+            )?;
         }
         if balances && !Path::new(SCANNING[0]).exists() {
-            say("no debugfs: the kernel looks for pages in use when it will, and not by --scan-period"
-                .to_owned())?;
+            say("no debugfs: the kernel ignores --scan-period and scans at its own interval".to_owned())?;
         }
         Ok(())
     }

@@ -172,14 +172,16 @@ impl Measured {
             note(
                 recorder,
                 Level::Info,
-                "swap traffic is the whole machine's (/proc/vmstat): this kernel does not count it for each cgroup; keep other programs quiet",
+                "swap traffic is that of the whole machine (/proc/vmstat), because this kernel does not \
+                count it per cgroup; keep other programs idle",
             )?;
         }
         if self.stall_of_machine && self.stalled.is_some_and(|ns| ns > 0) {
             note(
                 recorder,
                 Level::Info,
-                "the time stalled on memory is the whole machine's (/proc/pressure/memory): only cgroup version 2 has it for the experiment alone",
+                "the time stalled on memory is that of the whole machine (/proc/pressure/memory): only \
+                cgroup version 2 counts it per cgroup",
             )?;
         }
         Ok(())

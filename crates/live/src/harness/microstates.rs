@@ -9,7 +9,7 @@
 //! | share | from | what it is |
 //! |---|---|---|
 //! | `state.user`, `state.system` | processor time, parted as the ticks sampled it | on a processor |
-//! | `state.run-queue` | cpu delay | runnable, waiting for a processor |
+//! | `state.run-queue` | cpu delay | runnable, waiting for a CPU |
 //! | `state.fault` | the greater of block I/O and swap-in delay, which overlap | waiting for input: major faults, swap-in, reads |
 //! | `state.swap-in` | swap-in delay | of that, swap-in |
 //! | `state.thrashing` | thrashing delay | of that, for pages that had been in memory a short while ago |
@@ -119,14 +119,20 @@ impl Microstates {
         }
         metric(recorder, metrics::STATE_LOCK, lock)?;
         if let Some(why) = why {
-            note(recorder, Level::Info, format!("where the time went is not known: {why}"))?;
+            note(recorder, Level::Info, format!("the metrics state.… are missing: {why}"))?;
         } else if !whole {
-            note(recorder, Level::Info, "delay accounting was switched on while tasks ran; repeat the run")?;
+            note(
+                recorder,
+                Level::Info,
+                "delay accounting was enabled while tasks ran, so their waits are \
+                incomplete; repeat the run",
+            )?;
         } else if !delays {
             note(
                 recorder,
                 Level::Info,
-                "waits for input, reclaim and compaction are not accounted: --set /proc/sys/kernel/task_delayacct=1 gives them; waits for locks no kernel accounts",
+                "waits for input, reclaim and compaction are missing: --set \
+                /proc/sys/kernel/task_delayacct=1 enables them; no kernel accounts waits for locks",
             )?;
         }
         Ok(())

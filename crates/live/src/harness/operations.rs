@@ -76,7 +76,8 @@ pub fn count(
     recorder.observe(Observation::Table(table(&rows)))?;
     if !absent.is_empty() {
         let text = format!(
-            "no function for these operations in this kernel, or it is inlined, or the symbols are hidden: {}",
+            "these operations were not counted, because their function is missing, inlined or hidden in \
+            this kernel: {}",
             absent.join("; ")
         );
         note(recorder, Level::Info, text)?;

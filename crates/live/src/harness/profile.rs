@@ -47,7 +47,7 @@ fn report(profile: &Profile, frequency: u32, asked: bool, recorder: &mut dyn Rec
     let Some(symbols) = Symbols::read() else {
         if asked {
             let remedy = "show them to root with --set /proc/sys/kernel/kptr_restrict=0";
-            return Err(Failure::unsupported("no profile can be told: the kernel hides its symbols", remedy));
+            return Err(Failure::unsupported("no profile: the kernel hides its symbols", remedy));
         }
         return note(
             recorder,

@@ -389,7 +389,7 @@ fn is_gone(process: u32) -> bool {
 /// The plugin's file for a version of the interface.
 fn for_version(mut plugin: Vec<u8>, version: i32) -> io::Result<Vec<u8>> {
     let at = plugin.windows(MARK.len()).position(|bytes| bytes == MARK).filter(|&at| at >= 4);
-    let at = at.ok_or_else(|| io::Error::other("it is no tracer of pagelab's"))?;
+    let at = at.ok_or_else(|| io::Error::other("it is not the tracer of pagelab"))?;
     plugin[at - 4..at].copy_from_slice(&version.to_ne_bytes());
     Ok(plugin)
 }

@@ -24,7 +24,7 @@ const HEADER: usize = 12;
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
     /// The medium failed.
-    #[error("the line between performer and recorder failed: {0}")]
+    #[error("the connection between worker and recorder failed: {0}")]
     Io(#[from] std::io::Error),
     /// The other side ended in the middle of a frame.
     #[error("a frame is torn: {got} of {wanted} bytes arrived")]

@@ -117,7 +117,7 @@ fn condition(condition: &Value) -> Result<(), Dishonoured> {
             Err(why) => no(format!("cannot limit memory here: {why}"), "or use --memory none"),
         },
         Value::Swap(Swap::File | Swap::Zram) if !swap::permitted() => no(
-            "cannot make swap for a run as this user".into(),
+            "cannot create swap for a run as this user".into(),
             "run as root (it needs the capability CAP_SYS_ADMIN)",
         ),
         Value::Swap(Swap::Zram) if !zram::available() => {
@@ -147,7 +147,7 @@ pub(super) fn writable(path: &Path) -> Result<(), Dishonoured> {
 
 fn in_use() -> Result<(), Lacking> {
     let why = "does not fill the memory of a machine that is in use";
-    Err((What::Experiment, why.to_owned(), "perform it in a guest (--on kernel:IMAGE)".to_owned()))
+    Err((What::Experiment, why.to_owned(), "run it in a guest (--on kernel:IMAGE)".to_owned()))
 }
 
 /// Whether this machine has `feature`. What is only in a guest was brought there, and looked for
@@ -161,12 +161,12 @@ fn feature(feature: &Feature, guest: bool) -> Result<(), Lacking> {
             What::Experiment,
             "has its memory controller in cgroup version 1: memory.low, memory.min and memory.reclaim are of cgroup version 2"
                 .into(),
-            "perform it in a guest (--on kernel:IMAGE), or boot with systemd.unified_cgroup_hierarchy=1",
+            "run it in a guest (--on kernel:IMAGE), or boot with systemd.unified_cgroup_hierarchy=1",
         ),
         Feature::Ksm if !Path::new(ksm::FOLDER).exists() => no(
             What::Machine,
-            format!("has a kernel without KSM: there is no {}", ksm::FOLDER),
-            "take a kernel that is built with CONFIG_KSM",
+            format!("has a kernel without KSM ({} is missing)", ksm::FOLDER),
+            "use a kernel built with CONFIG_KSM",
         ),
         Feature::Damon => damon::available().map_err(|(why, remedy)| (What::Machine, why, remedy)),
         Feature::TwoNodes if numa::with_memory().len() < 2 => {

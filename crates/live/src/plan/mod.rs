@@ -36,7 +36,7 @@ pub fn settle(request: &Request, capabilities: &Capabilities) -> Result<Settled,
     let declared = request.experiment.declaration();
     if declared.load() == Load::None {
         let remedy = "use pagelab record, trace, replay, mrc or wss".to_owned();
-        return Err(refuse((What::Experiment, "has no load to perform for it".to_owned(), remedy)));
+        return Err(refuse((What::Experiment, "has no load to run for it".to_owned(), remedy)));
     }
     let bounds = Bounds {
         limit: None,
@@ -72,7 +72,7 @@ pub fn settle(request: &Request, capabilities: &Capabilities) -> Result<Settled,
         return Err(refuse((What::Experiment, why, remedy)));
     }
     if let Some(why) = tasks::refusal(tasks, &capabilities.threads) {
-        let remedy = "use fewer workers or copies, larger processes, or raise the bound".to_owned();
+        let remedy = "use fewer workers or copies, larger processes, or raise that limit".to_owned();
         return Err(refuse((What::Machine, why, remedy)));
     }
     if let Some(memory) = capabilities.memory {
@@ -83,11 +83,14 @@ pub fn settle(request: &Request, capabilities: &Capabilities) -> Result<Settled,
 }
 
 /// Whether the experiment honours the condition on any Linux kernel.
-fn honours(experiment: &Experiment, condition: &Value) -> Result<(), Dishonoured> {
+///
+/// # Errors
+/// Why not, and what to do instead.
+pub fn honours(experiment: &Experiment, condition: &Value) -> Result<(), Dishonoured> {
     let declared = experiment.declaration();
     match condition {
         Value::Functions | Value::Profile(_) if !declared.is_looked_into() => Err((
-            format!("performs {} without looking into the kernel", experiment.name()),
+            format!("runs {} without looking into the kernel", experiment.name()),
             "leave it out, or use mapanon, mapfile or forkstorm".to_owned(),
         )),
         Value::Set(file) => refusal(Path::new(&file.path), &file.value).map_or(Ok(()), Err),

@@ -52,7 +52,7 @@ fn what_takes_no_page_takes_no_fault() {
         assert!(unmap.metric_named("unmap.munmap.shared").is_some());
     } else {
         assert!(
-            unmap.notes.iter().any(|note| note.text.contains("needs as many processors beside the first"))
+            unmap.notes.iter().any(|note| note.text.contains("needs as many CPUs in addition to the first"))
         );
     }
 }

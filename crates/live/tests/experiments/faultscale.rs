@@ -78,7 +78,7 @@ fn faultscale_locks() {
             assert!(table.numbers_named("waits").unwrap().iter().flatten().sum::<f64>() > 0.0);
             assert!(figure(&seen, "state.lock") > 0.0);
         }
-        None => assert!(seen.notes.iter().any(|n| n.text.contains("lock waiting")), "said why not"),
+        None => assert!(seen.notes.iter().any(|n| n.text.contains("lock waits")), "said why not"),
     }
 }
 

@@ -181,7 +181,8 @@ policies! {
         small: f64 = take(0.1, 0.0..=1.0), ghost: f64 = take(0.9, 0.0..=10.0), promote: u8 = take(2, 1..=3),
         fill: Fill = word(&[("main", Fill::Main), ("small", Fill::Small)])
     },
-    "S3-FIFO; queues as shares of the frames, hits that promote, the queue that is filled first (main or small)",
+    "S3-FIFO. Queues are shares of the frames. Then hits that promote, and the queue that is filled first \
+    (main or small)",
     "Yang, Zhang, Qiu, Yue and Rashmi, SOSP 2023",
     s3_fifo::S3Fifo::new(pages, frames, small, ghost, promote, fill);
 

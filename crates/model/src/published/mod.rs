@@ -164,7 +164,7 @@ impl Published {
                 target,
                 What::Experiment,
                 format!("models {performs}"),
-                format!("use {performs}, or perform {} on host", experiment.name()),
+                format!("use {performs}, or run {} on host", experiment.name()),
             ));
         }
         let refused = match (self.system, experiment) {

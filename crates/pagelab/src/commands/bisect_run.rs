@@ -49,11 +49,12 @@ const BOOTS: usize = 2;
       --metric fault.anonymous --worse-than 5% \\
       --kernel arch/x86/boot/bzImage'
 ",
-    after_help = "Before the first verdict the good kernel is booted twice more, each time with another word that does nothing
-on its command line: what these boots differ by, doubled, is the least change that can be told, and a lower
-percentage is refused.
-Exit status: 0 the kernel is good; 1 the metric is worse than the good kernel's by more than was allowed; 125 the \
-kernel does not boot (git bisect skips it); 255 there is no verdict, whatever the reason (git bisect stops)."
+    after_help = "Before the first verdict pagelab boots the good kernel twice more, each time with \
+another word on its command line that has no effect. Twice the difference between these boots is the \
+smallest detectable change; pagelab refuses a lower percentage.
+
+Exit status: 0 the kernel is good; 1 the metric is worse than allowed; 125 the kernel does not boot (git \
+bisect skips it); 255 there is no verdict (git bisect stops)."
 )]
 pub struct Arguments {
     /// The experiment [default: that of the good kernel's run]
@@ -61,17 +62,17 @@ pub struct Arguments {
     /// The metric (see: pagelab show)
     #[arg(long, value_name = "NAME", value_parser = metric_name)]
     metric: String,
-    /// The run of a good kernel: a name, an id, @1 for the newest; or how much worse is bad, such as 5%, than
-    /// the newest run of EXPERIMENT on a kernel that was not made to bisect
+    /// The run of a good kernel: a name, an id, @1 for the newest. Or a percentage such as 5%: the good kernel is
+    /// then that of the newest run of EXPERIMENT that no bisection made
     #[arg(long, value_name = "RUN|PERCENT%", value_parser = bound)]
     worse_than: Bound,
-    /// How much worse than RUN is bad, in per cent [default: 1]
+    /// Percentage by which a bad kernel is worse than RUN [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     by: Option<f64>,
     /// The kernel to judge
     #[arg(long, value_name = "PATH")]
     kernel: PathBuf,
-    /// An option of the target in place of the good kernel's, such as accel=icount or append="a b"
+    /// An option of the target that replaces the good kernel's, such as accel=icount or append="a b"
     #[arg(long, value_name = "KEY=VALUE")]
     option: Vec<String>,
     /// Repetitions
@@ -97,7 +98,7 @@ fn bound(text: &str) -> Result<Bound, Refusal> {
         None => Ok(Bound::Run(text.to_owned())),
         Some(_) => match percent(text) {
             Ok(percent) => Ok(Bound::Percent(percent)),
-            Err(_) => Err(Refusal::new("write a run's name, or per cent as in 1%")),
+            Err(_) => Err(Refusal::new("must be the name of a run, or a percentage such as 1%")),
         },
     }
 }
@@ -140,7 +141,7 @@ fn good(arguments: &Arguments, notebook: &Notebook) -> Result<(Run, f64)> {
     let (id, percent) = match (&arguments.worse_than, &arguments.experiment) {
         (Bound::Run(run), _) => (notebook.resolve(run)?, arguments.by.unwrap_or(1.0)),
         (Bound::Percent(_), _) if arguments.by.is_some() => {
-            return Err(usage("--worse-than says how many per cent already; leave out --by".to_owned()));
+            return Err(usage("--worse-than already has a percentage; leave out --by".to_owned()));
         }
         (Bound::Percent(_), None) => {
             return Err(usage(
@@ -158,7 +159,8 @@ fn good(arguments: &Arguments, notebook: &Notebook) -> Result<(Run, f64)> {
             let found = notebook.list()?.iter().rev().find(suits).map(|run| run.id);
             let missing = || {
                 usage(format!(
-                    "no run of {experiment} on a kernel is in the notebook; make one: pagelab run {experiment} --on kernel:GOOD …"
+                    "the notebook has no run of {experiment} on a kernel; make one: pagelab run \
+                    {experiment} --on kernel:GOOD …"
                 ))
             };
             (found.ok_or_else(missing)?, *percent)
@@ -220,23 +222,30 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<bool> {
         runs.push(&good);
     }
     let side = Side::of(&runs, &arguments.metric)?;
-    let told = format!("{} % can be told, from {} boots", side.told(), side.values.len());
+    let told = format!("changes from {}% on are detectable, by {} boots", side.told(), side.values.len());
     side.check(percent)?;
     let name = Notebook::open_existing(&context.notebook)?.free_name(NAME)?;
     let performed = performance::perform(&mut [work.plan(name, &target)?], arguments.repeat, context)?;
     if let Some(error) = performed.failure {
         return Err(error);
     }
-    let run = performed.runs.first().ok_or_else(|| anyhow!("nothing was performed"))?;
+    let run = performed.runs.first().ok_or_else(|| anyhow!("no repetition ran"))?;
     let judged = side.judge(&Side::of(&[run], &arguments.metric)?, percent)?;
     let Judgement { before, after, change, bad } = judged;
     let shown = |figure: f64| value(Some(figure), side.unit);
-    let change =
-        change.map_or_else(|| "no percentage of nothing".to_owned(), |change| format!("{change:+.2} %"));
+    let change = change.map_or_else(
+        || "the baseline is 0: no percentage".to_owned(),
+        |change| {
+            format!(
+                "{change:+.2} \
+            %"
+            )
+        },
+    );
     // A reader that went away changes no verdict.
     let _ = writeln!(
         crate::output::stdout(),
-        "{}: {} {} against {} of {}: {change}, {} ({percent} % allowed; {told})",
+        "{}: {} {} against {} of {}: {change}, {} ({percent}% allowed; {told})",
         run.header.name,
         arguments.metric,
         shown(after),
@@ -287,11 +296,12 @@ fn good_boots(good: &Run, work: &Work, context: &Context) -> Result<Vec<Run>> {
     if let Err(why) = untouched(Path::new(path), &good.header.started) {
         let own = good.done().count();
         if work.as_good && own > 1 {
-            remark!("{why}: what boots differ by is that of its {own} repetitions");
+            remark!("{why}: the difference between boots is that of its {own} repetitions");
             return Ok(Vec::new());
         }
         return Err(usage(format!(
-            "{why}, so that what its boots differ by is not known; keep the good kernel apart, and run it again"
+            "{why}, so the difference between its boots is unknown; keep a copy of the good kernel, and run \
+            it again"
         )));
     }
     let mut boots = Vec::new();

@@ -30,11 +30,13 @@ const TARGETS: &[(&str, &str)] = &[
     ("host", "the running kernel"),
     (
         "host,KEY=VALUE…",
-        "the running kernel under its own settings: memory=64M, swap=file|zram|none, swap-size=SIZE, thp=always|madvise|never|\"SIZE:MODE,…\", swappiness=0-200, functions=on|off, profile=HZ, set=/sys/FILE=VALUE",
+        "the running kernel under its own settings. Options: memory=64M, swap=file|zram|none, \
+        swap-size=SIZE, thp=always|madvise|never|\"SIZE:MODE,…\", swappiness=0-200, functions=on|off, profile=HZ, set=/sys/FILE=VALUE",
     ),
     (
         "kernel:PATH,KEY=VALUE…",
-        "a kernel image booted in a virtual machine, with the settings of the host and cpus=N, ram=SIZE, append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, cpu=MODEL, qemu=\"WORDS\", numa=2x512M|256M+512M@slow, distance=N, modules=DIR, init=PATH, root=DIR, file=PATH, timeout=SECONDS, trace=functions|cache|on, to=FILE",
+        "a kernel image booted in a virtual machine. Options: those of the host, cpus=N, ram=SIZE, \
+        append=\"WORDS\", accel=kvm|tcg|icount, machine=NAME, cpu=MODEL, qemu=\"WORDS\", numa=2x512M|256M+512M@slow, distance=N, modules=DIR, init=PATH, root=DIR, file=PATH, timeout=SECONDS, trace=functions|cache|on, to=FILE",
     ),
     (
         "model:NAME,KEY=VALUE…",
@@ -42,7 +44,9 @@ const TARGETS: &[(&str, &str)] = &[
     ),
     (
         "pager:POLICY,KEY=VALUE…",
-        "real memory of mapanon or of a program, paged in user space by a policy, with frames=N instead of the memory limit, hidden=SHARE of the frames whose references the policy sees (1: every reference), and the policy's own parameters",
+        "real memory of mapanon or of a program, paged in user space by a policy. It has frames=N instead \
+        of the memory limit, the policy's own parameters, and hidden=SHARE: the policy sees references to \
+        that share of the frames (1: every reference)",
     ),
 ];
 
@@ -124,7 +128,8 @@ fn honours(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     say!("{}", text::table(&headings, &rows, &context.style));
     let dash = text::DASH;
     let meaning = format!(
-        "What a target has no row for it does not perform. {dash} means refused, before anything is set up; why: --json."
+        "A target does not run experiments without a row. {dash} means refused, before any change; --json \
+        has the reasons."
     );
     sentences(&meaning, "", "  ", &context.style);
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand, Debug)]
 enum Action {
-    /// Answer with this machine's time whoever asks, until interrupted
+    /// Serve this machine's clocks to any client, until interrupted
     #[command(
         before_help = "Examples:\n  pagelab clock serve               # to this machine\n  pagelab clock serve 0.0.0.0:7071  # to others, for run clock --reference\n"
     )]
@@ -32,9 +32,8 @@ enum Action {
 /// Serves until interrupted.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Action::Serve { address } = &arguments.action;
-    let listener =
-        TcpListener::bind(address).with_context(|| format!("the address {address} cannot be listened on"))?;
+    let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     say!("serving the clock at {}", listener.local_addr()?);
-    serve(&listener).context("no further connection can be accepted")?;
+    serve(&listener).context("cannot accept another connection")?;
     Ok(ExitCode::SUCCESS)
 }

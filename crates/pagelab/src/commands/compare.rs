@@ -21,10 +21,11 @@ use crate::{file, output};
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5   # status 1 if 5% worse\n  pagelab compare @2 @1 --fail-on 5 --metric all-headline\n  pagelab compare base patch --fail-on 1 --junit gate.xml\n",
-    after_help = "For each metric: both medians, the change with its 95 % interval, the p value, and a verdict. Interleaved \
-repetitions are tested in pairs (Wilcoxon's signed-rank test), others by their ranks (Mann-Whitney). The experiment's \
-primary metric is tested by itself and decides --fail-on; the others are corrected for their number (Holm). Two models differ exactly, without p values. A repetition is one sample; \
-runs of one command, interleaved with --on and --repeat, compare best."
+    after_help = "For each metric: both medians, the change with its 95% interval, the p-value, and a \
+verdict. Interleaved repetitions are tested in pairs (Wilcoxon's signed-rank test), others by their ranks \
+(Mann-Whitney). The experiment's primary metric is tested on its own and decides --fail-on; the p-values \
+of the others are corrected for their number (Holm). Two simulators differ exactly, without p-values. A \
+repetition is one sample; repetitions that one command interleaves (--on, --repeat) compare best."
 )]
 pub struct Arguments {
     /// The runs; the first is the baseline: names, ids, @1 for the newest

@@ -22,17 +22,18 @@ use crate::ticker::{Interval, Schedule, Ticker};
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab doctor\n  pagelab doctor --watch 10\n  pagelab doctor --leftovers\n  pagelab doctor --json | jq .doctor.level\n  pagelab doctor --quiet || logger 'memory is short'\n",
-    after_help = "Samples for two seconds and reports on that interval. docs/src/reference/counters.md has every threshold and its reason.
-Exit status: 0 fine or strained; 1 memory is short, of the machine or of a cgroup as the first line says; 3 unknown."
+    after_help = "Samples for two seconds and reports on that interval. The page 'Counters and live views' of the book \
+has every threshold and its reason.\n\nExit status: 0 fine or strained; 1 memory is short, of the machine or of a \
+cgroup as the first line says; 3 unknown."
 )]
 pub struct Arguments {
-    /// Keep looking, every so many seconds
+    /// Repeat every N seconds
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", value_parser = clap::value_parser!(Interval))]
     watch: Option<Interval>,
-    /// End after so many looks
+    /// End after N samples
     #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Switch delay accounting on meanwhile, for the processes that start from then on
+    /// Enable delay accounting meanwhile, for processes that start from then on
     #[arg(long)]
     enable_accounting: bool,
     /// List what pagelab has set up and could not undo, each with the command that undoes it, and do not look
@@ -108,7 +109,7 @@ fn headline(report: &Report) -> String {
     let words = report.verdict.headline();
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{} (looked for {:.1} s).", letters.as_str(), report.seconds)
+    format!("{first}{} (sampled for {:.1} s).", letters.as_str(), report.seconds)
 }
 
 /// Lists what could not be undone.

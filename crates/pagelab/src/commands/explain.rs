@@ -1,13 +1,18 @@
-//! `pagelab explain TERM`: what a metric or a term of the output means.
+//! `pagelab explain TERM`: what a word of the output means: a term, a metric, a column, a verdict, …
 
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_counters::views::{self, doctor};
+use pagelab_experiment::catalogue::{ENVIRONMENT, environment};
 use pagelab_experiment::declaration::closest;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
-use pagelab_experiment::metrics::current;
+use pagelab_experiment::metrics::{Statistic, current};
+use pagelab_report::comparisons;
+use pagelab_studies::claim;
 use serde_json::json;
 
+use super::wss;
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::{self, print_json, say};
@@ -15,10 +20,11 @@ use crate::output::{self, print_json, say};
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab explain refault\n  pagelab explain faults.major\n  pagelab explain working set\n"
+    before_help = "Examples:\n  pagelab explain refault\n  pagelab explain faults.major\n  pagelab explain \
+        DFL\n"
 )]
 pub struct Arguments {
-    /// The metric or term; without one, all names
+    /// A term, metric, column, verdict, statistic or entry of the environment; without one, all names
     #[arg(value_name = "TERM")]
     term: Vec<String>,
     /// Print JSON
@@ -26,9 +32,44 @@ pub struct Arguments {
     json: bool,
 }
 
+/// Everything that is explained, by kind.
+pub fn sections() -> [(&'static str, Vec<Entry>); 6] {
+    let entries = |of: String, list: &[(&'static str, &'static str)]| -> Vec<Entry> {
+        let entry = |&(name, help): &_| Entry { name, text: format!("{of}: {help}.") };
+        list.iter().map(entry).collect()
+    };
+    let columns = views::columns().into_iter().chain([("wss", wss::COLUMNS.to_vec())]);
+    let columns = columns.flat_map(|(view, list)| entries(format!("Column of {view}"), &list)).collect();
+    let verdicts = [
+        entries("In a comparison".to_owned(), &comparisons::verdicts()),
+        entries("Of a claim".to_owned(), &claim::Verdict::ALL.map(claim::Verdict::described)),
+        entries("In doctor".to_owned(), &doctor::Level::ALL.map(doctor::Level::described)),
+    ];
+    let statistics = Statistic::ALL.map(Statistic::described);
+    [
+        ("Terms", terms()),
+        ("Metrics", metrics()),
+        ("Statistics", entries("Statistic".to_owned(), &statistics)),
+        ("Verdicts", verdicts.concat()),
+        ("Columns", columns),
+        ("Environment", entries("Fact about the machine or the run".to_owned(), ENVIRONMENT)),
+    ]
+}
+
 /// Prints the paragraph.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
-    let all: Vec<Entry> = terms().into_iter().chain(metrics()).collect();
+    let sections = sections();
+    if arguments.term.is_empty() && !arguments.json {
+        for (number, (heading, entries)) in sections.iter().enumerate() {
+            let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+            if number > 0 {
+                say!();
+            }
+            output::sentences(&names.join("; "), &format!("{heading}: "), "  ", &context.style);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let all = sections.into_iter().flat_map(|(_, entries)| entries).collect();
     let chosen = match arguments.term.join(" ") {
         term if term.is_empty() => all,
         term => found(&term, all)?,
@@ -37,26 +78,26 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         let list: Vec<_> = chosen.iter().map(|e| json!({"name": e.name, "text": e.text})).collect();
         return print_json("terms", list.into());
     }
-    if arguments.term.is_empty() {
-        let names = |entries: Vec<Entry>| entries.iter().map(|e| e.name).collect::<Vec<_>>().join("; ");
-        output::sentences(&names(terms()), "Terms: ", "  ", &context.style);
-        say!();
-        output::sentences(&names(metrics()), "Metrics: ", "  ", &context.style);
-    }
-    for entry in chosen.iter().filter(|_| !arguments.term.is_empty()) {
+    for entry in chosen {
         output::sentences(&format!("{}: {}", entry.name, entry.text), "", "  ", &context.style);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The entries of this name, the exact one first, then those that differ in case, hyphens or a
-/// plural: a term and a metric can share a name. A metric is also found by its former name.
+/// The entries of this name, the exact ones first, then those that differ in case, hyphens or a
+/// plural: a term, a metric and a column can share a name. A metric is also found by its former name.
 fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
     let term = current(term);
-    let plain = |name: &str| name.to_lowercase().replace(['-', '_'], " ").trim_end_matches('s').to_owned();
-    // "swap-in, swap-out" is one entry of two names.
+    let plain = |name: &str| {
+        let name = name.to_lowercase().replace(['-', '_'], " ");
+        // `S`, `us` and `r/s` are columns.
+        if name.len() > 4 { name.trim_end_matches('s').to_owned() } else { name }
+    };
+    // "swap-in, swap-out" is one entry of two names, "set FILE" an entry for every file.
     let is = |entry: &Entry| {
-        plain(entry.name) == plain(term) || entry.name.split(", ").any(|name| plain(name) == plain(term))
+        plain(entry.name) == plain(term)
+            || entry.name.split(", ").any(|name| plain(name) == plain(term))
+            || environment(term).is_some_and(|help| entry.text.ends_with(&format!(": {help}.")))
     };
     let mut found: Vec<Entry> = all.iter().filter(|entry| is(entry)).cloned().collect();
     if !found.is_empty() {
@@ -72,4 +113,50 @@ fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
         ([], None) => String::new(),
     };
     Err(usage(format!("unknown term '{term}'{meant}; 'pagelab explain' lists all")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_counters::views::{Width, iostat, memstat, prstat, vmstat};
+
+    use crate::commands::top::draw;
+
+    fn names(term: &str) -> Vec<&'static str> {
+        let all: Vec<Entry> = sections().into_iter().flat_map(|(_, entries)| entries).collect();
+        found(term, all).map_or_else(|_| Vec::new(), |list| list.iter().map(|entry| entry.name).collect())
+    }
+
+    #[test]
+    fn everything_declared_is_found_by_its_name_and_first() {
+        for entry in sections().iter().flat_map(|(_, entries)| entries) {
+            for name in entry.name.split(", ") {
+                assert_eq!(names(name).first(), Some(&entry.name), "{name}");
+            }
+            assert!(entry.text.ends_with('.') && !entry.text.contains(".."), "{entry:?}");
+        }
+        assert_eq!(names("set /proc/sys/vm/swappiness"), ["set FILE"]);
+        assert_eq!(names("model.cost.major"), ["model.cost.NAME"]);
+    }
+
+    #[test]
+    fn every_word_of_the_live_views_headings_is_explained() {
+        let layouts = [false, true].map(|swapping| vmstat::Layout { swapping, ..Default::default() });
+        let mut headings: Vec<String> =
+            layouts.map(|layout| vmstat::heading(layout).lines().last().unwrap().to_owned()).into();
+        headings.extend([iostat::heading(Width::Whole, true), iostat::short_heading()]);
+        headings.push(iostat::Processors::default().lines().lines().nth(1).unwrap().to_owned());
+        for other in [false, true] {
+            headings.extend([memstat::holder_heading(other), prstat::summary_heading(other)]);
+            let widths = [Width::Whole, Width::Columns(80)];
+            headings.extend(widths.map(|width| prstat::microstate_heading(other, width)));
+            headings.push(draw::heading(other));
+        }
+        let unexplained: Vec<&str> = headings
+            .iter()
+            .flat_map(|h| h.split_whitespace())
+            .filter(|word| names(word).first() != Some(word))
+            .collect();
+        assert!(unexplained.is_empty(), "{unexplained:?}");
+    }
 }

@@ -29,13 +29,13 @@ enum Form {
     Csv,
     /// The same rows, typed and compressed
     Parquet,
-    /// Bencher Metric Format: medians with their 95 % intervals
+    /// Bencher Metric Format: medians with their 95% intervals
     Bencher,
     /// For github-action-benchmark's customSmallerIsBetter: medians of what is better when smaller
     SmallerIsBetter,
     /// For its customBiggerIsBetter: medians of what is better when bigger
     BiggerIsBetter,
-    /// Go's benchmark format, which benchstat reads: a line a repetition, with units
+    /// Go's benchmark format, which benchstat reads: one line per repetition, with units
     Benchfmt,
     /// Tests for KCIDB (KernelCI), version 5.3; needs --build
     Kcidb,
@@ -60,7 +60,7 @@ pub struct Arguments {
     /// The runs: names, ids, @1 for the newest. With --listen: selectors as of 'pagelab stat'
     #[arg(value_name = "RUN", required_unless_present = "listen")]
     runs: Vec<String>,
-    /// Serve the kernel's counters over HTTP in place of runs, in OpenMetrics' form, until Ctrl-C; :PORT is on every
+    /// Serve the kernel's counters over HTTP as OpenMetrics until Ctrl-C, instead of runs; :PORT is on every
     /// address of this machine
     #[arg(long, value_name = "HOST:PORT", value_parser = addresses, conflicts_with_all = ["format", "output"])]
     listen: Option<Addresses>,
@@ -89,7 +89,8 @@ fn addresses(text: &str) -> Result<Addresses, Refusal> {
     let found = match text.strip_prefix(':') {
         // IPv6's any is IPv4's too, where the machine has both.
         Some(port) => {
-            let port = port.parse().map_err(|_| refused(format!("'{port}' is no port")))?;
+            let port =
+                port.parse().map_err(|_| refused(format!("'{port}' must be a port from 0 to 65535")))?;
             vec![(Ipv6Addr::UNSPECIFIED, port).into(), (Ipv4Addr::UNSPECIFIED, port).into()]
         }
         None => text.to_socket_addrs().map_err(|e| refused(e.to_string()))?.collect(),

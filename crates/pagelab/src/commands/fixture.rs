@@ -20,7 +20,7 @@ pub struct Arguments {
     /// The folder to record into: absent or empty
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// What to record, as in 'pagelab stat'; everything without it
+    /// The counters to record, as in 'pagelab stat' [default: all]
     #[arg(value_name = "SELECTOR")]
     selectors: Vec<String>,
 }
@@ -30,9 +30,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let folder = &arguments.folder;
     let selection =
         Selection::parse(arguments.selectors.iter().map(String::as_str)).map_err(|e| usage(e.to_string()))?;
-    file::create_folder(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    file::create_folder(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     if std::fs::read_dir(folder)?.next().is_some() {
-        bail!("{} is not empty: name a folder that is, or a new one", folder.display());
+        bail!("{} is not empty: name an empty or a new folder", folder.display());
     }
     let tree = Tree::new(Root::copying("/", folder));
     // Units depend on it.

@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         say!("{} known already", report.known);
     }
     for (name, why) in &report.unreadable {
-        crate::output::remark!("left out '{name}', which cannot be read: {why}");
+        crate::output::remark!("skipped '{name}': it cannot be read: {why}");
     }
     if !report.unreadable.is_empty() {
         return Ok(ExitCode::from(3));

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_counters::views::described;
 use pagelab_counters::views::iostat::{self, Moment};
 use pagelab_kernel::bpf::requests::Requests;
 use serde_json::json;
@@ -20,36 +21,30 @@ const WHOLE: usize = 96;
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab iostat -xn 1\n  pagelab iostat -xnc 5 3\n  sudo pagelab iostat -xn 1 --trace\n",
-    after_help = "The first print is the average since boot; devices that did nothing are left out. With -x:
-  r/s w/s kr/s kw/s   reads, writes and KiB of each, a second
-  actv                requests in flight on average: growth of their time in flight / interval
-  asvc_t              ms a request: actv / (r/s + w/s + discards/s + flushes/s)
-  %b                  percent of the time with a request in flight
-  avg-kB              KiB a transfer
-and with --trace (root), from the kernel's tracepoints, of devices with a queue of requests:
-  wait wsvc_t         requests that wait to be issued to the device, and ms a request waited
-  %w                  percent of the time with a request waiting
-A dash is a figure that Linux does not keep by itself: it does not split a request's time in waiting
-and being served, and without --trace actv and asvc_t hold both. In 80 columns the three stand there only
-when traced. With -c, first percent of the CPUs' time: us(er), sy(stem), wt (idle, waiting for a request),
-id(le), st(olen by the hypervisor)."
+    after_help = format!("The first print is the average since boot; idle devices are left out. -x has \
+the first twelve of these columns, -c the last five, in percent:
+{}
+A dash is a figure that Linux does not have. It does not split the time of a request into waiting and \
+service: actv and asvc_t contain both, unless --trace (root) separates them. In 80 columns the columns of \
+--trace are shown only with it.",
+        described(&iostat::described()))
 )]
 pub struct Arguments {
     /// The extended view
     #[arg(short = 'x', long)]
     extended: bool,
-    /// Device names as the kernel's (always so; taken for the habit of -xn)
+    /// Device names as in the kernel (the default; accepted for users of -xn)
     #[arg(short = 'n', long)]
     names: bool,
-    /// The CPUs' time, too
+    /// Also print the CPUs' time
     #[arg(short = 'c', long)]
     cpu: bool,
-    /// Split waiting from being served
+    /// Separate waiting from service
     #[arg(long, conflicts_with = "root")]
     trace: bool,
     #[command(flatten)]
     schedule: Schedule,
-    /// One JSON object a print; sizes in bytes, times in nanoseconds
+    /// One JSON object per print; sizes in bytes, times in nanoseconds
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -115,8 +115,8 @@ fn section(out: &mut Vec<u8>, title: &str, fill: impl FnOnce(&mut Roff)) -> Resu
     Ok(roff.to_writer(out)?)
 }
 
-const EXIT: &str = "0 done; 1 a regression (compare --fail-on), a shortage (doctor), nothing matched (stat); 2 wrong usage; 3 could not \
-be performed. bisect-run has statuses of its own, which git bisect run reads.";
+const EXIT: &str = "0 success; 1 a regression (compare --fail-on), a shortage (doctor), no match (stat); 2 \
+    wrong usage; 3 failure. bisect-run has the statuses of git bisect run.";
 
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("PAGELAB_NOTEBOOK", "The notebook if --notebook names none."),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use pagelab_counters::census::{Census, SHARING};
-use pagelab_counters::views::{memstat, prstat::size};
+use pagelab_counters::views::{described, memstat, prstat::size};
 use serde_json::json;
 
 use crate::context::Context;
@@ -30,20 +30,22 @@ enum By {
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab memstat\n  pagelab memstat --by process\n  pagelab memstat --by cgroup --json\n",
-    after_help = "As root every physical page is counted by its flags; else the figures are /proc/meminfo's, where a
-dash is what it does not tell (executables are file pages there). The unmapped file cache is what
-can be had at once, unless dirty. 'dirty' counts mapped file pages too. --by process: a page that
-n processes map counts 1/n for each (needs root for others' processes; else resident sets, shared
-pages in full). --by cgroup: what the cgroup and its children are charged."
+    after_help = format!("As root every physical page is counted by its flags. Otherwise the figures \
+are those of /proc/meminfo, with a dash where it has none (it counts executables as file pages). The \
+unmapped file cache is available at once unless dirty; 'dirty' includes mapped file pages.
+
+Columns of --by, where a page that n processes map counts 1/n for each (others' processes need root; \
+without it: resident sets, with shared pages in full), and a cgroup includes its children:
+{}", described(&memstat::described()))
 )]
 pub struct Arguments {
-    /// Each process's or cgroup's memory
+    /// The memory of each process or cgroup
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<By>,
-    /// From /proc/meminfo even as root
+    /// Use /proc/meminfo even as root
     #[arg(long, conflicts_with = "by")]
     quick: bool,
-    /// At most so many processes or cgroups
+    /// At most N processes or cgroups
     #[arg(short = 'n', long = "rows", value_name = "N", default_value_t = 20)]
     rows: usize,
     /// Print JSON; sizes in bytes
@@ -76,7 +78,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let page_size = tree.root().page_size();
     if memstat::lines(&now).is_empty() {
         let why =
-            crate::output::unread(tree.root()).unwrap_or_else(|| "it is absent or not readable".to_owned());
+            crate::output::unread(tree.root()).unwrap_or_else(|| "it is missing or not readable".to_owned());
         anyhow::bail!("/proc/meminfo: {why}");
     }
     let census = if arguments.quick { None } else { Some(Census::take(tree.root())) };
@@ -84,7 +86,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Some(Ok(census)) => (memstat::exact_lines(&census, &now, page_size), Some(census)),
         Some(Err(why)) => {
             if !context.quiet {
-                crate::output::remark!("{why}; these are the figures of /proc/meminfo");
+                crate::output::remark!("{why}; the figures are from /proc/meminfo instead");
             }
             (memstat::lines(&now), None)
         }

@@ -53,7 +53,7 @@ pub struct Arguments {
     sample_pages: Option<u32>,
     #[command(flatten)]
     drawing: Drawing,
-    /// Print one JSON object a line for each policy and size
+    /// Print one JSON object per line for each policy and size
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -168,7 +168,7 @@ fn print(list: &[Done], context: &Context) {
         }
     }
     if list.iter().flat_map(|done| &done.found.points).any(|point| point.ratio.is_none()) {
-        say!("{}: fewer than {} sampled pages would stand behind the figure", text::DASH, shards::TRUSTED);
+        say!("{}: fewer than {} sampled pages; use a larger --sample", text::DASH, shards::TRUSTED);
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_counters::Root;
+use pagelab_counters::views::described;
 use pagelab_counters::views::prstat::{self, Ended, Row};
 use serde_json::json;
 
@@ -23,48 +24,39 @@ const WHOLE: usize = 100;
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab prstat -m 1\n  pagelab prstat -mL 2 5 --rows 40\n  sudo pagelab prstat -m 1 --enable-accounting --trace\n",
-    after_help = "With -m, percent of the time since the last print (of a process: of all its threads' time), the
-tasks that waited longest for memory first:
-  USR SYS   on a CPU, in user mode and in the kernel
-  DFL       waiting for memory: swap-in or thrashing, direct reclaim, compaction, copy on write
-  LAT       runnable, waiting for a CPU
-  SLP       everything else, waiting for block I/O included
-  VCX ICX   voluntary and involuntary context switches
-and with --trace, from the kernel's tracepoints:
-  TFL       asleep in a page fault on an instruction
-  LCK       waiting in futex(2): for locks and conditions of user mode
-  SCL SIG   system calls and signals
-Shares and rates are of a task's time since its birth where that is within the interval; those that ended
-within it are a line below, as root with their time. In 80 columns TRP is left out.
-A dash is a figure that Linux does not keep now. TFL, LCK, SCL and SIG need --trace and root; it
-costs every system call of the machine about 0.4 us while it lasts. DFL needs root, sysctl
-kernel.task_delayacct=1 and a process that started after it was set: --enable-accounting sets it for
-as long as prstat runs. TRP, the time in traps, is in SYS: no tracepoint says when one ends. Linux's
-delays include the CPU time spent in them, so a row may sum to more than 100. Without an interval,
-one print after one second."
+    after_help = format!("The columns; -m has those in percent, with the tasks that waited longest for \
+memory first:
+{}
+Shares are of the time since the last print: of a process, of the time of all its threads; of a task that \
+started meanwhile, of its own time. Tasks that ended meanwhile are counted below the table. A dash is a \
+figure that Linux does not have. --trace needs root and costs every system call of the machine about 0.4 \
+us. DFL needs root, sysctl kernel.task_delayacct=1, and a process that started after that was set; \
+--enable-accounting sets it while prstat runs. Delays include CPU time, so a row may sum to more than 100. \
+In 80 columns TRP is left out. Without an interval, prstat prints once, after one second.",
+        described(&prstat::described()))
 )]
 pub struct Arguments {
-    /// Microstates in place of sizes and faults
+    /// Microstates instead of sizes and faults
     #[arg(short = 'm', long)]
     microstates: bool,
-    /// A line for each thread
+    /// One line per thread
     #[arg(short = 'L', long)]
     threads: bool,
-    /// At most so many lines a print
+    /// At most N lines per print
     #[arg(short = 'n', long, value_name = "N", default_value_t = 15)]
     rows: usize,
     /// Only these processes
     #[arg(short = 'p', long = "pid", value_name = "PID", value_delimiter = ',')]
     pids: Vec<u64>,
-    /// Switch delay accounting on while prstat runs
+    /// Enable delay accounting while prstat runs
     #[arg(long)]
     enable_accounting: bool,
-    /// Count system calls, signals, lock waits and waits for code meanwhile
+    /// Also count system calls, signals, lock waits and waits for code
     #[arg(long, conflicts_with = "root")]
     trace: bool,
     #[command(flatten)]
     schedule: Schedule,
-    /// One JSON object a print; sizes in bytes
+    /// One JSON object per print; sizes in bytes
     #[arg(long)]
     json: bool,
     #[command(flatten)]

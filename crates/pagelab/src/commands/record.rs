@@ -28,18 +28,18 @@ const KEEP: Duration = Duration::from_secs(1);
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab record --count 60\n  pagelab record vmstat pressure --interval 0.5 --name before\n  pagelab record --extra counters/ extra pressure\n  pagelab report @1 -o recording.html\n",
-    after_help = "Ends after COUNT looks or with Ctrl-C. What was seen is in the notebook a second later at most, even
-when pagelab is killed: the recording is then marked as torn. Growing counters are kept as growth per
-second, with their values at the start and the end beside them."
+    after_help = "Ends after COUNT samples or with Ctrl-C. Samples are written to the notebook once \
+per second, so a killed recording loses at most the last second; it is marked as torn. Growing counters \
+are stored as rates, with their first and last values."
 )]
 pub struct Arguments {
-    /// What to record, as in 'pagelab stat'; the signs of a shortage without it
+    /// The counters to record, as in 'pagelab stat' [default: the signs of a shortage]
     #[arg(value_name = "SELECTOR")]
     selectors: Vec<String>,
-    /// Seconds between two looks
+    /// Seconds between two samples
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = clap::value_parser!(Interval))]
     interval: Interval,
-    /// End after so many looks
+    /// End after N samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST))]
     count: Option<u64>,
     /// The run's name in the notebook
@@ -66,10 +66,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let first = tree.read(&selection);
     if first.samples().is_empty() {
         return Err(usage(
-            "none of the default counters is there; name others ('pagelab stat -l' lists all)",
+            "this machine has none of the default counters; name others ('pagelab stat -l' lists all)",
         ));
     }
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let mut notebook = Notebook::open(&context.notebook)?;
     let started = jiff::Timestamp::now().to_string();
     let interval = u64::try_from(arguments.interval.0.as_nanos()).unwrap_or(u64::MAX);
@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if !context.quiet {
         let name = notebook.load(run)?.header.name;
         say!(
-            "{looks} looks in {} as '{name}': draw them with 'pagelab report {name} -o page.html'",
+            "{looks} samples in {} as '{name}': draw them with 'pagelab report {name} -o page.html'",
             context.notebook.display()
         );
     }

@@ -23,13 +23,13 @@ use crate::watching::Watching;
   pagelab mrc small.trace                      # the curve from 100 pages on
   pagelab reduce sort.trace --memory 10% --method olr -o smaller.trace
 ",
-    after_help = "At every size from the one given on, LRU and (with sad) OPT miss exactly as often on the shorter trace as on the whole \
-one; smaller sizes and other policies are refused."
+    after_help = "From the given size on, LRU and (with sad) OPT have exactly as many misses on the \
+shorter trace as on the whole one. pagelab refuses smaller sizes and other policies."
 )]
 pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
-    /// The smallest memory that it is to hold for: a size, or a percentage of the pages
+    /// The smallest memory for which the result is exact: a size, or a percentage of the pages
     #[arg(long, value_name = "SIZE")]
     memory: Memory,
     /// sad: exact for LRU and OPT; olr: shorter, exact for LRU alone

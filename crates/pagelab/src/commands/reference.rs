@@ -7,7 +7,7 @@ use clap::{Command, ValueEnum};
 use pagelab_analysis::{headline_metrics, primary_metric};
 use pagelab_experiment::catalogue::{ENVIRONMENT, tables};
 use pagelab_experiment::declaration::{Declared, Parameter};
-use pagelab_experiment::glossary::{Entry, metrics, terms};
+use pagelab_experiment::glossary::{Entry, metrics};
 use pagelab_experiment::{ColumnId, Experiment, Setting, TableId};
 use pagelab_model::policy::PolicyKind;
 use pagelab_reference::Pattern;
@@ -39,7 +39,7 @@ enum Part {
     Experiments,
     /// The formats of traces and of exports.
     Formats,
-    /// Terms and metrics.
+    /// Terms, metrics, statistics, verdicts and columns.
     Glossary,
     /// The tables that a notebook keeps of runs, and the facts about the machine.
     Notebook,
@@ -187,11 +187,14 @@ fn formats(grammar: &Command) {
     table(["format", "contents"], values.iter().map(row).collect());
 }
 
-/// The terms and metrics, as `explain` gives them.
+/// What `explain` explains, without the environment, which has a page of its own.
 fn glossary() {
-    for (heading, entries) in [("Terms", terms()), ("Metrics", metrics())] {
+    for (heading, entries) in explain::sections().into_iter().filter(|(heading, _)| *heading != "Environment")
+    {
         say!("## {heading}");
+        let is_word = matches!(heading, "Terms" | "Verdicts");
         for Entry { name, text } in entries {
+            let name = if is_word { name.to_owned() } else { code(name) };
             say!("\n**{name}**: {text}");
         }
         say!();
@@ -201,9 +204,13 @@ fn glossary() {
 /// The forms of targets, and which conditions each kind supports for which experiments.
 fn supported() {
     let forms = catalogue::forms();
+    let meaning = |help: &str| match help.split_once("Options: ") {
+        Some((what, options)) => format!("{what}Options: {}", code(options)),
+        None => help.to_owned(),
+    };
     table(
         ["target", "meaning"],
-        forms.into_iter().map(|(form, help)| [code(&form), help.to_owned()]).collect(),
+        forms.into_iter().map(|(form, help)| [code(&form), meaning(help)]).collect(),
     );
     say!("\n## Supported experiments and conditions\n");
     let mut rows: Vec<[String; 3]> = Vec::new();

@@ -45,7 +45,7 @@ pub struct Arguments {
     /// The memory sizes: bytes with K, M, G, pages with p, or a percentage of the stream's pages
     #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',', required = true)]
     memory: Vec<Memory>,
-    /// What a request counts for: one page, the pages that it lies in, or the bytes of an object
+    /// The unit of a request: one page, the pages that it lies in, or the bytes of an object
     #[arg(long, value_enum, value_name = "UNIT", default_value_t = Sizes::One)]
     sizes: Sizes,
     /// Count how often a dirty page has to be written, of a trace that knows writes
@@ -56,7 +56,7 @@ pub struct Arguments {
     counters: bool,
     #[command(flatten)]
     drawing: Drawing,
-    /// Print one JSON object a line for each model and size
+    /// Print one JSON object per line for each model and size
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -262,7 +262,7 @@ fn print_counters(list: &[Done], context: &Context) {
     };
     let table = one_table(&labels(list), list.iter().map(table).collect());
     if table.rows.is_empty() {
-        say!("None of these models counts anything of its own work.");
+        say!("None of these models has counters of its own.");
     } else {
         say!("{}", text::table(&table.headings, &table.rows, &context.style));
     }

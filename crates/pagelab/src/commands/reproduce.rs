@@ -37,7 +37,7 @@ pub struct Arguments {
     /// without it the notebook's newest runs of them are shown
     #[arg(long, value_name = "TARGET")]
     on: Option<TargetSpec>,
-    /// Repetitions of each experiment on the target, whose medians are shown with the least and the greatest
+    /// Repetitions of each experiment on the target, shown as median with minimum and maximum
     #[arg(long, value_name = "N", default_value_t = 3, requires = "on", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     /// Write a page with plots like the originals'
@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Make the model without one of its mechanisms: an ablation that the paper's page lists
     #[arg(long, value_name = "ABLATION", requires = "paper")]
     without: Option<String>,
-    /// Find the range of each assumed value over which every verdict stays: the model is performed some twenty
+    /// Find the range of each assumed value over which every verdict stays: the model runs some twenty
     /// times for each of them
     #[arg(long, requires = "paper")]
     ranges: bool,

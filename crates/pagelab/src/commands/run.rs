@@ -80,7 +80,7 @@ fn chosen() -> impl TypedValueParser<Value = Chosen> {
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Options of every experiment")]
 struct Conditions {
-    /// What to perform it on; several are interleaved (A B B A) [default: host]
+    /// The target; several are interleaved (A B B A) [default: host]
     #[arg(long, value_name = "TARGET", global = true)]
     on: Vec<TargetSpec>,
     /// Repetitions on each target [default: 1; of the suite: 3]
@@ -88,13 +88,13 @@ struct Conditions {
     repeat: Option<u32>,
     #[command(flatten)]
     setting: Setting,
-    /// Give modelled targets the times that this run measured: hit, minor and major fault
+    /// Use the times that this run measured for simulators: hit, minor and major fault
     #[arg(long, value_name = "RUN", global = true)]
     costs: Option<String>,
     /// The run's name [default: one made from the experiment's]
     #[arg(long, value_name = "NAME", global = true)]
     name: Option<String>,
-    /// Where the page of plots goes; none: no page
+    /// The file for the page of plots; none: no page
     #[arg(long, value_name = "FILE", default_value = "report.html", global = true)]
     report: PathBuf,
     /// Print JSON
@@ -103,7 +103,7 @@ struct Conditions {
     /// Leave the console of each repetition of a guest in the working folder: RUN-REPETITION.console
     #[arg(long, global = true)]
     keep: bool,
-    /// Print what would be done: conditions, needs, changes on this machine; do nothing
+    /// Print the plan (conditions, requirements, changes to this machine) and do nothing
     #[arg(long, global = true)]
     dry_run: bool,
 }
@@ -189,7 +189,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         (Some(_), Some(study)) => {
             return Err(usage(format!(
-                "--study {} runs that study's experiments; leave out the other",
+                "--study {} has experiments of its own; leave out the other one",
                 study.name()
             )));
         }
@@ -241,7 +241,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 /// A shell in the one guest that is named.
 fn shell(arguments: &Arguments, targets: &[TargetSpec]) -> Result<ExitCode> {
     if arguments.experiment.is_some() || arguments.study.is_some() {
-        return Err(usage("--shell performs nothing; leave out the experiment".to_owned()));
+        return Err(usage("--shell runs no experiment; leave it out".to_owned()));
     }
     let [target @ TargetSpec { kind: TargetKind::Kernel(path), .. }] = targets else {
         return Err(usage("--shell needs a guest; give one: --on kernel:PATH,root=DIR".to_owned()));

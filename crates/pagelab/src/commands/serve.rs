@@ -53,13 +53,16 @@ pub fn serve(
     let interrupt = Interrupt::listen()?;
     let listener = TcpListener::bind(addresses).with_context(|| {
         let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-        format!("{} cannot be listened on", all.join(" or "))
+        format!("cannot listen on {}", all.join(" or "))
     })?;
     if !context.quiet {
         let at = listener.local_addr()?;
         remark!("serving http://{at}/metrics until Ctrl-C");
         if !at.ip().is_loopback() {
-            remark!("{at} can be reached from other machines, without a password");
+            remark!(
+                "warning: other machines can reach {at}, without a password; use localhost to prevent \
+                that"
+            );
         }
     }
     // The threads end with the process.

@@ -28,10 +28,12 @@ enum Stamp {
 #[command(
     override_usage = "pagelab stat [OPTIONS] [SELECTOR]... [INTERVAL [COUNT]]",
     before_help = "Examples:\n  pagelab stat vmstat:::pgfault\n  pagelab stat -p 'vmstat:::/^pg(scan|steal)_(anon|file)/' --rate 1 10\n  pagelab stat -m process -n postgres -s rss\n  pagelab stat -q swaps && echo 'there is swap'\n  pagelab stat --modules\n",
-    after_help = "A selector is module:instance:name:statistic. Each part is empty (anything), a shell glob over the
-whole part, or a /regular expression/ that matches anywhere. Trailing parts may be left out; of
-several selectors one must match. Sizes are in bytes or pages and times in nanoseconds, whatever
-unit the kernel's file uses. Exit status: 0 something matched; 1 nothing did; 2 wrong usage; 3 files could not be read."
+    after_help = "A selector is module:instance:name:statistic. Each part is empty (anything), a shell \
+glob over the whole part, or a /regular expression/ that matches anywhere. Trailing parts may be left out; \
+of several selectors one must match. Sizes are in bytes or pages and times in nanoseconds, regardless of \
+the unit of the kernel's file.
+
+Exit status: 0 something matched; 1 nothing matched; 2 wrong usage; 3 files could not be read."
 )]
 pub struct Arguments {
     /// Selectors, then INTERVAL and COUNT: seconds between two prints, and how many
@@ -52,7 +54,7 @@ pub struct Arguments {
     /// Only modules of this class: vm, disk, cpu, process, cgroup, misc
     #[arg(short, long, value_name = "GLOB")]
     class: Option<String>,
-    /// One 'name TAB value' a line
+    /// One 'name TAB value' per line
     #[arg(short, long)]
     parsable: bool,
     /// Names only
@@ -64,7 +66,7 @@ pub struct Arguments {
     /// A time stamp before each print: d(ate) or u(nix seconds)
     #[arg(short = 'T', value_enum, value_name = "FORM")]
     timestamp: Option<Stamp>,
-    /// One JSON object a print
+    /// One JSON object per print
     #[arg(long, conflicts_with = "parsable")]
     json: bool,
     /// The modules and the files they read
@@ -173,9 +175,12 @@ fn split(operands: &[String]) -> Result<(&[String], Schedule)> {
         None => None,
     };
     let count = match trailing.get(1) {
-        Some(text) => Some(text.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
-            usage(format!("'{text}' is no count: how often to print is a whole number from 1"))
-        })?),
+        Some(text) => Some(
+            text.parse()
+                .ok()
+                .filter(|n| *n > 0)
+                .ok_or_else(|| usage(format!("'{text}': the count must be a whole number from 1")))?,
+        ),
         None => None,
     };
     Ok((selectors, Schedule { interval, count }))
@@ -189,7 +194,7 @@ fn selection(arguments: &Arguments, operands: &[String]) -> Result<Selection> {
     let filters = [&arguments.module, &arguments.instance, &arguments.name, &arguments.statistic];
     let filtered = filters.iter().any(|f| f.is_some());
     if filtered && !operands.is_empty() {
-        return Err(usage("selectors and the filters -m -i -n -s exclude one another: use one or the other"));
+        return Err(usage("use either selectors or the filters -m -i -n -s, not both"));
     }
     let class = part(&arguments.class)?;
     let selectors: Vec<Selector> = if operands.is_empty() {

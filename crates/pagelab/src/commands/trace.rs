@@ -26,11 +26,11 @@ use crate::tracing::{self, Order, Recorded};
   pagelab mrc import.trace                     # its miss curve
   pagelab replay import.trace --memory 10%,50% --on model:lru --on model:opt
 ",
-    after_help = "The program runs under QEMU's user mode, typically 8 to 50 times slower (median 28), with its own input and output. What the kernel \
-reads and writes of its memory (a buffer of read(2)) is not seen. Threads, forked processes and programs that it executes \
-are recorded, each process by itself; a program of another architecture, or one that changes the user, is not. The references \
-of an experiment in a guest, the kernel's among them, are recorded by pagelab run mapanon --on \
-kernel:PATH,accel=icount,trace=on."
+    after_help = "The program runs under QEMU's user mode, typically 8 to 50 times slower (median 28), \
+with its own input and output. References of the kernel to its memory (a buffer of read(2)) are not \
+recorded. Threads, forked processes and programs that it executes are recorded, each process separately; a \
+program of another architecture, or one that changes the user, is not. To record an experiment in a guest \
+with its kernel, use pagelab run mapanon --on kernel:PATH,accel=icount,trace=on."
 )]
 pub struct Arguments {
     /// The file to write [default: the program's name and .trace]
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Overwrite an existing output file
     #[arg(long)]
     force: bool,
-    /// What a reference names: pages of 4096 bytes, or lines of 64
+    /// The unit of a reference: pages of 4096 bytes, or lines of 64
     #[arg(long, value_enum, default_value_t = Granularity::Page)]
     granularity: Granularity,
     /// Record loads and stores alone, or instruction fetches alone
@@ -142,7 +142,7 @@ fn summary(path: &Path, recorded: &Recorded) {
     }
     if ending.unrecorded_programs > 0 {
         remark!(
-            "not in the trace: {} that it executed, of another architecture or with another user's rights",
+            "not in the trace: {} that it executed, because of another architecture or user",
             match ending.unrecorded_programs {
                 1 => "one program".to_owned(),
                 number => format!("{number} programs"),

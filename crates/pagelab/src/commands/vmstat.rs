@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_counters::views::Width;
 use pagelab_counters::views::vmstat::{self, Layout, Row};
+use pagelab_counters::views::{Width, described};
 use pagelab_kernel::bpf::pages::Pages;
 use serde_json::json;
 
@@ -24,51 +24,38 @@ const WHOLE: usize = 128;
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  pagelab vmstat 1\n  pagelab vmstat 5 12 --json\n  pagelab vmstat -s\n  sudo pagelab vmstat 1 --trace\n",
-    after_help = "The first line is the average since boot. Sizes are in KiB, rates per second:
-  swap  swap that is free (under strict overcommit, what may still be reserved)
-  free  memory that can be had without paging out (MemAvailable)
-  re    pages saved from reclaim by a second reference (pgactivate)
-  mf    minor faults (pgfault - pgmajfault)
-  fr    freed by reclaim (pgsteal_anon + pgsteal_file; cgroups' own reclaim included)
-  sr    pages that reclaim looked at (pgscan_anon + pgscan_file); 'pagelab doctor' tells whether
-        that is a shortage: filling the page cache scans too
-  api apo apf   anonymous memory paged in (pswpin), out (pswpout), freed (pgsteal_anon)
-  fpi fpo fpf   blocks read (pgpgin - pswpin), written (pgpgout - pswpout), file pages freed
-and with --trace (root), from the kernel's tracepoints:
-  epi epf   pages of executables that came into the page cache and left it; in fpi and fpf too. An
-            executable is a file that a process maps executable at the time of a line, or did before
-A dash is a figure that Linux does not keep:
-  de            Solaris' anticipated deficit: Linux swaps no whole process in
-  epi epf       without --trace: Linux counts executables' pages as files'. It costs a little for each
-                page (or larger folio) that comes or goes, and a line the reading of all processes' maps
-  epo           no tracepoint sees every page of a file that is written
-  apf fpf       before Linux 5.8, which does not split what reclaim freed
-In 80 columns de and epo are left out, epi and epf unless traced (then swap), and figures that are too
-long have a letter: sizes M or G for MiB or GiB, numbers K or M for thousands or millions."
+    after_help = format!("The first line is the average since boot. Sizes are in KiB, rates per second:
+{}
+A dash is a figure that Linux does not have; apf and fpf need Linux 5.8. A scan rate above 0 is no \
+shortage by itself, because filling the page cache scans too: see 'pagelab doctor'. --trace needs root; an \
+executable is a file that a process maps executable, and its pages count in fpi and fpf too. In 80 columns \
+some columns are left out, and long figures have a letter: M or G for MiB or GiB, K or M for thousands or \
+millions.",
+        described(&vmstat::described()))
 )]
 pub struct Arguments {
-    /// Paging by kind (always so; taken for the habit of vmstat -p)
+    /// Paging by kind (the default; accepted for users of vmstat -p)
     #[arg(short = 'p', long)]
     paging: bool,
-    /// What has happened since boot, a line each
+    /// The sums since boot, one per line
     #[arg(short = 's', long, conflicts_with_all = ["swapping", "trace", "interval"])]
     sums: bool,
-    /// Swapped in and out (si, so) in place of re and mf
+    /// Swapped in and out (si, so) instead of re and mf
     #[arg(short = 'S', long)]
     swapping: bool,
-    /// Count executables' pages apart
+    /// Count the pages of executables separately
     #[arg(long, conflicts_with = "root")]
     trace: bool,
     #[command(flatten)]
     schedule: Schedule,
-    /// One JSON object a line; sizes in bytes
+    /// One JSON object per line; sizes in bytes
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     machine: Machine,
 }
 
-/// Prints a line an interval.
+/// Prints one line per interval.
 pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
     let tree = arguments.machine.tree();
     let selection = vmstat::selection();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::builder::ArgPredicate;
 use pagelab_counters::Tree;
-use pagelab_counters::views::capped;
+use pagelab_counters::views::{Described, capped};
 use pagelab_experiment::experiments::WorkingSet;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, TargetSpec};
@@ -37,16 +37,16 @@ use crate::watching::Watching;
   pagelab wss trace.zst --window 100000        # a recorded trace
   pagelab wss drift --pages 100000
 ",
-    after_help = "A process is measured by clearing the accessed bits of its pages and counting those that are set \
-again after the interval. That walks its page tables twice (the column 'cost'), makes the processor set every bit \
-anew, and takes from the kernel's reclaim what the bits would have told it: do not leave it running.
+    after_help = "To measure a process, pagelab clears the accessed bits of its pages and counts those that are set \
+again after the interval. That walks its page tables twice (the column 'cost'), makes the CPU set every \
+bit again, and hides references from the kernel's reclaim: do not leave it running.
 
-The lower bound has memory without a file alone: a page of a file counts as referenced also when another process \
-referenced it. The upper bound has as many pages more as the TLB may hide: the kernel does not empty it.
+The lower bound counts only memory without a file, because another process may have referenced a page of a \
+file. The upper bound adds as many pages as the TLB may hide, because the kernel does not flush it.
 
-With --map each mapping is a row and each interval a cell: the share of its resident pages that were referenced (· none, ░ up \
-to 25 %, ▒ 50 %, ▓ 75 %, █ more). The kernel gives sums by mapping; which pages of one, in what order and how often, is in a \
-recording alone (pagelab trace).",
+With --map each mapping is a row and each interval a cell: the share of its resident pages that were \
+referenced (· none, ░ up to 25%, ▒ 50%, ▓ 75%, █ more). The kernel gives sums per mapping; single pages \
+and their order are only in a recording (pagelab trace).",
     mut_arg("stream", |stream| {
         stream.required(false).required_unless_present("pid").conflicts_with("pid").default_value_if(
             "pid",
@@ -61,26 +61,36 @@ pub struct Arguments {
     /// The process to measure, also where a file is named like it
     #[arg(short = 'p', long = "pid", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// A process: seconds to watch for each figure [default: 1; of a large process as many as keep the looks below half a per cent]
+    /// A process: seconds per sample [default: 1, or more for a large process, so that sampling takes below 0.5%]
     #[arg(long, value_name = "SECONDS")]
     interval: Option<f64>,
-    /// A process: figures to take
+    /// A process: the number of samples
     #[arg(long, value_name = "N", default_value_t = 10)]
     count: u32,
     /// A stream: the window in references [default: a 50th of the stream]
     #[arg(long, value_name = "REFERENCES", value_parser = clap::value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// A process: which mappings it references, interval by interval
+    /// A process: its referenced mappings, by interval
     #[arg(long)]
     map: bool,
     #[command(flatten)]
     drawing: Drawing,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     keeping: Keeping,
 }
+
+/// The columns of a process, with their meanings.
+pub const COLUMNS: [Described; 6] = [
+    ("second", "the end of the interval, in seconds since the start"),
+    ("working set", "memory that the process referenced in the interval"),
+    ("lower bound", "the same without pages of files, which other processes may have referenced"),
+    ("upper bound", "the same with as many more pages as the TLB may hide"),
+    ("resident", "memory of the process that was resident at the end"),
+    ("cost", "time that the two walks of its page tables took, and its share of the interval"),
+];
 
 /// The longest interval.
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -104,7 +114,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match arguments.stream.stream.parse::<u32>() {
         Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments, context),
         _ if arguments.map || arguments.drawing.wanted() => Err(usage(
-            "--map, --html and --plot are of a running process; a trace is drawn by pagelab report FILE",
+            "--map, --html and --plot need a running process; draw a trace with: pagelab report FILE",
         )),
         _ => stream(arguments, context),
     }
@@ -113,28 +123,33 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let asked = arguments.interval.map(|seconds| {
         let interval = Duration::try_from_secs_f64(seconds).ok().filter(|i| !i.is_zero() && *i <= LONGEST);
-        interval.ok_or_else(|| usage(format!("--interval {seconds}: seconds above 0, a day at most")))
+        interval.ok_or_else(|| {
+            usage(format!(
+                "--interval {seconds}: must be above 0, and at most 86400 \
+            seconds"
+            ))
+        })
     });
     let asked = asked.transpose()?;
     let remedy = || {
-        format!("the process {pid} cannot be looked at: is it running, and is it yours (else run as root)?")
+        format!("cannot read process {pid}: check that it is running; run as root if it is another user's")
     };
     let process = Process::open(pid).with_context(remedy)?;
-    let interrupt = Interrupt::listen().context("the signal handlers cannot be installed")?;
+    let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let interval = match asked {
         Some(interval) => interval,
         None => usual(process.cost().with_context(remedy)?),
     };
-    let row = |cells: [&str; 6]| {
+    let row = |cells: [&str; COLUMNS.len()]| {
         let [second, size, lower, upper, resident, cost] = cells;
         say!("{second:>6}  {size:>11}  {lower:>11}  {upper:>11}  {resident:>9}  {cost:>16}");
     };
     if !arguments.json {
         if interval > CHOSEN[0] && asked.is_none() {
             let seconds = interval.as_secs();
-            say!("Looks every {seconds} s, because of what one costs the process (--interval sets another)");
+            say!("Samples every {seconds} s, because each costs the process time (set with --interval)");
         }
-        row(["second", "working set", "lower bound", "upper bound", "resident", "cost"]);
+        row(COLUMNS.map(|(name, _)| name));
     }
     let tlb = pagelab_kernel::geometry::tlb_entries();
     let page = pagelab_kernel::region::page_size() as f64;

@@ -31,7 +31,7 @@ pub fn resolved(program: &[OsString]) -> Result<Vec<OsString>> {
             words.remove(0);
         }
     }
-    bail!("{}: a script whose interpreter is a script, and so on", program[0].to_string_lossy())
+    bail!("{}: too many levels of scripts as interpreters", program[0].to_string_lossy())
 }
 
 fn in_path(program: &Path) -> Option<PathBuf> {
@@ -65,7 +65,7 @@ pub fn runs(program: &Path) -> Result<(PathBuf, Version)> {
     let read = file.read(&mut head).with_context(|| format!("{}", program.display()))?;
     let machine = match (read, &head) {
         (20, [0x7f, b'E', b'L', b'F', 2, 1, ..]) => u16::from_le_bytes([head[18], head[19]]),
-        _ => bail!("{} is no program of 64 bits (ELF, little-endian)", program.display()),
+        _ => bail!("{} is not a 64-bit program (ELF, little-endian)", program.display()),
     };
     let name = match machine {
         62 => "qemu-x86_64",
@@ -85,10 +85,9 @@ pub fn runs(program: &Path) -> Result<(PathBuf, Version)> {
         first = first.or(Some(qemu));
     }
     Err(match first {
-        None => anyhow!("{name} is not here: install QEMU's user mode (apt-get install qemu-user)"),
+        None => anyhow!("{name} is not installed: apt-get install qemu-user"),
         Some(qemu) => anyhow!(
-            "{} has no plugins, which recording needs, as Debian 13's and Ubuntu's have none; scripts/qemu-user builds one \
-             with them",
+            "{} has no plugins, which recording needs; scripts/qemu-user builds a QEMU with plugins",
             qemu.display()
         ),
     })

@@ -411,7 +411,7 @@ fn what_cannot_be_brought_or_built_is_refused_before_booting() {
         ("mapanon --on kernel:NEW,accel=tcg,trace=cache", "accel=icount"),
         ("mapanon --on kernel:NEW,accel=tcg,trace=on,to=a.trace", "accel=icount"),
         ("mapanon --on kernel:NEW,accel=icount,thp=always,trace=cache", "base pages"),
-        ("mapanon --on kernel:NEW --content file:/etc/passwd", "has no files but its own"),
+        ("mapanon --on kernel:NEW --content file:/etc/passwd", "has only its own files"),
         (
             "mapanon --on kernel:NEW --set /sys/module/zswap/parameters/enabled=Y",
             "built without CONFIG_ZSWAP",

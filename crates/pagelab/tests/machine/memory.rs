@@ -44,7 +44,7 @@ fn four_loops_move_bytes() {
         assert!((1e7..1e13).contains(&rate), "{name}: {rate} bytes a second");
     }
     assert_eq!(kept.metric("bandwidth.triad.threads"), None, "there are not a thousand processors");
-    assert!(kept.notes().contains("each needs a processor of its own"), "{}", kept.notes());
+    assert!(kept.notes().contains("each needs a CPU of its own"), "{}", kept.notes());
     let triad = kept.column("bandwidth", "triad");
     assert_eq!(triad.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true, false]);
     assert_eq!(kept.column("bandwidth", "size")[3], Some(2.0 * 1024.0 * 1024.0));

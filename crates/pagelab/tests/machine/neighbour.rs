@@ -23,13 +23,13 @@ fn version_one_of_cgroups_is_refused() {
 fn a_neighbour_costs_faults_and_protection_spares_them() {
     let lab = Lab::new();
     let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --report none";
-    lab.shows(&format!("{line} --name n --on kernel:NEW,accel=icount"), &["beside a neighbour"]);
+    lab.shows(&format!("{line} --name n --on kernel:NEW,accel=icount"), &["with a neighbour"]);
     let kept = lab.kept("n");
     let column = |name: &str| kept.numbers("situations", name);
     let major = column("major");
     let [alone, beside, low, min] = major[..] else { panic!("{major:?}") };
     assert_eq!(alone, 0.0, "it fits");
-    assert!(beside > 100.0, "{beside} major faults beside a neighbour");
+    assert!(beside > 100.0, "{beside} major faults with a neighbour");
     assert_eq!((low, min), (0.0, 0.0), "the protection covers all that the victim had alone");
     // The thread's faults and its cgroup's are two counts of one thing, but for the readings
     // themselves, whose buffers may be in swap.
@@ -53,7 +53,7 @@ fn faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping() {
     let line =
         "run faultscale --work refill --beside protect --workers 1 --seconds 0.4 --memory none --report none";
     let on = "--on kernel:OLD,accel=tcg,cpus=2 --on kernel:NEW,accel=tcg,cpus=2";
-    lab.shows(&format!("{line} --name b {on}"), &["beside another thread's", "waits in a million"]);
+    lab.shows(&format!("{line} --name b {on}"), &["with another thread's", "waits per million"]);
     let waits = |run: &str| {
         let kept = lab.kept(run);
         let of = |name: &str| kept.metric(name).unwrap();

@@ -98,11 +98,11 @@ fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
     let said = joined(&String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{output:?}");
     let name = beside.path.file_name().unwrap().to_str().unwrap();
-    assert!(said.contains(&format!("{name} is at its memory limit and may page into")), "{said}");
+    assert!(said.contains(&format!("{name} is at its memory limit and may swap to")), "{said}");
     assert!(said.contains("MiB of other cgroups were in the run's own swap when it ended"), "{said}");
     // Taken out of use it would not fit back: the kernel would kill in the stranger's cgroup.
     assert_eq!((beside.kills(), stranger.try_wait().unwrap()), (0, None), "{said}");
-    assert!(said.contains("the kernel would kill there"), "{said}");
+    assert!(said.contains("swapoff would cause an OOM kill"), "{said}");
     lab.shows("doctor --leftovers", &["swapoff"]);
     // Somebody without that journal is told of it too.
     let elsewhere =
@@ -158,5 +158,5 @@ fn where_no_swap_file_can_be_the_default_is_zram() {
     let (memory, disk) = (swap("/dev/shm/pagelab-scratch"), swap(lab.path("scratch").to_str().unwrap()));
     assert!(memory.contains("a zram device of") && !memory.contains("a swap file of"), "{memory}");
     assert!(disk.contains("a swap file of"), "{disk}");
-    assert!(disk.contains("other cgroups that reclaim may page into this swap too"), "{disk}");
+    assert!(disk.contains("other cgroups that reclaim may use this swap too"), "{disk}");
 }

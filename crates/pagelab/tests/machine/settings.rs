@@ -192,7 +192,7 @@ fn what_cannot_be_put_back_is_refused() {
         "/sys/class/zram-control/hot_add=1",
         "/sys/power/state=disk",
     ] {
-        lab.refuses(&format!("{SHORT} --set {one_way}"), 2, &["cannot put", "back"]);
+        lab.refuses(&format!("{SHORT} --set {one_way}"), 2, &["cannot restore", "back"]);
     }
     assert_eq!(held("/proc/sys/kernel/tainted"), tainted);
 }
@@ -208,7 +208,7 @@ fn what_could_not_be_put_back_is_told_once_and_kept() {
     );
     fs::write(state.join("pagelab-1-0.journal"), line).unwrap();
     let said = joined(&String::from_utf8(lab.output("patterns").stderr).unwrap());
-    assert!(said.contains("could not be undone") && said.contains("doctor --leftovers"), "{said}");
+    assert!(said.contains("cannot undo") && said.contains("doctor --leftovers"), "{said}");
     for _ in 0..3 {
         let output = lab.output("patterns");
         assert!(output.stderr.is_empty(), "{output:?}");

@@ -52,7 +52,7 @@ fn the_largest_process_is_killed() {
     // Where there is room for all nobody is.
     lab.shows(
         "run oom --held 256 --grow 512 --memory 64M --report none --name r",
-        &["nobody was killed", "raise --grow"],
+        &["no process was killed", "raise --grow"],
     );
     assert_eq!(lab.kept("r").metric("oom.killed.equal"), None);
 }
@@ -112,7 +112,7 @@ fn damon_is_refused_where_it_cannot_be_had_alone() {
     let why = match held.as_deref().map(str::trim) {
         None => Some("a kernel without DAMON"),
         Some("0") => None,
-        Some(_) => Some("DAMON in use by somebody else"),
+        Some(_) => Some("DAMON in use already"),
     };
     if let Some(why) = why {
         lab.refuses(line, 3, &[why]);
@@ -221,7 +221,7 @@ done
 echo 1 >$kdamonds/nr_kdamonds
 PAGELAB run reclaim --by damon >/tmp/out 2>&1
 test $? = 3 || exit 17
-grep -q 'in use by somebody else' /tmp/out || exit 18
+grep -q 'in use already' /tmp/out || exit 18
 test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
 "#;
     let lab = Lab::new();
@@ -234,7 +234,7 @@ test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
 fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
     let lab = Lab::new();
     let line = "run fragment --report none --name f";
-    lab.shows(&format!("{line} --on kernel:OLD,accel=tcg"), &["huge pages had in fragmented memory"]);
+    lab.shows(&format!("{line} --on kernel:OLD,accel=tcg"), &["huge pages allocated in fragmented memory"]);
     let seen = lab.kept("f");
     let had = seen.numbers("ways", "had");
     let [whole, pieces, direct, collapse, compacted] = had[..] else { panic!("{had:?}") };

@@ -76,6 +76,6 @@ fn a_run_that_cannot_be_read_is_named_and_hides_no_other() {
     let output = lab.output("--notebook other.db import pagelab.db");
     assert_eq!(output.status.code(), Some(3));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("left out 'paging'"), "{error}");
+    assert!(error.contains("skipped 'paging'"), "{error}");
     lab.shows("--notebook other.db list", &["model-1"]);
 }

@@ -126,12 +126,12 @@ fn working_sets_of_streams_and_processes() {
     let seen = lines(&lab.ok(&format!("wss {this} --interval 0.05 --count 2 --json")));
     assert_eq!(seen.len(), 2);
     assert!(seen[1]["resident_bytes"].as_u64().unwrap() > 0);
-    lab.refuses("wss 4000000000", 3, &["cannot be looked at"]);
+    lab.refuses("wss 4000000000", 3, &["cannot read process"]);
     // As prstat has it, and whatever files there are.
     std::fs::write(lab.path(&this.to_string()), LOOP).unwrap();
     let seen = lines(&lab.ok(&format!("wss -p {this} --interval 0.05 --count 1 --json")));
     assert!(seen[0]["resident_bytes"].as_u64().unwrap() > 0);
-    lab.refuses("wss -p 4000000000", 3, &["cannot be looked at"]);
+    lab.refuses("wss -p 4000000000", 3, &["cannot read process"]);
 }
 
 #[test]

@@ -116,7 +116,8 @@ impl fmt::Display for Format {
 
 /// The name is not one of [`Format::ALL`].
 #[derive(Debug, thiserror::Error)]
-#[error("there is no trace format '{0}'; try one of: {names}", names = Format::ALL.map(|(_, n, _)| n).join(", "))]
+#[error("unknown trace format '{0}'; must be one of \
+    {names}", names = Format::ALL.map(|(_, n, _)| n).join(", "))]
 pub struct UnknownFormat(String);
 
 impl FromStr for Format {

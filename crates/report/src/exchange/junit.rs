@@ -82,7 +82,7 @@ fn outcome(gate: &Gate, name: &str) -> Outcome {
     }
     match line.verdict {
         Verdict::Inconclusive(needed) => {
-            Outcome::Skipped(format!("inconclusive: {needed} repetitions on each side can tell"))
+            Outcome::Skipped(format!("inconclusive: at least {needed} repetitions on each side are needed"))
         }
         _ => Outcome::Passed,
     }

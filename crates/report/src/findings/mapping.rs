@@ -134,22 +134,22 @@ pub(super) fn zswap(finding: &Finding) -> String {
     let figure = |metric: MetricId| finding.figure(metric).filter(|figure| figure.value.is_finite());
     let mut parts = Vec::new();
     match figure(metrics::ZSWAP_WRITEBACK).map(|pages| pages.value) {
-        Some(0.0) => parts.push("zswap wrote nothing back to swap".to_owned()),
+        Some(0.0) => parts.push("zswap wrote no pages back to swap".to_owned()),
         Some(_) => {
             parts.push(format!(
                 "zswap wrote {} pages back to swap",
                 with_spread(finding, metrics::ZSWAP_WRITEBACK)
             ));
         }
-        None => parts.push("what zswap wrote back to swap is not counted".to_owned()),
+        None => parts.push("pages that zswap wrote back to swap are not counted".to_owned()),
     }
     parts.push(format!(
-        "it took {} pages from before populating on, and gave {} back",
+        "zswap took {} pages from before populating on, and returned {}",
         shown(finding, metrics::ZSWAP_OUT),
         shown(finding, metrics::ZSWAP_IN)
     ));
     if figure(metrics::ZSWAP_REJECTED).is_some() {
-        parts.push(format!("{} pages went to swap past it", with_spread(finding, metrics::ZSWAP_REJECTED)));
+        parts.push(format!("{} pages bypassed it to swap", with_spread(finding, metrics::ZSWAP_REJECTED)));
     }
     if figure(metrics::ZSWAP_RATIO).is_some() {
         parts.push(format!(
@@ -193,11 +193,11 @@ pub(super) fn regret(finding: &Finding) -> String {
 pub(super) fn operations(finding: &Finding) -> String {
     let named = [
         (metrics::UNMAP_MUNMAP, "munmap"),
-        (metrics::UNMAP_MUNMAP_SHARED, "munmap beside other threads"),
+        (metrics::UNMAP_MUNMAP_SHARED, "munmap with other threads"),
         (metrics::UNMAP_PROTECT, "mprotect"),
         (metrics::UNMAP_DONTNEED, "MADV_DONTNEED"),
         (metrics::MREMAP_MOVE, "mremap"),
-        (metrics::MREMAP_MOVE_SHARED, "mremap beside other threads"),
+        (metrics::MREMAP_MOVE_SHARED, "mremap with other threads"),
         (metrics::MREMAP_ALIGNED, "mremap of whole tables"),
         (metrics::POPULATE_TOUCH, "first write"),
         (metrics::POPULATE_MAP, "MAP_POPULATE"),
@@ -206,5 +206,5 @@ pub(super) fn operations(finding: &Finding) -> String {
     let measured = named.iter().filter(|(name, _)| finding.figure(name).is_some());
     let parts: Vec<String> =
         measured.map(|(name, what)| format!("{what} {}", with_spread(finding, name))).collect();
-    format!("median processor time a page: {}", parts.join("; "))
+    format!("median CPU time per page: {}", parts.join("; "))
 }

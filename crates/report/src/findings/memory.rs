@@ -9,14 +9,15 @@ use pagelab_experiment::{MetricId, metrics};
 pub(super) fn neighbour(finding: &Finding) -> String {
     let situation = |[cost, faults, _]: [MetricId; 3]| {
         format!(
-            "{} major faults and {} of processor time a reference",
+            "{} major faults and {} of CPU time per reference",
             with_spread(finding, faults),
             with_spread(finding, cost)
         )
     };
     let [alone, beside, low, min] = neighbour::METRICS.map(situation);
     format!(
-        "beside a neighbour the victim had {beside} (alone {alone}); with {} protected by memory.low {low}; by memory.min {min}",
+        "with a neighbour the victim had {beside} (alone {alone}); with {} protected by memory.low {low}; \
+        by memory.min {min}",
         shown(finding, metrics::VICTIM_PROTECTED),
     )
 }
@@ -36,12 +37,13 @@ pub(super) fn bandwidth(finding: &Finding) -> String {
         (metrics::BANDWIDTH_TRIAD_THREADS, "triad with the most threads"),
         (metrics::BANDWIDTH_TRIAD_CACHE, "triad of the smallest working set"),
     ]);
-    format!("median bandwidth, greatest working set: {from_memory}")
+    format!("median bandwidth, largest working set: {from_memory}")
 }
 
 pub(super) fn merging(finding: &Finding) -> String {
     format!(
-        "merging saved {} pages ({} serve the others) for {} of ksmd's processor time; a write to a merged page costs {}, to another {}; unmerging {} a page",
+        "merging saved {} pages ({} serve the others) for {} of ksmd's CPU time; a write to a merged page \
+        costs {}, to another {}; unmerging {} per page",
         with_spread(finding, metrics::KSM_SHARING),
         shown(finding, metrics::KSM_SHARED),
         with_spread(finding, metrics::KSM_CPU),
@@ -54,7 +56,7 @@ pub(super) fn merging(finding: &Finding) -> String {
 pub(super) fn tiers(finding: &Finding) -> String {
     let [.., off, on] = tier::METRICS.map(|[cost, hot, _]| {
         format!(
-            "{} a reference with {} of the hot set on the fast node",
+            "{} per reference with {} of the hot set on the fast node",
             with_spread(finding, cost),
             with_spread(finding, hot)
         )

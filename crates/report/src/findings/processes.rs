@@ -16,7 +16,7 @@ pub(super) fn fork_rate(finding: &Finding, copies: u32, exec: bool, top_function
     }
     if finding.figure("each.faults").is_some() && finding.figure("each.pages").is_some() {
         let (faults, pages) = (shown(finding, "each.faults"), shown(finding, "each.pages"));
-        parts.push(format!("{faults} faults and {pages} page allocations a fork"));
+        parts.push(format!("{faults} faults and {pages} page allocations per fork"));
     }
     if let (Some(name), Some(share)) = (top_function, finding.figure("top-function")) {
         parts.push(format!("top kernel function: {name} ({:.0} %)", share.value * 100.0));
@@ -43,7 +43,8 @@ pub(super) fn scaling(finding: &Finding, work: &str, workers: &str, lock: Option
     if finding.figure(metrics::BESIDE_THROUGHPUT).is_some() {
         let number = finding.figure("workers.last").map_or(f64::NAN, |f| f.value);
         parts.push(format!(
-            "beside another thread's {} calls {} of {what} with {number} {workers} ({} alone), {} waits in a million, p99 {} ({} \
+            "with another thread's {} calls {} of {what} by {number} {workers} ({} alone), {} waits per \
+            million, p99 {} ({} \
              alone)",
             shown(finding, metrics::BESIDE_CALLS),
             with_spread(finding, metrics::BESIDE_THROUGHPUT),

@@ -22,7 +22,7 @@ pub(super) fn program_time(finding: &Finding, program: &str, limit: Option<Size>
         shown(finding, metrics::TIME_CPU)
     };
     let elapsed = with_spread(finding, metrics::TIME_ELAPSED);
-    let mut parts = vec![format!("{program} took {elapsed}, of it {processor} processor time")];
+    let mut parts = vec![format!("{program} took {elapsed}, of which {processor} CPU time")];
     if let Some(status) = finding.figure(metrics::COMMAND_STATUS).filter(|status| status.value != 0.0) {
         parts.push(format!("exit status {}", status.value));
     }
@@ -38,7 +38,7 @@ pub(super) fn program_time(finding: &Finding, program: &str, limit: Option<Size>
         (metrics::STATE_USER, "user"),
         (metrics::STATE_SYSTEM, "system"),
         (metrics::STATE_FAULT, "waiting for input"),
-        (metrics::STATE_RUN_QUEUE, "waiting for a processor"),
+        (metrics::STATE_RUN_QUEUE, "waiting for a CPU"),
         (metrics::STATE_SLEEP, "asleep"),
     ];
     let states: Vec<String> = states
@@ -64,7 +64,8 @@ pub(super) fn least_memory(
     let mut text = match finding.figure("memory.too-little") {
         None if !early && finding.figure("memory.enough").map(|f| f.value) == lowest => {
             format!(
-                "{program} runs at full speed ({full}) even at {enough}: sweep from less to find the knee"
+                "{program} runs at full speed ({full}) even at {enough}: sweep from a smaller limit to find \
+                the knee"
             )
         }
         None => {
@@ -88,7 +89,7 @@ pub(super) fn least_memory(
     }
     if early {
         let spent = shown(finding, "time.sweep");
-        text += &format!("; ended after {spent} as --budget says: a greater one narrows the interval");
+        text += &format!("; ended after {spent} (--budget): a larger budget narrows the interval");
     }
     text
 }
@@ -113,8 +114,8 @@ pub fn limits(finding: &Finding) -> Option<TextTable> {
         let over = if limit.stopped { "over " } else { "" };
         let slowdown = limit.time.zip(full).map(|(time, full)| format!("{over}{}", ratio(time / full)));
         let mark = match (memory == enough, memory <= too_little) {
-            (true, _) if too_little.is_some() => "< knee: the least at full speed",
-            (true, _) => "< the least measured at full speed",
+            (true, _) if too_little.is_some() => "< knee: the smallest at full speed",
+            (true, _) => "< the smallest measured at full speed",
             (_, true) if limit.stopped => "too little (stopped: --give-up)",
             (_, true) => "too little",
             _ => "",

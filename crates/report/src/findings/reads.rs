@@ -51,7 +51,8 @@ pub(super) fn read_time(finding: &Finding, knees: Option<&[Knee]>) -> String {
 
 pub(super) fn file_reads(finding: &Finding) -> String {
     let mut text = format!(
-        "mean processor time of a random read {} (file small in memory), {} (large in memory), {} (larger than memory",
+        "mean CPU time of a random read {} (file small in memory), {} (large in memory), {} (larger than \
+        memory",
         shown(finding, metrics::READ_CPU_SMALL),
         shown(finding, metrics::READ_CPU_LARGE),
         shown(finding, metrics::READ_CPU_BEYOND),

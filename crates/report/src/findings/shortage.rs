@@ -7,7 +7,7 @@ use pagelab_experiment::{MetricId, metrics};
 
 pub(super) fn kills(finding: &Finding, equal: Option<&str>, adjusted: Option<&str>) -> String {
     let situation = |who: Option<&str>, killed: MetricId, stall: MetricId| match who {
-        None | Some("nobody") => "nobody was killed".to_owned(),
+        None | Some("nobody") => "no process was killed".to_owned(),
         Some(who) => {
             let held = shown(finding, killed);
             let mut text = format!("the process that {who} was killed ({held} held)");
@@ -19,8 +19,13 @@ pub(super) fn kills(finding: &Finding, equal: Option<&str>, adjusted: Option<&st
     };
     let equal = situation(equal, metrics::OOM_KILLED_EQUAL, metrics::OOM_STALL_EQUAL);
     let adjusted = situation(adjusted, metrics::OOM_KILLED_ADJUSTED, metrics::OOM_STALL_ADJUSTED);
-    let mut parts =
-        vec![format!("at the limit {equal}"), format!("with more oom_score_adj for the first {adjusted}")];
+    let mut parts = vec![
+        format!("at the limit {equal}"),
+        format!(
+            "with a higher oom_score_adj for the first \
+            {adjusted}"
+        ),
+    ];
     if finding.figure(metrics::OOM_KILLED_GROUP).is_some() {
         let (count, stall) =
             (shown(finding, metrics::OOM_KILLED_GROUP), with_spread(finding, metrics::OOM_STALL_GROUP));
@@ -33,8 +38,8 @@ pub(super) fn kills(finding: &Finding, equal: Option<&str>, adjusted: Option<&st
 
 pub(super) fn reclaimed(finding: &Finding) -> String {
     format!(
-        "of {} asked for {} were reclaimed, {} pages of the mapping, {} of them cold; {} major faults on the hot part; {} of \
-         processor time a page; referencing the cold part again took {} major faults of {}",
+        "of {} asked for {} were reclaimed, {} pages of the mapping, {} of them cold; {} major faults on \
+        the hot part; {} of CPU time per page; referencing the cold part again took {} major faults of {}",
         shown(finding, metrics::RECLAIM_REQUESTED),
         with_spread(finding, metrics::RECLAIM_RECLAIMED),
         shown(finding, metrics::RECLAIM_PAGES),
@@ -57,7 +62,7 @@ pub(super) fn paged_out(finding: &Finding) -> String {
         text += &format!(", {} of the pages cold", with_spread(finding, metrics::RECLAIM_COLD));
     }
     text += &format!(
-        "; {} major faults on the hot part; {} of kdamond's processor time",
+        "; {} major faults on the hot part; {} of kdamond's CPU time",
         with_spread(finding, metrics::RECLAIM_MISTAKES),
         with_spread(finding, metrics::RECLAIM_KDAMOND),
     );
@@ -73,7 +78,8 @@ pub(super) fn paged_out(finding: &Finding) -> String {
 
 pub(super) fn huge_pages_had(finding: &Finding) -> String {
     format!(
-        "huge pages had in fragmented memory: {} without compaction ({} free blocks), {} with direct compaction ({} each), {} by \
+        "huge pages allocated in fragmented memory: {} without compaction ({} free blocks), {} with direct \
+        compaction ({} each), {} by \
          MADV_COLLAPSE ({} each), {} after compact_memory ({}); before memory was filled {} ({} each)",
         with_spread(finding, metrics::FRAGMENT_FRAGMENTED),
         shown(finding, metrics::FRAGMENT_BLOCKS),

@@ -1,37 +1,57 @@
 //! The rows of `prstat` as lines, wide and for 80 columns.
 
 use super::{Ended, Row};
-use crate::views::{Width, cell, fitting};
+use crate::views::{Described, Width, cell, fitting};
 
-/// A figure of the microstates.
-enum Figure {
-    Share(Option<f64>),
-    Count(Option<f64>),
-}
+/// A column: name, width, width in 80 columns (0: left out), the cell of that width, meaning.
+type Column = (&'static str, usize, usize, fn(&Row, usize) -> String, &'static str);
 
-/// Name, width, width in 80 columns (0: left out) and figure of a column.
-type Column = (&'static str, usize, usize, fn(&Row) -> Figure);
-
-const COLUMNS: [Column; 12] = [
-    ("USR", 5, 4, |row| Figure::Share(Some(row.usr))),
-    ("SYS", 4, 4, |row| Figure::Share(Some(row.sys))),
-    ("TRP", 3, 0, |_| Figure::Share(None)),
-    ("TFL", 4, 4, |row| Figure::Share(row.tfl)),
-    ("DFL", 4, 4, |row| Figure::Share(row.dfl)),
-    ("LCK", 4, 4, |row| Figure::Share(row.lck)),
-    ("SLP", 4, 4, |row| Figure::Share(Some(row.slp))),
-    ("LAT", 4, 4, |row| Figure::Share(Some(row.lat))),
-    ("VCX", 5, 4, |row| Figure::Count(Some(row.vcx))),
-    ("ICX", 5, 4, |row| Figure::Count(Some(row.icx))),
-    ("SCL", 5, 4, |row| Figure::Count(row.scl)),
-    ("SIG", 3, 3, |row| Figure::Count(row.sig)),
+const MICROSTATES: [Column; 12] = [
+    ("USR", 5, 4, |r, w| share(Some(r.usr), w), "percent of the time on a CPU in user mode"),
+    ("SYS", 4, 4, |r, w| share(Some(r.sys), w), "percent of the time on a CPU in the kernel"),
+    ("TRP", 3, 0, |_, w| cell(None, w, 0), "time in traps: part of SYS, because Linux does not split it"),
+    ("TFL", 4, 4, |r, w| share(r.tfl, w), "percent asleep in a page fault on an instruction; needs --trace"),
+    ("DFL", 4, 4, |r, w| share(r.dfl, w), "percent waiting for memory: swap-in, thrashing, reclaim, copies"),
+    ("LCK", 4, 4, |r, w| share(r.lck, w), "percent waiting in futex(2) for a lock; needs --trace"),
+    ("SLP", 4, 4, |r, w| share(Some(r.slp), w), "percent of the rest: asleep, waiting for block I/O"),
+    ("LAT", 4, 4, |r, w| share(Some(r.lat), w), "percent runnable, waiting for a CPU"),
+    ("VCX", 5, 4, |r, w| count(Some(r.vcx), w), "voluntary context switches"),
+    ("ICX", 5, 4, |r, w| count(Some(r.icx), w), "involuntary context switches"),
+    ("SCL", 5, 4, |r, w| count(r.scl, w), "system calls; needs --trace"),
+    ("SIG", 3, 3, |r, w| count(r.sig, w), "signals delivered; needs --trace"),
 ];
 
-/// The columns that lines of this width have.
-fn columns(lines: Width) -> impl Iterator<Item = (&'static str, usize, fn(&Row) -> Figure)> {
-    let width = move |whole, narrow| if lines == Width::Whole { whole } else { narrow };
-    let fit = move |(name, whole, narrow, of): Column| (name, width(whole, narrow), of);
-    COLUMNS.into_iter().map(fit).filter(|(_, width, _)| *width > 0)
+const SUMMARY: [Column; 7] = [
+    ("SIZE", 6, 6, |r, w| format!("{:>w$} ", size(r.virtual_size)), "virtual memory of the process"),
+    ("RSS", 6, 6, |r, w| format!("{:>w$} ", size(r.rss)), "its pages in memory (resident set)"),
+    ("SWAP", 6, 6, |r, w| format!("{:>w$} ", size(r.swap)), "its pages in swap"),
+    (
+        "S",
+        1,
+        1,
+        |r, w| format!("{:<w$} ", r.state),
+        "state: R runs, S sleeps, D waits for a device, T stopped, Z ended",
+    ),
+    ("MINF/s", 7, 7, |r, w| cell(Some(r.minor_faults), w, 0), "minor faults per second"),
+    ("MAJF/s", 7, 7, |r, w| cell(Some(r.major_faults), w, 0), "major faults per second"),
+    ("CPU", 5, 5, |r, w| cell(Some(r.cpu()), w, 1), "percent of one CPU"),
+];
+
+/// What stands left and right of the figures.
+const NAMES: [Described; 7] = [
+    ("PID", "the process"),
+    ("USER", "the owner"),
+    ("CGROUP", "in top: the cgroup that its memory is charged to"),
+    ("PROCESS/NLWP", "the command and its number of threads"),
+    ("PROCESS/TID", "the command and the thread's number"),
+    ("NAME/NLWP", "PROCESS/NLWP in 80 columns"),
+    ("NAME/TID", "PROCESS/TID in 80 columns"),
+];
+
+/// Every column with its meaning.
+pub fn described() -> Vec<Described> {
+    let figures = MICROSTATES.iter().chain(&SUMMARY).map(|(name, .., help)| (*name, *help));
+    figures.chain(NAMES).collect()
 }
 
 /// The line above the microstates.
@@ -41,43 +61,47 @@ pub fn microstate_heading(by_thread: bool, width: Width) -> String {
         (_, true) => "NAME/TID",
         (_, false) => "NAME/NLWP",
     };
-    let names: String = columns(width).map(|(name, width, _)| format!("{name:>width$} ")).collect();
-    format!("    PID USER     {names}{last}")
+    heading(&MICROSTATES, width) + last
 }
 
 /// The line above the summary.
 pub fn summary_heading(by_thread: bool) -> String {
-    format!("    PID USER       SIZE    RSS   SWAP S  MINF/s  MAJF/s   CPU {}", last(by_thread))
+    heading(&SUMMARY, Width::Whole) + last(by_thread)
 }
 
 fn last(by_thread: bool) -> &'static str {
     if by_thread { "PROCESS/TID" } else { "PROCESS/NLWP" }
 }
 
+fn heading(columns: &[Column], width: Width) -> String {
+    let names = fitted(columns, width).map(|((name, ..), width)| format!("{name:>width$} "));
+    format!("    PID {:<8} {}", "USER", names.collect::<String>())
+}
+
+/// The columns that there is room for, with their widths.
+fn fitted(columns: &[Column], width: Width) -> impl Iterator<Item = (&Column, usize)> {
+    let of = move |column: &Column| if width == Width::Whole { column.1 } else { column.2 };
+    columns.iter().map(move |column| (column, of(column))).filter(|(_, width)| *width > 0)
+}
+
 impl Row {
     /// The line under [`microstate_heading`]; `user` is the user's name.
     pub fn microstates(&self, user: &str, width: Width) -> String {
-        let cells = columns(width).map(|(_, width, of)| match of(self) {
-            Figure::Share(percent) => share(percent, width),
-            Figure::Count(figure) => count(figure, width),
-        });
-        let line = format!("{:>7} {user:<8.8} {}", self.pid, cells.collect::<String>());
-        self.with_name(line, width)
+        self.line(&MICROSTATES, user, width)
     }
 
     /// The line under [`summary_heading`]: sizes with K, M or G; CPU in percent of one.
     pub fn summary(&self, user: &str, width: Width) -> String {
-        let cpu = (self.usr + self.sys) * if self.tid.is_some() { 1.0 } else { self.threads.max(1) as f64 };
-        let line = [
-            format!("{:>7} {user:<8.8} ", self.pid),
-            format!("{:>6} {:>6} {:>6} ", size(self.virtual_size), size(self.rss), size(self.swap)),
-            format!("{:<1} ", self.state),
-            cell(Some(self.minor_faults), 7, 0),
-            cell(Some(self.major_faults), 7, 0),
-            cell(Some(cpu), 5, 1),
-        ]
-        .concat();
-        self.with_name(line, width)
+        self.line(&SUMMARY, user, width)
+    }
+
+    fn cpu(&self) -> f64 {
+        (self.usr + self.sys) * if self.tid.is_some() { 1.0 } else { self.threads.max(1) as f64 }
+    }
+
+    fn line(&self, columns: &[Column], user: &str, width: Width) -> String {
+        let cells = fitted(columns, width).map(|((_, _, _, of, _), width)| of(self, width));
+        self.with_name(format!("{:>7} {user:<8.8} {}", self.pid, cells.collect::<String>()), width)
     }
 
     /// The line with the command's name behind it, cut where the line has an end: the thread's number or the

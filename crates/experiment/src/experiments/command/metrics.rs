@@ -15,7 +15,7 @@ metrics! {
          process",
         "See working set. Its meaning depends on the interval between two polls.";
     POLLS_CPU = "polls.cpu", Nanoseconds, Total, Neither,
-        "command: CPU time of pagelab's polls of the program, in no other metric of the program",
+        "command: CPU time for polling the program, in no other metric of the program",
         "The polls do not preempt the program and take at most 2% of one CPU. If all CPUs are \
          busy they still take time from other tasks.";
     COMMAND_STATUS = "command.status", Count, Value, Lower,

@@ -169,8 +169,8 @@ metrics! {
          swap.in does not include them.";
     ZSWAP_WRITEBACK = "zswap.writeback", Pages, Count, Lower,
         "mapanon: pages written back from zswap to the swap device in the same period",
-        "The growth of zswpwb; see zswap.out. zswap decompresses and writes a page if its pool is \
-         full (zswap.max-pool-percent) or the cgroup is at memory.zswap.max. Reclaim can also \
+        "The growth of zswpwb; see zswap.out. Zswap decompresses and writes a page if its pool is \
+         full (zswap.max-pool-percent) or memory.zswap.max limits the cgroup. Reclaim can also \
          request it (zswap.shrinker-enabled). Missing before Linux 6.8.";
     ZSWAP_REJECTED = "zswap.rejected", Pages, Count, Lower,
         "mapanon: pages written to swap that zswap rejected in the same period",

@@ -74,7 +74,7 @@ pub struct Tier {
     /// Positions of the hot set, one after the other
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub positions: u32,
-    /// Seconds of processor time for which the hot set is referenced at each position
+    /// Seconds of CPU time for which the hot set is referenced at each position
     #[arg(long, value_name = "SECONDS", default_value = "0.8", value_parser = positive)]
     pub seconds: f64,
     /// The kernel's scan period for pages in use, in milliseconds of CPU time (scan_period_min_ms

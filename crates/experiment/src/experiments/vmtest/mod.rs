@@ -54,9 +54,8 @@ pub struct Vmtest {
     pub process_size: Size,
     /// Maximum passes over a segment (published: 5000)
     ///
-    /// The published 5,000 take a machine of today milliseconds, in which one process is done
-    /// before the next begins; so --seconds bounds the reading, during all of which all processes
-    /// are active.
+    /// The published value, 5,000, takes milliseconds on a current machine, so one process would end
+    /// before the next begins. With --seconds all processes are active during the reading.
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
     pub passes: u64,
     /// Maximum seconds per size

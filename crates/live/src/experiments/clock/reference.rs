@@ -60,7 +60,7 @@ impl Moment {
     pub fn drift(&self, later: &Self) -> io::Result<(f64, f64)> {
         let (here, there) = (later.here - self.here, later.there - self.there);
         if there <= 0.0 {
-            return Err(wrong("its clock stood still or went backwards between two comparisons"));
+            return Err(wrong("its clock stopped or went backwards between two comparisons"));
         }
         Ok((here / there - 1.0, (self.error + later.error) / there))
     }
@@ -99,7 +99,7 @@ impl Reference {
             let answered = now(ClockId::MonotonicRaw);
             let word = |n: usize| u64::from_le_bytes(*answer[n * 8..].first_chunk().expect("eight bytes"));
             if (word(0), word(1)) != (MARK, number) {
-                return Err(wrong("what answers there is no clock of pagelab's ('pagelab clock serve')"));
+                return Err(wrong("the server there is not 'pagelab clock serve'"));
             }
             let there = word(2).cast_signed();
             if there < before {
@@ -137,9 +137,9 @@ fn unanswered(error: io::Error) -> io::Error {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", TIMEOUT.as_secs()))
         }
-        io::ErrorKind::UnexpectedEof => wrong(
-            "what listens there ended the connection: it is no clock of pagelab's, or has too many clients",
-        ),
+        io::ErrorKind::UnexpectedEof => {
+            wrong("the server ended the connection: it is not 'pagelab clock serve', or has too many clients")
+        }
         _ => error,
     }
 }
@@ -171,7 +171,7 @@ fn read_before(stream: &mut TcpStream, bytes: &mut [u8], deadline: Instant) -> i
 /// most, and none that is silent for five seconds. Of more clients the oldest is sent away.
 ///
 /// # Errors
-/// When no further connection can be accepted.
+/// When cannot accept another connection.
 pub fn serve(listener: &TcpListener) -> io::Result<()> {
     let mut clients: VecDeque<(TcpStream, JoinHandle<()>)> = VecDeque::new();
     loop {

@@ -118,7 +118,7 @@ impl Crew {
             let name = command.get_program().to_string_lossy().into_owned();
             self.running.push(child.map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => Failure::unsupported(
-                    format!("there is no {name} to build with"),
+                    format!("the compiler {name} is not installed"),
                     "install a C compiler, name one in CC, or give --cmd",
                 ),
                 _ => failed(&format!("starting {name}"))(error),

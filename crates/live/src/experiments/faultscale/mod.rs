@@ -133,7 +133,7 @@ pub fn perform(
     let mut measured = harness.finish();
     measured.record(recorder)?;
     if let Some(error) = refused {
-        note(recorder, Level::Info, format!("lock waiting is not known ({error}): {}", perf::REMEDY))?;
+        note(recorder, Level::Info, format!("lock waits are missing ({error}): {}", perf::REMEDY))?;
     }
     let mappings = points.iter().find_map(|point| point.mappings).map(|count| count.to_string());
     recorder.observe(Observation::Environment(environment::entries([("worker.mappings", mappings)])))?;

@@ -89,7 +89,10 @@ pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn
         note(
             recorder,
             Level::Info,
-            format!("others read from the device in {shared} rows: what it saw there is not known"),
+            format!(
+                "other programs read from the device in {shared} rows, so the device's figures of those \
+                rows are missing; repeat on an idle disk"
+            ),
         )?;
     }
     if device.is_none() {

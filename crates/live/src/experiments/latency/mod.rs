@@ -139,12 +139,15 @@ fn remarks(
     let mut texts = Vec::new();
     if lacks(metrics::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(metrics::LATENCY_DRAM) {
         texts.push(
-            "no time of the third-level cache: a working set of twice the second-level cache costs about as much as \
-             memory, so others fill what this processor shares with them; repeat on a quiet machine",
+            "no time of the third-level cache: a working set of twice the second-level cache costs about as \
+            much as memory, so other CPUs fill the shared cache; repeat on an idle machine",
         );
     }
     if lacks(metrics::LATENCY_DRAM) {
-        texts.push("no time of memory: the greatest working set has not twice the last cache; give --sizes 16K..1G:1");
+        texts.push(
+            "no time of memory: the largest working set is less than twice the last cache; use \
+            --sizes 16K..1G:1",
+        );
     }
     if lacks(metrics::LATENCY_TLB_MISS) {
         texts.push("no time of a TLB miss: the processor does not show its TLBs, or no working set exceeds their reach");
@@ -155,7 +158,7 @@ fn remarks(
              have TLB misses in them (see /sys/kernel/mm/transparent_hugepage/enabled)",
         );
     } else if no_huge_fault {
-        texts.push("the first touches of huge pages gave base pages, so they have no time");
+        texts.push("the first touches of huge pages got base pages, so their time is missing");
     }
     texts.into_iter().try_for_each(|text| note(recorder, Level::Info, text))
 }

@@ -105,8 +105,8 @@ impl Compressed {
             note(
                 recorder,
                 Level::Info,
-                "what went through zswap is the whole machine's (/proc/vmstat): this kernel does not count it for each cgroup; keep other programs \
-                 quiet",
+                "the zswap figures are those of the whole machine (/proc/vmstat), because this kernel does \
+                not count them per cgroup; keep other programs idle",
             )?;
         }
         Ok(())

@@ -174,7 +174,8 @@ impl Task<'_> {
                 recorder,
                 Level::Info,
                 format!(
-                    "the harness's own memory could not be locked ({error}) and may itself be paged; run as root or raise the limit of locked memory (ulimit -l)"
+                    "pagelab cannot lock its own memory ({error}), so it may be paged too; run as root or \
+                    raise the limit of locked memory (ulimit -l)"
                 ),
             )?;
         }
@@ -306,7 +307,7 @@ impl Task<'_> {
         let huge = self.huge_pages();
         // A kernel without huge pages refuses to forbid them, and all is well.
         if let (Err(error), HugePages::Wanted) = (region.advise(huge), huge) {
-            note(recorder, Level::Warning, format!("huge pages could not be asked for: {error}"))?;
+            note(recorder, Level::Warning, format!("cannot request huge pages: {error}"))?;
         }
         if huge != HugePages::Forbidden {
             // So that the kernel merges it with no neighbour, and what it says of it is of it alone.

@@ -204,14 +204,15 @@ impl Output {
             note(
                 recorder,
                 Level::Info,
-                format!("pauses for dirty pages (dirty.throttled, dirty.pauses) were not counted: {why}"),
+                format!("pauses for dirty pages (dirty.throttled, dirty.pauses) are missing: {why}"),
             )?;
         }
         if self.source.is_some_and(|source| source.whole_machine) {
             note(
                 recorder,
                 Level::Info,
-                "dirty and writeback bytes are the whole machine's (/proc/vmstat): only a cgroup with a limit has its own",
+                "dirty and writeback bytes are those of the whole machine (/proc/vmstat): only a cgroup \
+                with a limit has its own",
             )?;
         }
         Ok(())

@@ -32,7 +32,8 @@ pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<()> {
         recorder,
         Level::Info,
         format!(
-            "the disk also read in the pauses between the windows, {:.0} % of time.wall: time.elapsed and the mean times of faults are too short by up to as much, time.wall is not",
+            "the disk also read in the pauses between the windows ({:.0}% of time.wall), so time.elapsed \
+            and the mean times of faults are too short by up to that share; use time.wall",
             pauses * 100.0
         ),
     )
@@ -106,7 +107,8 @@ pub fn report(
             recorder,
             Level::Warning,
             format!(
-                "{minor} references were seen to meet minor faults and {major} major ones, but the thread's counters grew by {} and {}: the split into kinds is not exact in this run",
+                "{minor} references had minor faults and {major} had major faults, but the thread's \
+                counters grew by {} and {}: the classification is not exact in this run",
                 usage.minor, usage.major
             ),
         )?;

@@ -213,6 +213,12 @@ impl Columns {
     }
 }
 
+/// The heading of a wide screen.
+#[cfg(test)]
+pub fn heading(threads: bool) -> String {
+    Columns::of(140, threads).heading(threads)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;

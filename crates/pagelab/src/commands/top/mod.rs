@@ -1,6 +1,6 @@
 //! `pagelab top`: memory by kind over time, reclaim, pressure, and who waits most, on one screen.
 
-mod draw;
+pub mod draw;
 mod state;
 
 use std::io::IsTerminal;
@@ -33,14 +33,15 @@ const LOOK: Duration = Duration::from_millis(100);
   arrows PgUp PgDn Home End   scroll       P  sort by CPU
   space         hold the screen            M  sort by memory
   H             threads or processes       +  -  longer or shorter interval
-DFL, the time a task waits for memory, needs root, and sysctl kernel.task_delayacct=1 before the task
-starts: --enable-accounting sets it meanwhile."
+
+The columns are those of prstat (pagelab explain DFL). DFL needs root, and sysctl kernel.task_delayacct=1 \
+before the task starts: --enable-accounting sets it meanwhile."
 )]
 pub struct Arguments {
-    /// Seconds between two looks
+    /// Seconds between two samples
     #[arg(value_name = "INTERVAL", default_value = "1", value_parser = clap::value_parser!(Interval))]
     interval: Interval,
-    /// Switch delay accounting on meanwhile, for the processes that start from then on
+    /// Enable delay accounting meanwhile, for processes that start from then on
     #[arg(long)]
     enable_accounting: bool,
 }

@@ -33,7 +33,7 @@ impl BlockHeader {
         let new = Self { count, executed, length: word(4) as usize, process: word(8), crc: word(16) };
         let (most, what) = if executed { (WORDS, "items") } else { (RUNS, "runs") };
         if count > most || (executed && count == 0) || new.length > LONGEST {
-            return Err(format!("a block of {count} {what} in {} bytes: it is damaged", new.length));
+            return Err(format!("it is damaged: a block of {count} {what} in {} bytes", new.length));
         }
         Ok(new)
     }
@@ -86,7 +86,7 @@ impl Decoder {
     /// What is wrong with it.
     pub fn block(&mut self, header: &BlockHeader, packed: &[u8], runs: &mut Vec<Run>) -> Result<(), String> {
         if crc32fast::hash(packed) != header.crc {
-            return Err("the block's checksum is another: it is damaged".into());
+            return Err("it is damaged: the checksum of a block differs".into());
         }
         let plain = self.decompressor.decompress(packed, LONGEST);
         let plain = plain.map_err(|error| format!("the block cannot be decompressed ({error})"))?;
@@ -178,14 +178,17 @@ impl Decoder {
                 1 => "one process".to_owned(),
                 many => format!("{many} processes"),
             };
-            return Err(format!("it has {processes}, and no process {} (pagelab show lists them)", only + 1));
+            return Err(format!(
+                "it has {processes}, but not process {} (pagelab show lists them)",
+                only + 1
+            ));
         }
         Ok(ending)
     }
 }
 
 fn damaged() -> String {
-    "the block's content is no references: it is damaged".to_owned()
+    "it is damaged: a block does not contain references".to_owned()
 }
 
 /// Gives what items say as runs.
@@ -250,7 +253,7 @@ impl References {
         let mut text = Vec::new();
         input.bytes(MAGIC.len(), &mut text)?;
         if text != MAGIC && text != BEFORE {
-            return Err(Trouble::Content("it does not begin as a trace of pagelab's".into()));
+            return Err(Trouble::Content("it does not begin like a trace of pagelab".into()));
         }
         sized(input, &mut text)?;
         let heading: Heading = serde_json::from_slice(&text)
@@ -272,8 +275,8 @@ impl References {
         }
         if !heading.unit.is_power_of_two() || heading.unit > page_size {
             return Err(Trouble::Content(format!(
-                "it was recorded in units of {} bytes, and pages of {page_size} bytes are asked for; ask for pages of \
-                 that or a larger power of two (--page-size)",
+                "it was recorded in units of {} bytes, but pages have {page_size} bytes; use --page-size \
+                with that or a larger power of two",
                 heading.unit
             )));
         }
@@ -324,7 +327,7 @@ impl References {
 
     /// Reads a block; `false` at the end.
     fn block(&mut self, input: &mut Input) -> Result<bool, Trouble> {
-        const TORN: &str = "the trace has no ending: it was torn, or is being written still";
+        const TORN: &str = "the trace has no end: it is cut, or still being written";
         if self.ended {
             return Ok(false);
         }

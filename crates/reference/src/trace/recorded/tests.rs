@@ -41,7 +41,7 @@ fn one_process_is_read_by_itself() {
     };
     assert_eq!(of(1).unwrap(), [(1, LOAD, 1), (1, STORE, 2), (3, LOAD, 1), (3, STORE, 2)]);
     assert_eq!(of(2).unwrap(), [(2, LOAD, 1), (2, STORE, 2), (4, LOAD, 1), (4, STORE, 2)]);
-    assert!(of(3).unwrap_err().contains("2 processes, and no process 3"), "{:?}", of(3));
+    assert!(of(3).unwrap_err().contains("2 processes, but not process 3"), "{:?}", of(3));
 }
 
 /// All runs of a file, with those that are the same put together.
