@@ -111,7 +111,7 @@ pub fn experiments(runs: &[&Run], style: &Style) -> String {
     };
     let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
     let mut headings = vec!["run", "main figure", ""];
-    headings.extend(wide.then_some("min … max").into_iter().chain(["remarks"]));
+    headings.extend(wide.then_some("min … max").into_iter().chain(["notes"]));
     format!("Experiments\n{}\n", text::table(&headings, &rows, style))
 }
 

@@ -32,7 +32,7 @@ pub fn recorded(path: &Path, pages: u32) -> Result<Generator, TraceError> {
             }
             let Some(record) = reader.next().transpose()? else {
                 if !any {
-                    return Err(reader.error("it has no page number".into()));
+                    return Err(reader.error("it holds no page number".into()));
                 }
                 if can_be_read_again {
                     reader = Reader::open(&path, &Options::default())?;

@@ -149,7 +149,7 @@ impl Reader {
             None => content(&format!("the compressed data are damaged or torn ({e})")),
         })?;
         if head.is_empty() {
-            return Err(content("it has no page number"));
+            return Err(content("it holds no page number"));
         }
         let (format, why) = match options.format {
             Some(format) => (format, "as named".to_owned()),
