@@ -251,6 +251,10 @@ struct NotebookRecorder<'a> {
 
 impl Recorder for NotebookRecorder<'_> {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
+        if let Observation::Environment(entries) = &observation {
+            let undeclared = entries.keys().find(|key| environment(key).is_none());
+            debug_assert!(undeclared.is_none(), "the catalogue lacks {undeclared:?}");
+        }
         self.measured |= !matches!(observation, Observation::Environment(_) | Observation::Note(_));
         self.notebook.record(self.id, &observation).map_err(RecorderError::new)
     }
