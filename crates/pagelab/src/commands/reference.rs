@@ -14,7 +14,7 @@ use pagelab_reference::Pattern;
 use pagelab_reference::trace::Format;
 use pagelab_report::text::DASH;
 
-use super::{catalogue, manual, policies};
+use super::{catalogue, explain, manual, policies};
 use crate::failure::usage;
 use crate::output::say;
 use crate::targets;
