@@ -119,9 +119,7 @@ macro_rules! experiments {
 experiments! {
     /// References to one anonymous mapping, each timed (Gorman 2002)
     #[command(
-        before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n",
-        // It has no file to bring to the disk.
-        mut_arg("syncs", |syncs| syncs.hide(true))
+        before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n"
     )]
     Mapanon(Paging as paging::anonymous),
     /// References to one mapping of a file, each timed
