@@ -134,10 +134,11 @@ fn graph(root: &Path) -> Graph {
     read(root, folder, &Vec::new(), &mut modules);
     let mut graph: Graph = modules.values().map(|content| (content.file.clone(), BTreeSet::new())).collect();
     for (module, content) in &modules {
-        let by_path = content.paths.iter().filter_map(|path| defined_in(module, path, &modules, 0));
+        let by_path =
+            content.paths.iter().filter_map(|path| defined_in(module, path, &modules, &mut Seen::new()));
         let named = |name: &String| match content.imported.get(name) {
-            Some(path) => defined_in(module, path, &modules, 0),
-            None => by_glob(module, name, &modules, 0),
+            Some(path) => defined_in(module, path, &modules, &mut Seen::new()),
+            None => by_glob(module, name, &modules, &mut Seen::new()),
         };
         let by_name = content.names.iter().filter_map(named);
         let used = by_path.chain(by_name).map(|used| modules[&used].file.clone());
@@ -285,13 +286,17 @@ impl Content {
     }
 }
 
+/// The names that were looked for on the way, each with its module: of names that import each other
+/// there is no end.
+type Seen = BTreeSet<(Module, String)>;
+
 /// The module that defines what `path`, named in `module`, leads to; `None` for what is not of this
 /// crate.
 fn defined_in(
     module: &Module,
     path: &[String],
     modules: &BTreeMap<Module, Content>,
-    depth: u32,
+    seen: &mut Seen,
 ) -> Option<Module> {
     let mut at = module.clone();
     for (index, part) in path.iter().enumerate() {
@@ -302,15 +307,14 @@ fn defined_in(
             "super" => _ = at.pop()?,
             _ if modules.contains_key(&child) => at = child,
             name if modules[&at].items.contains(name) => return Some(at),
-            // Of names that import each other there is no end.
-            _ if depth > 8 => return None,
+            name if !seen.insert((at.clone(), name.to_owned())) => return None,
             name => {
                 let found = match modules[&at].imported.get(name) {
                     Some(path_of) => {
                         let whole = [&path_of[..], &path[index + 1..]].concat();
-                        defined_in(&at, &whole, modules, depth + 1)
+                        defined_in(&at, &whole, modules, seen)
                     }
-                    None => by_glob(&at, name, modules, depth),
+                    None => by_glob(&at, name, modules, seen),
                 };
                 return found.or_else(|| (index > 0).then_some(at));
             }
@@ -320,10 +324,15 @@ fn defined_in(
 }
 
 /// The module that defines `name`, which `module` has through a glob.
-fn by_glob(module: &Module, name: &str, modules: &BTreeMap<Module, Content>, depth: u32) -> Option<Module> {
-    modules[module].globs.iter().filter(|_| depth <= 8).find_map(|glob| {
-        let source = defined_in(module, glob, modules, depth + 1)?;
-        let found = defined_in(&source, &[name.to_owned()], modules, depth + 1);
+fn by_glob(
+    module: &Module,
+    name: &str,
+    modules: &BTreeMap<Module, Content>,
+    seen: &mut Seen,
+) -> Option<Module> {
+    modules[module].globs.iter().find_map(|glob| {
+        let source = defined_in(module, glob, modules, &mut seen.clone())?;
+        let found = defined_in(&source, &[name.to_owned()], modules, seen);
         found.filter(|_| source != *module)
     })
 }

@@ -15,17 +15,6 @@ use crate::select::Selection;
 /// A column of a view: its name in the heading, and its meaning.
 pub type Described = (&'static str, &'static str);
 
-/// The columns of every view, by the view's name.
-pub fn columns() -> [(&'static str, Vec<Described>); 5] {
-    [
-        ("vmstat", vmstat::described()),
-        ("iostat", iostat::described()),
-        ("memstat", memstat::described()),
-        ("prstat", prstat::described()),
-        ("stat", stat::PARTS.to_vec()),
-    ]
-}
-
 /// The columns as lines for a help, names and meanings below one another.
 pub fn described(columns: &[Described]) -> String {
     let width = columns.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

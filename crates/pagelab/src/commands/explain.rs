@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_counters::views::{self, doctor};
+use pagelab_counters::views::{doctor, iostat, memstat, prstat, stat, vmstat};
 use pagelab_experiment::catalogue::{ENVIRONMENT, environment};
 use pagelab_experiment::declaration::closest;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
@@ -38,8 +38,16 @@ pub fn sections() -> [(&'static str, Vec<Entry>); 6] {
         let entry = |&(name, help): &_| Entry { name, text: format!("{of}: {help}.") };
         list.iter().map(entry).collect()
     };
-    let columns = views::columns().into_iter().chain([("wss", wss::COLUMNS.to_vec())]);
-    let columns = columns.flat_map(|(view, list)| entries(format!("Column of {view}"), &list)).collect();
+    let columns = [
+        ("vmstat", vmstat::described()),
+        ("iostat", iostat::described()),
+        ("memstat", memstat::described()),
+        ("prstat", prstat::described()),
+        ("stat", stat::PARTS.to_vec()),
+        ("wss", wss::COLUMNS.to_vec()),
+    ];
+    let columns =
+        columns.into_iter().flat_map(|(view, list)| entries(format!("Column of {view}"), &list)).collect();
     let verdicts = [
         entries("In a comparison".to_owned(), &comparisons::verdicts()),
         entries("Of a claim".to_owned(), &claim::Verdict::ALL.map(claim::Verdict::described)),
