@@ -15,8 +15,9 @@ use pagelab_experiment::build::{Sheet, metric};
 use pagelab_experiment::experiments::Neighbour;
 use pagelab_experiment::experiments::neighbour::{METRICS, SITUATIONS};
 use pagelab_experiment::{Failure, Recorder, Result, metrics, tables};
+use pagelab_kernel::affinity::allowed;
 use pagelab_kernel::cgroup::Group;
-use pagelab_kernel::region::Region;
+use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
 
 use crate::harness::context::ExecutionContext;
@@ -28,6 +29,9 @@ use crate::harness::touch::Write;
 
 /// References between two looks at whether to go on.
 const BLOCK: usize = 20_000;
+/// Pages that the kernel charges to a cgroup in advance on each CPU (MEMCG_CHARGE_BATCH in
+/// include/linux/memcontrol.h): what is charged to the same pages differs by so much.
+const BATCH: usize = 64;
 /// How often it is seen how far the neighbour is.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -115,6 +119,7 @@ pub fn perform(
     region.populate(|done, of| recorder.progress("populate", done, of));
     let written = Barrier::new(1).map_err(failed("mapping a page"))?;
     let situations = Situations { parameters, region, victim, neighbour, written };
+    let stock = (allowed().map_err(failed("asking for CPUs"))?.len() * BATCH * page_size()) as u64;
     harness.begin();
     let mut sheet = Sheet::new(tables::situations::TABLE);
     let mut all = Vec::new();
@@ -130,7 +135,7 @@ pub fn perform(
         }
         let seen = situations.perform(situation, stream.references(), recorder)?;
         if situation == "alone" {
-            protected = situations.victim.group().charged();
+            protected = situations.victim.group().charged().map(|bytes| bytes + stock);
         }
         sheet.named([situation], seen.row);
         all.push(seen);

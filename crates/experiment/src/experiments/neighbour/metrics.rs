@@ -44,6 +44,8 @@ metrics! {
         "neighbour: the victim's refaults with a neighbour, protected by memory.min",
         "Of its cgroup; see refault.";
     VICTIM_PROTECTED = "victim.protected", Bytes, Value, Neither,
-        "neighbour: value of memory.low and memory.min: the charge of the victim alone",
-        "Includes page tables and the kernel's own memory for the victim.";
+        "neighbour: value of memory.low and memory.min: the charge of the victim alone, plus 64 \
+         pages per CPU",
+        "The charge includes page tables and the kernel's own memory for the victim. The kernel \
+         charges up to 64 pages in advance on each CPU.";
 }

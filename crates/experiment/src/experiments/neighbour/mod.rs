@@ -3,8 +3,8 @@
 //!
 //! Two cgroups of version 2 share a limit. The victim makes references to its mapping; the
 //! neighbour writes its own, page after page, again and again. The victim's references are made
-//! alone, beside the neighbour, and beside it with its charge alone as its `memory.low` and as its
-//! `memory.min` (Documentation/admin-guide/cgroup-v2.rst).
+//! alone, beside the neighbour, and beside it with its charge alone, and 64 pages per CPU, as its
+//! `memory.low` and as its `memory.min` (Documentation/admin-guide/cgroup-v2.rst).
 
 pub mod metrics;
 
