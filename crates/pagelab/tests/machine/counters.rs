@@ -520,7 +520,7 @@ fn a_real_prometheus_scrapes_the_counters() {
 
 fn a_recording_is_kept_and_drawn() {
     let lab = Lab::new();
-    lab.shows("record --interval 0.1 --count 5 --name quiet", &["5 looks"]);
+    lab.shows("record --interval 0.1 --count 5 --name quiet", &["5 samples"]);
     lab.shows("list", &["quiet"]);
     let run = lab.json("export quiet --format json");
     let text = run.to_string();

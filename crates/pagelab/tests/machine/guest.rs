@@ -407,7 +407,7 @@ fn what_cannot_be_brought_or_built_is_refused_before_booting() {
         ("mapanon --on kernel:NEW,numa=2x32M", "a guest needs at least 128M"),
         ("mapanon --on kernel:NEW,distance=40", "give numa=2x512M too"),
         ("mapanon --on kernel:NEW,numa=2x512M,distance=9", "distance is a number from 11 to 254"),
-        ("mapanon --on kernel:NEW,cpu=max:S", "is no processor of QEMU's"),
+        ("mapanon --on kernel:NEW,cpu=max:S", "is not a CPU of QEMU"),
         ("mapanon --on kernel:NEW,accel=tcg,trace=cache", "accel=icount"),
         ("mapanon --on kernel:NEW,accel=tcg,trace=on,to=a.trace", "accel=icount"),
         ("mapanon --on kernel:NEW,accel=icount,thp=always,trace=cache", "base pages"),
@@ -572,13 +572,13 @@ fn git_bisects_a_regression_to_its_commit() {
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let found = git(&["show", "-s", "--format=%s", "refs/bisect/bad"]);
     assert_eq!(found.trim(), "commit 6", "{said}");
-    assert!(said.contains("can be told, from 3 boots"), "{said}");
+    assert!(said.contains("are detectable, by 3 boots"), "{said}");
     // What is less than boots differ by is no threshold, and no verdict.
     let fine = lab.output(&format!(
         "bisect-run mapanon --metric fault.anonymous --worse-than good --by 0 --kernel {kernel} --option append={}",
         lines[0]
     ));
     let words = format!("{}{}", String::from_utf8_lossy(&fine.stdout), String::from_utf8_lossy(&fine.stderr));
-    let exact = said.contains("; 0 % can be told");
+    let exact = said.contains("changes from 0% on");
     assert_eq!(fine.status.code(), Some(if exact { 0 } else { 255 }), "{words}");
 }

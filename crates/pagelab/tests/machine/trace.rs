@@ -409,13 +409,13 @@ fn one_process_is_read_by_itself_everywhere() {
     lab.refuses(
         "mrc all.trace --process 99",
         3,
-        &[&format!("{} processes, and no process 99", streams.len())],
+        &[&format!("{} processes, but not process 99", streams.len())],
     );
     fs::write(lab.path("pages.txt"), "1\n2\n1\n").unwrap();
     lab.refuses("mrc pages.txt --process 1", 3, &["does not tell processes apart"]);
     lab.refuses("show pages.txt", 3, &["is not a recording"]);
     fs::write(lab.path("torn.trace"), &fs::read(lab.path("all.trace")).unwrap()[..5000]).unwrap();
-    lab.refuses("show torn.trace", 3, &["torn"]);
+    lab.refuses("show torn.trace", 3, &["it is cut"]);
 }
 
 fn a_killed_program_and_an_interrupted_recording_keep_what_was_recorded() {
@@ -518,9 +518,9 @@ fn a_torn_or_damaged_trace_is_refused() {
     let good = fs::read(lab.path("good.trace")).unwrap();
     lab.ok("mrc good.trace");
     fs::write(lab.path("torn.trace"), &good[..good.len() - 30]).unwrap();
-    lab.refuses("mrc torn.trace", 3, &["torn"]);
+    lab.refuses("mrc torn.trace", 3, &["it is cut"]);
     fs::write(lab.path("cut.trace"), &good[..good.len() / 2]).unwrap();
-    lab.refuses("mrc cut.trace", 3, &["torn"]);
+    lab.refuses("mrc cut.trace", 3, &["it is cut"]);
     let mut damaged = good.clone();
     let middle = good.len() / 2;
     damaged[middle] ^= 1;
@@ -550,7 +550,7 @@ fn models_play_what_a_program_was_recorded_with() {
     assert!((190_000.0..205_000.0).contains(&faults(1, "faults.major")), "{result}");
     // It is recorded once.
     let again = lab.command(&line("")).output().unwrap();
-    assert!(said(&again).contains("models play passes.trace, recorded before"), "{again:?}");
+    assert!(said(&again).contains("simulators use the existing recording passes.trace"), "{again:?}");
     let text = joined(&String::from_utf8_lossy(&again.stdout));
     assert!(
         text.contains("Major faults of ") && text.contains("what the kernel copies for the program"),
@@ -616,5 +616,5 @@ fn a_trace_is_drawn_with_its_mappings() {
     // The notebook has the recording.
     lab.shows("show @1", &["references to", "recorded in"]);
     let torn = lab.command("report torn.trace").output().unwrap();
-    assert!(!torn.status.success() && said(&torn).contains("torn"), "{torn:?}");
+    assert!(!torn.status.success() && said(&torn).contains("it is cut"), "{torn:?}");
 }
