@@ -194,7 +194,7 @@ fn a_full_pool_is_written_back() {
     // Writing back makes room between looks, so that a little more than the limit may be there for
     // a while.
     assert!(of("zswap.memory") <= percent_of_memory() as f64 * 1.02, "{seen}");
-    assert!(lab.kept("@1").notes().contains("what went through zswap is the whole machine's"), "{seen}");
+    assert!(lab.kept("@1").notes().contains("the zswap figures are those of the whole machine"), "{seen}");
     lab.shows("show @1", &["pages back to swap"]);
     let kept = &lab.kept("@1").0["environment"];
     for (name, value) in [

@@ -34,7 +34,7 @@ fn four_loops_move_bytes() {
     let lab = Lab::new();
     lab.shows(
         "run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --report none --name b",
-        &["median bandwidth, greatest working set: copy"],
+        &["median bandwidth, largest working set: copy"],
     );
     let kept = lab.kept("b");
     for name in
