@@ -103,7 +103,7 @@ pub fn changed_rows(before: &Run, after: &Run) -> Vec<TableComparison> {
     columns.filter_map(of).collect()
 }
 
-fn values<'a>(table: &'a Table, column: ColumnId) -> HashMap<&'a str, Option<f64>> {
+fn values(table: &Table, column: ColumnId) -> HashMap<&str, Option<f64>> {
     let numbers = table.numbers(column).unwrap_or_default();
     row_names(table).iter().map(String::as_str).zip(numbers.iter().copied()).collect()
 }
