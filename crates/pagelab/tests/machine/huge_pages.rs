@@ -149,5 +149,5 @@ fn sizes_are_given_and_counted_and_put_back() {
 
 fn a_guest_gives_sizes() {
     let lab = Lab::new();
-    folios_of_64k(&lab, &format!("--on kernel:NEW,accel=tcg"));
+    folios_of_64k(&lab, "--on kernel:NEW,accel=tcg");
 }

@@ -79,10 +79,7 @@ fn a_guest_kills_one_or_all() {
 /// the hot part.
 fn cold_pages_are_reclaimed_before_hot_ones() {
     let lab = Lab::new();
-    lab.shows(
-        &format!("run reclaim --report none --name r --on kernel:NEW,accel=icount"),
-        &["of 16 MiB asked for"],
-    );
+    lab.shows("run reclaim --report none --name r --on kernel:NEW,accel=icount", &["of 16 MiB asked for"]);
     let seen = lab.kept("r");
     let had = seen.metric("reclaim.reclaimed").unwrap();
     let out = seen.metric("reclaim.pages").unwrap() * 4096.0;
@@ -226,7 +223,7 @@ test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
 "#;
     let lab = Lab::new();
     let script = SCRIPT.replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "));
-    let line = format!("run command --memory none --report none --on kernel:NEW,accel=tcg,ram=2G -- sh -c");
+    let line = "run command --memory none --report none --on kernel:NEW,accel=tcg,ram=2G -- sh -c";
     let output = lab.command(&line).arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
