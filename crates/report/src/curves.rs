@@ -16,7 +16,7 @@ pub struct Curve<'a> {
     pub name: String,
     /// The number of its colour.
     pub color: usize,
-    /// The table [`curve`](pagelab_experiment::tables::curve).
+    /// The table [`curve`].
     pub table: &'a Table,
 }
 

@@ -224,7 +224,7 @@ test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
     let lab = Lab::new();
     let script = SCRIPT.replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "));
     let line = "run command --memory none --report none --on kernel:NEW,accel=tcg,ram=2G -- sh -c";
-    let output = lab.command(&line).arg(script).output().unwrap();
+    let output = lab.command(line).arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
