@@ -429,7 +429,7 @@ fn what_cannot_be_brought_or_built_is_refused_before_booting() {
         ("command --on kernel:NEW,accel=tcg,root=root -- ./here", "ram=1"),
         ("command --on kernel:NEW,accel=tcg,root=nowhere -- ./here", "no such folder"),
         ("command --on kernel:NEW,accel=tcg,file=nowhere -- ./here", "no such file"),
-        ("command --on kernel:NEW,accel=tcg,root=empty,file=here -- ./here", "put it into the root"),
+        ("command --on kernel:NEW,accel=tcg,root=empty,file=here -- ./here", "put them into the root"),
         ("--shell mapanon --on kernel:NEW", "leave out the experiment"),
         ("--shell --on kernel:NEW,memory=8M", "leave out memory"),
     ] {

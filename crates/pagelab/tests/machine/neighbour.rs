@@ -38,7 +38,8 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     }
     let (refaults, written) = (column("refaults"), column("written"));
     assert!(refaults[0] == 0.0 && refaults[1] > 0.0, "{refaults:?}");
-    assert!(written[0] == 0.0 && written[1..].iter().all(|&pages| pages > 0.0), "{written:?}");
+    // Protected, the victim never waits, and may keep the only CPU until its references are over.
+    assert!(written[0] == 0.0 && written[1] > 0.0, "{written:?}");
     let limit = 16.0 * 1024.0 * 1024.0;
     for (victim, neighbour) in column("victim").iter().zip(column("other")) {
         assert!(victim + neighbour <= limit, "{victim} and {neighbour}");
