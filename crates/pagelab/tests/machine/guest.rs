@@ -430,7 +430,7 @@ fn what_cannot_be_brought_or_built_is_refused_before_booting() {
         ("command --on kernel:NEW,accel=tcg,root=nowhere -- ./here", "no such folder"),
         ("command --on kernel:NEW,accel=tcg,file=nowhere -- ./here", "no such file"),
         ("command --on kernel:NEW,accel=tcg,root=empty,file=here -- ./here", "put them into the root"),
-        ("--shell mapanon --on kernel:NEW", "leave out the experiment"),
+        ("--shell mapanon --on kernel:NEW", "runs no experiment"),
         ("--shell --on kernel:NEW,memory=8M", "leave out memory"),
     ] {
         lab.refuses(&format!("run --report none --memory none {line}"), 2, &[wanted]);
