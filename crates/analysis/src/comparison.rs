@@ -17,6 +17,7 @@
 
 mod caveats;
 mod detectable;
+mod line;
 mod test;
 #[cfg(test)]
 mod tests;
@@ -26,18 +27,16 @@ use pagelab_experiment::observation::{Better, Unit};
 
 pub use self::caveats::Caveat;
 use self::caveats::caveats;
+use self::line::unit_of;
+pub use self::line::{ALPHA, Line, PRACTICAL, Verdict};
 pub use self::test::Test;
 use crate::rank::holm;
 use crate::rows::{TableComparison, changed_rows};
 use crate::stats::median;
 use crate::{counts_instructions, headline_metrics, primary_metric};
 
-/// The probability of a false alarm over all metrics together.
-pub const ALPHA: f64 = 0.05;
 /// The headline metrics' part of it among the metrics that are not primary.
 pub const HEADLINE: f64 = 0.8;
-/// Changes below this share of the baseline are of no practical interest.
-pub const PRACTICAL: f64 = 0.01;
 /// Changes from this share on count between sides that repeat themselves, and do not count instructions: there it may
 /// be by chance.
 pub const REPEATED: f64 = 0.005;
@@ -46,72 +45,6 @@ pub const REPEATED: f64 = 0.005;
 pub const COUNTED: f64 = 0.0005;
 /// Changes below this share are none: they print as 0.0 %.
 const NOTHING: f64 = 0.0005;
-
-/// What became of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It changed for the better.
-    Better,
-    /// It changed for the worse.
-    Worse,
-    /// It changed; neither direction is better.
-    Changed,
-    /// Both sides are deterministic and have the same figure.
-    Equal,
-    /// No significant difference.
-    NoDifference,
-    /// So few repetitions cannot show any difference; this many on each side could.
-    Inconclusive(usize),
-}
-
-impl Verdict {
-    /// Whether the metric differs beyond doubt.
-    pub fn differs(self) -> bool {
-        matches!(self, Self::Better | Self::Worse | Self::Changed)
-    }
-}
-
-/// One metric of both sides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// The metric.
-    pub name: String,
-    /// Its unit.
-    pub unit: Unit,
-    /// The baseline's values, a repetition each.
-    pub baseline: Vec<f64>,
-    /// The other side's.
-    pub other: Vec<f64>,
-    /// The medians.
-    pub medians: (f64, f64),
-    /// The change as a share of the baseline: the middle of what its repetitions and the other side's differ by
-    /// (Hodges and Lehmann); `None` of a baseline of 0.
-    pub change: Option<f64>,
-    /// Its 95 % interval; `None` with too few repetitions for one, and of exact differences.
-    pub interval: Option<(f64, f64)>,
-    /// How it was tested.
-    pub test: Test,
-    /// The p value, corrected but for the primary metric; `None` of exact differences and between sides
-    /// that repeat themselves.
-    pub p: Option<f64>,
-    /// The minimum detectable change: the smallest factor above 1, up or down, that the same comparison would find
-    /// four times in five.
-    pub detectable: Option<f64>,
-    /// The verdict.
-    pub verdict: Verdict,
-}
-
-impl Line {
-    /// What the repetitions of a side are apart at most, as a share of its median.
-    fn spread(&self) -> f64 {
-        let of = |values: &[f64], median: f64| {
-            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            if high > low { (high - low) / median.abs() } else { 0.0 }
-        };
-        of(&self.baseline, self.medians.0).max(of(&self.other, self.medians.1))
-    }
-}
 
 /// A side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -322,11 +255,6 @@ impl Family {
 fn in_pairs(baseline: &Run, other: &Run) -> bool {
     let numbers = |run: &Run| run.done().map(|repetition| repetition.number).collect::<Vec<_>>();
     baseline.header.batch == other.header.batch && numbers(baseline) == numbers(other)
-}
-
-/// The unit in which a run has a metric.
-fn unit_of(run: &Run, name: &str) -> Option<Unit> {
-    run.done().flat_map(|r| &r.observations.metrics).find(|metric| metric.name == name).map(|m| m.unit)
 }
 
 /// The metrics that both runs measured in the same unit, in the baseline's order.

@@ -9,7 +9,7 @@ use pagelab_experiment::{ColumnId, MetricId, Run};
 use serde::Serialize;
 
 use crate::finding::{Figure, Statistic};
-use crate::findings::mapping::{middle, read_by_a_fault};
+use crate::stats::middle;
 
 /// A level of the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -103,6 +103,12 @@ fn of_run(run: &Run) -> Vec<Level> {
         level(LevelKind::CachedRead, metrics::READ_CPU_SMALL, Some(read))
     });
     latencies(run).into_iter().chain(fault).chain(cached).chain(direct(run)).collect()
+}
+
+/// Bytes that a major fault read, read-ahead included, in the mean.
+pub(crate) fn read_by_a_fault(run: &Run) -> Option<f64> {
+    let faults = middle(run, metrics::FAULTS_MAJOR).filter(|&faults| faults > 0.0)?;
+    Some(middle(run, metrics::IO_READ)? / faults)
 }
 
 /// The loads from each cache and from memory, and the first touches.

@@ -1,8 +1,15 @@
 //! Order statistics and trends.
 
+use pagelab_experiment::{MetricId, Run};
+
 /// The median of `values`; `None` when empty or one is no number.
 pub fn median(values: &[f64]) -> Option<f64> {
     sorted(values).map(|sorted| median_of_sorted(&sorted))
+}
+
+/// The median of a metric over the repetitions that count.
+pub(crate) fn middle(run: &Run, metric: MetricId) -> Option<f64> {
+    median(&run.values(metric))
 }
 
 /// The values in ascending order; `None` when empty or one is no number.

@@ -3,7 +3,8 @@
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Origin, Run};
 
-use super::{Line, Test, unit_of};
+use super::line::{Line, unit_of};
+use super::test::Test;
 use crate::stats::drift;
 
 /// What spoils a comparison.

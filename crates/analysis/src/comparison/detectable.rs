@@ -13,8 +13,8 @@
 
 use pagelab_reference::rng::Rng;
 
+use super::line::{Line, PRACTICAL};
 use super::test::{Scale, Test};
-use super::{Line, PRACTICAL};
 use crate::stats::median;
 
 /// The share of comparisons that find the change.

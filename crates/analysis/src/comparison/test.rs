@@ -6,7 +6,7 @@
 
 use pagelab_experiment::{Run, build};
 
-use super::Line;
+use super::line::{ALPHA, Line};
 use crate::is_deterministic;
 use crate::rank::{self, least_p, least_sign_p, mann_whitney, sign_test};
 use crate::signed_rank::{self, signed_rank};
@@ -112,7 +112,7 @@ impl Test {
         let least = if never_negative { -1.0 } else { f64::NEG_INFINITY };
         let share = |effect: f64| scale.share(effect, before).map(|share| share.max(least));
         let change = median(&effects).and_then(share);
-        let ends = self.left_out(a.len(), b.len(), super::ALPHA);
+        let ends = self.left_out(a.len(), b.len(), ALPHA);
         let ends = ends.and_then(|k| Some((share(effects[k])?, share(effects[effects.len() - 1 - k])?)));
         (change.or(exact), ends)
     }

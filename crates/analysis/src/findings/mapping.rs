@@ -3,12 +3,13 @@
 
 use pagelab_experiment::experiments::{Backing, Load, Paging};
 use pagelab_experiment::observation::{Table, Unit, Values};
-use pagelab_experiment::{MetricId, Run, Setting};
+use pagelab_experiment::{Run, Setting};
 use pagelab_experiment::{metrics, tables};
 
 use super::figures;
 use crate::finding::{Evidence, Figure, Finding, Statistic, What};
-use crate::stats::median;
+use crate::ladder::read_by_a_fault;
+use crate::stats::middle;
 
 /// Bytes read for each major fault from which on the read-ahead is worth a word: twice the 128 KiB that
 /// the kernel reads ahead unless told otherwise.
@@ -41,12 +42,6 @@ pub fn access_time(run: &Run) -> Option<Finding> {
     }
     let what = What::AccessTime { pattern: paging.pattern.to_string() };
     Some(Finding::new(run, what, list, vec![Evidence::Metrics]))
-}
-
-/// Bytes that a major fault read, read-ahead included, in the mean.
-pub(crate) fn read_by_a_fault(run: &Run) -> Option<f64> {
-    let faults = middle(run, metrics::FAULTS_MAJOR).filter(|&faults| faults > 0.0)?;
-    Some(middle(run, metrics::IO_READ)? / faults)
 }
 
 /// How far transparent huge pages covered the mapping, and what the kernel counted about them from before it was
@@ -131,11 +126,6 @@ fn counted(table: &Table, name: &str) -> f64 {
         Values::Text(_) => None,
     };
     table.columns.iter().filter_map(|column| cell(&column.values)).sum()
-}
-
-/// The median of a metric over the repetitions that count.
-pub(crate) fn middle(run: &Run, metric: MetricId) -> Option<f64> {
-    median(&run.values(metric))
 }
 
 /// How much slower a reference gets past the limit: the same kind of mapping, whose references do the same under the same
