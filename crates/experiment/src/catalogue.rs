@@ -1,10 +1,25 @@
 //! The names under which things are observed, so that targets, analysis and report agree.
 
+use crate::experiments::declared_metrics;
 use crate::experiments::{
     addressing, bandwidth, clock, command, curve, faultscale, fileread, fragment, ksm, latency, neighbour,
     oom, paging, reclaim, tier, tracing, vmtest,
 };
+use crate::metrics::{MetricId, SHARED, current};
 use crate::tables::TableId;
+
+/// Every metric.
+pub fn metrics() -> impl Iterator<Item = MetricId> {
+    SHARED.iter().chain(declared_metrics::ALL).copied().flatten().copied()
+}
+
+impl MetricId {
+    /// The metric of this present or former name, for names that come from users or files.
+    pub fn find(name: &str) -> Option<Self> {
+        let name = current(name);
+        metrics().find(|metric| metric.name == name)
+    }
+}
 
 /// Every table.
 pub fn tables() -> impl Iterator<Item = TableId> {

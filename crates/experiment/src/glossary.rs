@@ -3,7 +3,8 @@
 
 mod terms;
 
-use crate::metrics::{self, MetricId};
+use crate::catalogue;
+use crate::metrics::MetricId;
 use crate::observation::{Better, Unit};
 
 /// A term or a metric with its paragraph.
@@ -34,7 +35,7 @@ pub fn metrics() -> Vec<Entry> {
         let text = format!("{help} ({}, {statistic}{better}). {}", words(metric.unit), metric.reading);
         Entry { name: metric.name, text }
     };
-    metrics::all().map(metric).collect()
+    catalogue::metrics().map(metric).collect()
 }
 
 /// A unit in words.

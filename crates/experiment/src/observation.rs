@@ -7,45 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::MetricId;
+use crate::metrics::{MetricId, Statistic};
 use crate::packed;
 use crate::tables::{ColumnId, TableId};
-
-/// Which direction of a metric is an improvement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Better {
-    /// Less is better (times, faults).
-    Lower,
-    /// More is better (throughput).
-    Higher,
-    /// It only describes.
-    Neither,
-}
-
-/// The unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// Nanoseconds.
-    Nanoseconds,
-    /// A number of things.
-    Count,
-    /// Pages of the target's base size.
-    Pages,
-    /// Bytes.
-    Bytes,
-    /// A share from 0 to 1.
-    Share,
-    /// Things a second.
-    PerSecond,
-    /// Bytes a second.
-    BytesPerSecond,
-    /// Instructions executed.
-    Instructions,
-    /// A plain ratio.
-    Ratio,
-}
+pub use crate::unit::{Better, Unit};
 
 /// One figure of one repetition. The declared ones are [`crate::metrics`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,6 +88,50 @@ pub struct Table {
     pub name: String,
     /// The columns; the first is the abscissa.
     pub columns: Vec<Column>,
+}
+
+impl MetricId {
+    /// The figure of this metric; a value that is no number is a missing one.
+    pub fn figure(self, value: Option<f64>) -> Metric {
+        Metric {
+            name: self.name.to_owned(),
+            unit: self.unit,
+            better: self.better,
+            value: value.filter(|value| value.is_finite()),
+        }
+    }
+
+    /// The metric's statistic of a distribution.
+    pub fn of(self, histogram: &Histogram) -> (Self, Option<f64>) {
+        (self, self.statistic.of(histogram))
+    }
+}
+
+impl Statistic {
+    /// This statistic of a distribution; `None` when that is empty, and of a statistic that no
+    /// distribution has.
+    pub fn of(self, histogram: &Histogram) -> Option<f64> {
+        let exact = |value: u64| (histogram.count() > 0).then_some(value as f64);
+        let quantile = |q| histogram.quantile(q).map(|value| value as f64);
+        match self {
+            Self::Mean => histogram.mean(),
+            Self::Median => quantile(0.5),
+            Self::P99 => quantile(0.99),
+            Self::P999 => quantile(0.999),
+            Self::Min => exact(histogram.min),
+            Self::Max => exact(histogram.max),
+            Self::Total => exact(histogram.sum),
+            Self::Count => Some(histogram.count() as f64),
+            _ => None,
+        }
+    }
+}
+
+impl ColumnId {
+    /// The column with these numbers.
+    pub fn of(self, numbers: Vec<Option<f64>>) -> Column {
+        Column { name: self.name.to_owned(), unit: self.unit, values: Values::Number(numbers) }
+    }
 }
 
 /// A set of pages as run lengths: the number of pages not in the set, then in it, then not, …

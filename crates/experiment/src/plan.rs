@@ -9,11 +9,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiments::{Bounds, Experiment, Tasks};
+use crate::experiments::{Bounds, Dishonoured, Experiment, Tasks};
 use crate::failure::{Failure, RecorderError};
 use crate::observation::{Level, Note, Observation};
+use crate::recorder::Recorder;
 use crate::setting::{Limit, Setting, Value};
-use crate::target::Recorder;
 
 /// What is to be performed, and under which conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -242,9 +242,6 @@ pub struct Settled {
     /// What was left out of the usual conditions, and why.
     pub notes: Vec<Note>,
 }
-
-/// Why a target does not honour a condition: (why, remedy), as [`Unsupported`] has them.
-pub type Dishonoured = (String, String);
 
 impl Settled {
     /// Settles `request` on `target`, which honours a condition or says why not. Sizes that nobody

@@ -28,7 +28,8 @@ pub use crate::experiments::tracing::tables::*;
 pub use crate::experiments::vmtest::tables::*;
 pub use harness::tables::*;
 
-use crate::observation::{Column, Unit, Values};
+use crate::metrics::MetricId;
+use crate::unit::Unit;
 
 /// A column of a declared table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +42,10 @@ pub struct ColumnId {
     pub help: &'static str,
 }
 
-impl ColumnId {
-    /// The column with these numbers.
-    pub fn of(self, numbers: Vec<Option<f64>>) -> Column {
-        Column { name: self.name.to_owned(), unit: self.unit, values: Values::Number(numbers) }
+impl MetricId {
+    /// A table's column that has the metric row by row.
+    pub const fn column(self) -> ColumnId {
+        ColumnId { name: self.0.name, unit: Some(self.0.unit), help: self.0.help }
     }
 }
 
@@ -143,7 +144,7 @@ macro_rules! tables {
     (@column $column:ident $name:literal, $unit:ident, $help:literal) => {
         $crate::tables::ColumnId {
             name: $name,
-            unit: Some($crate::observation::Unit::$unit),
+            unit: Some($crate::unit::Unit::$unit),
             help: $help,
         }
     };

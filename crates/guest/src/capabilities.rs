@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use pagelab_experiment::What;
+use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::Feature;
-use pagelab_experiment::plan::Dishonoured;
 use pagelab_experiment::setting::{Limit, Swap, Thp, Value};
 use pagelab_live::plan::{Capabilities, Lacking, Room, readable};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pagelab_confine::{Confinement, OwnSwap, Problem, SetUp, SwapSource, cgroup, guard};
-use pagelab_experiment::plan::Dishonoured;
+use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::setting::{Swap, Thp};
 use pagelab_experiment::{Experiment, Failure, Result, Setting};
 use pagelab_kernel::region::page_size;

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 
 use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::closest;
+use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{Bounds, Command, Content, Experiment, Paging};
 use pagelab_experiment::observation::{Level, PageSet};
-use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::{Limit, Value};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,

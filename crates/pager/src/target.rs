@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 
 use pagelab_experiment::build::{Figure, metrics, note};
+use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{
     Backing, Bounds, Command, Content, Declaration, Experiment, Load, Paging, Touch,
 };
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Level, PageSet};
-use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::{Limit, Value};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Result, Setting, Target, Unsupported,

@@ -14,8 +14,8 @@
 use super::{Figure, Sheet};
 use crate::failure::Failure;
 use crate::metrics;
+use crate::recorder::Recorder;
 use crate::tables::latency;
-use crate::target::Recorder;
 
 /// A third-level cache that costs more than this share of memory's time was not met: others use it.
 const NOT_MET: f64 = 0.8;

@@ -15,8 +15,9 @@ mod windows;
 
 use crate::failure::Failure;
 use crate::metrics::MetricId;
+pub use crate::metrics::median;
 use crate::observation::{Level, Note, Observation};
-use crate::target::Recorder;
+use crate::recorder::Recorder;
 
 pub use access::{HIT, KINDS, MAJOR, MINOR, access_metrics};
 pub use curve::{Point, curve, page_size_of};
@@ -57,21 +58,4 @@ pub fn metrics(
 /// When it cannot be kept.
 pub fn note(recorder: &mut dyn Recorder, level: Level, text: impl Into<String>) -> Result<(), Failure> {
     Ok(recorder.observe(Observation::Note(Note { level, text: text.into() }))?)
-}
-
-/// The median of some measurements, the upper of the two middle ones where they are even; `None` of none.
-pub fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(Vec::new()), None);
-    }
 }

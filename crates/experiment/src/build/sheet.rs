@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::observation::{Column, Observation, Table, Values};
+use crate::recorder::Recorder;
 use crate::tables::{ColumnId, TableId};
-use crate::target::Recorder;
 
 /// A table of numbers, with columns of texts before them where it declares some.
 #[derive(Debug)]

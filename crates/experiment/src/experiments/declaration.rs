@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Backing, Command, Experiment, Paging};
+use super::command::Command;
+use super::paging::{Backing, Paging};
 use crate::metrics::MetricId;
-use crate::plan::Dishonoured;
 use crate::setting::{Limit, Mode, Setting, Value};
 use crate::size::Size;
 use crate::tables::TableId;
@@ -88,6 +88,9 @@ impl fmt::Display for Tasks {
 /// A parameter that means nothing with the others: its name, why as a clause that follows "it", and
 /// what to do instead.
 pub type Contradiction = (&'static str, &'static str, &'static str);
+
+/// Why a target does not honour a condition: (why, remedy), as [`Unsupported`](crate::Unsupported) has them.
+pub type Dishonoured = (String, String);
 
 /// What sizes that nobody asked for depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,10 +188,8 @@ pub trait Declaration {
         None
     }
 
-    /// The same with the sizes that nobody asked for; `None`: it has none.
-    fn settled(&self, _bounds: &Bounds) -> Option<Experiment> {
-        None
-    }
+    /// Chooses the sizes that nobody asked for.
+    fn settle(&mut self, _bounds: &Bounds) {}
 
     /// What a machine must have for it.
     fn requires(&self) -> Vec<Feature> {

@@ -38,7 +38,8 @@ pub use command::Command;
 pub use content::Content;
 pub use curve::{Curve, WorkingSet};
 pub use declaration::{
-    Bounds, Contradiction, Declaration, Declared, Feature, Footprint, Load, Programs, Tasks, USUAL_LIMIT,
+    Bounds, Contradiction, Declaration, Declared, Dishonoured, Feature, Footprint, Load, Programs, Tasks,
+    USUAL_LIMIT,
 };
 pub use faultscale::{Beside, Faultscale, Work, Workers};
 pub use fileread::{Access, Fileread, Seqread};
@@ -93,6 +94,15 @@ macro_rules! experiments {
                 }
             }
 
+            /// The same with the sizes that nobody asked for.
+            pub fn settled(&self, bounds: &Bounds) -> Self {
+                let mut settled = self.clone();
+                match &mut settled {
+                    $(Self::$variant(parameters) => experiments!(@settle parameters, bounds $(, $one)?),)*
+                }
+                settled
+            }
+
             /// Its parameters, where they are of this type.
             pub fn parameters<T: Any>(&self) -> Option<&T> {
                 let parameters: &dyn Any = match self {
@@ -112,6 +122,8 @@ macro_rules! experiments {
             }
         }
     };
+    (@settle $parameters:ident, $bounds:ident) => { $parameters.settle($bounds) };
+    (@settle $parameters:ident, $bounds:ident, $one:path) => { _ = ($parameters, $bounds) };
     (@declared $parameters:ident) => { Declared::Parameters($parameters) };
     (@declared $parameters:ident, $one:path) => { Declared::One(Box::new($one($parameters))) };
 }
@@ -241,11 +253,6 @@ impl Experiment {
     /// Every experiment, as the command line has it: name, one line, parameters.
     pub fn catalogue() -> Vec<crate::declaration::Declared> {
         subcommands::<Self>()
-    }
-
-    /// The same with the sizes that nobody asked for.
-    pub fn settled(&self, bounds: &Bounds) -> Self {
-        self.declaration().settled(bounds).unwrap_or_else(|| self.clone())
     }
 
     /// The experiment's name on the command line.

@@ -6,6 +6,7 @@
 mod pager;
 mod renamed;
 mod state;
+mod statistic;
 mod time;
 mod traced;
 mod work;
@@ -18,136 +19,15 @@ use serde::{Serialize, Serializer};
 pub use self::pager::*;
 pub use self::renamed::current;
 pub use self::state::*;
+pub use self::statistic::{Statistic, median};
 pub use self::time::*;
 pub use self::traced::*;
 pub use self::work::*;
-use crate::build::median;
-use crate::experiments::declared_metrics;
 pub use crate::experiments::declared_metrics::*;
-use crate::observation::{Better, Histogram, Metric, Unit};
-use crate::tables::ColumnId;
+use crate::unit::{Better, Unit};
 
-/// Which statistic of its population a figure is, within one repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Statistic {
-    /// The arithmetic mean.
-    Mean,
-    /// The median.
-    Median,
-    /// The 99th percentile.
-    P99,
-    /// The 99.9th percentile.
-    P999,
-    /// The minimum.
-    Min,
-    /// The maximum.
-    Max,
-    /// A sum of times or bytes.
-    Total,
-    /// A number of events or things.
-    Count,
-    /// Events or bytes per unit of time or of work.
-    Rate,
-    /// A part divided by its whole.
-    Share,
-    /// One figure divided by another.
-    Ratio,
-    /// The state when the references begin.
-    First,
-    /// The state when the work ends.
-    Last,
-    /// The only value that there is.
-    Value,
-    /// A parameter of a fitted law.
-    Fit,
-}
-
-impl Statistic {
-    /// In words.
-    pub const fn words(self) -> &'static str {
-        self.described().0
-    }
-
-    /// In words, and what it means.
-    pub const fn described(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Mean => ("mean", "the sum divided by the number"),
-            Self::Median => ("median", "half of the values are smaller, half are larger"),
-            Self::P99 => ("99th percentile", "1 value of 100 is larger"),
-            Self::P999 => ("99.9th percentile", "1 value of 1,000 is larger"),
-            Self::Min => ("minimum", "the smallest value"),
-            Self::Max => ("maximum", "the largest value"),
-            Self::Total => ("total", "a sum of times or bytes"),
-            Self::Count => ("count", "a number of events or things"),
-            Self::Rate => ("rate", "events or bytes per unit of time or of work"),
-            Self::Share => ("share", "a part divided by its whole"),
-            Self::Ratio => ("ratio", "one figure divided by another"),
-            Self::First => ("first value", "the state when the references begin"),
-            Self::Last => ("last value", "the state when the work ends"),
-            Self::Value => ("single value", "the only value that there is"),
-            Self::Fit => ("fitted", "a parameter of a law that was fitted to the measurements"),
-        }
-    }
-
-    /// Every statistic.
-    pub const ALL: [Self; 15] = [
-        Self::Mean,
-        Self::Median,
-        Self::P99,
-        Self::P999,
-        Self::Min,
-        Self::Max,
-        Self::Total,
-        Self::Count,
-        Self::Rate,
-        Self::Share,
-        Self::Ratio,
-        Self::First,
-        Self::Last,
-        Self::Value,
-        Self::Fit,
-    ];
-
-    /// This statistic of a distribution; `None` when that is empty, and of a statistic that no
-    /// distribution has.
-    pub fn of(self, histogram: &Histogram) -> Option<f64> {
-        let exact = |value: u64| (histogram.count() > 0).then_some(value as f64);
-        let quantile = |q| histogram.quantile(q).map(|value| value as f64);
-        match self {
-            Self::Mean => histogram.mean(),
-            Self::Median => quantile(0.5),
-            Self::P99 => quantile(0.99),
-            Self::P999 => quantile(0.999),
-            Self::Min => exact(histogram.min),
-            Self::Max => exact(histogram.max),
-            Self::Total => exact(histogram.sum),
-            Self::Count => Some(histogram.count() as f64),
-            _ => None,
-        }
-    }
-
-    /// This statistic of some measurements, in order; `None` of none, and of a statistic that they
-    /// do not have.
-    pub fn over(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
-        let mut values = values.into_iter().peekable();
-        values.peek()?;
-        match self {
-            Self::Mean => {
-                let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-                Some(sum / count)
-            }
-            Self::Median => median(values.collect()),
-            Self::Min => values.reduce(f64::min),
-            Self::Max => values.reduce(f64::max),
-            Self::Total => Some(values.sum()),
-            Self::Count => Some(values.count() as f64),
-            Self::First => values.next(),
-            Self::Last => values.last(),
-            _ => None,
-        }
-    }
-}
+/// The metrics that no single experiment owns, by the file that declares them.
+pub(crate) const SHARED: [&[MetricId]; 5] = [time::ALL, work::ALL, state::ALL, traced::ALL, pager::ALL];
 
 /// A metric's definition.
 #[derive(Debug)]
@@ -168,35 +48,9 @@ pub struct Definition {
 
 /// A declared metric.
 #[derive(Clone, Copy)]
-pub struct MetricId(&'static Definition);
+pub struct MetricId(pub(crate) &'static Definition);
 
 impl MetricId {
-    /// A table's column that has the metric row by row.
-    pub const fn column(self) -> ColumnId {
-        ColumnId { name: self.0.name, unit: Some(self.0.unit), help: self.0.help }
-    }
-
-    /// The metric of this present or former name, for names that come from users or files.
-    pub fn find(name: &str) -> Option<Self> {
-        let name = current(name);
-        all().find(|metric| metric.name == name)
-    }
-
-    /// The figure of this metric; a value that is no number is a missing one.
-    pub fn figure(self, value: Option<f64>) -> Metric {
-        Metric {
-            name: self.name.to_owned(),
-            unit: self.unit,
-            better: self.better,
-            value: value.filter(|value| value.is_finite()),
-        }
-    }
-
-    /// The metric's statistic of a distribution.
-    pub fn of(self, histogram: &Histogram) -> (Self, Option<f64>) {
-        (self, self.statistic.of(histogram))
-    }
-
     /// The metric's statistic over some measurements.
     pub fn over(self, values: impl IntoIterator<Item = f64>) -> (Self, Option<f64>) {
         (self, self.statistic.over(values))
@@ -257,9 +111,9 @@ macro_rules! metrics {
             pub const $constant: $crate::metrics::MetricId =
                 $crate::metrics::MetricId::declared(&$crate::metrics::Definition {
                     name: $name,
-                    unit: $crate::observation::Unit::$unit,
+                    unit: $crate::unit::Unit::$unit,
                     statistic: $crate::metrics::Statistic::$statistic,
-                    better: $crate::observation::Better::$better,
+                    better: $crate::unit::Better::$better,
                     help: $help,
                     reading: $reading,
                 });
@@ -277,15 +131,11 @@ impl MetricId {
     }
 }
 
-/// Every metric.
-pub fn all() -> impl Iterator<Item = MetricId> {
-    const SHARED: [&[MetricId]; 4] = [work::ALL, state::ALL, traced::ALL, pager::ALL];
-    [time::ALL].into_iter().chain(declared_metrics::ALL.iter().copied()).chain(SHARED).flatten().copied()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::metrics as all;
+    use crate::observation::Histogram;
 
     #[test]
     fn names_are_unique_lower_case_words() {

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use pagelab_confine::settings::as_root;
 use pagelab_confine::{cgroup, folder, swap, zram};
+use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::Feature;
-use pagelab_experiment::plan::Dishonoured;
 use pagelab_experiment::setting::{Limit, Swap, Thp, Value};
 use pagelab_experiment::{What, words};
 use pagelab_kernel::region::page_size;

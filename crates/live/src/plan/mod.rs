@@ -8,8 +8,9 @@ use std::path::Path;
 
 use pagelab_confine::settings::refusal;
 use pagelab_confine::{self as confine, Problem, guard};
+use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{Bounds, Load};
-use pagelab_experiment::plan::{Dishonoured, Settled};
+use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::{Swap, Value};
 use pagelab_experiment::{Experiment, Origin, Plan, Request, Setting, Target, Unsupported, What};
 use pagelab_kernel::settings;

@@ -1,7 +1,7 @@
 //! The documents say what the program does.
 
 use crate::common::Lab;
-use pagelab_experiment::metrics;
+use pagelab_experiment::catalogue;
 
 fn document(name: &str) -> String {
     let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -69,7 +69,7 @@ fn pages_are_complete_and_short() {
 fn every_metric_has_its_row_of_accuracy() {
     let text = document("src/evidence/accuracy.csv");
     let missing: Vec<&str> =
-        metrics::all().map(|m| m.name).filter(|name| !text.contains(&format!(",{name},"))).collect();
+        catalogue::metrics().map(|m| m.name).filter(|name| !text.contains(&format!(",{name},"))).collect();
     assert!(
         missing.is_empty(),
         "docs/src/evidence/accuracy.csv lacks {missing:?} (scripts/accuracy --document)"

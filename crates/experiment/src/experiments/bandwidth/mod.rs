@@ -10,7 +10,6 @@ pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Experiment;
 use super::declaration::{Bounds, Declaration, Feature, Footprint, Tasks};
 use crate::declaration::declared;
 use crate::metrics::{BANDWIDTH_COPY, BANDWIDTH_TRIAD, BANDWIDTH_TRIAD_THREADS, MetricId};
@@ -88,10 +87,8 @@ impl Declaration for Bandwidth {
         Tasks::threads(u64::from(self.threads.iter().copied().max().unwrap_or(0)))
     }
 
-    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
-        let sizes = self.sizes.clone();
-        let sizes = sizes.unwrap_or_else(|| Self::sizes_for(bounds.limit, bounds.last_cache));
-        Some(Experiment::Bandwidth(Self { sizes: Some(sizes), ..self.clone() }))
+    fn settle(&mut self, bounds: &Bounds) {
+        self.sizes.get_or_insert_with(|| Self::sizes_for(bounds.limit, bounds.last_cache));
     }
 
     fn requires(&self) -> Vec<Feature> {

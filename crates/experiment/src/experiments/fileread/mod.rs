@@ -4,7 +4,6 @@ pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Experiment;
 use super::declaration::{Bounds, Declaration, Footprint};
 use crate::declaration::{declared, positive, some, words};
 use crate::metrics::{
@@ -140,9 +139,8 @@ impl Declaration for Fileread {
         &[tables::fileread::TABLE]
     }
 
-    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
-        let sizes = self.sizes.clone().unwrap_or_else(|| Self::sizes_for(bounds.limit));
-        Some(Experiment::Fileread(Self { sizes: Some(sizes), ..self.clone() }))
+    fn settle(&mut self, bounds: &Bounds) {
+        self.sizes.get_or_insert_with(|| Self::sizes_for(bounds.limit));
     }
 
     fn seconds(&self, _: Option<u64>, page_size: u64) -> Option<f64> {

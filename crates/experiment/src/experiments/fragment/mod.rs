@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, Feature, Footprint};
 use crate::declaration::declared;
+use crate::experiments::Dishonoured;
 use crate::metrics::{
     FRAGMENT_COMPACTED, FRAGMENT_COST_DIRECT, FRAGMENT_DIRECT, FRAGMENT_FRAGMENTED, MetricId,
 };
-use crate::plan::Dishonoured;
 use crate::setting::{Setting, Value};
 use crate::tables::{TableId, tables};
 

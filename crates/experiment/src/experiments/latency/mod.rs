@@ -12,7 +12,6 @@ pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Experiment;
 use super::declaration::{Bounds, Declaration, Footprint, LOAD, TOUCH};
 use crate::declaration::declared;
 use crate::metrics::{LATENCY_DRAM, LATENCY_L3, LATENCY_MINOR_FAULT, LATENCY_TLB_MISS, MetricId};
@@ -82,10 +81,8 @@ impl Declaration for Latency {
         tables::ALL
     }
 
-    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
-        let sizes = self.sizes.clone();
-        let sizes = sizes.unwrap_or_else(|| Self::sizes_for(bounds.limit, bounds.last_cache));
-        Some(Experiment::Latency(Self { sizes: Some(sizes), ..self.clone() }))
+    fn settle(&mut self, bounds: &Bounds) {
+        self.sizes.get_or_insert_with(|| Self::sizes_for(bounds.limit, bounds.last_cache));
     }
 
     fn usual(&self) -> Setting {

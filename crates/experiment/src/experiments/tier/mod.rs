@@ -11,7 +11,6 @@ pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Experiment;
 use super::declaration::{Bounds, Contradiction, Declaration, Feature, Footprint, TOUCH};
 use crate::declaration::{declared, positive};
 use crate::metrics::{
@@ -125,8 +124,8 @@ impl Declaration for Tier {
         ))
     }
 
-    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
-        Some(Experiment::Tier(Self { pages: self.pages.or(bounds.beyond_fast_node), ..self.clone() }))
+    fn settle(&mut self, bounds: &Bounds) {
+        self.pages = self.pages.or(bounds.beyond_fast_node);
     }
 
     fn requires(&self) -> Vec<Feature> {

@@ -8,7 +8,6 @@ pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::Experiment;
 use super::declaration::{Bounds, Contradiction, Declaration, Feature, Footprint, Tasks};
 use crate::declaration::{declared, positive, some, words};
 use crate::metrics::{FAULTS_MAJOR, MetricId, SPEED_FIRST, SPEED_LAST, TIME_CPU};
@@ -148,9 +147,8 @@ impl Declaration for Vmtest {
         ))
     }
 
-    fn settled(&self, bounds: &Bounds) -> Option<Experiment> {
-        let sizes = self.sizes.clone().unwrap_or_else(|| Self::sizes_for(bounds.limit));
-        Some(Experiment::Vmtest(Self { sizes: Some(sizes), ..self.clone() }))
+    fn settle(&mut self, bounds: &Bounds) {
+        self.sizes.get_or_insert_with(|| Self::sizes_for(bounds.limit));
     }
 
     fn requires(&self) -> Vec<Feature> {
