@@ -1,6 +1,7 @@
 //! The memory ladder: what one access costs at each level of the memory hierarchy that was measured, from
 //! the first-level cache to the disk.
 
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::{Backing, Fileread, Load};
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Table, Unit};
@@ -81,14 +82,14 @@ fn number(run: &Run, key: &str) -> Option<f64> {
 }
 
 fn of_run(run: &Run) -> Vec<Level> {
-    let page = number(run, "page.size");
+    let page = number(run, environment::PAGE_SIZE);
     let level = |kind, metric: MetricId, moved| {
         let time = Figure::of(run, metric)?;
         Some(Level { kind, size: None, moved, time, run: run.header.name.clone() })
     };
     let fault = match run.header.experiment.declaration().load() {
         Load::References(_, Backing::Anonymous) => {
-            let swap = entry(run, "swap.kind").unwrap_or("file").to_owned();
+            let swap = entry(run, environment::SWAP_KIND).unwrap_or("file").to_owned();
             let pages = middle(run, metrics::SWAP_IN).zip(middle(run, metrics::FAULTS_MAJOR));
             let moved = pages.zip(page).map(|((pages, faults), page)| pages / faults * page);
             level(LevelKind::SwapFault { swap }, metrics::ACCESS_MAJOR_P50, moved)
@@ -115,16 +116,16 @@ pub(crate) fn read_by_a_fault(run: &Run) -> Option<f64> {
 fn latencies(run: &Run) -> Vec<Level> {
     let cache = |number: u8| LevelKind::Cache { number };
     // A load of the chains moves a pointer; a huge page is what a page full of such entries maps.
-    let (word, page) = (Some(8.0), number(run, "page.size"));
+    let (word, page) = (Some(8.0), number(run, environment::PAGE_SIZE));
     let huge = page.map(|page| page / 8.0 * page);
     let level = |(kind, metric, size, moved): (LevelKind, MetricId, Option<&str>, Option<f64>)| {
         let size = size.and_then(|key| number(run, key));
         Some(Level { kind, size, moved, time: Figure::of(run, metric)?, run: run.header.name.clone() })
     };
     [
-        (cache(1), metrics::LATENCY_L1, Some("cache.l1d"), word),
-        (cache(2), metrics::LATENCY_L2, Some("cache.l2"), word),
-        (cache(3), metrics::LATENCY_L3, Some("cache.l3"), word),
+        (cache(1), metrics::LATENCY_L1, Some(environment::CACHE_L1D), word),
+        (cache(2), metrics::LATENCY_L2, Some(environment::CACHE_L2), word),
+        (cache(3), metrics::LATENCY_L3, Some(environment::CACHE_L3), word),
         (LevelKind::Dram, metrics::LATENCY_DRAM, None, word),
         (LevelKind::TlbMiss, metrics::LATENCY_TLB_MISS, None, word),
         (LevelKind::MinorFault, metrics::LATENCY_MINOR_FAULT, None, page),

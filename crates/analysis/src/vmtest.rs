@@ -16,6 +16,7 @@
 //! (a knee is not known better than the sweep looks), and the counters to agree: no major faults below
 //! a hardware knee, major faults past the limit's. What nothing explains stays without a name.
 
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::Vmtest;
 use pagelab_experiment::observation::{Observations, Table};
 use pagelab_experiment::tables::vmtest;
@@ -105,18 +106,18 @@ pub fn of_run(run: &Run) -> Option<Curve> {
     let first = done.first()?;
     let tables: Vec<&Table> = done.iter().filter_map(|seen| seen.table(vmtest::TABLE)).collect();
     let number = |name: &str| first.environment.get(name).and_then(|v| v.parse::<f64>().ok());
-    let page = number("page.size").unwrap_or(4096.0);
+    let page = number(environment::PAGE_SIZE).unwrap_or(4096.0);
     // Models of large pages say what an entry is for; a machine's entries are those for base pages.
-    let entry = number("tlb.page").unwrap_or(page);
+    let entry = number(environment::TLB_PAGE).unwrap_or(page);
     let geometry: Vec<(Cause, f64)> = [
-        (Cause::FirstTlb, number("tlb.l1d").map(|entries| entries * entry)),
-        (Cause::SecondTlb, number("tlb.l2").map(|entries| entries * entry)),
-        (Cause::Pmegs, number("pmegs.reach")),
-        (Cause::Cache(1), number("cache.l1d")),
-        (Cause::Cache(2), number("cache.l2")),
-        (Cause::Cache(3), number("cache.l3").map(|bytes| bytes / LINE * page)),
+        (Cause::FirstTlb, number(environment::TLB_L1D).map(|entries| entries * entry)),
+        (Cause::SecondTlb, number(environment::TLB_L2).map(|entries| entries * entry)),
+        (Cause::Pmegs, number(environment::PMEGS_REACH)),
+        (Cause::Cache(1), number(environment::CACHE_L1D)),
+        (Cause::Cache(2), number(environment::CACHE_L2)),
+        (Cause::Cache(3), number(environment::CACHE_L3).map(|bytes| bytes / LINE * page)),
         (Cause::Processes, Some(parameters.process_size.bytes(page as u64) as f64)),
-        (Cause::Limit, number("memory.limit")),
+        (Cause::Limit, number(environment::MEMORY_LIMIT)),
     ]
     .into_iter()
     .filter_map(|(cause, at)| Some((cause, at?)))

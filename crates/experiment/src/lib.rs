@@ -13,6 +13,7 @@ pub mod build;
 pub mod catalogue;
 pub mod counters;
 pub mod declaration;
+pub mod environment;
 pub mod experiments;
 pub mod failure;
 pub mod glossary;

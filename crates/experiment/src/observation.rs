@@ -196,7 +196,7 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "kebab-case")]
 pub enum Observation {
-    /// Facts about the machine and its state, by name (see [`crate::catalogue::ENVIRONMENT`]).
+    /// Facts about the machine and its state, by name (see [`crate::environment::ALL`]).
     Environment(BTreeMap<String, String>),
     /// A figure.
     Metric(Metric),

@@ -1,6 +1,7 @@
 //! The first process of a guest: mounts, loads modules, performs the job, sends what it sees over the
 //! second serial line, and ends the machine.
 
+use pagelab_experiment::environment;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -140,6 +141,7 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<()>
             run";
         note(sender, Level::Warning, text)?;
     }
-    sender.observe(Observation::Environment([("guest.quiet".to_owned(), quiet.proof())].into()))?;
+    sender
+        .observe(Observation::Environment([(environment::GUEST_QUIET.to_owned(), quiet.proof())].into()))?;
     plan.perform(sender)
 }

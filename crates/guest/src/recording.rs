@@ -1,6 +1,7 @@
 //! The references of a guest's load, read from the tracer's ring on a thread of its own and written in pagelab's own format
 //! while the machine runs. A file that is not whole in the end is removed; what the file cannot take does not stop the machine.
 
+use pagelab_experiment::environment;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -130,7 +131,7 @@ impl Recording {
             sorted.len(),
         );
         note(recorder, Level::Info, text)?;
-        recorder.observe(Observation::Environment([("trace.file".to_owned(), path)].into()))?;
+        recorder.observe(Observation::Environment([(environment::TRACE_FILE.to_owned(), path)].into()))?;
         Ok(())
     }
 

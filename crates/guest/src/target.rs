@@ -1,5 +1,6 @@
 //! The target `kernel:PATH`.
 
+use pagelab_experiment::environment;
 use std::env::consts::ARCH;
 use std::fs::File;
 use std::io::Write;
@@ -153,7 +154,9 @@ impl Guest {
         }
         let mut running = started.map_err(|e| self.not_started(&e))?;
         let (begun, begins) = if kept.is_some() { ("restored", "restore") } else { ("booted", BOOT) };
-        recorder.observe(Observation::Environment([("guest.begun".to_owned(), begun.to_owned())].into()))?;
+        recorder.observe(Observation::Environment(
+            [(environment::GUEST_BEGUN.to_owned(), begun.to_owned())].into(),
+        ))?;
         // A program of the user's may wait for anything.
         let waits = disks.waits() || matches!(experiment.declaration().load(), Load::Program(_));
         if waits && accel == Accel::Icount {
@@ -356,7 +359,9 @@ impl Guest {
                         matches!(&message, Message::Progress(phase, ..) if BOOTING.contains(&phase.as_str()));
                     if let Some(since) = boot.take_if(|_| !still) {
                         let took = format!("{:.1} s", since.elapsed().as_secs_f64());
-                        let seen = Observation::Environment([("guest.begun.after".to_owned(), took)].into());
+                        let seen = Observation::Environment(
+                            [(environment::GUEST_BEGUN_AFTER.to_owned(), took)].into(),
+                        );
                         if let Err(error) = recorder.observe(seen) {
                             return Forwarded::Recorder(error.into());
                         }
@@ -455,20 +460,25 @@ impl Guest {
         let entry = |key: &str, value: String| (key.to_owned(), value);
         Observation::Environment(
             [
-                entry("guest.image", self.image.path.display().to_string()),
-                entry("guest.accel", accel.to_string()),
-                entry("guest.cpus", self.options.cpus.to_string()),
-                entry("guest.ram", self.options.ram.to_string()),
+                entry(environment::GUEST_IMAGE, self.image.path.display().to_string()),
+                entry(environment::GUEST_ACCEL, accel.to_string()),
+                entry(environment::GUEST_CPUS, self.options.cpus.to_string()),
+                entry(environment::GUEST_RAM, self.options.ram.to_string()),
             ]
             .into_iter()
-            .chain(machine::version(machine::program(self.image.machine)).map(|v| entry("guest.qemu", v)))
             .chain(
-                (!self.options.append.is_empty()).then(|| entry("guest.append", self.options.append.clone())),
+                machine::version(machine::program(self.image.machine))
+                    .map(|v| entry(environment::GUEST_QEMU, v)),
             )
-            .chain(self.root.iter().map(|root| entry("guest.programs", root.described())))
             .chain(
-                (self.options.trace == Some(Trace::Cache))
-                    .then(|| entry("guest.core", format!("Skylake server: {}", Geometry::SKYLAKE))),
+                (!self.options.append.is_empty())
+                    .then(|| entry(environment::GUEST_APPEND, self.options.append.clone())),
+            )
+            .chain(self.root.iter().map(|root| entry(environment::GUEST_PROGRAMS, root.described())))
+            .chain(
+                (self.options.trace == Some(Trace::Cache)).then(|| {
+                    entry(environment::GUEST_CORE, format!("Skylake server: {}", Geometry::SKYLAKE))
+                }),
             )
             .collect(),
         )

@@ -1,5 +1,8 @@
 //! The target `host`: the running kernel, with the load in a process of its own inside a confinement.
 
+use pagelab_experiment::environment::{
+    CGROUP_VERSION, DISK_READ_AHEAD, MEMORY_LIMIT, SWAP_COMPRESSOR, SWAP_KIND, SWAP_SIZE, VM_SWAPPINESS,
+};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -196,13 +199,13 @@ fn environment(confinement: &Confinement, set_up: &SetUp, setting: &Setting) -> 
     };
     let read_ahead = confinement.scratch().and_then(|path| read_ahead(path.parent()?));
     let mut found = entries([
-        ("disk.read-ahead", read_ahead.map(|bytes| bytes.to_string())),
-        ("memory.limit", set_up.limit.map(|bytes| bytes.to_string())),
-        ("swap.size", kind.map(|_| set_up.swap.as_ref().map_or(0, |swap| swap.bytes).to_string())),
-        ("swap.kind", kind.map(|kind| kind.to_string())),
-        ("swap.compressor", confinement.zram().and_then(zram::compressor)),
-        ("cgroup.version", cgroup.map(|cgroup| cgroup.version().to_string())),
-        ("vm.swappiness", set_up.cgroup_swappiness.map(|value| value.to_string())),
+        (DISK_READ_AHEAD, read_ahead.map(|bytes| bytes.to_string())),
+        (MEMORY_LIMIT, set_up.limit.map(|bytes| bytes.to_string())),
+        (SWAP_SIZE, kind.map(|_| set_up.swap.as_ref().map_or(0, |swap| swap.bytes).to_string())),
+        (SWAP_KIND, kind.map(|kind| kind.to_string())),
+        (SWAP_COMPRESSOR, confinement.zram().and_then(zram::compressor)),
+        (CGROUP_VERSION, cgroup.map(|cgroup| cgroup.version().to_string())),
+        (VM_SWAPPINESS, set_up.cgroup_swappiness.map(|value| value.to_string())),
     ]);
     for file in &setting.set {
         // As the kernel has it now, which need not be as it was written.

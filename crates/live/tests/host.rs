@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use pagelab_experiment::catalogue::ENVIRONMENT;
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Limit, Setting, Swap};
@@ -137,7 +137,7 @@ fn check(seen: &Observations, pages: u32, references: u64) {
         assert_eq!(snapshot.last.iter().copied().max().map(u64::from), Some(snapshot.reference));
     }
     for entry in seen.environment.keys() {
-        assert!(ENVIRONMENT.iter().any(|(name, _)| name == entry), "{entry}");
+        assert!(environment::ALL.iter().any(|(name, _)| name == entry), "{entry}");
     }
     assert!(seen.environment.contains_key("harness.cost"));
     assert!(seen.counters.iter().any(|c| c.source == "vmstat" && c.name == "pgfault"));

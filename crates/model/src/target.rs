@@ -9,6 +9,7 @@
 pub mod play;
 mod program;
 
+use pagelab_experiment::environment;
 use std::collections::BTreeMap;
 
 use pagelab_experiment::build::note;
@@ -406,11 +407,11 @@ impl PagingModel {
 
     fn environment(&self, frames: u32) -> BTreeMap<String, String> {
         let mut entries = BTreeMap::new();
-        entries.insert("page.size".to_owned(), PAGE_SIZE.to_string());
-        entries.insert("model.name".to_owned(), self.name.clone());
-        entries.insert("model.frames".to_owned(), frames.to_string());
+        entries.insert(environment::PAGE_SIZE.to_owned(), PAGE_SIZE.to_string());
+        entries.insert(environment::MODEL_NAME.to_owned(), self.name.clone());
+        entries.insert(environment::MODEL_FRAMES.to_owned(), frames.to_string());
         if let Pager::Policy(kind) = &self.pager {
-            entries.insert("model.policy".to_owned(), kind.to_string());
+            entries.insert(environment::MODEL_POLICY.to_owned(), kind.to_string());
         }
         for (name, cost) in self.costs.named() {
             entries.insert(format!("model.cost.{name}"), format!("{cost} ns"));

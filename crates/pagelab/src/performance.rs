@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use pagelab_experiment::catalogue::environment;
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::Load;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
@@ -179,7 +179,11 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
 
 /// How long the last boot of this target took that the notebook knows of.
 fn last_boot(notebook: &Notebook, target: &TargetSpec) -> Result<Option<Duration>> {
-    let took = notebook.newest(&target.to_string(), "guest.begun.after", ("guest.begun", "booted"))?;
+    let took = notebook.newest(
+        &target.to_string(),
+        environment::GUEST_BEGUN_AFTER,
+        (environment::GUEST_BEGUN, "booted"),
+    )?;
     let seconds = took.and_then(|took| took.strip_suffix(" s")?.parse().ok());
     Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
 }
@@ -199,7 +203,7 @@ fn repetition(
     };
     let mut recorder = NotebookRecorder { notebook, id, progress, interrupt, measured: false };
     if let Some(clock) = &plan.clock {
-        let marked = [("clock.verdict".to_owned(), clock.clone())].into();
+        let marked = [(environment::CLOCK_VERDICT.to_owned(), clock.clone())].into();
         recorder.observe(Observation::Environment(marked)).map_err(Failure::from)?;
     }
     if let Some(fleet) = fleet() {
@@ -252,7 +256,7 @@ struct NotebookRecorder<'a> {
 impl Recorder for NotebookRecorder<'_> {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
         if let Observation::Environment(entries) = &observation {
-            let undeclared = entries.keys().find(|key| environment(key).is_none());
+            let undeclared = entries.keys().find(|key| environment::help(key).is_none());
             debug_assert!(undeclared.is_none(), "the catalogue lacks {undeclared:?}");
         }
         self.measured |= !matches!(observation, Observation::Environment(_) | Observation::Note(_));

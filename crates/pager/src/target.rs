@@ -1,5 +1,6 @@
 //! The target: what `pager:POLICY` honours, and its performances.
 
+use pagelab_experiment::environment;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -429,9 +430,9 @@ impl Pager {
 
     fn environment(&self, frames: u32, mapped: u32) -> BTreeMap<String, String> {
         [
-            ("pager.policy", self.kind.to_string()),
-            ("pager.frames", frames.to_string()),
-            ("pager.mapped", mapped.to_string()),
+            (environment::PAGER_POLICY, self.kind.to_string()),
+            (environment::PAGER_FRAMES, frames.to_string()),
+            (environment::PAGER_MAPPED, mapped.to_string()),
         ]
         .map(|(key, value)| (key.to_owned(), value))
         .into()

@@ -3,6 +3,7 @@
 use pagelab_analysis::finding::{Finding, Severity, What};
 use pagelab_analysis::findings::{Assessment, of_run, severity};
 use pagelab_analysis::stats::median;
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::Recording;
 use pagelab_experiment::observation::{Better, Level, Unit};
 use pagelab_experiment::{Repetition, Run, TableId, catalogue, tables};
@@ -123,8 +124,8 @@ pub fn beyond_the_main_figures(findings: &[Finding]) -> Vec<Finding> {
 /// The machine: its kernel, and its processors.
 pub(crate) fn machine(run: &Run) -> Vec<String> {
     let entry = |key: &str| run.repetitions.last()?.observations.environment.get(key).map(String::as_str);
-    let kernel = entry("kernel.release").map(|release| format!("Linux {release}"));
-    let processors = entry("cpu.model").map(|model| match entry("cpu.count") {
+    let kernel = entry(environment::KERNEL_RELEASE).map(|release| format!("Linux {release}"));
+    let processors = entry(environment::CPU_MODEL).map(|model| match entry(environment::CPU_COUNT) {
         None => model.to_owned(),
         Some("1") => format!("1 CPU ({model})"),
         Some(n) => format!("{n} CPUs ({model})"),

@@ -1,4 +1,5 @@
-//! Metrics, tables and columns are referred to by their constants: no literal repeats the name of one.
+//! Metrics, tables, columns and entries of the environment are referred to by their constants: no literal repeats the
+//! name of one.
 //!
 //! Names of one word ("misses") are ordinary words too. Types guard those: look-ups take a
 //! `MetricId`, a `TableId` or a `ColumnId`, and those by a stored name take no literal.
@@ -12,10 +13,8 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// Names that are also those of something else, by the file: a file of the kernel's, an entry of
 /// the environment, a policy, a heading.
-const EXCEPTIONS: [(&str, &str); 5] = [
+const EXCEPTIONS: [(&str, &str); 3] = [
     ("kernel/src/cgroup.rs", "memory.peak"),
-    ("pager/src/target.rs", "pager.policy"),
-    ("experiment/src/catalogue.rs", "pager.policy"),
     ("model/src/policy/catalogue.rs", "working-set"),
     ("report/src/curves.rs", "write-backs"),
 ];
@@ -47,7 +46,7 @@ fn no_literal_repeats_a_declared_name() {
     literals.extend(named);
     assert!(
         literals.is_empty(),
-        "use the constants of pagelab_experiment::metrics and tables: {literals:#?}"
+        "use the constants of pagelab_experiment::metrics, tables and environment: {literals:#?}"
     );
 }
 
@@ -118,9 +117,10 @@ impl Found {
                 TokenTree::Group(group) => self.look(group.stream()),
                 TokenTree::Literal(literal) => self.literals.extend(string(&literal.to_string())),
                 TokenTree::Ident(word) => match (word.to_string().as_str(), &tokens[at..]) {
-                    ("metrics" | "tables", [TokenTree::Punct(sign), TokenTree::Group(group), ..])
-                        if sign.as_char() == '!' =>
-                    {
+                    (
+                        "metrics" | "tables" | "environment",
+                        [TokenTree::Punct(sign), TokenTree::Group(group), ..],
+                    ) if sign.as_char() == '!' => {
                         self.declare(group.stream());
                         at += 2;
                     }

@@ -1,5 +1,6 @@
 //! What spoils a comparison.
 
+use pagelab_experiment::environment;
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Origin, Run};
 
@@ -29,12 +30,22 @@ pub enum Caveat {
 }
 
 /// The environment's entries that must agree for a comparison to be about the setting alone.
-const SAME: &[&str] = &["page.size", "cpu.model", "cpu.count", "memory.total", "clock.source", "guest.qemu"];
+const SAME: &[&str] = &[
+    environment::PAGE_SIZE,
+    environment::CPU_MODEL,
+    environment::CPU_COUNT,
+    environment::MEMORY_TOTAL,
+    environment::CLOCK_SOURCE,
+    environment::GUEST_QEMU,
+];
 
 /// Entries that must agree unless the user asked for the difference, with the word that the name of a condition
 /// which asks for it contains. A kernel chooses them itself, by its version and by how much memory it finds.
-const SAME_UNLESS_ASKED: &[(&str, &str)] =
-    &[("thp.enabled", "thp"), ("mglru.enabled", "lru_gen"), ("swap.compressor", "comp_algorithm")];
+const SAME_UNLESS_ASKED: &[(&str, &str)] = &[
+    (environment::THP_ENABLED, "thp"),
+    (environment::MGLRU_ENABLED, "lru_gen"),
+    (environment::SWAP_COMPRESSOR, "comp_algorithm"),
+];
 
 /// A share of stolen time from here on spoils a run.
 const STEAL: f64 = 0.02;
@@ -74,9 +85,10 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
                 .filter_map(move |r| r.observations.environment.get(key)?.parse::<f64>().ok())
                 .fold(f64::NAN, f64::max)
         };
-        let (steal, load, processors) = (entry("steal.share"), entry("load.1min"), entry("cpu.count"));
+        let (steal, load, processors) =
+            (entry(environment::STEAL_SHARE), entry(environment::LOAD_1MIN), entry(environment::CPU_COUNT));
         let name = &run.header.name;
-        let clock = run.done().find_map(|r| r.observations.environment.get("clock.verdict"));
+        let clock = run.done().find_map(|r| r.observations.environment.get(environment::CLOCK_VERDICT));
         if let Some(reason) = clock.and_then(|word| word.strip_prefix("suspect: ")) {
             list.push(Caveat::Clock(name.clone(), reason.to_owned()));
         }

@@ -1,6 +1,7 @@
 //! Findings on what was computed of a stream: misses against memory, the working set over time.
 
 use pagelab_experiment::Run;
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::{Curve, WorkingSet};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{metrics, tables};
@@ -33,7 +34,7 @@ pub fn misses(run: &Run) -> Option<Finding> {
 pub fn working_set(run: &Run) -> Option<Finding> {
     let of = run.header.experiment.parameters::<WorkingSet>()?;
     let mut list = figures(run, &[metrics::WORKING_SET_MEAN, metrics::WORKING_SET_PEAK]);
-    let page = run.repetitions.last().and_then(|r| r.observations.environment.get("page.size"));
+    let page = run.repetitions.last().and_then(|r| r.observations.environment.get(environment::PAGE_SIZE));
     if let Some(page) = page.and_then(|bytes| bytes.parse::<f64>().ok()) {
         let bytes = |figure: &Figure| {
             let name = format!("{}.bytes", figure.name);

@@ -2,6 +2,7 @@
 
 use super::Sheet;
 use crate::Observation;
+use crate::environment;
 use crate::metrics;
 use crate::tables::curve;
 
@@ -69,5 +70,5 @@ pub fn curve(page_size: u64, points: &[Point]) -> Vec<Observation> {
 
 /// The only fact about the machine behind a stream.
 pub fn page_size_of(bytes: u64) -> Observation {
-    Observation::Environment([("page.size".to_owned(), bytes.to_string())].into())
+    Observation::Environment([(environment::PAGE_SIZE.to_owned(), bytes.to_string())].into())
 }

@@ -5,6 +5,10 @@
 //! and medians of paired differences with their interval. An interval that reaches 0 says that the
 //! cost could not be told.
 
+use pagelab_experiment::environment::{
+    CLASSIFICATION_COST, CLASSIFICATION_COST_INTERVAL, CLOCK_COST, CLOCK_COST_INTERVAL, CLOCK_SOURCE,
+    FAULT_DETECTION, HARNESS_COST, HARNESS_COST_INTERVAL,
+};
 use std::hint::black_box;
 use std::io;
 use std::ops::RangeInclusive;
@@ -59,14 +63,14 @@ impl Costs {
         let median = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}", cost.median));
         let interval = |cost: Option<Estimate>| cost.map(|cost| format!("{:.1}..{:.1}", cost.low, cost.high));
         entries([
-            ("clock.source", Some(C::NAME.to_owned())),
-            ("fault.detection", Some(D::NAME.to_owned())),
-            ("clock.cost", median(self.clock)),
-            ("clock.cost.interval", interval(self.clock)),
-            ("harness.cost", median(self.reference)),
-            ("harness.cost.interval", interval(self.reference)),
-            ("classification.cost", median(self.classification)),
-            ("classification.cost.interval", interval(self.classification)),
+            (CLOCK_SOURCE, Some(C::NAME.to_owned())),
+            (FAULT_DETECTION, Some(D::NAME.to_owned())),
+            (CLOCK_COST, median(self.clock)),
+            (CLOCK_COST_INTERVAL, interval(self.clock)),
+            (HARNESS_COST, median(self.reference)),
+            (HARNESS_COST_INTERVAL, interval(self.reference)),
+            (CLASSIFICATION_COST, median(self.classification)),
+            (CLASSIFICATION_COST_INTERVAL, interval(self.classification)),
         ])
     }
 }
@@ -206,7 +210,7 @@ fn told(cost: Option<Estimate>) -> Option<Estimate> {
 mod tests {
     use super::*;
     use crate::harness::clock::Monotonic;
-    use pagelab_experiment::catalogue::ENVIRONMENT;
+    use pagelab_experiment::environment::ALL;
 
     #[test]
     fn every_cost_is_in_the_catalogue_and_one_that_cannot_be_told_is_absent() {
@@ -217,7 +221,7 @@ mod tests {
         assert!(!all.contains_key("classification.cost"));
         assert_eq!(all["clock.cost"], "21.6");
         for name in all.keys() {
-            assert!(ENVIRONMENT.iter().any(|(known, _)| known == name), "{name}");
+            assert!(ALL.iter().any(|(known, _)| known == name), "{name}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Where in the system an experiment is performed: its limit, its scratch file, and what is known
 //! of both.
 
+use pagelab_experiment::environment::MEMORY_LIMIT;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -108,6 +109,6 @@ impl ExecutionContext {
 
     /// The limit in force, bytes.
     pub fn limit(&self) -> Option<u64> {
-        self.environment.get("memory.limit").and_then(|limit| limit.parse().ok())
+        self.environment.get(MEMORY_LIMIT).and_then(|limit| limit.parse().ok())
     }
 }

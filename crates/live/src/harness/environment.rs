@@ -1,6 +1,13 @@
-//! Facts about the machine: the entries of [`pagelab_experiment::catalogue::ENVIRONMENT`] that exist
+//! Facts about the machine: the entries of [`pagelab_experiment::environment::ALL`] that exist
 //! here. What the machine does not show is absent.
 
+use pagelab_experiment::environment::{
+    CACHE_L1D, CACHE_L2, CACHE_L3, CGROUP_VERSION, CLOCK_KERNEL, CPU_COUNT, CPU_MODEL, KERNEL_CMDLINE,
+    KERNEL_RELEASE, KERNEL_VERSION, LOAD_1MIN, MACHINE_ARCH, MACHINE_HYPERVISOR, MEMORY_AVAILABLE,
+    MEMORY_TOTAL, MGLRU_ENABLED, PAGE_SIZE, SWAP_KIND, SWAP_SIZE, THP_ENABLED, THP_SIZES, TLB_L1D, TLB_L2,
+    VM_SWAPPINESS, ZSWAP_ACCEPT_THRESHOLD_PERCENT, ZSWAP_COMPRESSOR, ZSWAP_ENABLED, ZSWAP_MAX_POOL_PERCENT,
+    ZSWAP_SHRINKER_ENABLED,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -37,30 +44,30 @@ pub fn machine() -> Entries {
         None => "none",
     };
     entries([
-        ("kernel.release", Some(uname.release().to_string_lossy().into_owned())),
-        ("kernel.version", Some(uname.version().to_string_lossy().into_owned())),
-        ("kernel.cmdline", text("/proc/cmdline").map(|t| t.chars().take(COMMAND_LINE).collect())),
-        ("machine.arch", Some(uname.machine().to_string_lossy().into_owned())),
-        ("machine.hypervisor", hypervisor()),
-        ("cpu.model", cpu_model(&cpu_info)),
-        ("cpu.count", cpus_online().or(online)),
-        ("memory.total", memory("MemTotal")),
-        ("memory.available", memory("MemAvailable")),
-        ("page.size", Some(page_size().to_string())),
-        ("thp.enabled", thp),
-        ("thp.sizes", thp::in_force()),
-        ("zswap.enabled", text(settings::ZSWAP)),
-        ("zswap.compressor", zswap("compressor")),
-        ("zswap.max-pool-percent", zswap("max_pool_percent")),
-        ("zswap.accept-threshold-percent", zswap("accept_threshold_percent")),
-        ("zswap.shrinker-enabled", zswap("shrinker_enabled")),
-        ("mglru.enabled", text("/sys/kernel/mm/lru_gen/enabled")),
-        ("vm.swappiness", text("/proc/sys/vm/swappiness")),
-        ("swap.kind", swap_kind),
-        ("swap.size", swap.map(|bytes| bytes.to_string())),
-        ("cgroup.version", Some(cgroup.to_owned())),
-        ("clock.kernel", clock::kernel_source()),
-        ("load.1min", load),
+        (KERNEL_RELEASE, Some(uname.release().to_string_lossy().into_owned())),
+        (KERNEL_VERSION, Some(uname.version().to_string_lossy().into_owned())),
+        (KERNEL_CMDLINE, text("/proc/cmdline").map(|t| t.chars().take(COMMAND_LINE).collect())),
+        (MACHINE_ARCH, Some(uname.machine().to_string_lossy().into_owned())),
+        (MACHINE_HYPERVISOR, hypervisor()),
+        (CPU_MODEL, cpu_model(&cpu_info)),
+        (CPU_COUNT, cpus_online().or(online)),
+        (MEMORY_TOTAL, memory("MemTotal")),
+        (MEMORY_AVAILABLE, memory("MemAvailable")),
+        (PAGE_SIZE, Some(page_size().to_string())),
+        (THP_ENABLED, thp),
+        (THP_SIZES, thp::in_force()),
+        (ZSWAP_ENABLED, text(settings::ZSWAP)),
+        (ZSWAP_COMPRESSOR, zswap("compressor")),
+        (ZSWAP_MAX_POOL_PERCENT, zswap("max_pool_percent")),
+        (ZSWAP_ACCEPT_THRESHOLD_PERCENT, zswap("accept_threshold_percent")),
+        (ZSWAP_SHRINKER_ENABLED, zswap("shrinker_enabled")),
+        (MGLRU_ENABLED, text("/sys/kernel/mm/lru_gen/enabled")),
+        (VM_SWAPPINESS, text("/proc/sys/vm/swappiness")),
+        (SWAP_KIND, swap_kind),
+        (SWAP_SIZE, swap.map(|bytes| bytes.to_string())),
+        (CGROUP_VERSION, Some(cgroup.to_owned())),
+        (CLOCK_KERNEL, clock::kernel_source()),
+        (LOAD_1MIN, load),
         ("governor", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
     ])
 }
@@ -68,8 +75,7 @@ pub fn machine() -> Entries {
 /// The sizes of the machine's caches, bytes, and of its TLBs, entries for base pages.
 pub fn geometry() -> Entries {
     let Geometry { caches: [l1d, l2, l3], tlbs: [first, second] } = geometry::machine();
-    let sizes =
-        [("cache.l1d", l1d), ("cache.l2", l2), ("cache.l3", l3), ("tlb.l1d", first), ("tlb.l2", second)];
+    let sizes = [(CACHE_L1D, l1d), (CACHE_L2, l2), (CACHE_L3, l3), (TLB_L1D, first), (TLB_L2, second)];
     entries(sizes.map(|(name, size)| (name, size.map(|size| size.to_string()))))
 }
 
@@ -148,7 +154,7 @@ fn hypervisor() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::catalogue::ENVIRONMENT;
+    use pagelab_experiment::environment::ALL;
     use proptest::prelude::*;
 
     #[test]
@@ -156,7 +162,7 @@ mod tests {
         let mut all = machine();
         all.extend(geometry());
         for name in all.keys() {
-            assert!(ENVIRONMENT.iter().any(|(known, _)| known == name), "{name}");
+            assert!(ALL.iter().any(|(known, _)| known == name), "{name}");
         }
         for name in ["kernel.release", "memory.total", "page.size", "cpu.count"] {
             assert!(all.contains_key(name), "{name}: {all:?}");

@@ -11,6 +11,7 @@
 //! | swap traffic, stalled time | the cgroup's where it counts them, else the machine's |
 //! | microstates | task statistics of the experiment's threads ([`crate::harness::microstates`]) |
 
+use pagelab_experiment::environment::STEAL_SHARE;
 use std::time::Instant;
 
 use pagelab_experiment::build::{Figure, note};
@@ -150,7 +151,7 @@ impl Measured {
     /// When they cannot be kept.
     pub fn record(&self, recorder: &mut dyn Recorder) -> Result<()> {
         let stolen = self.stolen.map(|share| format!("{share:.4}"));
-        recorder.observe(Observation::Environment(environment::entries([("steal.share", stolen)])))?;
+        recorder.observe(Observation::Environment(environment::entries([(STEAL_SHARE, stolen)])))?;
         Ok(recorder.observe(Observation::Counters(self.counters.clone()))?)
     }
 

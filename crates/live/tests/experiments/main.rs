@@ -13,7 +13,7 @@ mod vmtest;
 
 use std::process::ExitCode;
 
-use pagelab_experiment::catalogue::environment;
+use pagelab_experiment::environment;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::setting::Limit;
 use pagelab_experiment::{
@@ -80,7 +80,7 @@ fn perform_anyway(experiment: Experiment, setting: &Setting) -> (Observations, R
     let plan = Host::new().plan(&Request::new(experiment, setting.clone())).map_err(Failure::from);
     let performed = plan.and_then(|mut plan| plan.perform(&mut memory));
     for entry in memory.seen.environment.keys() {
-        assert!(environment(entry).is_some(), "{entry} is not in the catalogue");
+        assert!(environment::help(entry).is_some(), "{entry} is not in the catalogue");
     }
     for table in &memory.seen.tables {
         let lengths: Vec<usize> = table.columns.iter().map(|c| rows(&c.values)).collect();

@@ -17,6 +17,7 @@ mod forkstorm;
 mod tlb;
 mod vmtest;
 
+use pagelab_experiment::environment;
 use std::collections::BTreeMap;
 
 use pagelab_experiment::declaration::Refusal;
@@ -202,8 +203,8 @@ impl Published {
     ) -> Result<(), Failure> {
         let page = self.system.page_size();
         let facts = BTreeMap::from([
-            ("model.name".to_owned(), self.name.to_owned()),
-            ("page.size".to_owned(), page.to_string()),
+            (environment::MODEL_NAME.to_owned(), self.name.to_owned()),
+            (environment::PAGE_SIZE.to_owned(), page.to_string()),
         ]);
         recorder.observe(Observation::Environment(facts))?;
         match (self.system, experiment) {

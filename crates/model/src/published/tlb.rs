@@ -6,6 +6,7 @@
 
 use pagelab_experiment::build::{Sheet, metrics, note, speeds};
 use pagelab_experiment::declaration::Refusal;
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
@@ -85,12 +86,12 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
     let large = vmtest.pages_of != PagesOf::Base;
     let first = if large { tlb.first_large } else { tlb.first };
     let facts = [
-        ("tlb.page", if large { LARGE } else { BASE_PAGE }),
-        ("tlb.l1d", u64::from(first.entries)),
-        ("tlb.l2", u64::from(tlb.second.entries)),
-        ("cache.l1d", tlb.caches[0].bytes),
-        ("cache.l2", tlb.caches[1].bytes),
-        ("cache.l3", tlb.caches[2].bytes),
+        (environment::TLB_PAGE, if large { LARGE } else { BASE_PAGE }),
+        (environment::TLB_L1D, u64::from(first.entries)),
+        (environment::TLB_L2, u64::from(tlb.second.entries)),
+        (environment::CACHE_L1D, tlb.caches[0].bytes),
+        (environment::CACHE_L2, tlb.caches[1].bytes),
+        (environment::CACHE_L3, tlb.caches[2].bytes),
     ];
     let facts = facts.map(|(name, value)| (name.to_owned(), value.to_string()));
     recorder.observe(Observation::Environment(facts.into()))?;

@@ -1,6 +1,7 @@
 //! `vmtest` on a Sun-4.
 
 use pagelab_experiment::build::{Sheet, metrics, note, speeds};
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
@@ -25,7 +26,7 @@ pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorde
     // The live experiment's time begins when all processes are ready.
     let costs = Costs { test: 0, test_faults: 0, child: 0, child_faults: 0, ..system.costs };
     let system = Sun4 { costs, ..*system };
-    let reach = ("pmegs.reach".to_owned(), reach(&system, vmtest).to_string());
+    let reach = (environment::PMEGS_REACH.to_owned(), reach(&system, vmtest).to_string());
     recorder.observe(Observation::Environment([reach].into()))?;
     let page = u64::from(system.machine.page);
     let sizes = vmtest.sweep().bytes(page);

@@ -5,6 +5,7 @@
 //! was evicted. A reference takes 1 ns of virtual time unless told otherwise: a program makes most of them to what lies
 //! in the processor's caches.
 
+use pagelab_experiment::environment;
 use std::path::Path;
 
 use pagelab_experiment::build::{metrics, note};
@@ -128,8 +129,8 @@ impl<'a> Recording<'a> {
         };
         let known = [
             ("trace", self.path.display().to_string()),
-            ("trace.references", self.references.to_string()),
-            ("trace.pages", self.pages.to_string()),
+            (environment::TRACE_REFERENCES, self.references.to_string()),
+            (environment::TRACE_PAGES, self.pages.to_string()),
         ];
         recorder
             .observe(Observation::Environment(known.map(|(key, value)| (key.to_owned(), value)).into()))?;

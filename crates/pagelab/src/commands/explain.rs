@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_counters::views::{doctor, iostat, memstat, prstat, stat, vmstat};
-use pagelab_experiment::catalogue::{ENVIRONMENT, environment};
 use pagelab_experiment::declaration::closest;
+use pagelab_experiment::environment;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
 use pagelab_experiment::metrics::{Statistic, current};
 use pagelab_report::comparisons;
@@ -60,7 +60,7 @@ pub fn sections() -> [(&'static str, Vec<Entry>); 6] {
         ("Statistics", entries("Statistic".to_owned(), &statistics)),
         ("Verdicts", verdicts.concat()),
         ("Columns", columns),
-        ("Environment", entries("Fact about the machine or the run".to_owned(), ENVIRONMENT)),
+        ("Environment", entries("Fact about the machine or the run".to_owned(), environment::ALL)),
     ]
 }
 
@@ -105,7 +105,7 @@ fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
     let is = |entry: &Entry| {
         plain(entry.name) == plain(term)
             || entry.name.split(", ").any(|name| plain(name) == plain(term))
-            || environment(term).is_some_and(|help| entry.text.ends_with(&format!(": {help}.")))
+            || environment::help(term).is_some_and(|help| entry.text.ends_with(&format!(": {help}.")))
     };
     let mut found: Vec<Entry> = all.iter().filter(|entry| is(entry)).cloned().collect();
     if !found.is_empty() {

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Command, ValueEnum};
 use pagelab_analysis::{headline_metrics, primary_metric};
-use pagelab_experiment::catalogue::{ENVIRONMENT, tables};
+use pagelab_experiment::catalogue::tables;
 use pagelab_experiment::declaration::{Declared, Parameter};
+use pagelab_experiment::environment;
 use pagelab_experiment::glossary::{Entry, metrics};
 use pagelab_experiment::{ColumnId, Experiment, Setting, TableId};
 use pagelab_model::policy::PolicyKind;
@@ -67,7 +68,7 @@ pub fn run(arguments: &Arguments, grammar: &Command) -> Result<ExitCode> {
             say!("## Series\n");
             table(["series", "one row per", "columns"], tables().map(series).collect());
             say!("\n## Environment\n");
-            table(["name", "value"], pairs(ENVIRONMENT));
+            table(["name", "value"], pairs(environment::ALL));
         }
         Part::Patterns => table(["pattern", "meaning"], pairs(Pattern::catalogue())),
         Part::Policies => {

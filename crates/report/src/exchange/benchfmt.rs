@@ -1,6 +1,7 @@
 //! Go's benchmark format: a line a repetition, so that benchstat does its own statistics. Of several runs the name is a
 //! key that it makes columns of (`benchstat -col run`); one run a file is for `benchstat before.txt after.txt`.
 
+use pagelab_experiment::environment;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -37,8 +38,8 @@ pub(super) fn write(runs: &[(&Run, Vec<Measure>)], to: &mut impl Write) -> io::R
             ("run", Some(header.name.clone())),
             ("target", Some(header.target.brief())),
             ("setting", Some(header.setting.to_string()).filter(|setting| !setting.is_empty())),
-            ("kernel", fact("kernel.release")),
-            ("cpu", fact("cpu.model")),
+            ("kernel", fact(environment::KERNEL_RELEASE)),
+            ("cpu", fact(environment::CPU_MODEL)),
         ];
         for (name, value) in conditions {
             let Some(value) = value else { continue };

@@ -1,5 +1,6 @@
 //! The formats of two services that draw a benchmark's figures over commits: Bencher and github-action-benchmark.
 
+use pagelab_experiment::environment;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -80,8 +81,9 @@ fn entry(run: &Run, title: &str, measure: &Measure) -> Value {
 /// Under which conditions: what another point of the same curve may differ in.
 fn conditions(run: &Run) -> String {
     let fact = |key: &str| run.done().find_map(|r| r.observations.environment.get(key));
-    let facts =
-        ["kernel.release", "cpu.model"].iter().filter_map(|key| fact(key).map(|v| format!("{key} {v}")));
+    let facts = [environment::KERNEL_RELEASE, environment::CPU_MODEL]
+        .iter()
+        .filter_map(|key| fact(key).map(|v| format!("{key} {v}")));
     let mut lines: Vec<String> = facts.collect();
     lines.push(repetitions(run));
     lines.push(format!("pagelab {}", run.header.pagelab));

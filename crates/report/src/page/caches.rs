@@ -3,6 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
 use pagelab_experiment::ColumnId;
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::Latency;
 use pagelab_experiment::tables::latency;
 
@@ -53,13 +54,17 @@ pub fn plot(shown: &[Shown]) -> Option<Plot> {
 
 /// The caches' sizes and the TLBs' reach.
 fn places(shown: &Shown) -> Vec<Mark> {
-    let reach = shown.number("tlb.l2").zip(shown.number("page.size")).map(|(entries, page)| entries * page);
+    let reach = shown
+        .number(environment::TLB_L2)
+        .zip(shown.number(environment::PAGE_SIZE))
+        .map(|(entries, page)| entries * page);
     sizes(shown).into_iter().chain(reach.map(|bytes| place("TLB reach", bytes))).collect()
 }
 
 /// The caches' sizes.
 pub(super) fn sizes(shown: &Shown) -> Vec<Mark> {
-    let caches = [("L1", "cache.l1d"), ("L2", "cache.l2"), ("L3", "cache.l3")];
+    let caches =
+        [("L1", environment::CACHE_L1D), ("L2", environment::CACHE_L2), ("L3", environment::CACHE_L3)];
     caches.into_iter().filter_map(|(name, key)| Some(place(name, shown.number(key)?))).collect()
 }
 

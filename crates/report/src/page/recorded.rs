@@ -3,6 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_experiment::counters::{Named, named};
+use pagelab_experiment::environment;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::tables::counters;
 
@@ -15,7 +16,7 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
     let Some(table) = s.seen().table(counters::TABLE) else { return Vec::new() };
     let Some((x, columns)) = table.columns.split_first() else { return Vec::new() };
     let Some(times) = x.numbers() else { return Vec::new() };
-    let page = s.number("page.size");
+    let page = s.number(environment::PAGE_SIZE);
     let mut plots: Vec<(String, Unit, Plot)> = Vec::new();
     let mut still: Vec<String> = Vec::new();
     for column in columns {

@@ -2,6 +2,7 @@
 
 use pagelab_analysis::figure::{Mark, MarkKind, Plot};
 use pagelab_analysis::vmtest;
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::Recording;
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Observations, Repetition, Run};
@@ -74,7 +75,7 @@ impl<'a> Shown<'a> {
                 kind: MarkKind::Knee,
             }
         };
-        let limit = self.number("memory.limit").filter(|_| self.curve.is_some()).map(|x| Mark {
+        let limit = self.number(environment::MEMORY_LIMIT).filter(|_| self.curve.is_some()).map(|x| Mark {
             label: format!("memory limit {}", text::bytes(x)),
             kind: MarkKind::Place,
             ..Mark::at(x)

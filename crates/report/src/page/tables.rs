@@ -1,12 +1,12 @@
 //! The page's tables: figures, comparisons, where the time went, conditions, counters, remarks.
 
+use pagelab_experiment::environment;
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use pagelab_analysis::comparison::Comparison;
 use pagelab_analysis::finding::{Finding, Severity};
 use pagelab_analysis::stats::median;
-use pagelab_experiment::catalogue::ENVIRONMENT;
 use pagelab_experiment::observation::{Level, Unit};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{MetricId, metrics};
@@ -268,12 +268,12 @@ fn measured(run: &Run) -> Markup {
         p.soft {
             b { (run.header.name) } ": " code { (run.header.experiment) } " on " code { (run.header.target) }
             @if !setting.is_empty() { " with " code { (setting) } }
-            @if let Some(source) = entry("clock.source") {
+            @if let Some(source) = entry(environment::CLOCK_SOURCE) {
                 "; timed by " (source)
-                @if let Some(cost) = entry("clock.cost") { ", " (cost) " ns a reading" }
-                @if let Some(cost) = entry("harness.cost") {
+                @if let Some(cost) = entry(environment::CLOCK_COST) { ", " (cost) " ns a reading" }
+                @if let Some(cost) = entry(environment::HARNESS_COST) {
                     "; the harness adds " (cost) " ns to a reference"
-                    @if let Some((low, high)) = entry("harness.cost.interval").and_then(|i| i.split_once("..")) {
+                    @if let Some((low, high)) = entry(environment::HARNESS_COST_INTERVAL).and_then(|i| i.split_once("..")) {
                         " (95 % interval " (low) " … " (high) ")"
                     }
                     ", measured before the run and not taken off"
@@ -289,7 +289,7 @@ const MANY: usize = 5;
 
 /// An entry with the unit that the catalogue gives it.
 fn with_unit(key: &str, value: &str) -> String {
-    let help = ENVIRONMENT.iter().find(|(name, _)| *name == key).map_or("", |(_, help)| help);
+    let help = environment::ALL.iter().find(|(name, _)| *name == key).map_or("", |(_, help)| help);
     match (help.split([' ', ',']).next(), value.parse::<f64>()) {
         (Some("bytes"), Ok(bytes)) => format!("{} ({value} bytes)", text::bytes(bytes)),
         (Some("ns"), Ok(_)) => format!("{value} ns"),

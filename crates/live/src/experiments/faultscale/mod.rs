@@ -13,6 +13,7 @@ mod crew;
 mod locks;
 mod work;
 
+use pagelab_experiment::environment::WORKER_MAPPINGS;
 use std::fs::File;
 use std::time::Duration;
 
@@ -136,7 +137,7 @@ pub fn perform(
         note(recorder, Level::Info, format!("lock waits are missing ({error}): {}", perf::REMEDY))?;
     }
     let mappings = points.iter().find_map(|point| point.mappings).map(|count| count.to_string());
-    recorder.observe(Observation::Environment(environment::entries([("worker.mappings", mappings)])))?;
+    recorder.observe(Observation::Environment(environment::entries([(WORKER_MAPPINGS, mappings)])))?;
     // Children and compilers are too short to be parted one by one.
     let short = matches!(faultscale.work, Work::Fork | Work::Build);
     let share = measured.user_share().filter(|_| short);

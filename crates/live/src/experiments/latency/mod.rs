@@ -11,6 +11,7 @@ mod chain;
 mod touch;
 
 use pagelab_experiment::build::{Figure, Geometry, Loads, latencies, loads, median, metrics, note};
+use pagelab_experiment::environment::{CACHE_L1D, CACHE_L2, CACHE_L3, TLB_L1D, TLB_L2};
 use pagelab_experiment::experiments::Latency;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
@@ -122,8 +123,8 @@ fn sizes_of(entries: &Entries) -> Geometry {
     let number = |key: &str| entries.get(key).and_then(|text| text.parse().ok());
     Geometry {
         page_size: page_size() as u64,
-        caches: ["cache.l1d", "cache.l2", "cache.l3"].map(number),
-        tlb: number("tlb.l2").or(number("tlb.l1d")),
+        caches: [CACHE_L1D, CACHE_L2, CACHE_L3].map(number),
+        tlb: number(TLB_L2).or(number(TLB_L1D)),
     }
 }
 

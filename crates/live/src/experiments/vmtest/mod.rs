@@ -19,6 +19,7 @@
 mod laps;
 mod process;
 
+use pagelab_experiment::environment::WORKER_MAPPINGS;
 use std::fs::File;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
@@ -87,7 +88,7 @@ pub fn perform(vmtest: &Vmtest, context: &ExecutionContext, recorder: &mut dyn R
     measured.record(recorder)?;
     measured.note_scope(recorder)?;
     let mappings = points.iter().find_map(|point| point.mappings).map(|count| count.to_string());
-    recorder.observe(Observation::Environment(environment::entries([("worker.mappings", mappings)])))?;
+    recorder.observe(Observation::Environment(environment::entries([(WORKER_MAPPINGS, mappings)])))?;
     report(vmtest, &sizes, &points, recorder)?;
     measured.states(Whose::Descendants, None, recorder)
 }
