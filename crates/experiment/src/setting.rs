@@ -91,6 +91,32 @@ pub struct Setting {
     pub set: Vec<FileValue>,
 }
 
+/// The names of conditions, on the command line and in records.
+pub mod names {
+    /// The memory limit.
+    pub const MEMORY: &str = "memory";
+    /// The swap of the run.
+    pub const SWAP: &str = "swap";
+    /// Its size.
+    pub const SWAP_SIZE: &str = "swap-size";
+    /// Transparent huge pages.
+    pub const THP: &str = "thp";
+    /// The kernel's tendency to swap.
+    pub const SWAPPINESS: &str = "swappiness";
+    /// Counted kernel functions.
+    pub const FUNCTIONS: &str = "functions";
+    /// The sampling frequency of the profile.
+    pub const PROFILE: &str = "profile";
+    /// A file of the kernel; in a record its path follows.
+    pub const SET: &str = "set";
+    /// The frames that a simulator or a pager has.
+    pub const FRAMES: &str = "frames";
+    /// The share of the frames that a pager hides.
+    pub const HIDDEN: &str = "hidden";
+    /// The folder that programs in a guest see as /.
+    pub const ROOT: &str = "root";
+}
+
 /// One condition of a [`Setting`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -116,21 +142,21 @@ impl Value {
     /// The key on the command line.
     pub fn key(&self) -> &'static str {
         match self {
-            Self::Memory(_) => "memory",
-            Self::Swap(_) => "swap",
-            Self::SwapSize(_) => "swap-size",
-            Self::Thp(_) => "thp",
-            Self::Swappiness(_) => "swappiness",
-            Self::Functions => "functions",
-            Self::Profile(_) => "profile",
-            Self::Set(_) => "set",
+            Self::Memory(_) => names::MEMORY,
+            Self::Swap(_) => names::SWAP,
+            Self::SwapSize(_) => names::SWAP_SIZE,
+            Self::Thp(_) => names::THP,
+            Self::Swappiness(_) => names::SWAPPINESS,
+            Self::Functions => names::FUNCTIONS,
+            Self::Profile(_) => names::PROFILE,
+            Self::Set(_) => names::SET,
         }
     }
 
     /// Its name and its value in a record: of a file, `set PATH` and what it is set to.
     pub fn recorded(&self) -> (String, String) {
         match self {
-            Self::Set(file) => (format!("set {}", file.path), file.value.clone()),
+            Self::Set(file) => (format!("{} {}", names::SET, file.path), file.value.clone()),
             _ => (self.key().to_owned(), self.text()),
         }
     }
@@ -221,7 +247,7 @@ impl Setting {
     /// # Errors
     /// A sentence that says what the value should be.
     pub fn apply(&mut self, key: &str, value: &str) -> Result<bool, Refusal> {
-        if key == "set" {
+        if key == names::SET {
             self.set_file(assignment(value)?);
             return Ok(true);
         }

@@ -14,7 +14,7 @@ use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Load;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::setting::{Mode, Thp};
+use pagelab_experiment::setting::{Mode, Thp, names};
 use pagelab_experiment::{
     Experiment, Failure, FailureKind, Observation, Origin, Performer, Plan, Recorder, Request, Result,
     Setting, Target, Unsupported, What,
@@ -533,9 +533,9 @@ impl Target for Guest {
         for (key, value, origin) in self.options.conditions() {
             settled.also(key, value, origin);
         }
-        settled.also("memory", "none", Origin::Target);
+        settled.also(names::MEMORY, "none", Origin::Target);
         if let (Some(folder), Some(_)) = (&self.options.root, &root) {
-            settled.also("root", folder.display().to_string(), Origin::Asked);
+            settled.also(names::ROOT, folder.display().to_string(), Origin::Asked);
         }
         let memory = self.memory(root.as_deref());
         refuse_beyond_half(memory)

@@ -18,7 +18,7 @@ use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{Bounds, Command, Content, Experiment, Paging};
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::Settled;
-use pagelab_experiment::setting::{Limit, Value};
+use pagelab_experiment::setting::{Limit, Value, names};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
 };
@@ -93,9 +93,9 @@ impl Target for Model {
         let page_size = self.page_size();
         let mut settled =
             Settled::new(request, &target, page_size, Bounds::default(), |value| self.honours(value))?;
-        settled.also("memory", "none", Origin::Target);
+        settled.also(names::MEMORY, "none", Origin::Target);
         if let Kind::Paging(PagingModel { frames: Some(frames), .. }) = &self.0 {
-            settled.also("frames", frames.to_string(), Origin::Asked);
+            settled.also(names::FRAMES, frames.to_string(), Origin::Asked);
         }
         let mut plan = Plan::new(settled, page_size, Box::new(self.clone()));
         if let (Kind::Paging(model), Some(paging)) = (&self.0, paging(&plan.experiment)) {

@@ -12,7 +12,7 @@ use pagelab_experiment::experiments::{
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::Settled;
-use pagelab_experiment::setting::{Limit, Value};
+use pagelab_experiment::setting::{Limit, Value, names};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Result, Setting, Target, Unsupported,
     What, words,
@@ -217,12 +217,12 @@ impl Target for Pager {
     fn plan(&self, request: &Request) -> Result<Plan, Unsupported> {
         let size = page_size() as u64;
         let mut settled = self.honours(&self.name(), request)?;
-        settled.also("memory", "none", Origin::Target);
+        settled.also(names::MEMORY, "none", Origin::Target);
         if let Some(frames) = self.frames {
-            settled.also("frames", frames.to_string(), Origin::Asked);
+            settled.also(names::FRAMES, frames.to_string(), Origin::Asked);
         }
         let origin = if self.hidden.is_some() { Origin::Asked } else { Origin::Default };
-        settled.also("hidden", self.hidden().to_string(), origin);
+        settled.also(names::HIDDEN, self.hidden().to_string(), origin);
         let program = match settled.experiment.declaration().load() {
             Load::Program(command) => {
                 let machine = |why, remedy| Unsupported::new(self.name(), What::Machine, why, remedy);

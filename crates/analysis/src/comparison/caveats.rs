@@ -2,6 +2,7 @@
 
 use pagelab_experiment::environment;
 use pagelab_experiment::metrics;
+use pagelab_experiment::setting::names;
 use pagelab_experiment::{Origin, Run};
 
 use super::line::{Line, unit_of};
@@ -42,7 +43,7 @@ const SAME: &[&str] = &[
 /// Entries that must agree unless the user asked for the difference, with the word that the name of a condition
 /// which asks for it contains. A kernel chooses them itself, by its version and by how much memory it finds.
 const SAME_UNLESS_ASKED: &[(&str, &str)] = &[
-    (environment::THP_ENABLED, "thp"),
+    (environment::THP_ENABLED, names::THP),
     (environment::MGLRU_ENABLED, "lru_gen"),
     (environment::SWAP_COMPRESSOR, "comp_algorithm"),
 ];

@@ -11,7 +11,7 @@ use pagelab_confine::{self as confine, Problem, guard};
 use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{Bounds, Load};
 use pagelab_experiment::plan::Settled;
-use pagelab_experiment::setting::{Swap, Value};
+use pagelab_experiment::setting::{Swap, Value, names};
 use pagelab_experiment::{Experiment, Origin, Plan, Request, Setting, Target, Unsupported, What};
 use pagelab_kernel::settings;
 
@@ -61,7 +61,7 @@ pub fn settle(request: &Request, capabilities: &Capabilities) -> Result<Settled,
     choose_swap(&mut settled, capabilities);
     if settled.setting.swap_size.is_some() && !own_swap(&settled.setting) {
         let remedy = "give --swap file or zram too".to_owned();
-        return Err(refuse((condition("swap-size"), "makes no swap for this run".to_owned(), remedy)));
+        return Err(refuse((condition(names::SWAP_SIZE), "makes no swap for this run".to_owned(), remedy)));
     }
     let tasks = settled.experiment.declaration().tasks(*page_size);
     if tasks.threads > MAX_THREADS {
@@ -109,7 +109,7 @@ fn choose_swap(settled: &mut Settled, capabilities: &Capabilities) {
     match (settled.setting.swap, capabilities.usual_swap) {
         (None, _) if runs_out => settled.choose(Value::Swap(Swap::None)),
         (None, Some(swap)) if swaps => settled.choose(Value::Swap(swap)),
-        (None, None) if swaps => settled.also("swap", "machine", Origin::Target),
+        (None, None) if swaps => settled.also(names::SWAP, "machine", Origin::Target),
         (Some(Swap::File | Swap::Zram), _) if runs_out && settled.setting.swap_size.is_none() => {
             settled.choose(Value::SwapSize(limit));
         }
@@ -142,8 +142,10 @@ pub fn plan(host: &Host, request: &Request) -> Result<Plan, Unsupported> {
     let memory = memory_at_once(&settled, &capabilities);
     describe(&mut settled);
     let mut plan = Plan::new(settled, page, Box::new(host.clone()));
-    let set_up = set_up(&plan.experiment, &plan.setting, host.swap_device.as_deref())
-        .map_err(|(why, remedy)| Unsupported::new(target, What::Condition("thp".to_owned()), why, remedy))?;
+    let set_up =
+        set_up(&plan.experiment, &plan.setting, host.swap_device.as_deref()).map_err(|(why, remedy)| {
+            Unsupported::new(target, What::Condition(names::THP.to_owned()), why, remedy)
+        })?;
     for path in &set_up.saved {
         capabilities::writable(path).map_err(|(why, remedy)| {
             let why = format!("{} is set by this experiment: {why}", path.display());
@@ -193,20 +195,20 @@ fn own_swap(setting: &Setting) -> bool {
 
 /// Adds the conditions that hold because the machine has them so.
 fn describe(settled: &mut Settled) {
-    settled.also("memory", "none", Origin::Target);
-    settled.also("swap", "machine", Origin::Target);
+    settled.also(names::MEMORY, "none", Origin::Target);
+    settled.also(names::SWAP, "machine", Origin::Target);
     let present = |path: &str| settings::read(Path::new(path)).ok();
     let own_huge_pages = settled.experiment.declaration().own_huge_pages();
     match own_huge_pages {
-        Some(mode) => settled.also("thp", mode.to_string(), Origin::Default),
+        Some(mode) => settled.also(names::THP, mode.to_string(), Origin::Default),
         None => {
             if let Some(mode) = present(settings::THP) {
-                settled.also("thp", mode, Origin::Target);
+                settled.also(names::THP, mode, Origin::Target);
             }
         }
     }
     if let Some(swappiness) = present(settings::SWAPPINESS) {
-        settled.also("swappiness", swappiness, Origin::Target);
+        settled.also(names::SWAPPINESS, swappiness, Origin::Target);
     }
 }
 
