@@ -123,6 +123,7 @@ fn one_parser_of_names_and_numbers() {
         "fn f() { text.split_once(\"Threads:\") }",
         "fn f() { if words.next() == Some(\"kB\") {} }",
         "fn f() { value.trim_end_matches(\" kB\") }",
+        "fn f() { value.strip_suffix(\" kB\") }",
     ] {
         assert!(parser(broken.parse().unwrap()).is_some(), "{broken}");
     }
@@ -147,7 +148,7 @@ fn parser(tokens: TokenStream) -> Option<String> {
                         && name.contains(|c: char| c.is_ascii_lowercase())
                         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_()".contains(c));
                     if field && SEARCHES.contains(&called.as_str())
-                        || word.trim() == "kB" && called != "strip_suffix"
+                        || word.trim() == "kB" && (called != "strip_suffix" || word != "kB")
                     {
                         return Some(word.to_owned());
                     }
