@@ -218,6 +218,11 @@ impl Plan {
         }
     }
 
+    /// Has `performer` perform it instead, which gives the same.
+    pub fn perform_by(&mut self, performer: Box<dyn Performer>) {
+        self.performer = performer;
+    }
+
     /// Performs it once.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 
 pub mod play;
 mod program;
+pub mod together;
 
 use pagelab_experiment::environment;
 use std::collections::BTreeMap;
@@ -397,12 +398,17 @@ impl PagingModel {
         let trace = command.trace.as_deref().ok_or_else(|| {
             Failure::unsupported("there is no recording of the program", "name one: --trace FILE")
         })?;
-        // A program's references are to what the processor's caches hold, unless the user says what they cost.
-        let own = Self { costs: Costs { hit: self.hit.unwrap_or(1), ..self.costs }, ..self.clone() };
-        let recording = program::Recording::open(trace, own.player(), PAGE_SIZE, recorder)?;
-        let frames = own.frames(setting, recording.pages);
+        let own = self.of_a_program();
+        let mut outcomes = together::play(trace, &[(&own, setting)], recorder)?;
+        let (frames, outcome) = outcomes.remove(0)?;
         recorder.observe(Observation::Environment(own.environment(frames)))?;
-        recording.play(own.player(), frames, recorder)
+        outcome.observe(recorder)
+    }
+
+    /// The same for a program's references, which are to what the processor's caches hold, unless the user says
+    /// what they cost.
+    fn of_a_program(&self) -> Self {
+        Self { costs: Costs { hit: self.hit.unwrap_or(1), ..self.costs }, ..self.clone() }
     }
 
     fn environment(&self, frames: u32) -> BTreeMap<String, String> {

@@ -10,8 +10,10 @@ use pagelab_experiment::experiments::Load;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{
     Failure, FailureKind, Observation, Outcome, Plan, Recorder, RecorderError, Request, Run, RunHeader,
-    TargetSpec,
+    Setting, TargetSpec,
 };
+use pagelab_model::target::Model;
+use pagelab_model::target::together::Together;
 use pagelab_notebook::{Notebook, RepetitionId, RunId};
 use pagelab_simulation::cost;
 
@@ -101,6 +103,7 @@ pub struct Performed {
 /// and the first one is given back as `failure`. A run that is refused before it measures leaves nothing.
 pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<Performed> {
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
+    play_together(plans)?;
     let mut notebook = Notebook::open(&context.notebook)?;
     let mut ids = Vec::new();
     let batch = jiff::Timestamp::now().to_string();
@@ -175,6 +178,22 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
         }
     }
     Ok(Performed { runs, failure })
+}
+
+/// Has the models that play the same recording play it together.
+fn play_together(plans: &mut [Planned]) -> Result<()> {
+    let together = Together::default();
+    for Planned { target, plan, .. } in plans {
+        if let TargetKind::Model(name) = &target.kind {
+            let wrong = |e: String| usage(format!("--on {target}: {e}"));
+            let (_, own) = target.setting(&Setting::default()).map_err(|e| wrong(e.to_string()))?;
+            let model = Model::new(name, &own).map_err(|e| wrong(e.to_string()))?;
+            if let Some(performer) = together.join(&model, &plan.experiment, &plan.setting) {
+                plan.perform_by(performer);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How long the last boot of this target took that the notebook knows of.

@@ -47,6 +47,11 @@ impl LruSizes {
         }
     }
 
+    /// Whether there is no size.
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
     /// There are `pages` pages from now on.
     pub fn grow(&mut self, pages: u32) {
         super::grow_with(&mut self.last, pages, NEVER);

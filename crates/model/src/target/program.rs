@@ -5,24 +5,28 @@
 //! was evicted. A reference takes 1 ns of virtual time unless told otherwise: a program makes most of them to what lies
 //! in the processor's caches.
 
-use pagelab_experiment::environment;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use pagelab_experiment::build::{metrics, note};
+use pagelab_experiment::environment;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Failure, Observation, Recorder};
+use pagelab_reference::room::can_be_had;
 use pagelab_reference::trace::recorded::{self, Ending, Heading};
 use pagelab_reference::trace::{Densifier, Format, Options, Reader};
 
-use crate::paging::{Costs, Machine, OutOfMemory};
+use crate::paging::{Costs, Machine, OutOfMemory, System};
+use crate::policy::lru_sizes::{self, LruSizes};
 use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
 use crate::replay::{A_PAGE, FUTURE};
 use crate::systems::SystemKind;
 
-/// References played at a time, and between two looks whether to go on.
-const PIECE: usize = 1 << 14;
+/// Runs, and references, that each player is given at a time: its tables stay in the processor's cache for them.
+const PIECE: usize = 1 << 16;
 /// Bytes a run of the future takes while it is made: the page, then when it is next.
 const RUN: u64 = 4 + FUTURE;
 
@@ -35,6 +39,13 @@ pub enum Pager<'a> {
     System(&'static SystemKind, Costs),
 }
 
+impl Pager<'_> {
+    /// Whether the player must know all references in advance.
+    pub fn needs_future(&self) -> bool {
+        matches!(self, Self::Policy(kind) if kind.needs_future())
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Faults {
@@ -43,6 +54,23 @@ struct Faults {
     swapped_in: u64,
     /// `None` of a policy, which tells no dirty pages from clean ones.
     swapped_out: Option<u64>,
+}
+
+/// What a player made of a recording, with the facts about the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    faults: Faults,
+    facts: Rc<Facts>,
+}
+
+/// Facts about a recording.
+#[derive(Debug, PartialEq, Eq)]
+struct Facts {
+    path: PathBuf,
+    references: u64,
+    pages: u32,
+    /// What the recording is known to lack.
+    lacks: Vec<String>,
 }
 
 /// A recording that was read once.
@@ -54,32 +82,28 @@ pub struct Recording<'a> {
     references: u64,
     /// When the page of each run is next referenced; runs are of one page, whatever the kind.
     future: Option<NextUse>,
-    /// What it is known to lack.
-    lacks: Vec<String>,
 }
 
 /// Bytes that playing the recording at `path` takes beside it; 0 where there is none yet.
 pub fn memory(path: &Path, pager: Pager) -> u64 {
     let Ok(Some((_, ending))) = recorded::ends(path) else { return 0 };
-    let future = matches!(pager, Pager::Policy(kind) if kind.needs_future());
     // Pages are no more than runs.
     let tables = ending.runs.min(1 << 24) * A_PAGE;
-    tables + if future { ending.runs * RUN } else { 0 }
+    tables + if pager.needs_future() { ending.runs * RUN } else { 0 }
 }
 
 impl<'a> Recording<'a> {
-    /// Reads the recording at `path` for `pager`, in pages of `page_size` bytes.
+    /// Reads the recording at `path`, in pages of `page_size` bytes, for players of which one `needs_future` or none.
     ///
     /// # Errors
     /// When it cannot be read or holds no program's references, or the user interrupts.
     pub fn open(
         path: &'a Path,
-        pager: Pager,
+        needs_future: bool,
         page_size: u64,
         recorder: &mut dyn Recorder,
     ) -> Result<Self, Failure> {
         let options = Options { format: Some(Format::Recorded), page_size, ..Options::default() };
-        let needs_future = matches!(pager, Pager::Policy(kind) if kind.needs_future());
         let mut runs = Runs::open(path, &options, 0)?;
         let mut pages: Vec<u32> = Vec::new();
         while let Some((page, _, _)) = runs.next(u64::MAX, recorder)? {
@@ -92,49 +116,70 @@ impl<'a> Recording<'a> {
             return Err(Failure::refused("the recording holds no reference", "record the program again"));
         }
         let future = needs_future.then(|| NextUse::of(count, &pages));
-        let lacks = recorded::ends(path).ok().flatten().map_or_else(Vec::new, |ends| lacks(&ends.0, &ends.1));
-        Ok(Self { path, options, pages: count, references: runs.seen, future, lacks })
+        Ok(Self { path, options, pages: count, references: runs.seen, future })
     }
 
-    /// Plays it to `pager` with `frames` frames and observes.
+    /// Plays it once to all `players`, each with its frames; what each made of it, in their order. A player may fail by itself.
     ///
     /// # Errors
-    /// As [`Self::open`], and when memory runs out in the model.
-    pub fn play(&self, pager: Pager, frames: u32, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    /// As [`Self::open`], and when there is no memory for all of them.
+    pub fn play(
+        &self,
+        players: &[(Pager, u32)],
+        recorder: &mut dyn Recorder,
+    ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+        let bytes = u64::from(self.pages) * A_PAGE * players.len() as u64;
+        if !can_be_had(bytes) {
+            let what = format!("there is no memory for the {bytes} bytes of {} models", players.len());
+            return Err(Failure::refused(what, "play fewer of them at a time"));
+        }
         let mut runs = Runs { of: self.references, ..Runs::open(self.path, &self.options, 1)? };
-        let faults = match pager {
-            Pager::Policy(kind) => {
-                let mut policy = kind.build(self.pages, frames, self.future.as_ref());
-                play_policy(policy.as_mut(), self.future.is_some(), self.pages, &mut runs, recorder)?
+        let mut all = Players::new(self, players);
+        let mut batch = Vec::with_capacity(PIECE);
+        loop {
+            batch.clear();
+            while batch.len() < PIECE {
+                let Some(run) = runs.next(u64::MAX, recorder)? else { break };
+                batch.push(run);
             }
-            Pager::System(kind, costs) => {
-                let mut machine = Machine::new(self.pages, frames, costs, kind.read_ahead);
-                let mut system = kind.build(self.pages, frames);
-                let bytes = |frames: u32| u64::from(frames) * self.options.page_size;
-                let fail = |e: OutOfMemory| Failure::out_of_memory(bytes(e.frames)).because(&e);
-                while let Some((page, write, count)) = runs.next(u64::MAX, recorder)? {
-                    machine.reference(system.as_mut(), page, write).map_err(fail)?;
-                    if count > 1 {
-                        machine.again(system.as_mut(), count - 1);
-                    }
-                }
-                let tally = machine.tally();
-                Faults {
-                    minor: tally.minor,
-                    major: tally.major,
-                    swapped_in: tally.swapped_in,
-                    swapped_out: Some(tally.swapped_out),
-                }
+            if batch.is_empty() {
+                break;
             }
+            all.take(&batch);
+        }
+        let lacks =
+            recorded::ends(self.path).ok().flatten().map_or_else(Vec::new, |ends| lacks(&ends.0, &ends.1));
+        let facts = Rc::new(Facts {
+            path: self.path.to_owned(),
+            references: self.references,
+            pages: self.pages,
+            lacks,
+        });
+        let of = |faults: Result<Faults, OutOfMemory>| {
+            let fail = |e: OutOfMemory| {
+                Failure::out_of_memory(u64::from(e.frames) * self.options.page_size).because(&e)
+            };
+            faults.map(|faults| Outcome { faults, facts: Rc::clone(&facts) }).map_err(fail)
         };
+        Ok(all.finish().into_iter().map(of).collect())
+    }
+}
+
+impl Outcome {
+    /// Gives everything to `recorder`.
+    ///
+    /// # Errors
+    /// When it cannot be recorded.
+    pub fn observe(&self, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        let Self { faults, facts } = self;
         let known = [
-            ("trace", self.path.display().to_string()),
-            (environment::TRACE_REFERENCES, self.references.to_string()),
-            (environment::TRACE_PAGES, self.pages.to_string()),
+            ("trace", facts.path.display().to_string()),
+            (environment::TRACE_REFERENCES, facts.references.to_string()),
+            (environment::TRACE_PAGES, facts.pages.to_string()),
         ];
         recorder
             .observe(Observation::Environment(known.map(|(key, value)| (key.to_owned(), value)).into()))?;
-        self.lacks.iter().try_for_each(|text| note(recorder, Level::Warning, text))?;
+        facts.lacks.iter().try_for_each(|text| note(recorder, Level::Warning, text))?;
         metrics(
             recorder,
             [
@@ -164,32 +209,138 @@ fn lacks(heading: &Heading, ending: &Ending) -> Vec<String> {
     list
 }
 
-/// A policy on the recording. OPT, which foresees runs of one page, sees each as one reference: those that follow are hits
-/// and change nothing of what is next. Other policies may count references and see all.
-fn play_policy(
-    policy: &mut (dyn Policy + '_),
-    by_runs: bool,
+/// Who plays in one pass over a recording.
+struct Players<'a> {
     pages: u32,
-    runs: &mut Runs,
-    recorder: &mut dyn Recorder,
-) -> Result<Faults, Failure> {
-    let (mut misses, mut last) = (0, u32::MAX);
-    let mut piece: Vec<u32> = Vec::with_capacity(PIECE);
-    while let Some((page, _, count)) = runs.next((PIECE - piece.len()) as u64, recorder)? {
-        let count = match (by_runs, page == last) {
-            (false, _) => count as usize,
-            (true, same) => usize::from(!same),
+    seats: Vec<Seat<'a>>,
+    /// LRU of every size that plays: one list for all.
+    lru: LruSizes,
+    /// The references of a batch, and of each run the first: as much as policies are given at once.
+    references: Vec<u32>,
+    firsts: Vec<u32>,
+    last: u32,
+}
+
+/// One player.
+enum Seat<'a> {
+    /// LRU with so many frames.
+    Lru(u32),
+    /// OPT, which foresees runs of one page and sees each as one reference: those that follow are hits
+    /// and change nothing of what is next.
+    ByRuns(Box<dyn Policy + 'a>, u64),
+    /// Another policy, which may count references and sees all, and its misses.
+    Policy(Box<dyn Policy + 'a>, u64),
+    System(Box<Machine>, Box<dyn System>, Option<OutOfMemory>),
+}
+
+impl<'a> Players<'a> {
+    fn new(recording: &'a Recording, players: &[(Pager, u32)]) -> Self {
+        let pages = recording.pages;
+        let mut sizes = BTreeSet::new();
+        let seat = |&(pager, frames): &(Pager, u32)| match pager {
+            Pager::Policy(PolicyKind::Lru) if sizes.contains(&frames) || sizes.len() < lru_sizes::MOST => {
+                sizes.insert(frames);
+                Seat::Lru(frames)
+            }
+            Pager::Policy(kind) if kind.needs_future() => {
+                Seat::ByRuns(kind.build(pages, frames, recording.future.as_ref()), 0)
+            }
+            Pager::Policy(kind) => Seat::Policy(kind.build(pages, frames, None), 0),
+            Pager::System(kind, costs) => {
+                let machine = Machine::new(pages, frames, costs, kind.read_ahead);
+                Seat::System(Box::new(machine), kind.build(pages, frames), None)
+            }
         };
-        piece.resize(piece.len() + count, page);
-        last = page;
-        if piece.len() == PIECE {
-            misses += policy.misses(&piece);
-            piece.clear();
+        let seats: Vec<Seat> = players.iter().map(seat).collect();
+        let mut lru = LruSizes::new(sizes.into_iter());
+        lru.grow(pages);
+        Self { pages, lru, seats, references: Vec::new(), firsts: Vec::new(), last: u32::MAX }
+    }
+
+    fn take(&mut self, batch: &[(u32, bool, u64)]) {
+        self.firsts.clear();
+        for &(page, _, _) in batch {
+            if std::mem::replace(&mut self.last, page) != page {
+                self.firsts.push(page);
+            }
+        }
+        let mut counting = false;
+        for seat in &mut self.seats {
+            match seat {
+                Seat::Lru(_) => {}
+                Seat::ByRuns(policy, misses) => *misses += policy.misses(&self.firsts),
+                Seat::Policy(..) => counting = true,
+                Seat::System(machine, system, failed) if failed.is_none() => {
+                    *failed = play_system(machine, system.as_mut(), batch).err();
+                }
+                Seat::System(..) => {}
+            }
+        }
+        // Another reference to the page of the last one leaves LRU as it is.
+        if !self.lru.is_empty() {
+            self.lru.take(&self.firsts);
+        }
+        if counting {
+            for &(page, _, mut count) in batch {
+                while count > 0 {
+                    let some = count.min((PIECE - self.references.len()) as u64);
+                    self.references.resize(self.references.len() + some as usize, page);
+                    count -= some;
+                    if self.references.len() == PIECE {
+                        self.count();
+                    }
+                }
+            }
         }
     }
-    misses += policy.misses(&piece);
-    let major = misses - u64::from(pages);
-    Ok(Faults { minor: u64::from(pages), major, swapped_in: major, swapped_out: None })
+
+    /// Gives the references to the policies that see all.
+    fn count(&mut self) {
+        for seat in &mut self.seats {
+            if let Seat::Policy(policy, misses) = seat {
+                *misses += policy.misses(&self.references);
+            }
+        }
+        self.references.clear();
+    }
+
+    fn finish(mut self) -> Vec<Result<Faults, OutOfMemory>> {
+        self.count();
+        let Self { pages, lru, seats, .. } = self;
+        let of_policy = |misses: u64| {
+            let major = misses - u64::from(pages);
+            Ok(Faults { minor: u64::from(pages), major, swapped_in: major, swapped_out: None })
+        };
+        let of = |seat| match seat {
+            Seat::Lru(frames) => of_policy(lru.misses(frames)),
+            Seat::ByRuns(_, misses) | Seat::Policy(_, misses) => of_policy(misses),
+            Seat::System(_, _, Some(failed)) => Err(failed),
+            Seat::System(machine, _, None) => {
+                let tally = machine.tally();
+                Ok(Faults {
+                    minor: tally.minor,
+                    major: tally.major,
+                    swapped_in: tally.swapped_in,
+                    swapped_out: Some(tally.swapped_out),
+                })
+            }
+        };
+        seats.into_iter().map(of).collect()
+    }
+}
+
+fn play_system(
+    machine: &mut Machine,
+    system: &mut dyn System,
+    batch: &[(u32, bool, u64)],
+) -> Result<(), OutOfMemory> {
+    for &(page, write, count) in batch {
+        machine.reference(system, page, write)?;
+        if count > 1 {
+            machine.again(system, count - 1);
+        }
+    }
+    Ok(())
 }
 
 /// The runs of a recording, its pages numbered.
