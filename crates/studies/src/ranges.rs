@@ -3,6 +3,8 @@
 //! the first that does. A model may be chaotic, so values inside the range are tried, too, and the
 //! share of those that hold is reported.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use pagelab_simulation::spread::each;
 
 use crate::claim::{Assumption, Claim, End, Range, Role, Turn};
@@ -15,22 +17,40 @@ const STEP: f64 = std::f64::consts::SQRT_2;
 /// How near the two sides of an end are.
 const NEAR: f64 = 1.02;
 
+/// Values tried to find both ends of a range, about.
+const OUTSIDE: usize = 20;
 /// Values tried inside a range, evenly apart as logarithms.
 const INSIDE: usize = 16;
 
-/// The ranges of all assumptions of a study, in the order of its file.
+/// The ranges of all assumptions of a study, in the order of its file. `at` is told the share that is done.
 ///
 /// # Errors
 /// As [`StudyKind::claims`].
-pub fn ranges(kind: &StudyKind, options: &Options) -> Result<Vec<Range>, StudyError> {
-    kind.book()?.assumptions.into_iter().map(|assumption| range(kind, options, assumption)).collect()
+pub fn ranges(
+    kind: &StudyKind,
+    options: &Options,
+    at: &(dyn Fn(f64) + Sync),
+) -> Result<Vec<Range>, StudyError> {
+    let assumptions = kind.book()?.assumptions;
+    let all = (assumptions.len() * (OUTSIDE + INSIDE)) as f64;
+    let tried = AtomicUsize::new(0);
+    let mut ranges = Vec::new();
+    for (number, assumption) in assumptions.into_iter().enumerate() {
+        tried.store(number * (OUTSIDE + INSIDE), Relaxed);
+        let claims = |change| {
+            at((tried.fetch_add(1, Relaxed) as f64 / all).min(1.0));
+            kind.claims(&Options { change, ..options.clone() })
+        };
+        ranges.push(range(claims, assumption)?);
+    }
+    Ok(ranges)
 }
 
-fn range(kind: &StudyKind, options: &Options, assumption: Assumption) -> Result<Range, StudyError> {
-    let claims = |value: f64| {
-        let change = Change::With(assumption.id.clone(), value);
-        kind.claims(&Options { change, ..options.clone() })
-    };
+fn range(
+    claims: impl Fn(Change) -> Result<Vec<Claim>, StudyError> + Sync,
+    assumption: Assumption,
+) -> Result<Range, StudyError> {
+    let claims = |value: f64| claims(Change::With(assumption.id.clone(), value));
     let usual = claims(assumption.value)?;
     let turn = |value: f64| Ok(turned(&usual, &claims(value)?, value));
     let mut ends = each(2, |n| end(assumption.value, [STEP, 1.0 / STEP][n], turn)).into_iter();

@@ -86,13 +86,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let work = Work::new("reproducing", context.quiet);
     let mut studies = Vec::new();
     for (n, kind) in kinds.iter().enumerate() {
-        work.at(n as f64 / kinds.len() as f64);
+        let at = |part: f64| work.at((n as f64 + part) / kinds.len() as f64);
+        at(0.0);
         let mut study = kind.study(&options).map_err(|error| match error {
             StudyError::Ablation { .. } | StudyError::Fit(_) => usage(error.to_string()),
             other => other.into(),
         })?;
         if arguments.ranges {
-            study.ranges = ranges(kind, &options)?;
+            study.ranges = ranges(kind, &options, &at)?;
         }
         studies.push(study);
     }
