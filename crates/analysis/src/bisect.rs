@@ -166,10 +166,10 @@ mod tests {
         for before in [0.1, 0.3, 1.0, 3.0, 7.7, 100.0, 4846.2, 1e9 + 0.1] {
             for percent in [0.1, 0.7, 1.0, 3.3, 10.0, 30.0] {
                 let at = |share: f64| before * (1.0 + percent * share / 100.0);
-                assert!(!bad("fault.anonymous", before, at(1.0), percent), "{before} + {percent} %");
-                assert!(bad("fault.anonymous", before, at(1.001), percent), "{before} + {percent} %");
+                assert!(!bad("fault.anonymous", before, at(1.0), percent), "{before} + {percent}%");
+                assert!(bad("fault.anonymous", before, at(1.001), percent), "{before} + {percent}%");
                 let less = before * (1.0 - percent / 100.0);
-                assert!(!bad("forks.rate", before, less, percent), "{before} - {percent} %");
+                assert!(!bad("forks.rate", before, less, percent), "{before} - {percent}%");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Two runs against each other, metric by metric.
 //!
-//! The sample is a repetition. For each metric: both medians, the change with its 95 % interval, the p value, the
+//! The sample is a repetition. For each metric: both medians, the change with its 95% interval, the p value, the
 //! minimum detectable change, and a verdict. Repetitions that were performed in turn are tested in pairs, so that what
 //! slows both sides of a pair counts for neither; others by their ranks ([`Test`]). A change counts only when p is
 //! below [`ALPHA`], the interval excludes 0, and the change is at least [`PRACTICAL`]. No repetition is ever left out.
@@ -41,9 +41,9 @@ pub const HEADLINE: f64 = 0.8;
 /// be by chance.
 pub const REPEATED: f64 = 0.005;
 /// The same between machines that count instructions: boots of one kernel that differ in nothing that matters were seen
-/// 0.01 % apart.
+/// 0.01% apart.
 pub const COUNTED: f64 = 0.0005;
-/// Changes below this share are none: they print as 0.0 %.
+/// Changes below this share are none: they print as 0.0%.
 const NOTHING: f64 = 0.0005;
 
 /// A side of a comparison.

@@ -27,7 +27,7 @@ pub enum Severity {
 pub enum IntervalKind {
     /// The smallest and the greatest of the repetitions.
     Range,
-    /// A 95 % confidence interval.
+    /// A 95% confidence interval.
     Confidence95,
 }
 
@@ -84,7 +84,7 @@ impl Figure {
         Self { name: name.as_ref().to_owned(), unit, statistic, value, interval: None, n }
     }
 
-    /// The same with a 95 % confidence interval.
+    /// The same with a 95% confidence interval.
     pub fn within(self, low: f64, high: Option<f64>) -> Self {
         Self { interval: Some(Interval { low, high, kind: IntervalKind::Confidence95 }), ..self }
     }

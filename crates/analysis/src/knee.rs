@@ -36,7 +36,7 @@ const FEW: usize = 8;
 pub struct Knee {
     /// Where, on the abscissa.
     pub at: f64,
-    /// The 95 % confidence interval of the place, within the data.
+    /// The 95% confidence interval of the place, within the data.
     pub interval: (f64, f64),
     /// The slope before it and after it.
     pub slopes: (f64, f64),

@@ -213,7 +213,7 @@ mod tests {
         close(mann_whitney(&[1.0, 2.0, 3.0, 4.0, 6.0], &[5.0, 7.0, 8.0, 9.0]), 4.0 / 126.0);
     }
 
-    /// The tables' critical values at 5 %, two-sided: U of 5 and 5 is 2, of 8 and 8 is 13.
+    /// The tables' critical values at 5%, two-sided: U of 5 and 5 is 2, of 8 and 8 is 13.
     #[test]
     fn tabulated_critical_values() {
         assert_eq!([3, 4, 5, 8].map(|n| left_out(n, n, 0.05)), [None, Some(0), Some(2), Some(13)]);

@@ -9,7 +9,7 @@
 //! by its own inverse, which to first order minimises the relative errors of X. None may be negative and
 //! σ not above 1; of all ways to hold σ and κ at an end the feasible one with the least residuals is
 //! the minimum.
-//! Intervals: 95 %, from refitting with resampled residuals (Efron and Tibshirani, 1993, chapter 9).
+//! Intervals: 95%, from refitting with resampled residuals (Efron and Tibshirani, 1993, chapter 9).
 
 use pagelab_reference::rng::Rng;
 
@@ -18,7 +18,7 @@ use crate::linear::least_squares;
 /// Refits for the intervals.
 const RESAMPLES: usize = 1000;
 
-/// A fitted figure with its 95 % interval.
+/// A fitted figure with its 95% interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The figure.

@@ -80,7 +80,7 @@ mod tests {
         assert_eq!((signed_rank(&[]), signed_rank(&[f64::NAN])), (None, None));
     }
 
-    /// The tables' critical values: of 6 pairs 0, of 8 pairs 3, of 10 pairs 8 at 5 % two-sided.
+    /// The tables' critical values: of 6 pairs 0, of 8 pairs 3, of 10 pairs 8 at 5% two-sided.
     #[test]
     fn tabulated_critical_values() {
         assert_eq!([5, 6, 8, 10].map(|n| left_out(n, 0.05)), [None, Some(0), Some(3), Some(8)]);

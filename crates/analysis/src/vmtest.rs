@@ -66,7 +66,7 @@ pub enum Cause {
 pub struct Knee {
     /// Active virtual memory there, bytes.
     pub at: f64,
-    /// The 95 % interval, bytes.
+    /// The 95% interval, bytes.
     pub interval: (f64, f64),
     /// Growth of the time of a read for each doubling of memory, before and after: 1 = none, 2 = it
     /// doubles too.

@@ -146,7 +146,7 @@ fn the_rows_of_prstat_are_computed_again_and_the_longest_waits_come_first() {
         for (name, share) in shares {
             assert!((share - number(line[name])).abs() < 0.05, "{name} of {line:?}: {share}");
         }
-        // The source's shares are rounded, so what is left of the whole is its sleep within 2 %.
+        // The source's shares are rounded, so what is left of the whole is its sleep within 2%.
         assert!((row.slp - number(line["SLP"])).abs() <= 2.0, "{line:?}: {}", row.slp);
         assert_eq!((row.vcx, row.icx), (number(line["VCX"]), number(line["ICX"])));
         assert_eq!(row.scl, Some(number(line["SCL"])));

@@ -78,7 +78,7 @@ impl Quiet {
             }
             Sign::Others(shares) => {
                 let [one, two] = shares.map(|share| share * 100.0);
-                format!("other tasks {one:.2} and {two:.2} %")
+                format!("other tasks {one:.2} and {two:.2}%")
             }
         };
         let runnable = self.runnable.map_or_else(|| "—".to_owned(), |n| n.to_string());

@@ -7,7 +7,7 @@
 //! * `bare`: nothing but the references;
 //! * `waited`: the same with a fence behind each, so that it waits until it is done as a timed one does;
 //! * `beyond`: what the timing loop takes beyond the bare one, the median of paired differences (the two loops in turn)
-//!   with its 95 % interval. Goal: under 30 ns;
+//!   with its 95% interval. Goal: under 30 ns;
 //! * `beyond waited`: beyond the waiting loop: the clock, the histogram and the mark;
 //! * `sampled`: beyond the bare loop where one reference of 16 is timed.
 

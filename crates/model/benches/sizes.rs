@@ -1,4 +1,4 @@
-//! Each policy from 1 to 100 % of the pages: no size may take much longer than another, or than
+//! Each policy from 1 to 100% of the pages: no size may take much longer than another, or than
 //! LIRS. Prints a table for docs/src/evidence/performance.md: nanoseconds of processor time a
 //! reference, medians of rounds in which all take turns.
 //!
@@ -60,7 +60,7 @@ fn main() {
     let medians: Vec<Vec<f64>> = times.iter().map(|of_it| of_it.iter().map(median).collect()).collect();
     let base =
         &medians[kinds.iter().position(|kind| kind.to_string().starts_with(&lirs)).expect("LIRS is one")];
-    println!("| policy | {} | most, of LIRS's |", PERCENT.map(|percent| format!("{percent} %")).join(" | "));
+    println!("| policy | {} | most, of LIRS's |", PERCENT.map(|percent| format!("{percent}%")).join(" | "));
     println!("|{}", "---|".repeat(PERCENT.len() + 2));
     for (form, of_it) in forms.iter().zip(&medians) {
         let most = of_it.iter().zip(base).map(|(one, lirs)| one / lirs).fold(0.0, f64::max);

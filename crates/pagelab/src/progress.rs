@@ -65,7 +65,7 @@ impl Progress {
         let hidden = quiet || !std::io::stderr().is_terminal();
         let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(repetitions * STEPS + boots * BOOT_STEPS), target);
-        let template = "{msg:40!} {wide_bar} {percent:>3} % · {elapsed} gone, {left} left";
+        let template = "{msg:40!} {wide_bar} {percent:>3}% · {elapsed} gone, {left} left";
         let pace = Arc::new(AtomicU64::new(0));
         let of_boot = Arc::clone(&pace);
         let left = move |state: &ProgressState, to: &mut dyn fmt::Write| {
@@ -142,7 +142,7 @@ impl Work {
         let late = self.started.elapsed() > Duration::from_secs(1);
         if !self.hidden && late && self.bar.is_hidden() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
-            let template = "{msg} {wide_bar} {percent:>3} % · about {eta} left";
+            let template = "{msg} {wide_bar} {percent:>3}% · about {eta} left";
             let style = ProgressStyle::with_template(template).expect("the template is fixed");
             self.bar.set_style(style.progress_chars("━╸─"));
             self.bar.set_message(self.message);

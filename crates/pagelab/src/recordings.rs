@@ -110,7 +110,7 @@ fn table(streams: &[Origin], pages: &[u64], all: bool, context: &Context) {
     }
     let count = |n: u64| text::count(n as f64);
     let row = |name: String, program: String, references: u64, pages: u64| {
-        let share = format!("{:.1} %", references as f64 / sum as f64 * 100.0);
+        let share = format!("{:.1}%", references as f64 / sum as f64 * 100.0);
         vec![name, program, count(references), share, count(pages)]
     };
     let mut rows: Vec<Vec<String>> = order

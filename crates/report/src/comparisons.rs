@@ -60,7 +60,7 @@ pub fn caveat(caveat: &Caveat) -> String {
         Caveat::Environment(key, a, b) => format!("{key} differs: {a} and {b}"),
         Caveat::NotInterleaved => "the runs were not interleaved, so a drift of the machine between them counts as well (run both sides in one command with --on)".to_owned(),
         Caveat::Clock(run, reason) => format!("{run}: {reason}"),
-        Caveat::Steal(run, share) => format!("{run}: steal up to {:.1} %", share * 100.0),
+        Caveat::Steal(run, share) => format!("{run}: steal up to {:.1}%", share * 100.0),
         Caveat::Busy(run, load, processors) => {
             format!("{run}: load average {load:.1} on {processors:.0} CPUs at the start")
         }
@@ -165,9 +165,9 @@ pub fn headline(comparison: &Comparison) -> String {
 }
 
 pub(crate) fn percent(share: f64) -> String {
-    match format!("{:+.1} %", share * 100.0) {
+    match format!("{:+.1}%", share * 100.0) {
         // It has no direction.
-        none if none == "+0.0 %" || none == "-0.0 %" => "0.0 %".to_owned(),
+        none if none == "+0.0%" || none == "-0.0%" => "0.0%".to_owned(),
         some => some,
     }
 }
@@ -175,10 +175,10 @@ pub(crate) fn percent(share: f64) -> String {
 /// The change of a line that differs, however little: with two digits where one behind the point would show none.
 fn change_of(line: &Line, change: f64) -> String {
     match percent(change) {
-        none if none == "0.0 %" && line.verdict.differs() && change != 0.0 => {
+        none if none == "0.0%" && line.verdict.differs() && change != 0.0 => {
             let share = change * 100.0;
             let places = (1 - share.abs().log10().floor() as i32).clamp(2, 9) as usize;
-            format!("{share:+.places$} %")
+            format!("{share:+.places$}%")
         }
         some => some,
     }
@@ -187,7 +187,7 @@ fn change_of(line: &Line, change: f64) -> String {
 /// The minimum detectable change: both directions.
 pub(crate) fn either_way(factor: f64) -> String {
     match factor {
-        _ if factor < 2.0 => format!("±{:.0} %", ((factor - 1.0) * 100.0).max(1.0)),
+        _ if factor < 2.0 => format!("±{:.0}%", ((factor - 1.0) * 100.0).max(1.0)),
         _ => format!("a factor of {}", text::digits(factor)),
     }
 }

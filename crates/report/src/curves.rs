@@ -42,7 +42,7 @@ pub fn answer(list: &[Curve]) -> String {
         }
     }
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let percent = |share: f64| format!("{} %", text::digits(share * 100.0));
+    let percent = |share: f64| format!("{}%", text::digits(share * 100.0));
     let others = |of: &dyn Fn(f64) -> String| {
         let rest: Vec<String> =
             ranked.iter().skip(1).map(|(mean, name)| format!("{name} {}", of(*mean))).collect();
@@ -180,7 +180,7 @@ fn ratio(ratio: Option<f64>) -> String {
 }
 
 fn gap(gap: Option<f64>) -> String {
-    gap.map_or_else(|| DASH.to_owned(), |gap| format!("{:+.1} %", gap * 100.0))
+    gap.map_or_else(|| DASH.to_owned(), |gap| format!("{:+.1}%", gap * 100.0))
 }
 
 #[cfg(test)]

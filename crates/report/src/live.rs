@@ -73,7 +73,7 @@ impl Watched {
             self.mappings.iter().max_by_key(|mapping| sum(mapping)).filter(|most| sum(most) > 0)
         {
             let share = sum(most) as f64 / all as f64 * 100.0;
-            answer += &format!(" {} has {share:.0} % of what is referenced.", most.name);
+            answer += &format!(" {} has {share:.0}% of what is referenced.", most.name);
         }
         answer
     }
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(heat.layers[0].columns, [rows("0", "5"), rows("0", "9")]);
         assert_eq!(heat.layers[0].shares, [4.0 / 18.0, 0.5]);
         assert!(section.answer.contains("80 KiB at its peak, after 2.00 s"), "{}", section.answer);
-        assert!(section.answer.contains("heap has 100 %"), "{}", section.answer);
+        assert!(section.answer.contains("heap has 100%"), "{}", section.answer);
         assert_eq!(section.tables[0].rows[2], ["late", "0 B", "40 KiB", "1"]);
     }
 

@@ -195,7 +195,7 @@ pub fn areas(portrait: &Portrait, page_size: u64) -> TextTable {
             text::count(f64::from(area.pages)),
             text::bytes(f64::from(area.pages) * page_size as f64),
             text::count(area.references as f64),
-            format!("{:.1} %", area.references as f64 / portrait.references as f64 * 100.0),
+            format!("{:.1}%", area.references as f64 / portrait.references as f64 * 100.0),
         ]
     };
     TextTable::new(
@@ -206,7 +206,7 @@ pub fn areas(portrait: &Portrait, page_size: u64) -> TextTable {
 }
 
 fn phases(portrait: &Portrait, page_size: u64) -> TextTable {
-    let share = |at: u64| format!("{:.1} %", at as f64 / portrait.references as f64 * 100.0);
+    let share = |at: u64| format!("{:.1}%", at as f64 / portrait.references as f64 * 100.0);
     let row = |phase: &pagelab_analysis::portrait::Phase| {
         vec![share(phase.from), share(phase.to), text::bytes(phase.working_set * page_size as f64)]
     };

@@ -158,7 +158,7 @@ pub fn value(value: Option<f64>, unit: Unit) -> String {
         Unit::Nanoseconds => duration(value),
         Unit::Count | Unit::Pages => count(value),
         Unit::Bytes => bytes(value),
-        Unit::Share => format!("{} %", digits(value * 100.0)),
+        Unit::Share => format!("{}%", digits(value * 100.0)),
         Unit::PerSecond => format!("{}/s", count(value)),
         Unit::BytesPerSecond => format!("{}/s", bytes(value)),
         Unit::Instructions => format!("{} instr", count_exact(value)),
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(value(None, Unit::Count), "—");
         assert_eq!(value(Some(f64::NAN), Unit::Share), "—");
         assert_eq!(value(Some(2_000_000.0), Unit::Count), "2,000,000");
-        assert_eq!(value(Some(0.1234), Unit::Share), "12.3 %");
+        assert_eq!(value(Some(0.1234), Unit::Share), "12.3%");
         assert_eq!(value(Some(67_108_864.0), Unit::Bytes), "64 MiB");
         assert_eq!(value(Some(4647.6), Unit::Instructions), "4,647.6 instr");
         assert_eq!(value(Some(1.5), Unit::Ratio), "1.50");
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_unit_stays_with_its_figure() {
-        let text = "20.1 µs each; 911 ns, with 85 % of 20,274 s and  s";
+        let text = "20.1 µs each; 911 ns, with 85% of 20,274 s and  s";
         let joined = with_units_joined(text);
         assert_eq!(joined.replace('\u{a0}', " "), text);
         assert_eq!(joined.matches('\u{a0}').count(), 4);

@@ -256,7 +256,7 @@ fn each() -> Vec<Run> {
 #[test]
 fn every_finding_in_words() {
     let mut runs = each();
-    runs[1].repetitions[0].observations.notes.push(Note { level: Level::Warning, text: "steal 3 %".into() });
+    runs[1].repetitions[0].observations.notes.push(Note { level: Level::Warning, text: "steal 3%".into() });
     let failed = Repetition {
         number: 2,
         outcome: Outcome::Failed(Failure::out_of_memory(1 << 20)),
@@ -404,7 +404,7 @@ fn a_change_that_is_not_that_of_the_medians_says_what_it_is() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("90.9 µs → 40.4 µs (Hodges-Lehmann estimate -"), "{text}");
     let text = compared(&[100.0, 100.0, 100.0], &[110.0, 110.0, 110.0], host);
-    assert!(text.contains("100 ns → 110 ns (+10.0 %)"), "{text}");
+    assert!(text.contains("100 ns → 110 ns (+10.0%)"), "{text}");
 }
 
 #[test]

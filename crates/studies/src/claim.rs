@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub enum Tolerance {
     /// The larger of the two is at most this many times the smaller.
     Factor(f64),
-    /// They differ by at most this share of the published figure (0.1 = 10 %).
+    /// They differ by at most this share of the published figure (0.1 = 10%).
     Share(f64),
     /// They differ by at most this much, in the claim's unit.
     Difference(f64),
@@ -415,7 +415,7 @@ pub struct Study {
     pub notes: Vec<String>,
 }
 
-/// The root of the mean square of the logarithms of the ratios: 0.12 is about 12 %.
+/// The root of the mean square of the logarithms of the ratios: 0.12 is about 12%.
 pub fn log_rms(pairs: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     let (sum, count) =
         pairs.into_iter().fold((0.0, 0u32), |(sum, count), (a, b)| (sum + (a / b).ln().powi(2), count + 1));

@@ -228,7 +228,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
                 error(|row| row.elapsed, |mean| mean.elapsed),
                 error(|row| row.faults, |mean| mean.faults)
             ),
-            "The published 24 MB row is slower than the 26 MB row, and the author reports a spread of 30 % \
+            "The published 24 MB row is slower than the 26 MB row, and the author reports a spread of 30% \
              under heavy load. A smooth curve has to pass below the one and above the other."
                 .into(),
             "The victim rule, the pmegs that users can get, the cost of a switch and the layout of a child \

@@ -177,7 +177,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
         opening: 1,
         notes: vec![
             "Four of the six cells give the four costs; Solaris 10's smallest and largest are predicted. That its \
-             call costs what Solaris 8's does is 7 % too much."
+             call costs what Solaris 8's does is 7% too much."
                 .into(),
             "Pages written out come out far below the published rate: each output is one page here and 40 a second \
              are allowed, where Solaris writes clusters of neighbours with one request."
@@ -476,7 +476,7 @@ fn parameters(cells: &[(String, [f64; 2])]) -> Vec<Parameter> {
         "wait for each other processor", CROSS_CALL, "µs", assumed("an interrupt's way there and back");
         "interrupt on each other processor", INTERRUPTED, "µs", assumed("trap, flush, return");
         "processors of the test", f64::from(PROCESSORS), "", assumed("not published");
-        "segmap", 64.0, "MB", documented("SEGMAPDEFAULT of x64; 12 % of free memory on SPARC");
+        "segmap", 64.0, "MB", documented("SEGMAPDEFAULT of x64; 12% of free memory on SPARC");
         "the large file, the uncached one", 10.0, "× memory",
             assumed("three quarters and ten times memory, so that few reads hit by chance");
         "lotsfree", 64.0, "th part of memory", documented(source);

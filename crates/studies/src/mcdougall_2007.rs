@@ -288,7 +288,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, options::Shown), Stud
         notes: vec![
             format!(
                 "The first six rows bound to a node are as near at rates from {:.3} to {:.3}, and the middle \
-                 of them is taken; {:.0} % of what is nearest to them gives the two held out, too. The \
+                 of them is taken; {:.0}% of what is nearest to them gives the two held out, too. The \
                  lowest clock of such a core, 1.0 of 2.2 GHz, is a rate of 0.455.",
                 model.fit.rates.0,
                 model.fit.rates.1,

@@ -275,7 +275,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
         ],
         notes: vec![
             "The kernel's counters are not atomic on four processors: the sums of the published callers \
-             differ from the published totals by up to 1.8 %. No model can be closer than that to both."
+             differ from the published totals by up to 1.8%. No model can be closer than that to both."
                 .into(),
             "The time without reverse map is the published one: the model adds what the reverse map costs \
              to it. Its costs of a cache miss and an atomic operation are assumed, not fitted."

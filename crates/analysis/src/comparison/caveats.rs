@@ -102,7 +102,7 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
     }
     for line in lines {
         for (name, values) in [(&baseline.header.name, &line.baseline), (&other.header.name, &line.other)] {
-            // One test among many: stricter than 5 %.
+            // One test among many: stricter than 5%.
             if metrics::TIME_ELAPSED == *line.name && drift(values).is_some_and(|(_, p)| p < 0.01) {
                 list.push(Caveat::Drift(name.clone(), line.name.clone()));
             }

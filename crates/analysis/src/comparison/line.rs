@@ -50,7 +50,7 @@ pub struct Line {
     /// The change as a share of the baseline: the middle of what its repetitions and the other side's differ by
     /// (Hodges and Lehmann); `None` of a baseline of 0.
     pub change: Option<f64>,
-    /// Its 95 % interval; `None` with too few repetitions for one, and of exact differences.
+    /// Its 95% interval; `None` with too few repetitions for one, and of exact differences.
     pub interval: Option<(f64, f64)>,
     /// How it was tested.
     pub test: Test,

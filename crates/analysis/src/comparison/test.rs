@@ -1,7 +1,7 @@
 //! The tests of a comparison: p values, and the estimates and intervals that belong to them.
 //!
 //! An interval holds the changes that the test would not reject (Hodges and Lehmann, "Estimates of location based on
-//! rank tests", 1963): it leaves out 0 exactly where p is below 5 %, ties aside, and the estimate of the change lies
+//! rank tests", 1963): it leaves out 0 exactly where p is below 5%, ties aside, and the estimate of the change lies
 //! within it. Where all values are positive they are compared on a logarithmic scale, so that a change is a ratio.
 
 use pagelab_experiment::{Run, build};
@@ -89,7 +89,7 @@ impl Test {
         }
     }
 
-    /// The change as a share of the baseline, and its 95 % interval; `None`: there is no share of 0, and so few
+    /// The change as a share of the baseline, and its 95% interval; `None`: there is no share of 0, and so few
     /// repetitions have no interval.
     pub(super) fn change(self, line: &Line) -> (Option<f64>, Option<(f64, f64)>) {
         let (before, after) = line.medians;

@@ -70,7 +70,7 @@ fn sides_that_repeat_themselves_need_no_test() {
     assert_eq!(one(Better::Lower, vec![0.0; 2], vec![7.0; 2]).verdict, Verdict::Worse);
 }
 
-/// A machine that counts instructions tells what is more than its own repetitions are apart, from 0.05 % on.
+/// A machine that counts instructions tells what is more than its own repetitions are apart, from 0.05% on.
 #[test]
 fn instructions_are_compared_as_finely_as_they_repeat_themselves() {
     let side = |values: [f64; 2]| {
@@ -83,7 +83,7 @@ fn instructions_are_compared_as_finely_as_they_repeat_themselves() {
     let against = |values| compare(&side([100_000.0, 100_000.0]), &side(values));
     let worse = against([100_200.0, 100_200.0]);
     assert_eq!(worse.lines[0].verdict, Verdict::Worse);
-    assert_eq!(worse.worse_by(0.1, &["m"]).len(), 1, "a gate at 0.1 % sees 0.2 %");
+    assert_eq!(worse.worse_by(0.1, &["m"]).len(), 1, "a gate at 0.1% sees 0.2%");
     assert!(worse.worse_by(0.3, &["m"]).is_empty());
     assert_eq!(against([100_000.0; 2]).lines[0].verdict, Verdict::NoDifference);
     // What the repetitions themselves are apart is no change.
@@ -236,7 +236,7 @@ fn the_primary_metric_is_tested_by_itself() {
 }
 
 /// The same with each of four kinds of noise, in pairs and not: the change that is said to be detectable is found four
-/// times in five by a comparison made once more (80 times each: 4.5 % standard error).
+/// times in five by a comparison made once more (80 times each: 4.5% standard error).
 #[test]
 fn the_minimum_detectable_change_is_found_as_often_as_said() {
     type Noise = fn(&mut Rng, f64) -> f64;

@@ -1,6 +1,6 @@
 //! The median of some measurements with its interval.
 
-/// A median and its 95 % confidence interval.
+/// A median and its 95% confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The median.

@@ -1,5 +1,5 @@
 //! Which references of a stream write: a share of them, each drawn by itself, as YCSB draws updates among its reads
-//! (Cooper et al., SoCC 2010: workload A has 50 % of them, B has 5 %).
+//! (Cooper et al., SoCC 2010: workload A has 50% of them, B has 5%).
 
 use std::fmt;
 use std::str::FromStr;

@@ -107,7 +107,7 @@ fn cpus() -> Vec<i32> {
 
 /// Whether this user may count and sample in the kernel. Looks only: an event opened before a run
 /// would switch on hooks in the kernel that the run then pays for (a first touch was seen to change
-/// by 2.7 % of its instructions).
+/// by 2.7% of its instructions).
 ///
 /// # Errors
 /// Why not.

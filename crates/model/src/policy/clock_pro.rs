@@ -17,8 +17,8 @@
 //! (R. E. Tarjan, "Efficiency of a good but not linear set union algorithm", Journal of the ACM 22(2), 1975).
 //! A reference takes nearly constant time, amortised.
 //!
-//! libCacheSim's clockpro differs: on its sample trace it has up to 16 % more misses at some sizes, and
-//! is never ahead by more than 0.2 %.
+//! libCacheSim's clockpro differs: on its sample trace it has up to 16% more misses at some sizes, and
+//! is never ahead by more than 0.2%.
 
 use super::Policy;
 use super::queue::{Entry, Queue, table};

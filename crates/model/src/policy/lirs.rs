@@ -2,13 +2,13 @@
 //! through a small queue. The recency stack decides who is which.
 //!
 //! Source: S. Jiang and X. Zhang, "LIRS: an efficient low inter-reference recency set replacement
-//! policy to improve buffer cache performance", SIGMETRICS 2002: the HIR pages have 1 % of the
+//! policy to improve buffer cache performance", SIGMETRICS 2002: the HIR pages have 1% of the
 //! frames, and at least two, as in the first author's own program. The stack is not bounded (the paper's
 //! basic form), so it may remember every page.
 //!
 //! That program takes a reference to the page referenced just before as no reference; on streams without
 //! such repetitions its misses and these are the same. libCacheSim's lirs is a variant: on its sample
-//! trace the misses are between 1 % fewer and 3 % more than its own.
+//! trace the misses are between 1% fewer and 3% more than its own.
 
 use super::Policy;
 use super::queue::{Entry, NOWHERE, Queue, table};

@@ -2,7 +2,7 @@
 //! if it was referenced more often of late than the page that would have to go.
 //!
 //! Source: G. Einziger, R. Friedman and B. Manes, "TinyLFU: a highly efficient cache admission policy", ACM Transactions on
-//! Storage 13(4), 2017: a window of 1 % of the frames, four fifths of the main part protected, counts up to 15 that are
+//! Storage 13(4), 2017: a window of 1% of the frames, four fifths of the main part protected, counts up to 15 that are
 //! halved after ten times as many references as there are frames. The paper keeps the counts in a sketch of a few bits a page; here
 //! each page has its own, so that none is shared by chance.
 

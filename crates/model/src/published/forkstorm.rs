@@ -76,7 +76,7 @@ pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Reco
         recorder,
         Level::Info,
         format!(
-            "times are those of a quad Pentium III, by the published profile; of the system time the reverse map is {:.1} %",
+            "times are those of a quad Pentium III, by the published profile; of the system time the reverse map is {:.1}%",
             100.0 * map / system
         ),
     )

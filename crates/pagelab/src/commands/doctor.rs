@@ -150,7 +150,7 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
     }
     for group in &report.verdict.limited {
         let pressure =
-            group.pressure.map_or_else(String::new, |share| format!(", waiting {share:.1} % of the time"));
+            group.pressure.map_or_else(String::new, |share| format!(", waiting {share:.1}% of the time"));
         let _ = writeln!(
             out,
             "  cgroup {} is at {} of {}: {:.0} refaults/s, met its limit {:.0} times/s{pressure}",
@@ -169,7 +169,7 @@ fn text(report: &Report, why_no_delays: Option<&str>, fitness: bool) -> String {
     for waiting in &report.waiting {
         let row = &waiting.row;
         let how = match row.dfl {
-            Some(dfl) => format!("{dfl:.1} % of its time waiting for memory"),
+            Some(dfl) => format!("{dfl:.1}% of its time waiting for memory"),
             None => "not accounted how long".to_owned(),
         };
         let _ = writeln!(

@@ -12,7 +12,7 @@ const SHOWN: usize = 24;
 const CELLS: usize = 32;
 /// Letters of a name.
 const NAME: usize = 20;
-/// What a cell has for a share of 0, to 25 %, 50 %, 75 %, 100 %.
+/// What a cell has for a share of 0, to 25%, 50%, 75%, 100%.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
 /// The mappings over the intervals.

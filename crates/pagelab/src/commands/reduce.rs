@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         path.display(),
         text::count(short.kept.len() as f64),
         text::count(short.references as f64),
-        format_args!("{:.2} %", short.kept.len() as f64 / short.references as f64 * 100.0),
+        format_args!("{:.2}%", short.kept.len() as f64 / short.references as f64 * 100.0),
         text::bytes(bytes as f64),
         match method {
             Method::Sad => "LRU and OPT",

@@ -162,7 +162,7 @@ fn shares(streams: &[Origin]) -> String {
     const SHOWN: usize = 6;
     let mut list = tracing::by_program(streams);
     let all = list.iter().map(|program| program.references).sum::<u64>().max(1);
-    let share = |references: u64| format!("{:.1} %", references as f64 / all as f64 * 100.0);
+    let share = |references: u64| format!("{:.1}%", references as f64 / all as f64 * 100.0);
     let rest = list.split_off(list.len().min(SHOWN));
     let named = |one: &tracing::Part| match one.processes {
         1 => format!("{} {}", one.name, share(one.references)),

@@ -201,7 +201,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
             &text::bytes(bounds.lower as f64),
             &text::bytes(bounds.upper as f64),
             &text::bytes(seen.resident as f64),
-            &format!("{} ({:.1} %)", text::duration(cost.as_nanos() as f64), share * 100.0),
+            &format!("{} ({:.1}%)", text::duration(cost.as_nanos() as f64), share * 100.0),
         ]);
     }
     if let Some(found) = capped::capped(&before, &tree.read(&limits), pid.into()) {

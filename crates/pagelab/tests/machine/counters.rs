@@ -208,7 +208,7 @@ fn tasks_that_come_and_go_within_an_interval_are_seen() {
     let born = |task: &&serde_json::Value| task["command"] == "sh" && task["seconds"].as_f64().unwrap() < 1.5;
     let busy =
         tasks.iter().filter(born).map(|task| task["slp"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
-    assert!(busy < 30.0, "asleep {busy} % of the time since its birth");
+    assert!(busy < 30.0, "asleep {busy}% of the time since its birth");
     let ended = &json["ended"];
     assert!(ended["tasks"].as_u64().unwrap() >= 40, "{ended}");
     if ended["cpu"].is_number() {
@@ -435,7 +435,7 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
         // others that wait too only add to it.
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         let least = 0.8 * waited / cpus - 3.0;
-        assert!(waited > 1.0 && pressure > least, "cat waited {waited} %, pressure {pressure} %");
+        assert!(waited > 1.0 && pressure > least, "cat waited {waited}%, pressure {pressure}%");
     }
     let tasks = prstat["tasks"].as_array().unwrap();
     let cat = tasks.iter().find(|t| t["command"] == "cat").unwrap();

@@ -193,7 +193,7 @@ print(json.dumps([[xml.tests, xml.failures], suites]))
     let bad = read("bad.xml");
     assert_eq!(bad[0], serde_json::json!([2, 2]));
     let failure = bad[1][0][4][0][1][0].as_str().unwrap();
-    assert!(failure.starts_with("Failure: worse by ") && failure.contains(" more than 1 %"), "{failure}");
+    assert!(failure.starts_with("Failure: worse by ") && failure.contains(" more than 1%"), "{failure}");
     lab.ok("compare model-1 model-2 --fail-on 1 --junit good.xml");
     let good = read("good.xml");
     assert_eq!(good[0], serde_json::json!([1, 0]));

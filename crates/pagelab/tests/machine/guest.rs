@@ -154,7 +154,7 @@ fn words_that_do_nothing_raise_no_alarm() {
         let of = |run: usize| metric(&runs[run], 0, name);
         for other in [1, 2, 3, 4] {
             let apart = (of(other) / of(0) - 1.0).abs();
-            println!("{name}: {} and {}: {:.4} %", of(0), of(other), apart * 100.0);
+            println!("{name}: {} and {}: {:.4}%", of(0), of(other), apart * 100.0);
             assert!(apart < 0.005, "{name}: {} and {}", of(0), of(other));
         }
     }
@@ -310,7 +310,7 @@ fn same_but_for_the_boot(without: &Metrics, with: &Metrics) {
             (Some(one), Some(two)) => {
                 // A boot's own threads wake at other moments: each of them may take the processor
                 // once. A tick of the timer takes some 5,600 instructions, and more or fewer ticks
-                // fall between the same references: boots of 3,000 references were 0.27 % apart.
+                // fall between the same references: boots of 3,000 references were 0.27% apart.
                 let share = if metric["unit"] == "instructions" { 5e-3 } else { 1e-3 };
                 let woken = if name.starts_with("switches.") { 2.0 } else { 0.0 };
                 let allowed = share * one.abs() + woken;

@@ -67,7 +67,7 @@ static void fill(unsigned long *at, unsigned long pages, unsigned long from) {
 }
 static void check(const char *what, unsigned long *at, unsigned long pages, unsigned long from) {
     for (unsigned long k = 0; k < pages; k++) {
-        unsigned long p = k * 7919 % pages;
+        unsigned long p = k * 7919% pages;
         for (unsigned long n = 0; n < WORDS; n++)
             if (at[p * WORDS + n] != value(p + from, n)) {
                 fprintf(stderr, "%s: page %lu word %lu is %lx\n", what, p, n, at[p * WORDS + n]);

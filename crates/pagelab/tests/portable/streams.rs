@@ -390,7 +390,7 @@ fn no_policy_and_no_system_beats_opt_in_the_table() {
     let waits = rows[1]["read_ahead_waits"].as_u64().unwrap();
     let waits = format!("{},{:03}", waits / 1000, waits % 1000);
     assert!(row("linux-lru").contains(&format!(" {waits} ")), "{waits}: {table}");
-    assert!(row("opt").ends_with("—") && row("opt").contains("+0.0 %"), "{table}");
+    assert!(row("opt").ends_with("—") && row("opt").contains("+0.0%"), "{table}");
     assert!(
         !table.lines().any(|line| line.contains(" -") && line.ends_with('%')),
         "none is below OPT: {table}"

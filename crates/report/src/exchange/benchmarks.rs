@@ -16,7 +16,7 @@ use pagelab_analysis::stats::median;
 /// The longest slug of a measure that Bencher takes.
 const LONGEST_SLUG: usize = 64;
 
-/// An object by benchmark, in it one by measure: the median, and its 95 % interval where there are enough repetitions
+/// An object by benchmark, in it one by measure: the median, and its 95% interval where there are enough repetitions
 /// for one.
 pub(super) fn bencher(runs: &[(&Run, Vec<Measure>)], to: &mut impl Write) -> io::Result<()> {
     let mut benchmarks: BTreeMap<String, Map<String, Value>> = BTreeMap::new();

@@ -74,10 +74,10 @@ fn outcome(gate: &Gate, name: &str) -> Outcome {
     };
     if !comparison.worse_by(gate.percent, &[name]).is_empty() {
         let change =
-            line.change.map_or_else(String::new, |change| format!(" by {:.1} %", change.abs() * 100.0));
+            line.change.map_or_else(String::new, |change| format!(" by {:.1}%", change.abs() * 100.0));
         let figure = |value: f64| text::value(Some(value), line.unit);
         let (before, after) = (figure(line.medians.0), figure(line.medians.1));
-        let why = format!("worse{change}, more than {} %: {before} → {after}", gate.percent);
+        let why = format!("worse{change}, more than {}%: {before} → {after}", gate.percent);
         return Outcome::Failed(why);
     }
     match line.verdict {

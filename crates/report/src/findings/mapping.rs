@@ -42,7 +42,7 @@ pub(super) fn past_limit(finding: &Finding, limit: Size, within: &str) -> String
     let slowdown = finding.figure("slowdown").map_or(f64::NAN, |f| f.value);
     let absent = finding.figure("pages.absent").map_or(f64::NAN, |f| f.value * 100.0);
     format!(
-        "past the limit of {limit} references are {} slower ({} → {} mean access time, {within} → {}) with at least {absent:.0} % of the pages out of memory",
+        "past the limit of {limit} references are {} slower ({} → {} mean access time, {within} → {}) with at least {absent:.0}% of the pages out of memory",
         ratio(slowdown),
         shown(finding, "access.mean.within"),
         shown(finding, "access.mean.past"),
@@ -52,7 +52,7 @@ pub(super) fn past_limit(finding: &Finding, limit: Size, within: &str) -> String
 
 /// Of huge pages: the shares of the mapping first, then what the kernel did.
 pub(super) fn huge_pages(finding: &Finding) -> String {
-    let percent = |metric| finding.figure(metric).map(|f| format!("{:.0} %", f.value * 100.0));
+    let percent = |metric| finding.figure(metric).map(|f| format!("{:.0}%", f.value * 100.0));
     let first = percent(metrics::HUGE_COVERAGE_BEFORE).unwrap_or_else(|| DASH.to_owned());
     let mut text = format!("huge pages cover {first} of the mapping before the references");
     match percent(metrics::HUGE_COVERAGE_AFTER) {
@@ -178,7 +178,7 @@ pub(super) fn regret(finding: &Finding) -> String {
     text += &format!("; LRU would have had {}; ", shown(finding, "lru"));
     text += &match finding.figure("avoidable") {
         Some(share) => format!(
-            "OPT (offline optimum) would have had {:.0} % fewer ({})",
+            "OPT (offline optimum) would have had {:.0}% fewer ({})",
             share.value * 100.0,
             count(figure("opt"))
         ),

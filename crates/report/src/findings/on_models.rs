@@ -39,7 +39,7 @@ pub fn sentence(finding: &Finding, program: &str, limit: Option<Size>, sides: &[
     if let Some(opt) = finding.figure("opt") {
         text += &match finding.figure("avoidable") {
             Some(share) => format!(
-                "; OPT (offline optimum) would have had {:.0} % fewer ({})",
+                "; OPT (offline optimum) would have had {:.0}% fewer ({})",
                 share.value * 100.0,
                 count(opt.value)
             ),

@@ -19,7 +19,7 @@ pub(super) fn fork_rate(finding: &Finding, copies: u32, exec: bool, top_function
         parts.push(format!("{faults} faults and {pages} page allocations per fork"));
     }
     if let (Some(name), Some(share)) = (top_function, finding.figure("top-function")) {
-        parts.push(format!("top kernel function: {name} ({:.0} %)", share.value * 100.0));
+        parts.push(format!("top kernel function: {name} ({:.0}%)", share.value * 100.0));
     }
     parts.join("; ")
 }

@@ -43,7 +43,7 @@ pub(super) fn program_time(finding: &Finding, program: &str, limit: Option<Size>
     ];
     let states: Vec<String> = states
         .iter()
-        .filter_map(|(name, what)| Some(format!("{:.0} % {what}", finding.figure(name)?.value * 100.0)))
+        .filter_map(|(name, what)| Some(format!("{:.0}% {what}", finding.figure(name)?.value * 100.0)))
         .collect();
     if !states.is_empty() {
         parts.push(format!("its threads' time: {}", states.join(", ")));

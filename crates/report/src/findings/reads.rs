@@ -58,7 +58,7 @@ pub(super) fn file_reads(finding: &Finding) -> String {
         shown(finding, metrics::READ_CPU_BEYOND),
     );
     if let Some(hits) = finding.figure("hits") {
-        text += &format!(", cache hit ratio {:.0} %", hits.value * 100.0);
+        text += &format!(", cache hit ratio {:.0}%", hits.value * 100.0);
     }
     text + ")"
 }

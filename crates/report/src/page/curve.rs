@@ -34,7 +34,7 @@ pub fn plots(experiment: &Experiment, list: &[Curve]) -> Vec<Plot> {
     }
     let mut beyond = Plot::new(
         "Misses beyond OPT's",
-        "How many more misses than OPT (the offline optimum) has at the same size; 0 % is OPT's own.",
+        "How many more misses than OPT (the offline optimum) has at the same size; 0% is OPT's own.",
         x(),
         Axis::linear("more misses than OPT", "share"),
     );

@@ -32,7 +32,7 @@ pub fn figure(value: Option<f64>, unit: &str) -> String {
         "ns" => text::duration(value),
         "bytes" => text::bytes(value),
         "bytes/s" => format!("{}/s", text::bytes(value)),
-        "share" => format!("{} %", plain(value * 100.0)),
+        "share" => format!("{}%", plain(value * 100.0)),
         "instr" => format!("{} instr", plain(value)),
         _ => plain(value),
     }
@@ -45,7 +45,7 @@ pub fn tick(value: f64, unit: &str) -> String {
         "ns" => short(text::duration(value)),
         "bytes" => short(text::bytes(value)),
         "bytes/s" => format!("{}/s", short(text::bytes(value))),
-        "share" => format!("{} %", plain(value * 100.0)),
+        "share" => format!("{}%", plain(value * 100.0)),
         _ if size >= 1e12 => format!("{value:.0e}"),
         _ if size >= 1e9 => format!("{} G", plain(value / 1e9)),
         _ if size >= 1e6 => format!("{} M", plain(value / 1e6)),
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(ns, ["100 ns", "1 µs", "25 µs", "10 ms"]);
         let plain: Vec<String> = [0.0, 5000.0, 4e5, 1.5e6, 0.25].iter().map(|&v| tick(v, "")).collect();
         assert_eq!(plain, ["0", "5,000", "400 k", "1.5 M", "0.25"]);
-        assert_eq!(tick(0.0001, "share"), "0.01 %");
+        assert_eq!(tick(0.0001, "share"), "0.01%");
         assert_eq!(figure(None, "ns"), "—");
         assert_eq!(figure(Some(f64::NAN), ""), "—");
     }

@@ -52,7 +52,7 @@ fn graph(folded: &str, name: &str) -> Markup {
     let boxes = layout(&root);
     let deepest = boxes.iter().map(|b| b.depth).max().unwrap_or(0);
     let height = (deepest + 1) as f64 * HEIGHT;
-    let share = |samples: u64| format!("{:.1} %", samples as f64 / root.samples as f64 * 100.0);
+    let share = |samples: u64| format!("{:.1}%", samples as f64 / root.samples as f64 * 100.0);
     html! {
         @if root.samples > 0 {
             figure.plot.flame {

@@ -54,7 +54,7 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
             thead { tr {
                 th { "metric" } th { (comparison.baseline.run) } th { (comparison.other.run) } th { "change" }
                 th.track { span { "÷ " (text::digits(reach)) } span { "no change" } span { "× " (text::digits(reach)) } }
-                @if whole { th { "95 % interval" } th { "p" } }
+                @if whole { th { "95% interval" } th { "p" } }
                 @if !comparison.untested() { th { "verdict" } }
             } }
             tbody { @for line in lines {

@@ -14,7 +14,7 @@ pub fn plot(shown: &[Shown]) -> Option<Plot> {
     let mut plot = Plot::new(
         "What a read costs, and where that changes",
         "One point for each size, the fastest repetition of it. The dashed line is the broken stick fitted to \
-         the points; an upright line is a knee, the band around one that is explained the 95 % interval of its place \
+         the points; an upright line is a knee, the band around one that is explained the 95% interval of its place \
          (none where that is wider than two doublings); the dashed upright line is the memory limit in force.",
         Axis::log("active virtual memory", "bytes"),
         Axis { toggle: true, ..Axis::log("time of a read", "ns") },

@@ -30,7 +30,7 @@
       case "ns": return scaled(v, 1000, ["ns", "µs", "ms", "s"]);
       case "bytes": return scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
       case "bytes/s": return figure(v, "bytes") + "/s";
-      case "share": return plain(v * 100) + " %";
+      case "share": return plain(v * 100) + "%";
       case "instr": return plain(v) + " instr";
       default: return plain(v);
     }

@@ -147,7 +147,7 @@ pub fn time(shown: &[Shown]) -> Markup {
         @for (s, (elapsed, parts, unit)) in &rows {
             @let most = most(*unit);
             @let whole = text::value(Some(*elapsed), *unit);
-            @let words = parts.iter().map(|(name, part, _)| format!("{name} {:.0} %", part / elapsed * 100.0)).collect::<Vec<_>>().join(" · ");
+            @let words = parts.iter().map(|(name, part, _)| format!("{name} {:.0}%", part / elapsed * 100.0)).collect::<Vec<_>>().join(" · ");
             div.bar {
                 span.name { (s.name()) }
                 svg.track role="img" aria-label={(s.name()) ": " (whole) ", " (words)} {
@@ -274,7 +274,7 @@ fn measured(run: &Run) -> Markup {
                 @if let Some(cost) = entry(environment::HARNESS_COST) {
                     "; the harness adds " (cost) " ns to a reference"
                     @if let Some((low, high)) = entry(environment::HARNESS_COST_INTERVAL).and_then(|i| i.split_once("..")) {
-                        " (95 % interval " (low) " … " (high) ")"
+                        " (95% interval " (low) " … " (high) ")"
                     }
                     ", measured before the run and not taken off"
                 } @else { "; what the harness adds to a reference could not be told (" (text::DASH) ")" }

@@ -154,10 +154,10 @@ pub(super) fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table,
     let time = |rate: f64| KERNEL_SERIAL + KERNEL_PARALLEL / rate.min(48.0);
     for (name, global, shared) in [
         ("vm_token alone", 1.0, 0.0),
-        ("64 % under vm_token, 30 % of the rest on 12 objects", 0.64, 0.3),
-        ("30 % under vm_token, 30 % of the rest on 12 objects", 0.3, 0.3),
-        ("10 % under vm_token, 30 % of the rest on 12 objects", 0.1, 0.3),
-        ("objects only, 30 % on 12 that all share", 0.0, 0.3),
+        ("64% under vm_token, 30% of the rest on 12 objects", 0.64, 0.3),
+        ("30% under vm_token, 30% of the rest on 12 objects", 0.3, 0.3),
+        ("10% under vm_token, 30% of the rest on 12 objects", 0.1, 0.3),
+        ("objects only, 30% on 12 that all share", 0.0, 0.3),
         ("objects only, all work on 12 that all share", 0.0, 1.0),
         ("locks that nobody shares", 0.0, 0.0),
     ] {

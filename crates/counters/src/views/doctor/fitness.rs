@@ -47,7 +47,7 @@ pub fn checks(before: &Snapshot, now: &Snapshot, level: Level, page_size: u64) -
     if let Some(stolen) = steal(before, now) {
         add(
             "time stolen",
-            format!("{stolen:.1} %"),
+            format!("{stolen:.1}%"),
             stolen < STEAL,
             "the host is busy: measure on a quiet or dedicated host",
         );
@@ -83,7 +83,7 @@ pub fn checks(before: &Snapshot, now: &Snapshot, level: Level, page_size: u64) -
     if let Some((available, total)) = mem("MemAvailable").zip(mem("MemTotal")) {
         let share = available / total;
         let remedy = "experiments would reclaim others' pages: end what 'pagelab memstat --by process' shows";
-        add("memory available", format!("{:.0} %", 100.0 * share), share >= AVAILABLE, remedy);
+        add("memory available", format!("{:.0}%", 100.0 * share), share >= AVAILABLE, remedy);
     }
     if let Some(bytes) = crate::views::memstat::free_elsewhere(now, page_size) {
         let found = format!("{:.1} GiB of what is called free", bytes / 1_073_741_824.0);

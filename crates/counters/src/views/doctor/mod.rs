@@ -138,7 +138,7 @@ impl Verdict {
     /// Whose memory is short, in a sentence without its full stop.
     pub fn headline(&self) -> String {
         let word = |level| if level == Level::Short { "SHORT of memory" } else { "strained for memory" };
-        let available = self.available.map_or_else(String::new, |share| format!(" ({share:.0} % available)"));
+        let available = self.available.map_or_else(String::new, |share| format!(" ({share:.0}% available)"));
         let at = |level: Level| {
             let paths: Vec<&str> =
                 self.limited.iter().filter(|g| g.level == level).map(|g| g.path.as_str()).collect();

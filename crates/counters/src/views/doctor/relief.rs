@@ -70,7 +70,7 @@ fn about_largest(holding: &[Holder], whole: f64, place: &str) -> Option<String> 
         .filter(held)
         .find(|holder| holder.pid.is_some() || holder.name != super::holders::CACHE)?;
     let total = largest.total?;
-    let share = format!("it holds {}, {:.0} % {place}", size(total), 100.0 * total / whole);
+    let share = format!("it holds {}, {:.0}% {place}", size(total), 100.0 * total / whole);
     Some(match (largest.pid, largest.name.as_str()) {
         (Some(pid), name) => format!("limit or stop {name} (process {pid}): {share}"),
         (None, SHARED) => format!("remove shared memory (df -t tmpfs, ipcs -m): {share}"),

@@ -86,7 +86,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
             "% of the time",
             1.0,
             10.0,
-            "10 % is lost time that anybody notices; lmkd calls 7 % pressure, systemd-oomd kills at 60 %",
+            "10% is lost time that anybody notices; lmkd calls 7% pressure, systemd-oomd kills at 60%",
         ),
         sign(
             Scope::All,

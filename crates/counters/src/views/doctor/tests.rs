@@ -93,17 +93,17 @@ fn the_headline_names_whose_memory_is_short() {
         (short.machine, short.level, short.limited[0].level),
         (Level::Fine, Level::Short, Level::Short)
     );
-    assert_eq!(short.headline(), "cgroup /db is SHORT of memory; the machine is not (75 % available)");
+    assert_eq!(short.headline(), "cgroup /db is SHORT of memory; the machine is not (75% available)");
     assert_eq!(
         report(2.0, 90.0, 1000.0).verdict.headline(),
-        "cgroup /db is strained for memory; the machine is not (75 % available)"
+        "cgroup /db is strained for memory; the machine is not (75% available)"
     );
-    assert_eq!(report(0.0, 0.0, 1000.0).verdict.headline(), "Memory is not short (75 % available)");
+    assert_eq!(report(0.0, 0.0, 1000.0).verdict.headline(), "Memory is not short (75% available)");
     // The machine reclaims by itself.
     let kswapd = counter("vmstat", 0, "vm", "pgscan_kswapd", 1900.0);
     let machine = report_with(30.0, 900.0, 1000.0, &[kswapd]).verdict;
     assert_eq!(machine.machine, Level::Short);
-    assert_eq!(machine.headline(), "the machine is SHORT of memory (75 % available)");
+    assert_eq!(machine.headline(), "the machine is SHORT of memory (75% available)");
     // A cgroup's kills are its own; the machine's are not.
     let kill = |name: &str| counter("vmstat", 0, name, "oom_kill", 1.0);
     let inside = [kill("vm"), counter("cgroup", 2, "/db", "oom_kill", 1.0)];
@@ -141,7 +141,7 @@ fn every_short_cgroup_has_its_holders_and_its_advice() {
     let verdict = &report.verdict;
     assert_eq!(
         verdict.headline(),
-        "cgroups /cache and /db are SHORT of memory; the machine is not (75 % available)"
+        "cgroups /cache and /db are SHORT of memory; the machine is not (75% available)"
     );
     let held = |n: usize| -> Vec<(&str, f64)> {
         verdict.limited[n].holding.iter().map(|h| (h.name.as_str(), h.total.unwrap())).collect()
@@ -246,7 +246,7 @@ fn thresholds_are_where_the_documents_say() {
         assert_eq!(
             report(some, refaults, free).verdict.level,
             level,
-            "{some} % {refaults} refaults {free} free"
+            "{some}% {refaults} refaults {free} free"
         );
     }
 }

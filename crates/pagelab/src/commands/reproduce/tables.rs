@@ -27,7 +27,7 @@ fn asked(claim: &Claim) -> String {
     let count = text::count;
     match claim.tolerance {
         Tolerance::Factor(factor) => format!("× {factor}"),
-        Tolerance::Share(share) => format!("{} %", count(100.0 * share)),
+        Tolerance::Share(share) => format!("{}%", count(100.0 * share)),
         Tolerance::Difference(most) => format!("± {most}"),
         Tolerance::Range(from, to) => format!("{} to {}", count(from), count(to)),
         Tolerance::AtMost(limit) => format!("≤ {}", count(limit)),

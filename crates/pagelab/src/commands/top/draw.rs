@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn a_cell_shows_what_it_holds_most_of() {
         let kinds = [0.02, 0.08, 0.0, 0.01, 0.17, 0.72];
-        assert_eq!(most_between(&kinds, 0.0, 0.2), 4, "cache, of 9 %");
+        assert_eq!(most_between(&kinds, 0.0, 0.2), 4, "cache, of 9%");
         assert_eq!(most_between(&kinds, 0.2, 0.4), KINDS - 1);
         assert_eq!(most_between(&[0.0; KINDS], 0.0, 1.0), KINDS - 1);
     }
