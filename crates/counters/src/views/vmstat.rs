@@ -43,7 +43,7 @@ pub struct Row {
     pub swap: Option<f64>,
     /// Memory that can be had without paging out: MemAvailable (before 3.14 MemFree +
     /// Inactive(file)). Solaris' freemem is the free list and the unmapped file cache.
-    pub free: Option<f64>,
+    pub avail: Option<f64>,
     /// Pages per second saved from reclaim by a second reference: pgactivate.
     pub re: Option<f64>,
     /// Minor faults per second: pgfault − pgmajfault.
@@ -111,7 +111,7 @@ impl Row {
         let strict = now.number("settings", 0, "vm", "overcommit_memory") == Some(2.0);
         Self {
             swap: if strict { less(mem("CommitLimit"), mem("Committed_AS")) } else { mem("SwapFree") },
-            free: mem("MemAvailable").or_else(|| Some(mem("MemFree")? + mem("Inactive(file)")?)),
+            avail: mem("MemAvailable").or_else(|| Some(mem("MemFree")? + mem("Inactive(file)")?)),
             re: rate("pgactivate"),
             mf: less(rate("pgfault"), rate("pgmajfault")),
             fr: bytes(reclaimed("pgsteal")),
@@ -184,7 +184,7 @@ const COLUMNS: [Column; 18] = {
     }
     [
         column("memory", "swap", true, 10, |r| r.swap, "free swap; under strict overcommit, unreserved"),
-        column("memory", "free", true, 10, |r| r.free, "available without paging out (MemAvailable)"),
+        column("memory", "avail", true, 10, |r| r.avail, "available without paging out (MemAvailable)"),
         column("page", "re", false, 6, |r| r.re, "pages kept by a second reference (pgactivate)"),
         column("page", "mf", false, 7, |r| r.mf, "minor faults (pgfault - pgmajfault)"),
         column("page", "si", true, 7, |r| r.api, "with -S: swapped in (pswpin)"),
@@ -222,7 +222,7 @@ fn columns(layout: Layout) -> Vec<(&'static Column, usize)> {
     };
     let width = |column: &Column| match column.name {
         _ if !layout.narrow => column.width,
-        "swap" | "free" => 7,
+        "swap" | "avail" => 7,
         "epi" | "epf" => 4,
         "mf" | "sr" => 6,
         _ => 5,
@@ -283,7 +283,7 @@ mod tests {
         let large = Some(123_456_789_012.0);
         let row = Row {
             swap: large,
-            free: large,
+            avail: large,
             re: large,
             mf: large,
             fr: large,
