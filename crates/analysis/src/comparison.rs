@@ -22,8 +22,8 @@ mod test;
 #[cfg(test)]
 mod tests;
 
-use pagelab_experiment::Run;
 use pagelab_experiment::observation::{Better, Unit};
+use pagelab_experiment::{MetricId, Run};
 
 pub use self::caveats::Caveat;
 use self::caveats::caveats;
@@ -33,7 +33,7 @@ pub use self::test::Test;
 use crate::rank::holm;
 use crate::rows::{TableComparison, changed_rows};
 use crate::stats::median;
-use crate::{counts_instructions, headline_metrics, primary_metric};
+use crate::{counts_instructions, deciding_metrics, headline_metrics, primary_metric};
 
 /// The headline metrics' part of it among the metrics that are not primary.
 pub const HEADLINE: f64 = 0.8;
@@ -66,9 +66,11 @@ pub struct Comparison {
     pub other: Side,
     /// Whether both sides are deterministic, so that differences are exact.
     pub exact: bool,
-    /// The metric that decides: the first of those that were asked for, else the primary one of the
-    /// baseline's experiment.
-    pub primary: Option<String>,
+    /// The metrics that decide: the first of those that were asked for, else those of the baseline's experiment
+    /// ([`deciding_metrics`]).
+    pub deciding: Vec<String>,
+    /// The primary metric of the experiment, where it was not measured on both sides and another decides.
+    pub not_measured: Option<String>,
     /// The metrics that both have.
     pub lines: Vec<Line>,
     /// The rows that differ of the tables with named rows.
@@ -83,9 +85,16 @@ impl Comparison {
         self.lines.iter().find(|line| line.name == name)
     }
 
-    /// The primary metric's line, where both sides measured it.
+    /// The first metric that decides.
+    pub fn primary(&self) -> Option<&str> {
+        self.deciding.first().map(String::as_str)
+    }
+
+    /// The line of the metric that decided, where both sides measured it: the first that differs, else the first.
     pub fn main(&self) -> Option<&Line> {
-        self.line(self.primary.as_deref()?)
+        let mut lines = self.deciding.iter().filter_map(|name| self.line(name));
+        let differing = lines.clone().find(|line| line.verdict.differs());
+        differing.or_else(|| lines.next())
     }
 
     /// Of `metrics`, those that became worse by more than `percent` of the baseline, beyond doubt.
@@ -157,18 +166,26 @@ pub fn compare_by(baseline: &Run, other: &Run, metrics: &[String]) -> Comparison
 /// `together`: the p values of all metrics are corrected for their number, the primary one's included.
 fn compare_in(baseline: &Run, other: &Run, metrics: &[String], together: bool) -> Comparison {
     let test = Test::of(baseline, other, in_pairs(baseline, other));
-    let own = || primary_metric(&baseline.header.experiment).map(|metric| metric.name.to_owned());
-    let primary = metrics.first().cloned().or_else(own);
+    let of_both = metrics_of_both(baseline, other);
+    let measured = |metric: MetricId| of_both.iter().any(|(name, ..)| metric == **name);
+    let name = |metric: MetricId| metric.name.to_owned();
+    let (deciding, not_measured) = match metrics.first() {
+        Some(asked) => (vec![asked.clone()], None),
+        None => {
+            let (deciding, missing) = deciding_metrics(&baseline.header.experiment, measured);
+            (deciding.into_iter().map(name).collect(), missing.map(name))
+        }
+    };
     let headline = headline_metrics(&baseline.header.experiment);
     let counted = counts_instructions(baseline) && counts_instructions(other);
     let family = |name: &str| match () {
         () if together => Family::Headline,
-        () if primary.as_deref() == Some(name) => Family::Primary,
+        () if deciding.iter().any(|deciding| deciding == name) => Family::Primary,
         () if headline.iter().any(|metric| metric == name) => Family::Headline,
         () => Family::Rest,
     };
     let wanted = |name: &String| metrics.is_empty() || metrics.contains(name);
-    let shared = metrics_of_both(baseline, other).into_iter().filter(|(name, ..)| wanted(name));
+    let shared = of_both.into_iter().filter(|(name, ..)| wanted(name));
     let mut lines: Vec<(Family, Better, Line)> = Vec::new();
     for (name, unit, better) in shared {
         let (a, b) = (baseline.values_named(&name), other.values_named(&name));
@@ -225,7 +242,8 @@ fn compare_in(baseline: &Run, other: &Run, metrics: &[String], together: bool) -
         baseline: side(baseline),
         other: side(other),
         exact: test == Test::Exact,
-        primary,
+        deciding,
+        not_measured,
         caveats: caveats(baseline, other, &lines, test),
         tables: changed_rows(baseline, other),
         lines,

@@ -41,6 +41,22 @@ pub fn primary_metric(experiment: &Experiment) -> Option<MetricId> {
     experiment.declaration().primary()
 }
 
+/// Which metrics decide a comparison of runs of this experiment that measured `measured` on both sides, the primary one
+/// first, and the primary one where it was not measured: then the first other that was decides.
+pub fn deciding_metrics(
+    experiment: &Experiment,
+    measured: impl Fn(MetricId) -> bool,
+) -> (Vec<MetricId>, Option<MetricId>) {
+    let declared = experiment.declaration();
+    let Some(primary) = declared.primary() else { return (Vec::new(), None) };
+    let also = declared.also_decide().iter().copied().filter(|metric| measured(*metric));
+    if measured(primary) {
+        return (std::iter::once(primary).chain(also).collect(), None);
+    }
+    let headline = declared.headline().iter().copied().filter(|metric| measured(*metric));
+    (vec![also.chain(headline).next().unwrap_or(primary)], Some(primary))
+}
+
 /// The few metrics beside the primary one that a comparison is most likely made for.
 pub fn headline_metrics(experiment: &Experiment) -> &'static [MetricId] {
     experiment.declaration().headline()

@@ -10,7 +10,8 @@ use crate::tables::TableId;
 
 /// Every metric.
 pub fn metrics() -> impl Iterator<Item = MetricId> {
-    SHARED.iter().chain(declared_metrics::ALL).copied().flatten().copied()
+    let (first, last) = SHARED;
+    [first].into_iter().chain(declared_metrics::ALL.iter().copied()).chain(last).flatten().copied()
 }
 
 impl MetricId {

@@ -96,6 +96,7 @@ fn named(metric: &str) -> (&str, bool) {
         (metrics::CLOCK_STEP_WORST, "max difference of two clocks over a step", false),
         (metrics::LATENCY_DRAM, "mean load from DRAM", true),
         (metrics::TIME_ELAPSED, "elapsed time", true),
+        (metrics::TIME_CPU, "CPU time", true),
     ];
     words
         .into_iter()
@@ -107,11 +108,24 @@ fn named(metric: &str) -> (&str, bool) {
 pub fn headline(comparison: &Comparison) -> String {
     let Comparison { baseline, other, .. } = comparison;
     let Some(line) = comparison.main() else {
-        return match &comparison.primary {
+        return match comparison.primary() {
             Some(primary) => format!("{primary} was not measured on both sides."),
             None => "A recording has no primary metric.".to_owned(),
         };
     };
+    let primary = comparison.primary().filter(|primary| *primary != line.name);
+    if let Some(other) = primary.and_then(|primary| comparison.line(primary)) {
+        let own = Comparison { deciding: vec![line.name.clone()], ..comparison.clone() };
+        let detectable = other.detectable.map_or_else(String::new, |factor| {
+            format!(" (minimum detectable change {})", either_way(factor))
+        });
+        let verdict = verdict(other.verdict);
+        return format!("{} {}: {verdict}{detectable}.", headline(&own), other.name);
+    }
+    if let Some(missing) = &comparison.not_measured {
+        let own = Comparison { not_measured: None, ..comparison.clone() };
+        return format!("{} {missing}, the primary metric, was not measured on both sides.", headline(&own));
+    }
     let (before, after) = (side(baseline, other), side(other, baseline));
     let (metric, speed) = named(&line.name);
     let figure = |v: f64| text::value(Some(v), line.unit);
@@ -275,7 +289,7 @@ pub fn terminal(comparison: &Comparison, options: Options, style: &Style) -> Str
         out += &(text::table(&columns(comparison, headings(comparison)), &rows, style) + "\n");
     }
     // The sentence above has said the primary one's.
-    let told = |line: &&Line| is_shown(line) || comparison.primary.as_deref() == Some(line.name.as_str());
+    let told = |line: &&Line| is_shown(line) || comparison.deciding.contains(&line.name);
     let hidden: Vec<&Line> = comparison.lines.iter().filter(|line| !told(line)).collect();
     if !hidden.is_empty() {
         let names: Vec<String> = match comparison.exact {
@@ -342,7 +356,9 @@ pub fn json(comparison: &Comparison) -> Value {
         "after": comparison.other.run,
         "sides": [side(&comparison.baseline), side(&comparison.other)],
         "exact": comparison.exact,
-        "primary": comparison.primary,
+        "primary": comparison.primary(),
+        "deciding": comparison.deciding,
+        "primary_not_measured": comparison.not_measured,
         "headline": headline(comparison),
         "metrics": lines,
         "warnings": comparison.caveats.iter().map(caveat).collect::<Vec<_>>(),

@@ -1,5 +1,6 @@
 use super::*;
 use pagelab_experiment::Experiment;
+use pagelab_experiment::experiments::Command;
 use pagelab_experiment::observation::Metric;
 use pagelab_reference::rng::Rng;
 
@@ -121,6 +122,7 @@ fn false_alarms_are_rarer_than_one_in_twenty() {
             .iter()
             .enumerate()
             .map(|(n, name)| (*name, Better::Lower, noisy(seed * 10 + n as u64, 8, 100.0)))
+            .chain([("access.mean", Better::Lower, vec![1.0; 8])])
             .collect();
         run("x", &metrics)
     };
@@ -235,6 +237,44 @@ fn the_primary_metric_is_tested_by_itself() {
     assert_eq!(compared.line("b").unwrap().verdict, Verdict::Inconclusive(5));
 }
 
+#[test]
+fn cpu_time_decides_for_a_program_where_elapsed_time_hides_the_change() {
+    let side = |name: &str, elapsed: f64, cpu: f64, seed: u64| {
+        let noise = |seed, share: f64, level: f64| -> Vec<f64> {
+            noisy(seed, 8, 1.0).iter().map(|value| level * (1.0 + share * (value - 1.0))).collect()
+        };
+        let command = Experiment::Command(Command::new(vec!["sort".to_owned()]));
+        let (elapsed, cpu) = (noise(seed, 6.0, elapsed), noise(seed + 1, 0.2, cpu));
+        crate::test_runs::run(name, command, "host", &[("time.elapsed", &elapsed), ("time.cpu", &cpu)])
+    };
+    let compared = compare(&side("a", 1e9, 0.5e9, 1), &side("b", 1e9, 0.55e9, 3));
+    assert_eq!(compared.deciding, ["time.elapsed", "time.cpu"]);
+    assert!(!compared.line("time.elapsed").unwrap().verdict.differs());
+    let main = compared.main().unwrap();
+    assert_eq!((main.name.as_str(), main.verdict), ("time.cpu", Verdict::Worse));
+    let deciding: Vec<&str> = compared.deciding.iter().map(String::as_str).collect();
+    assert_eq!(compared.worse_by(5.0, &deciding).len(), 1, "and a gate sees it");
+    let slower = compare(&side("a", 1e9, 0.5e9, 1), &side("b", 4e9, 0.5e9, 3));
+    assert_eq!(slower.main().unwrap().name, "time.elapsed", "waiting is no CPU time");
+}
+
+#[test]
+fn the_first_headline_metric_decides_where_the_primary_one_was_not_measured() {
+    let side = |name: &str, metric: &str, level: f64| {
+        let values = noisy(level as u64, 8, level);
+        crate::test_runs::run(name, Experiment::Latency(Default::default()), "host", &[(metric, &values)])
+    };
+    let compared = compare(&side("a", "latency.tlb-miss", 100.0), &side("b", "latency.tlb-miss", 200.0));
+    assert_eq!(compared.deciding, ["latency.tlb-miss"]);
+    assert_eq!(compared.not_measured.as_deref(), Some("latency.dram"));
+    assert_eq!(compared.main().unwrap().verdict, Verdict::Worse);
+    let neither = compare(&side("a", "latency.l1", 1.0), &side("b", "latency.l1", 2.0));
+    assert_eq!(
+        (neither.deciding, neither.not_measured.as_deref()),
+        (vec!["latency.dram".to_owned()], Some("latency.dram"))
+    );
+}
+
 /// The same with each of four kinds of noise, in pairs and not: the change that is said to be detectable is found four
 /// times in five by a comparison made once more (80 times each: 4.5% standard error).
 #[test]
@@ -304,7 +344,8 @@ fn what_slows_both_sides_of_a_pair_counts_for_neither() {
 fn headline_metrics_are_not_corrected_for_the_rest() {
     let side = |name: &str, level: f64| {
         let rest: Vec<String> = (0..20).map(|n| format!("rest.{n}")).collect();
-        let mut metrics = vec![("access.hit.p50", Better::Lower, noisy(91, 8, level))];
+        let primary = ("access.mean", Better::Lower, vec![1.0; 8]);
+        let mut metrics = vec![primary, ("access.hit.p50", Better::Lower, noisy(91, 8, level))];
         metrics.extend(rest.iter().map(|name| (name.as_str(), Better::Lower, noisy(7, 8, level))));
         run(name, &metrics)
     };

@@ -168,6 +168,12 @@ pub trait Declaration {
     /// kernel counts exactly, and no part of it, which it samples.
     fn headline(&self) -> &'static [MetricId];
 
+    /// Metrics that decide together with the primary one, where a change may show in them alone: the p values of all
+    /// that decide are corrected for their number.
+    fn also_decide(&self) -> &'static [MetricId] {
+        &[]
+    }
+
     /// The tables of its own.
     fn tables(&self) -> &'static [TableId] {
         &[]

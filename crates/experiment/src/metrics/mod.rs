@@ -26,8 +26,10 @@ pub use self::work::*;
 pub use crate::experiments::declared_metrics::*;
 use crate::unit::{Better, Unit};
 
-/// The metrics that no single experiment owns, by the file that declares them.
-pub(crate) const SHARED: [&[MetricId]; 5] = [time::ALL, work::ALL, state::ALL, traced::ALL, pager::ALL];
+/// The metrics that no single experiment owns, by the file that declares them, and where a list of all metrics has those
+/// of the experiments: behind the first.
+pub(crate) const SHARED: (&[MetricId], [&[MetricId]; 4]) =
+    (time::ALL, [work::ALL, state::ALL, traced::ALL, pager::ALL]);
 
 /// A metric's definition.
 #[derive(Debug)]

@@ -225,9 +225,13 @@ fn total(group: Group<'_>) -> u64 {
     let swap = number("memory.swap.max")
         .or_else(|| number("memory.memsw.limit_in_bytes").map(|both| both.saturating_sub(memory)));
     // What is not bounded is what the machine has; the kernel counts no more than that.
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| value(&text, "SwapTotal"));
-    let swap = swap.unwrap_or(u64::MAX).min(machine.unwrap_or(0));
-    (memory + swap) / page_size() as u64
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    bounded(memory, swap, &meminfo) / page_size() as u64
+}
+
+/// Bytes of memory and swap under a limit of memory and one of swap, on a machine with this `/proc/meminfo`.
+fn bounded(memory: u64, swap: Option<u64>, meminfo: &str) -> u64 {
+    memory + swap.unwrap_or(u64::MAX).min(value(meminfo, "SwapTotal").unwrap_or(0))
 }
 
 /// Has processes hold and grow until one is gone, and sees how.
@@ -351,5 +355,14 @@ mod tests {
     fn the_score_is_the_kernels_formula() {
         let child = Child { adjust: 500, pages: 100, ..Child::default() };
         assert_eq!(child.score(16_384), 100.0 + 500.0 * 16.0);
+    }
+
+    #[test]
+    fn swap_counts_up_to_its_limit_and_no_more_than_the_machine_has() {
+        let meminfo = "MemTotal:  1000 kB\nSwapTotal:  2048 kB\n";
+        assert_eq!(bounded(16 << 20, None, meminfo), (16 << 20) + (2 << 20));
+        assert_eq!(bounded(16 << 20, Some(1 << 20), meminfo), (16 << 20) + (1 << 20));
+        assert_eq!(bounded(16 << 20, Some(64 << 20), meminfo), (16 << 20) + (2 << 20));
+        assert_eq!(bounded(16 << 20, None, ""), 16 << 20);
     }
 }

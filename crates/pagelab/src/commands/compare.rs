@@ -152,11 +152,11 @@ fn gate(compared: &[Comparison], arguments: &Arguments, percent: f64) -> Result<
     Ok(answer)
 }
 
-/// The metrics that decide --fail-on: those of --metric, else the primary one.
+/// The metrics that decide --fail-on: those of --metric, else the experiment's deciding ones.
 fn judged<'a>(comparison: &'a Comparison, arguments: &'a Arguments) -> Result<Vec<&'a str>> {
     let metrics: Vec<&str> = match arguments.metric.as_slice() {
         [all] if all == ALL_HEADLINE => comparison.lines.iter().map(|line| line.name.as_str()).collect(),
-        [] => comparison.primary.as_deref().into_iter().collect(),
+        [] => comparison.deciding.iter().map(String::as_str).collect(),
         named => named.iter().map(String::as_str).collect(),
     };
     if let Some(missing) = metrics.iter().find(|name| comparison.line(name).is_none()) {

@@ -14,7 +14,7 @@ const NARROWEST: f64 = 1.05;
 
 /// The plot as a table: the primary metric and what differs; the others folded below.
 pub fn plot(comparison: &Comparison) -> Markup {
-    let primary = |line: &Line| comparison.primary.as_deref() == Some(line.name.as_str());
+    let primary = |line: &Line| comparison.deciding.contains(&line.name);
     let (mut told, others): (Vec<&Line>, Vec<&Line>) = comparison
         .lines
         .iter()
@@ -34,7 +34,7 @@ pub fn plot(comparison: &Comparison) -> Markup {
 }
 
 fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
-    let primary = |line: &Line| comparison.primary.as_deref() == Some(line.name.as_str());
+    let primary = |line: &Line| comparison.primary() == Some(line.name.as_str());
     let changes =
         comparison.lines.iter().filter_map(|line| line.change).chain(
             comparison.lines.iter().filter_map(|line| line.interval).flat_map(|(low, high)| [low, high]),

@@ -139,6 +139,11 @@ impl Declaration for Command {
         Some(TIME_ELAPSED)
     }
 
+    /// Elapsed time has waiting, CPU time shows changes that other load hides in elapsed time.
+    fn also_decide(&self) -> &'static [MetricId] {
+        &[TIME_CPU]
+    }
+
     fn headline(&self) -> &'static [MetricId] {
         &[TIME_CPU, MEMORY_PEAK]
     }
