@@ -211,7 +211,9 @@ pub const TERMS: &[(&str, &str)] = &[
     (
         "primary metric",
         "The metric that judges an experiment, named in advance. It is tested on its own and \
-         decides `compare --fail-on`, unless --metric names others.",
+         decides `compare --fail-on`, unless --metric names others. If it was not measured on \
+         both sides, the first headline metric that was takes its place. For `command`, elapsed \
+         time and CPU time decide together.",
     ),
     (
         "PSI",

@@ -23,8 +23,8 @@ use crate::{file, output};
     before_help = "Examples:\n  pagelab compare before after\n  pagelab compare @2 @1 --fail-on 5   # status 1 if 5% worse\n  pagelab compare @2 @1 --fail-on 5 --metric all-headline\n  pagelab compare base patch --fail-on 1 --junit gate.xml\n",
     after_help = "For each metric: both medians, the change with its 95% interval, the p-value, and a \
 verdict. Interleaved repetitions are tested in pairs (Wilcoxon's signed-rank test), others by their ranks \
-(Mann-Whitney). The experiment's primary metric is tested on its own and decides --fail-on; the p-values \
-of the others are corrected for their number (Holm). Two simulators differ exactly, without p-values. A \
+(Mann-Whitney). The experiment's primary metric is tested on its own and decides --fail-on (of command, \
+elapsed time and CPU time decide); the p-values of the others are corrected for their number (Holm). Two simulators differ exactly, without p-values. A \
 repetition is one sample; repetitions that one command interleaves (--on, --repeat) compare best."
 )]
 pub struct Arguments {

@@ -155,7 +155,10 @@ fn experiment(name: &str) -> Result<()> {
     });
     say!("\n## Metrics\n");
     if let Some(primary) = primary {
-        say!("The primary metric is {}: `compare --fail-on` judges it.\n", code(&primary));
+        let also = experiment.declaration().also_decide().iter();
+        let also: String = also.map(|metric| format!(" and {}", code(metric.name))).collect();
+        let (is, it) = if also.is_empty() { ("metric is", "it") } else { ("metrics are", "both") };
+        say!("The primary {is} {}{also}: `compare --fail-on` judges {it}.\n", code(&primary));
     }
     table(["metric", "meaning"], rows);
     Ok(())
