@@ -177,7 +177,13 @@ fn feature(feature: &Feature, guest: bool) -> Result<(), Lacking> {
         }
         Feature::File(name, path) if !guest => readable(name, path),
         Feature::Programs(programs) if !guest => {
-            programs.script.iter().try_for_each(|path| readable(programs.parameter, path))?;
+            if let Some(script) = &programs.script {
+                readable(programs.parameter, script)?;
+                if !script.is_file() {
+                    let why = format!("cannot use {}, which is no regular file", script.display());
+                    return no(parameter(programs.parameter), why, "name another file");
+                }
+            }
             match programs.words.first() {
                 Some(program) if !runs(&words::unescaped(program)) => no(
                     parameter(programs.parameter),

@@ -21,7 +21,7 @@ pub const LOADS: [&str; 23] = [
     "run mapfile --pages 8192 --references 300000 --memory 16M --report none -q",
     "run vmtest --seconds 0.3 --memory 32M --report none -q",
     "run forkstorm --forks 20000 --report none -q",
-    "run forkstorm --script /dev/zero --memory none --report none -q",
+    "run forkstorm --script script --forks 2000 --memory none --report none -q",
     "run faultscale --seconds 0.5 --report none -q",
     "run fileread --seconds 0.3 --memory 32M --report none -q",
     "run seqread --seconds 0.3 --memory 32M --report none -q",

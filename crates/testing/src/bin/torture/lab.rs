@@ -43,6 +43,7 @@ impl Lab {
         for part in ["state", "scratch"] {
             fs::DirBuilder::new().mode(0o700).create(path.join(part)).expect("a new folder");
         }
+        fs::write(path.join("script"), "sleep 0.02\n").expect("a new file");
         let settings = SETTINGS.map(|file| (file, fs::read_to_string(file).unwrap_or_default())).into();
         Self { folder: Some(folder), path, program: program.to_owned(), settings, begun: RefCell::default() }
     }

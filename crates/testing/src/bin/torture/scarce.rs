@@ -21,7 +21,11 @@ fn line(lab: &Lab, random: &mut Random) -> String {
     let line = match random.below(4) {
         0 => random.of(&views).to_owned(),
         1 => "run mapanon --on model:lru --pages 900 --references 9000 --repeat 2 --report none".to_owned(),
-        _ => random.of(&LOADS).replace("sleep 20", "sleep 0.1").replace("9000000", "90000"),
+        _ => random
+            .of(&LOADS)
+            .replace("sleep 20", "sleep 0.1")
+            .replace("9000000", "90000")
+            .replace("2000", "20"),
     };
     line.replace("SWAP", &format!("{}p", lab.swap_pages()))
 }
