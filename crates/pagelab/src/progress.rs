@@ -81,10 +81,17 @@ impl Progress {
         };
         let style = ProgressStyle::with_template(template).expect("the template is fixed");
         bar.set_style(style.progress_chars("━╸─").with_key("left", left));
-        // The bar's own thread is started without a word on failure: where there can be none, it
-        // moves with the work alone.
-        if std::thread::Builder::new().spawn(|| {}).is_ok_and(|thread| thread.join().is_ok()) {
-            bar.enable_steady_tick(Duration::from_millis(200));
+        // indicatif's own thread panics where there can be none; without this one the bar moves with the work alone.
+        let shown = bar.downgrade();
+        let tick = move || {
+            while let Some(bar) = shown.upgrade().filter(|bar| !bar.is_finished()) {
+                bar.tick();
+                drop(bar);
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        };
+        if !hidden {
+            let _ = std::thread::Builder::new().spawn(tick);
         }
         Self { bar, finished: 0, current: Part::default(), pace }
     }
