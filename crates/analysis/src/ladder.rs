@@ -27,8 +27,10 @@ pub enum LevelKind {
     Dram,
     /// The first touch of a base page of anonymous memory.
     MinorFault,
-    /// The first touch of a transparent huge page.
+    /// The first touch of a transparent huge page in memory beyond the caches.
     HugeFault,
+    /// The same in memory that the caches hold.
+    CachedHugeFault,
     /// A random read of a file from the page cache.
     CachedRead,
     /// A major fault on a page in swap of this kind.
@@ -129,7 +131,8 @@ fn latencies(run: &Run) -> Vec<Level> {
         (LevelKind::Dram, metrics::LATENCY_DRAM, None, word),
         (LevelKind::TlbMiss, metrics::LATENCY_TLB_MISS, None, word),
         (LevelKind::MinorFault, metrics::LATENCY_MINOR_FAULT, None, page),
-        (LevelKind::HugeFault, metrics::LATENCY_HUGE_FAULT, None, huge),
+        (LevelKind::HugeFault, metrics::LATENCY_HUGE_FAULT_FRESH, None, huge),
+        (LevelKind::CachedHugeFault, metrics::LATENCY_HUGE_FAULT, None, huge),
     ]
     .into_iter()
     .filter_map(level)
@@ -164,7 +167,7 @@ mod tests {
             ("latency.dram", &[90.0, 80.0, 100.0]),
             ("latency.tlb-miss", &[20.0]),
             ("latency.minor-fault", &[500.0]),
-            ("latency.huge-fault", &[9e4]),
+            ("latency.huge-fault.fresh", &[9e4]),
         ];
         let mut run = run("l", Experiment::Latency(Latency::default()), "host", figures);
         for (key, bytes) in [("cache.l2", "1048576"), ("page.size", "4096")] {

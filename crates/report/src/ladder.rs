@@ -17,6 +17,7 @@ pub(crate) fn name(level: &Level) -> String {
         LevelKind::Dram => "DRAM".to_owned(),
         LevelKind::MinorFault => "minor fault".to_owned(),
         LevelKind::HugeFault => "THP fault".to_owned(),
+        LevelKind::CachedHugeFault => "THP fault, cached page".to_owned(),
         LevelKind::CachedRead => "read from page cache".to_owned(),
         LevelKind::SwapFault { swap } if swap == "zram" => "major fault, zram".to_owned(),
         LevelKind::SwapFault { swap } if swap == "file" => "major fault, swap file".to_owned(),

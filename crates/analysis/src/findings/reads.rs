@@ -117,6 +117,7 @@ pub fn latencies(run: &Run) -> Option<Finding> {
             metrics::LATENCY_L3,
             metrics::LATENCY_TLB_MISS,
             metrics::LATENCY_MINOR_FAULT,
+            metrics::LATENCY_HUGE_FAULT_FRESH,
             metrics::LATENCY_HUGE_FAULT,
         ],
     );

@@ -103,5 +103,6 @@ int main(int argc, char **argv)
 	long faults = 8192;
 	say("latency.minor-fault", touches(page, faults / ROUNDS + 1, MADV_NOHUGEPAGE));
 	say("latency.huge-fault", touches(HUGE_PAGE, (faults * page / HUGE_PAGE + ROUNDS - 1) / ROUNDS, MADV_HUGEPAGE));
+	say("latency.huge-fault.fresh", touches(HUGE_PAGE, 100, MADV_HUGEPAGE));
 	return 0;
 }

@@ -88,7 +88,8 @@ pub(super) fn latencies(finding: &Finding) -> String {
         (metrics::LATENCY_L3, "L3"),
         (metrics::LATENCY_TLB_MISS, "TLB miss"),
         (metrics::LATENCY_MINOR_FAULT, "minor fault"),
-        (metrics::LATENCY_HUGE_FAULT, "THP fault"),
+        (metrics::LATENCY_HUGE_FAULT_FRESH, "THP fault"),
+        (metrics::LATENCY_HUGE_FAULT, "THP fault, cached page"),
     ]
     .iter()
     .filter_map(of)

@@ -28,7 +28,12 @@ metrics! {
         "latency: first touch of a base page of anonymous memory",
         "Excludes the release of the page, which fault.anonymous includes.";
     LATENCY_HUGE_FAULT = "latency.huge-fault", Nanoseconds, Median, Lower,
-        "latency: first touch of a transparent huge page of anonymous memory",
-        "Includes clearing the page, 2 MiB on x86-64. Missing if the kernel supplied base pages: \
-         transparent huge pages are off, or none was free.";
+        "latency: first touch of a transparent huge page in memory that the caches hold",
+        "Includes clearing the page, 2 MiB on x86-64. The four pages were freed just before, so \
+         the last cache still holds them. Missing if the kernel supplied base pages: transparent \
+         huge pages are off, or none was free.";
+    LATENCY_HUGE_FAULT_FRESH = "latency.huge-fault.fresh", Nanoseconds, Median, Lower,
+        "latency: first touch of a transparent huge page in memory beyond the caches",
+        "What a growing program pays. At least 64 pages and twice the last cache are touched in \
+         turn. Missing if the largest working set is smaller, or if the kernel supplied base pages.";
 }

@@ -50,6 +50,9 @@ pub fn perform(latency: &Latency, context: &ExecutionContext, recorder: &mut dyn
     let (pages, _) = chased(latency, &sizes, Places::Pages, recorder)?;
     let minor = touch::base(latency.faults).map_err(failed("touching base pages"))?;
     let huge_fault = touch::huge(latency.faults).map_err(failed("touching huge pages"))?;
+    let geometry = sizes_of(&environment::geometry());
+    let greatest = sizes.last().copied().unwrap_or(0);
+    let fresh = touch::huge_fresh(greatest, geometry.caches[2]).map_err(failed("touching huge pages"))?;
     let (used, elapsed) = (rusage::thread_up_to_date() - used, Monotonic.now() - begun);
     let measured = harness.finish();
     measured.record(recorder)?;
@@ -60,7 +63,6 @@ pub fn perform(latency: &Latency, context: &ExecutionContext, recorder: &mut dyn
         .map(|(&size, (&lines, &pages))| Loads { size, lines, pages })
         .collect();
     loads(&swept, recorder)?;
-    let geometry = sizes_of(&environment::geometry());
     let levels = latencies(&swept, &geometry);
     remarks(&levels, huge, huge_fault.is_none(), &geometry, recorder)?;
     let number = |v: u64| Some(v as f64);
@@ -68,6 +70,7 @@ pub fn perform(latency: &Latency, context: &ExecutionContext, recorder: &mut dyn
     let figures = [
         (metrics::LATENCY_MINOR_FAULT, minor),
         (metrics::LATENCY_HUGE_FAULT, huge_fault),
+        (metrics::LATENCY_HUGE_FAULT_FRESH, fresh),
         (metrics::TIME_ELAPSED, number(elapsed)),
         processor,
         user,

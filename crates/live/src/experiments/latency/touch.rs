@@ -28,6 +28,21 @@ pub fn huge(count: u64) -> io::Result<Option<f64>> {
     rounds(pages.max(1), size, HugePages::Wanted)
 }
 
+/// The fewest huge pages that are fresh memory to the caches.
+const FRESH: usize = 64;
+
+/// The same of so many huge pages in turn that each is in memory beyond the caches; none where that is more than
+/// `most` bytes, or a touch gave base pages.
+///
+/// # Errors
+/// When the kernel refuses memory.
+pub fn huge_fresh(most: u64, last_cache: Option<u64>) -> io::Result<Option<f64>> {
+    let size = huge_page_size();
+    let pages = (2 * last_cache.unwrap_or(0) as usize).div_ceil(size).max(FRESH);
+    // A mapping has one more than is touched.
+    if ((pages + 1) * size) as u64 > most { Ok(None) } else { rounds(pages, size, HugePages::Wanted) }
+}
+
 /// Rounds of `count` first touches, one every `size` bytes; none where one of them took more than
 /// one fault.
 fn rounds(count: usize, size: usize, pages: HugePages) -> io::Result<Option<f64>> {
@@ -83,6 +98,13 @@ mod tests {
         assert!(!is_huge(&region, 0, 64, page_size(), 200), "more faults than touches");
         let base = base(1000).unwrap().unwrap();
         assert!(base > 50.0, "{base} ns");
+    }
+
+    #[test]
+    fn fresh_huge_pages_take_no_more_memory_than_allowed() {
+        let size = huge_page_size() as u64;
+        assert_eq!(huge_fresh(FRESH as u64 * size, None).unwrap(), None);
+        assert_eq!(huge_fresh(400 * size, Some(200 * size)).unwrap(), None, "twice the last cache is more");
     }
 
     #[test]
