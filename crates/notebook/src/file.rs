@@ -104,6 +104,8 @@ fn open_to(path: &Path, mode: Mode, migrations: &[&str]) -> Result<Connection, P
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // A large transaction stays in memory until its end: every spill would wait for the disk.
+    connection.pragma_update(None, "cache_spill", false)?;
     if mode == Mode::Read {
         connection.pragma_update(None, "query_only", true)?;
     }

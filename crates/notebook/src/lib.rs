@@ -1,9 +1,9 @@
 //! The notebook: every run, in one SQLite file that other programs can query.
 //!
-//! Observations are written as they come, each in a transaction of its own; a repetition counts
-//! only when its end was written. So a killed pagelab leaves whole repetitions and at most one that
-//! is torn, which is marked when its writer is seen to be dead. The schema is described in
-//! docs/src/reference/notebook.md.
+//! A repetition counts only when its end was written. So a killed pagelab leaves whole repetitions
+//! and at most one that is torn, which is marked when its writer is seen to be dead. A run writes
+//! nothing while it measures: [`Notebook::together`] writes a repetition in one transaction. The
+//! schema is described in docs/src/reference/notebook.md.
 
 mod budget;
 mod error;
@@ -38,6 +38,45 @@ pub struct Notebook {
     budget: Budget,
 }
 
+/// Changes of a notebook that are made together, wholly or not at all.
+pub struct Changes<'c>(&'c Connection);
+
+impl Changes<'_> {
+    /// Begins a run. An empty name is replaced by a free one such as `mapanon-3`.
+    ///
+    /// # Errors
+    /// When the name is taken or impossible, or the file cannot be written; so with all others.
+    pub fn begin_run(&self, header: &RunHeader) -> Result<RunId, Problem> {
+        write::run(self.0, header, None)
+    }
+
+    /// Takes a run back that was begun and never performed; whether it was one.
+    pub fn forget_empty(&self, run: RunId) -> Result<bool, Problem> {
+        write::forget_empty(self.0, run)
+    }
+
+    /// Begins repetition `number` of a run, at the time `started` (RFC 3339, UTC).
+    pub fn begin_repetition(&self, run: RunId, number: u32, started: &str) -> Result<RepetitionId, Problem> {
+        write::repetition(self.0, run, number, started)
+    }
+
+    /// Takes a repetition back of which nothing is kept.
+    pub fn forget(&self, repetition: RepetitionId) -> Result<(), Problem> {
+        write::forget(self.0, repetition)
+    }
+
+    /// Keeps these observations of a repetition and ends it. From now on it is whole.
+    pub fn finish_repetition(
+        &self,
+        repetition: RepetitionId,
+        seen: &[Observation],
+        outcome: &Outcome,
+    ) -> Result<(), Problem> {
+        seen.iter().try_for_each(|observation| write::observation(self.0, repetition, observation))?;
+        write::outcome(self.0, repetition, outcome)
+    }
+}
+
 impl Notebook {
     fn new(path: &Path, connection: Connection) -> Self {
         Self { path: path.to_owned(), connection, budget: Budget::of_a_command() }
@@ -67,12 +106,20 @@ impl Notebook {
             .map_err(|p| p.at(path))
     }
 
+    /// Makes several changes in one transaction; they are on the disk when this returns.
+    ///
+    /// # Errors
+    /// When one of them fails; then none is made.
+    pub fn together<T>(&mut self, changes: impl FnOnce(&Changes) -> Result<T, Problem>) -> Result<T, Error> {
+        self.change(|c| changes(&Changes(c)))
+    }
+
     /// Begins a run. An empty name is replaced by a free one such as `mapanon-3`.
     ///
     /// # Errors
     /// When the name is taken or impossible, or the file cannot be written.
     pub fn begin_run(&mut self, header: &RunHeader) -> Result<RunId, Error> {
-        self.change(|c| write::run(c, header, None))
+        self.together(|changes| changes.begin_run(header))
     }
 
     /// Keeps a run of one repetition that was wholly performed: what was computed.
@@ -80,27 +127,12 @@ impl Notebook {
     /// # Errors
     /// When the name is taken or impossible, or the file cannot be written.
     pub fn keep(&mut self, header: &RunHeader, seen: &[Observation]) -> Result<RunId, Error> {
-        let run = self.begin_run(header)?;
-        let repetition = self.begin_repetition(run, 1, &header.started)?;
-        seen.iter().try_for_each(|observation| self.record(repetition, observation))?;
-        self.finish_repetition(repetition, &Outcome::Done)?;
-        Ok(run)
-    }
-
-    /// Takes a run back that was begun and never performed; whether it was one.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn forget_empty(&mut self, run: RunId) -> Result<bool, Error> {
-        self.change(|c| write::forget_empty(c, run))
-    }
-
-    /// Takes a repetition back that has measured nothing.
-    ///
-    /// # Errors
-    /// When it has, or the file cannot be written.
-    pub fn forget(&mut self, repetition: RepetitionId) -> Result<(), Error> {
-        self.change(|c| write::forget(c, repetition))
+        self.together(|changes| {
+            let run = changes.begin_run(header)?;
+            let repetition = changes.begin_repetition(run, 1, &header.started)?;
+            changes.finish_repetition(repetition, seen, &Outcome::Done)?;
+            Ok(run)
+        })
     }
 
     /// The first of `base-1`, `base-2` … that no run has.
@@ -121,7 +153,7 @@ impl Notebook {
         number: u32,
         started: &str,
     ) -> Result<RepetitionId, Error> {
-        self.change(|c| write::repetition(c, run, number, started))
+        self.together(|changes| changes.begin_repetition(run, number, started))
     }
 
     /// Keeps one observation; it is on the disk when this returns.
@@ -146,7 +178,7 @@ impl Notebook {
     /// # Errors
     /// When the file cannot be written.
     pub fn finish_repetition(&mut self, repetition: RepetitionId, outcome: &Outcome) -> Result<(), Error> {
-        self.change(|c| write::outcome(c, repetition, outcome))
+        self.together(|changes| changes.finish_repetition(repetition, &[], outcome))
     }
 
     /// The runs, the oldest first, without their observations; those that cannot be read are among them.

@@ -108,10 +108,8 @@ pub(crate) fn repetition(
     Ok(RepetitionId(c.last_insert_rowid()))
 }
 
-/// Removes a repetition that has measured nothing, with what is known of its machine.
+/// Removes a repetition of which nothing is kept.
 pub(crate) fn forget(c: &Connection, RepetitionId(repetition): RepetitionId) -> Result<(), Problem> {
-    c.execute("DELETE FROM environment WHERE repetition = ?1", [repetition])?;
-    c.execute("DELETE FROM note WHERE repetition = ?1", [repetition])?;
     c.execute("DELETE FROM repetition WHERE id = ?1", [repetition])?;
     Ok(())
 }

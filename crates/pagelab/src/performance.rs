@@ -1,5 +1,6 @@
-//! Performs plans: interleaves their repetitions, writes each observation to the notebook as it
-//! comes, shows progress, and ends in order on an interrupt.
+//! Performs plans: interleaves their repetitions, shows progress, and ends in order on an interrupt.
+//!
+//! Nothing is written while a repetition measures. One transaction keeps it whole and begins the next.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use pagelab_experiment::{
 };
 use pagelab_model::target::Model;
 use pagelab_model::target::together::Together;
-use pagelab_notebook::{Notebook, RepetitionId, RunId};
+use pagelab_notebook::{Changes, Notebook, Problem, RepetitionId, RunId};
 use pagelab_simulation::cost;
 
 use crate::bug;
@@ -105,75 +106,91 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     play_together(plans)?;
     let mut notebook = Notebook::open(&context.notebook)?;
-    let mut ids = Vec::new();
     let batch = jiff::Timestamp::now().to_string();
-    for plan in plans.iter() {
-        ids.push(notebook.begin_run(&RunHeader {
-            name: plan.name.clone().unwrap_or_default(),
-            batch: batch.clone(),
-            experiment: plan.plan.experiment.clone(),
-            target: plan.target.clone(),
-            setting: plan.plan.setting.clone(),
-            conditions: plan.plan.conditions.clone(),
-            deterministic: plan.plan.deterministic,
-            started: jiff::Timestamp::now().to_string(),
-            pagelab: env!("CARGO_PKG_VERSION").to_owned(),
-        })?);
-    }
-    let boots = plans.iter().filter(|plan| plan.boots()).count() as u64;
+    let header = |plan: &Planned| RunHeader {
+        name: plan.name.clone().unwrap_or_default(),
+        batch: batch.clone(),
+        experiment: plan.plan.experiment.clone(),
+        target: plan.target.clone(),
+        setting: plan.plan.setting.clone(),
+        conditions: plan.plan.conditions.clone(),
+        deterministic: plan.plan.deterministic,
+        started: jiff::Timestamp::now().to_string(),
+        pagelab: env!("CARGO_PKG_VERSION").to_owned(),
+    };
     let repetitions: Vec<u32> = plans.iter().map(|plan| plan.repetitions(repeat)).collect();
-    let mut progress = Progress::new(repetitions.iter().copied().map(u64::from).sum(), boots, context.quiet);
+    let order = order(&repetitions);
+    let (ids, mut begun) = notebook.together(|changes| {
+        let ids: Vec<RunId> =
+            plans.iter().map(|plan| changes.begin_run(&header(plan))).collect::<Result<_, _>>()?;
+        let first = order.first().map(|&(number, index)| begin(changes, ids[index], number));
+        Ok((ids, first.transpose()?))
+    })?;
+    let last_boots: Vec<Option<Duration>> = plans
+        .iter()
+        .map(|plan| if plan.boots() { last_boot(&notebook, &plan.target) } else { Ok(None) })
+        .collect::<Result<_>>()?;
+    let boots = plans.iter().filter(|plan| plan.boots()).count() as u64;
+    let mut progress = Progress::new(order.len() as u64, boots, context.quiet);
     let mut failure = None;
     // A run that cannot be performed is given up; the others go on.
     let mut given_up = vec![false; plans.len()];
-    'all: for number in 1..=repetitions.iter().copied().max().unwrap_or(0) {
-        let mut order: Vec<usize> = (0..plans.len()).filter(|&index| number <= repetitions[index]).collect();
-        if number % 2 == 0 {
-            order.reverse();
-        }
-        for index in order {
-            if given_up[index] {
-                progress.finish_one();
-                continue;
-            }
-            let boot = match number == 1 && plans[index].boots() {
-                true => Some(last_boot(&notebook, &plans[index].target)?),
-                false => None,
-            };
-            progress
-                .begin(&format!("{} on {}", plans[index].plan.experiment.name(), plans[index].target), boot);
-            bug::under_way(format!(
-                "repetition {number} of the run {} ({} on {}) in {}",
-                ids[index],
-                plans[index].plan.experiment.name(),
-                plans[index].target,
-                context.notebook.display()
-            ));
-            let result =
-                repetition(&mut notebook, ids[index], number, &mut plans[index], &progress, &interrupt);
+    let mut ended: Option<Ended> = None;
+    for (number, index) in order {
+        if given_up[index] {
             progress.finish_one();
-            if let Err(error) = result {
-                let others = error.downcast_ref::<Failure>().is_some_and(|error| {
-                    !matches!(error.kind, FailureKind::Interrupted | FailureKind::Recorder)
-                });
-                match failure {
-                    None => failure = Some(error),
-                    // The notebook may have no run that says it.
-                    Some(_) => crate::output::remark!("{error:#}"),
-                }
-                if !others {
-                    break 'all;
-                }
-                given_up[index] = true;
-            }
+            continue;
         }
+        let boot = (number == 1 && plans[index].boots()).then_some(last_boots[index]);
+        progress.begin(&format!("{} on {}", plans[index].plan.experiment.name(), plans[index].target), boot);
+        bug::under_way(format!(
+            "repetition {number} of the run {} ({} on {}) in {}",
+            ids[index],
+            plans[index].plan.experiment.name(),
+            plans[index].target,
+            context.notebook.display()
+        ));
+        let id = match begun.take() {
+            Some(id) => Ok(id),
+            None => notebook.together(|changes| {
+                ended.iter().try_for_each(|ended| ended.keep(changes))?;
+                begin(changes, ids[index], number)
+            }),
+        };
+        let id = match id {
+            Ok(id) => id,
+            Err(error) => {
+                failure.get_or_insert(error.into());
+                break;
+            }
+        };
+        let (performed, result) = repetition(id, number, &mut plans[index], &progress, &interrupt);
+        ended = Some(performed);
+        progress.finish_one();
+        if let Err(error) = result {
+            let others = error
+                .downcast_ref::<Failure>()
+                .is_some_and(|error| !matches!(error.kind, FailureKind::Interrupted | FailureKind::Recorder));
+            match failure {
+                None => failure = Some(error),
+                // The notebook may have no run that says it.
+                Some(_) => crate::output::remark!("{error:#}"),
+            }
+            if !others {
+                break;
+            }
+            given_up[index] = true;
+        }
+    }
+    if let Err(error) = notebook.together(|changes| ended.iter().try_for_each(|ended| ended.keep(changes))) {
+        failure.get_or_insert(error.into());
     }
     bug::done();
     progress.clear();
     let mut runs = Vec::new();
     for id in ids {
         // What was refused, or never performed because of an interrupt, leaves nothing.
-        if !notebook.forget_empty(id)? {
+        if !notebook.together(|changes| changes.forget_empty(id))? {
             runs.push(notebook.load(id)?);
         }
     }
@@ -207,51 +224,76 @@ fn last_boot(notebook: &Notebook, target: &TargetSpec) -> Result<Option<Duration
     Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
 }
 
+/// Which repetition of which plan comes when.
+fn order(repetitions: &[u32]) -> Vec<(u32, usize)> {
+    let numbers = 1..=repetitions.iter().copied().max().unwrap_or(0);
+    let round = |number: u32| {
+        let mut plans: Vec<usize> =
+            (0..repetitions.len()).filter(|&index| number <= repetitions[index]).collect();
+        if number % 2 == 0 {
+            plans.reverse();
+        }
+        plans.into_iter().map(move |index| (number, index))
+    };
+    numbers.flat_map(round).collect()
+}
+
+fn begin(changes: &Changes, run: RunId, number: u32) -> Result<RepetitionId, Problem> {
+    changes.begin_repetition(run, number, &jiff::Timestamp::now().to_string())
+}
+
+/// A repetition that was performed, until the notebook has it.
+struct Ended {
+    id: RepetitionId,
+    seen: Vec<Observation>,
+    /// None: it was refused before it measured, and is not kept.
+    outcome: Option<Outcome>,
+}
+
+impl Ended {
+    fn keep(&self, changes: &Changes) -> Result<(), Problem> {
+        match &self.outcome {
+            Some(outcome) => changes.finish_repetition(self.id, &self.seen, outcome),
+            None => changes.forget(self.id),
+        }
+    }
+}
+
 fn repetition(
-    notebook: &mut Notebook,
-    run: RunId,
+    id: RepetitionId,
     number: u32,
     plan: &mut Planned,
     progress: &Progress,
     interrupt: &Interrupt,
-) -> Result<()> {
-    let id = notebook.begin_repetition(run, number, &jiff::Timestamp::now().to_string())?;
+) -> (Ended, Result<()>) {
     let background = match plan.target.kind {
         TargetKind::Host | TargetKind::Pager(_) => Background::start(),
         _ => None,
     };
-    let mut recorder = NotebookRecorder { notebook, id, progress, interrupt, measured: false };
-    if let Some(clock) = &plan.clock {
-        let marked = [(environment::CLOCK_VERDICT.to_owned(), clock.clone())].into();
-        recorder.observe(Observation::Environment(marked)).map_err(Failure::from)?;
+    let marked = plan.clock.iter().map(|clock| (environment::CLOCK_VERDICT.to_owned(), clock.clone()));
+    let known: BTreeMap<String, String> = marked.chain(fleet().into_iter().flatten()).collect();
+    let mut seen = Vec::new();
+    if !known.is_empty() {
+        seen.push(Observation::Environment(known));
     }
-    if let Some(fleet) = fleet() {
-        recorder.observe(Observation::Environment(fleet)).map_err(Failure::from)?;
-    }
+    let mut recorder = Held { seen, progress, interrupt, measured: false };
     let result = plan.plan.perform(&mut recorder);
-    let measured = recorder.measured;
+    let Held { mut seen, measured, .. } = recorder;
     if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
-        notebook.record(id, &Observation::Table(table))?;
+        seen.push(Observation::Table(table));
     }
-    let outcome = match &result {
-        Ok(()) => Outcome::Done,
-        Err(failure) if failure.is_interrupted() => Outcome::Interrupted,
-        Err(failure) => Outcome::Failed(failure.clone()),
-    };
     let refused = result.as_ref().is_err_and(Failure::is_refusal);
-    let finished = match number == 1 && !measured && refused {
-        true => notebook.forget(id),
-        false => notebook.finish_repetition(id, &outcome),
+    let outcome = match &result {
+        Ok(()) => Some(Outcome::Done),
+        Err(failure) if failure.is_interrupted() => Some(Outcome::Interrupted),
+        Err(_) if number == 1 && !measured && refused => None,
+        Err(failure) => Some(Outcome::Failed(failure.clone())),
     };
-    match result {
-        Err(failure) if failure.is_interrupted() => return Err(CommandError::Interrupted.into()),
-        Err(error) => {
-            return Err(error).with_context(|| format!("{} on {}", plan.plan.experiment.name(), plan.target));
-        }
-        Ok(()) => {}
-    }
-    finished?;
-    Ok(())
+    let result = match result {
+        Err(failure) if failure.is_interrupted() => Err(CommandError::Interrupted.into()),
+        other => other.with_context(|| format!("{} on {}", plan.plan.experiment.name(), plan.target)),
+    };
+    (Ended { id, seen, outcome }, result)
 }
 
 /// Where a fleet performs this, as its client says in `PAGELAB_FLEET`: a line `host=`, `worker=` and `attempt=` each.
@@ -262,24 +304,24 @@ fn fleet() -> Option<BTreeMap<String, String>> {
     Some(known.map(|(key, value)| (format!("fleet.{key}"), value.to_owned())).collect())
 }
 
-/// Writes observations to the notebook and shows progress.
-struct NotebookRecorder<'a> {
-    notebook: &'a mut Notebook,
-    id: RepetitionId,
+/// Holds observations in memory, for a write to the disk would disturb what is measured, and shows progress.
+struct Held<'a> {
+    seen: Vec<Observation>,
     progress: &'a Progress,
     interrupt: &'a Interrupt,
     /// Whether anything came but facts about the machine and notes.
     measured: bool,
 }
 
-impl Recorder for NotebookRecorder<'_> {
+impl Recorder for Held<'_> {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
         if let Observation::Environment(entries) = &observation {
             let undeclared = entries.keys().find(|key| environment::help(key).is_none());
             debug_assert!(undeclared.is_none(), "the catalogue lacks {undeclared:?}");
         }
         self.measured |= !matches!(observation, Observation::Environment(_) | Observation::Note(_));
-        self.notebook.record(self.id, &observation).map_err(RecorderError::new)
+        self.seen.push(observation);
+        Ok(())
     }
 
     fn progress(&mut self, phase: &str, done: u64, total: u64) {

@@ -32,7 +32,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 pub use needs::{
     ALONE, ARM64, CC, CGROUP_1, CHROMIUM, KERNELS, LIMITS, Lack, Need, PRELOAD, PROMETHEUS, QEMU, QEMU_USER,
-    READERS, ROOT, THP, TMPFS, USERFAULT, arm64, chromium, kernels, prometheus, reader,
+    READERS, ROOT, STRACE, THP, TMPFS, USERFAULT, arm64, chromium, kernels, prometheus, reader,
 };
 
 /// The variable with the needs, separated by commas, whose lack is a failure.

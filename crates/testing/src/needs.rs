@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 31] = [
+pub(crate) const NAMES: [&str; 32] = [
     "alone",
     "root",
     "limits",
@@ -37,6 +37,7 @@ pub(crate) const NAMES: [&str; 31] = [
     "python",
     "fixture-there",
     "fixture-absent",
+    "strace",
 ];
 
 /// Something of the machine without which a test cannot be performed.
@@ -232,6 +233,13 @@ pub const CC: Need = Need {
     name: "cc",
     on: &[],
     met: || there(succeeds(Command::new("cc").arg("--version")), "no cc (scripts/setup build)"),
+};
+
+/// The tool that counts a program's system calls.
+pub const STRACE: Need = Need {
+    name: "strace",
+    on: &[],
+    met: || there(succeeds(Command::new("strace").arg("-V")), "no strace (scripts/setup test)"),
 };
 
 /// The kernel images that `scripts/kernels` fetched, by name.

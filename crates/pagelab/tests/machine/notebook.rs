@@ -1,7 +1,7 @@
 //! From a run to its listing, comparison, page, export and import, through the binary.
 
-use crate::common::Lab;
-use pagelab_testing::{LIMITS, Test, tests};
+use crate::common::{Lab, said};
+use pagelab_testing::{LIMITS, STRACE, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
@@ -9,6 +9,8 @@ pub fn tests() -> Vec<Test> {
         two_settings_are_interleaved_and_told_apart: LIMITS;
         the_kernel_and_models_perform_the_same_stream: LIMITS;
         models_are_compared_exactly;
+        a_repetition_is_one_transaction: STRACE;
+        nothing_is_synced_while_the_worker_measures: LIMITS, STRACE;
         a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes;
         the_report_is_one_small_page_without_network: LIMITS;
         a_foreign_file_is_refused_and_not_touched;
@@ -127,6 +129,51 @@ fn models_are_compared_exactly() {
     let finding = &findings["result"]["findings"][0];
     assert_eq!(finding["finding"], "access-time");
     assert_eq!(finding["figures"][0]["name"], "access.mean");
+}
+
+/// The system calls of a run that wait for the disk, start programs or end them, one per line.
+fn calls(lab: &Lab, arguments: &str) -> Vec<String> {
+    let run = lab.command(arguments);
+    let mut traced = std::process::Command::new("strace");
+    traced.args(["-f", "-y", "-o", "calls", "-e"]);
+    traced.arg("trace=fsync,fdatasync,sync_file_range,msync,sync,syncfs,execve,exit_group");
+    traced.arg(run.get_program()).args(run.get_args()).current_dir(lab.path("."));
+    traced.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = traced.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let text = std::fs::read_to_string(lab.path("calls")).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn syncs(calls: &[String]) -> usize {
+    calls.iter().filter(|call| call.contains("sync") && call.contains('(')).count()
+}
+
+fn a_repetition_is_one_transaction() {
+    let lab = Lab::new();
+    let run = "run mapanon --pages 1024 --references 2000 --memory 2M --on model:lru --report none -q";
+    // Makes the notebook.
+    lab.ok(run);
+    let once = syncs(&calls(&lab, run));
+    let three = syncs(&calls(&lab, &format!("{run} --repeat 3")));
+    assert!((2..=10).contains(&once), "{once} for one repetition");
+    assert!(three - once <= 2 * 4, "{three} for three repetitions, {once} for one");
+}
+
+fn nothing_is_synced_while_the_worker_measures() {
+    let lab = Lab::new();
+    let run = "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --swap file \
+               --report none -q";
+    lab.ok(run);
+    let calls = calls(&lab, run);
+    let worker = calls.iter().position(|call| call.contains("__worker")).unwrap();
+    let process = calls[worker].split_whitespace().next().unwrap();
+    let ends = |call: &String| call.starts_with(process) && call.contains("exit_group(");
+    let end = calls.iter().position(ends).expect("the worker ends");
+    assert!(worker < end && syncs(&calls[..worker]) > 0 && syncs(&calls[end..]) > 0);
+    assert_eq!(syncs(&calls[worker..end]), 0, "{:#?}", &calls[worker..end]);
+    let of_notebook: Vec<String> = calls.into_iter().filter(|call| !call.contains("pagelab-")).collect();
+    assert!(syncs(&of_notebook) <= 10, "{of_notebook:#?}");
 }
 
 fn a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes() {
