@@ -208,7 +208,7 @@ pub enum Command {
     Mrc(mrc::Arguments),
     /// Print kernel counters as module:instance:name:statistic
     Stat(stat::Arguments),
-    /// Print free memory, reclaim and paging by kind, one line per interval
+    /// Print available memory, reclaim and paging by kind, one line per interval
     Vmstat(vmstat::Arguments),
     /// Print the load of each block device and the time of its requests
     Iostat(iostat::Arguments),

@@ -1,4 +1,4 @@
-//! Solaris' `vmstat -p` on Linux: free memory, reclaim, and page-ins, page-outs and frees by kind.
+//! Solaris' `vmstat -p` on Linux: available memory, reclaim, and page-ins, page-outs and frees by kind.
 //!
 //! Columns without a Linux counter are None and print as a dash: `de` and `epo` always, `epi` and
 //! `epf` unless somebody traces ([`Executables`]).

@@ -1,4 +1,4 @@
-//! `pagelab vmstat`: free memory, reclaim, and page-ins, page-outs and frees by kind.
+//! `pagelab vmstat`: available memory, reclaim, and page-ins, page-outs and frees by kind.
 
 use std::io::Write;
 use std::process::ExitCode;
