@@ -15,6 +15,7 @@ use rustix::fs::{Access, access};
 use super::journal::Journal;
 use super::problem::{Problem, not_noted};
 use super::undo::Undo;
+use super::warnings;
 
 /// What a run may use.
 #[derive(Clone, Copy, Debug)]
@@ -102,11 +103,7 @@ impl Cgroup {
         if self.path.join(both).exists() {
             self.write(both, value)?;
         } else {
-            self.notes.push(
-                "the kernel does not account swap to cgroups (swapaccount=0), so pagelab cannot \
-                limit the swap used"
-                    .into(),
-            );
+            self.notes.push(format!("{}, so pagelab cannot limit the swap used", warnings::NO_SWAP_LIMIT.0));
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ mod store;
 pub mod swap;
 mod turns;
 mod undo;
+mod warnings;
 pub mod zram;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub use self::problem::Problem;
 pub use self::recovery::Recovery;
 pub use self::set_up::{OwnSwap, SetUp, SwapSource, zswap_is_on};
 pub use self::turns::Turn;
+pub use self::warnings::ALL as WARNINGS;
 
 use self::cgroup::{Cgroup, Limits};
 use self::folder::scratch_folder;

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::{hierarchy, swap_area};
 
+use super::warnings;
+
 /// Cgroups that are looked at, at most.
 const MOST: usize = 10_000;
 
@@ -115,8 +117,9 @@ pub fn warning() -> Option<String> {
     let (first, more) = (names.first()?, names.len() - 1);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(format!(
-        "the cgroup {first}{more} is at its memory limit and may swap to the run's own swap, because the \
-        kernel lets every cgroup use it; wait until it ends, or measure in a guest (--on kernel:IMAGE)"
+        "the cgroup {first}{more} {}, because the kernel lets every cgroup use it; wait until it ends, or \
+        measure in a guest (--on kernel:IMAGE)",
+        warnings::MAY_SWAP.0
     ))
 }
 
@@ -129,9 +132,9 @@ pub fn left_in(path: &Path) -> Option<String> {
     let used = swap_area::used(path)?;
     (used > rest).then(|| {
         format!(
-            "{:.1} MiB of other cgroups were in the run's own swap when it ended: its figures include their \
-            swap traffic",
-            used as f64 / f64::from(1 << 20)
+            "{:.1} MiB {}: its figures include their swap traffic",
+            used as f64 / f64::from(1 << 20),
+            warnings::OTHERS_SWAPPED.0
         )
     })
 }

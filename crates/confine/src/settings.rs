@@ -13,6 +13,7 @@ use pagelab_kernel::{settings, thp};
 use super::journal::Journal;
 use super::problem::{Problem, not_noted};
 use super::undo::Undo;
+use super::warnings;
 
 fn unavailable(what: String, remedy: impl Into<String>) -> Problem {
     Problem::Unavailable(what, remedy.into())
@@ -82,7 +83,8 @@ impl Applied {
             let now = read(path).ok().filter(|now| now != held)?;
             let path = path.display();
             Some(format!(
-                "another program changed {path} from {held} to {now} during this run: do not use its figures"
+                "{} {path} from {held} to {now} during this run: do not use its figures",
+                warnings::CHANGED.0
             ))
         });
         changed.collect()
@@ -116,9 +118,8 @@ pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Ap
             }
             Taken::Unknown => {
                 let as_before = if now == before { ", as before" } else { "" };
-                applied
-                    .notes
-                    .push(format!("{} was set to {value} and holds {now}{as_before}", path.display()));
+                let holds = warnings::HOLDS_OTHER.0;
+                applied.notes.push(format!("{} was set to {value} {holds} {now}{as_before}", path.display()));
             }
         }
         applied.held.push((path, now));

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::own_folder;
 use super::undo::{TIMEOUT, Undo};
+use super::warnings;
 
 /// What ends a journal's name.
 pub(crate) const EXTENSION: &str = "journal";
@@ -113,7 +114,8 @@ pub(crate) const REFUSED: &str = "refused";
 /// What is said, once, of a step that failed.
 pub(crate) fn sentence(line: &Line) -> String {
     format!(
-        "cannot undo: {}: {}; undo it with: {} (pagelab doctor --leftovers lists it until then)",
+        "{}: {}: {}; undo it with: {} (pagelab doctor --leftovers lists it until then)",
+        warnings::NOT_UNDONE.0,
         line.undo.words(),
         line.why.as_deref().unwrap_or_default(),
         line.undo.command()

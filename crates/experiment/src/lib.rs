@@ -30,6 +30,7 @@ pub mod sizes;
 pub mod tables;
 pub mod target;
 pub mod unit;
+pub mod warnings;
 pub mod words;
 
 pub use experiments::Experiment;

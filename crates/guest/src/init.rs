@@ -8,9 +8,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pagelab_confine::folder::scratch_folder;
-use pagelab_experiment::build::note;
-use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Experiment, Failure, Observation, Recorder, Request, Result, Setting, Target};
+use pagelab_experiment::build::warn;
+use pagelab_experiment::{
+    Experiment, Failure, Observation, Recorder, Request, Result, Setting, Target, warnings,
+};
 use pagelab_kernel::root::Root;
 use pagelab_kernel::{init, port};
 use pagelab_live::Host;
@@ -137,9 +138,9 @@ fn perform(job: &Job, mut quiet: Quiet, sender: &mut dyn Recorder) -> Result<()>
     let plan = host.plan(&Request::new(job.experiment.clone(), job.setting.clone()));
     let mut plan = plan.map_err(Failure::from)?;
     if !quiet.calm {
-        let text = "the guest was still busy after booting, so the figures include its own work; repeat the \
-            run";
-        note(sender, Level::Warning, text)?;
+        let busy = warnings::GUEST_BUSY;
+        let text = format!("{}, so the figures include its own work; repeat the run", busy.0);
+        warn(sender, busy, text)?;
     }
     sender
         .observe(Observation::Environment([(environment::GUEST_QUIET.to_owned(), quiet.proof())].into()))?;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pagelab_confine::{Confinement, OwnSwap, SetUp, SwapSource, Turn, read_ahead, recovery, zram};
-use pagelab_experiment::build::note;
+use pagelab_experiment::build::{note, warn};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::Swap;
 use pagelab_experiment::{
-    Experiment, Failure, Observation, Performer, Recorder, RecorderError, Result, Setting,
+    Experiment, Failure, Observation, Performer, Recorder, RecorderError, Result, Setting, warnings,
 };
 use pagelab_kernel::root::Root;
 use pagelab_kernel::settings;
@@ -84,20 +84,26 @@ impl Performer for Host {
             let others = confinement.others_in_swap();
             let changed = confinement.changed_settings();
             for text in changed.into_iter().chain(others).chain(confinement.undo()) {
-                note(recorder, Level::Warning, text)?;
+                from_confine(recorder, &text)?;
             }
             if let (Err(failure), true, true) = (&performed, spurious, nothing_kept)
                 && failure.is_out_of_memory()
                 && attempt < ATTEMPTS
             {
-                let text = "OOM kill inside the limit although swap was left; the repetition was repeated";
-                note(recorder, Level::Warning, text)?;
+                let text = format!("{}; the repetition was repeated", warnings::REPEATED.0);
+                warn(recorder, warnings::REPEATED, text)?;
                 attempt += 1;
                 continue;
             }
             return performed;
         }
     }
+}
+
+/// Records a warning of `confine`, which declares its own.
+fn from_confine(recorder: &mut dyn Recorder, text: &str) -> Result<()> {
+    debug_assert!(pagelab_confine::WARNINGS.iter().any(|(words, _)| text.contains(words)), "{text}");
+    note(recorder, Level::Warning, text)
 }
 
 /// Waits until what killed runs left is removed: it would disturb the measurement, and a setting is not yet the
@@ -162,7 +168,7 @@ impl Host {
         recorder: &mut dyn Recorder,
     ) -> Result<()> {
         for text in confinement.notes() {
-            note(recorder, Level::Warning, text)?;
+            from_confine(recorder, text)?;
         }
         let cgroup = confinement.cgroup().map(|cgroup| cgroup.path());
         let pressure = cgroup.map(|path| path.join("memory.pressure"));

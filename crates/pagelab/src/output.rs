@@ -47,6 +47,28 @@ pub fn closed() -> ExitCode {
     ExitCode::from(STATUS.load(Ordering::Relaxed))
 }
 
+/// The words of the warnings that commands print on stderr, and what they mean.
+pub const WARNINGS: [(&str, &str); 4] = [MISSING, REACHABLE, UNJUDGED, CAPPED];
+pub const MISSING: (&str, &str) = (
+    "figures are missing",
+    "counters could not be read, for the reason given, so the output is incomplete and the exit status is 3",
+);
+pub const REACHABLE: (&str, &str) = (
+    "other machines can reach",
+    "the server has neither password nor encryption, and listens on an address that is not local; give \
+     localhost:PORT, or put a proxy in front of it",
+);
+pub const UNJUDGED: (&str, &str) = (
+    "but --fail-on does not judge them",
+    "only the metrics of --metric, by default the primary one, decide the exit status; these others got worse as \
+     well",
+);
+pub const CAPPED: (&str, &str) = (
+    "the working set is capped by the memory limit of the cgroup",
+    "the process cannot hold more than its limit, so the figure is the limit and not what it needs; measure it \
+     with a higher limit",
+);
+
 /// Why counters are missing: this process may not open more files.
 pub fn unread(root: &Root) -> Option<String> {
     let files = root.out_of_files();
@@ -57,7 +79,7 @@ pub fn unread(root: &Root) -> Option<String> {
 pub fn complete(root: &Root) -> ExitCode {
     match unread(root) {
         Some(why) => {
-            remark!("warning: figures are missing: {why}");
+            remark!("warning: {}: {why}", MISSING.0);
             ExitCode::from(3)
         }
         None => ExitCode::SUCCESS,

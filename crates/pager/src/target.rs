@@ -4,7 +4,7 @@ use pagelab_experiment::environment;
 use std::collections::BTreeMap;
 use std::io;
 
-use pagelab_experiment::build::{Figure, metrics, note};
+use pagelab_experiment::build::{Figure, metrics, note, warn};
 use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{
     Backing, Bounds, Command, Content, Declaration, Experiment, Load, Paging, Touch,
@@ -13,6 +13,7 @@ use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Level, PageSet};
 use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::{Limit, Value, names};
+use pagelab_experiment::warnings;
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Result, Setting, Target, Unsupported,
     What, words,
@@ -398,14 +399,15 @@ impl Pager {
             "not paged: stacks, data of the program and its libraries, files, shared memory, forked children";
         note(recorder, Level::Info, format!("{} pages of anonymous memory were paged; {left}", paged.pages))?;
         if paged.unpaged > 0 {
-            let text = format!("{} ranges of memory could not be paged", paged.unpaged);
-            note(recorder, Level::Warning, text)?;
+            let text = format!("{} {}", paged.unpaged, warnings::NOT_PAGED.0);
+            warn(recorder, warnings::NOT_PAGED, text)?;
         }
         let program = command.program.first().map_or("the program", String::as_str);
         match paged.status {
             Some(status) if status.success() => Ok(()),
             Some(status) if command.allow_failure => {
-                note(recorder, Level::Warning, format!("{program} ended with {status}"))
+                let text = format!("{program} {} {status}", warnings::ENDED_WITH.0);
+                warn(recorder, warnings::ENDED_WITH, text)
             }
             Some(status) => Err(Failure::program(program, status)),
             None => Ok(()),

@@ -3,7 +3,7 @@
 use pagelab_analysis::comparison::{Caveat, Comparison, Line, Side, Verdict};
 use pagelab_analysis::rows::TableComparison;
 use pagelab_experiment::observation::Better;
-use pagelab_experiment::{MetricId, metrics, tables};
+use pagelab_experiment::{MetricId, metrics, tables, warnings};
 use serde_json::{Value, json};
 
 use crate::table::TextTable;
@@ -52,19 +52,60 @@ pub fn verdicts() -> [(&'static str, &'static str); 6] {
     [Better, Worse, Changed, Equal, NoDifference, Inconclusive(0)].map(described)
 }
 
+/// The words of the warnings about a comparison, and what they mean.
+pub const WARNINGS: [(&str, &str); 7] =
+    [EXPERIMENTS, UNITS, ENVIRONMENT, NOT_INTERLEAVED, STEAL, BUSY, DRIFT];
+const EXPERIMENTS: (&str, &str) = (
+    "the experiments differ",
+    "the runs did not do the same work, so a change is not one of the target or the setting; repeat one with the \
+     parameters of the other",
+);
+const UNITS: (&str, &str) = (
+    "one side has its times in instructions",
+    "a guest with accel=icount counts instructions, which cannot be compared with nanoseconds; only counts are \
+     compared",
+);
+const ENVIRONMENT: (&str, &str) = (
+    "differs",
+    "this entry of the environment is not the same on both sides, so it may be the cause of a change; \
+     'pagelab explain' has the entry",
+);
+const NOT_INTERLEAVED: (&str, &str) = (
+    "the runs were not interleaved",
+    "the sides were measured one after the other, so a drift of the machine between them counts as a change; run \
+     both in one command",
+);
+const STEAL: (&str, &str) = (
+    "steal up to",
+    "the hypervisor gave this share of the CPU time to other guests, so times are too long; measure on a quiet host",
+);
+const BUSY: (&str, &str) = (
+    "load average",
+    "more tasks were runnable than there are CPUs when the run began, so they competed with it; repeat it on an \
+     idle machine",
+);
+const DRIFT: (&str, &str) = (
+    "drifts over the repetitions",
+    "later repetitions are slower or faster than earlier ones, so the figures depend on when they were measured; \
+     find the cause (temperature, other load), or interleave the sides",
+);
+
 /// What spoils a comparison, as a sentence.
 pub fn caveat(caveat: &Caveat) -> String {
     match caveat {
-        Caveat::Experiments(a, b) => format!("the experiments differ: {a} and {b}"),
-        Caveat::Units => "one side has its times in instructions; they are left out".to_owned(),
-        Caveat::Environment(key, a, b) => format!("{key} differs: {a} and {b}"),
-        Caveat::NotInterleaved => "the runs were not interleaved, so a drift of the machine between them counts as well (run both sides in one command with --on)".to_owned(),
-        Caveat::Clock(run, reason) => format!("{run}: {reason}"),
-        Caveat::Steal(run, share) => format!("{run}: steal up to {:.1}%", share * 100.0),
+        Caveat::Experiments(a, b) => format!("{}: {a} and {b}", EXPERIMENTS.0),
+        Caveat::Units => format!("{}; they are left out", UNITS.0),
+        Caveat::Environment(key, a, b) => format!("{key} {}: {a} and {b}", ENVIRONMENT.0),
+        Caveat::NotInterleaved => format!(
+            "{}, so a drift of the machine between them counts as well (run both sides in one command with --on)",
+            NOT_INTERLEAVED.0
+        ),
+        Caveat::Clock(run, reason) => format!("{run}: {}: {reason}", warnings::CLOCKS.0),
+        Caveat::Steal(run, share) => format!("{run}: {} {:.1}%", STEAL.0, share * 100.0),
         Caveat::Busy(run, load, processors) => {
-            format!("{run}: load average {load:.1} on {processors:.0} CPUs at the start")
+            format!("{run}: {} {load:.1} on {processors:.0} CPUs at the start", BUSY.0)
         }
-        Caveat::Drift(run, metric) => format!("{run}: {metric} drifts over the repetitions"),
+        Caveat::Drift(run, metric) => format!("{run}: {metric} {}", DRIFT.0),
     }
 }
 

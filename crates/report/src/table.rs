@@ -16,8 +16,6 @@ pub struct TextTable {
     pub rows: Vec<Vec<String>>,
     /// Sentences below it.
     pub remarks: Vec<String>,
-    /// What spoils it, above.
-    pub warnings: Vec<String>,
     /// Of each row the tone of its last cell, a verdict; empty where there are none.
     pub tones: Vec<Tone>,
 }
@@ -41,7 +39,7 @@ impl From<&Table> for TextTable {
 }
 
 impl TextTable {
-    /// A table without remarks, warnings and verdicts.
+    /// A table without remarks and verdicts.
     pub fn new(
         title: impl Into<String>,
         headings: impl IntoIterator<Item = impl Into<String>>,
@@ -68,9 +66,6 @@ impl TextTable {
     /// With its title and remarks, for the terminal.
     pub fn terminal(&self, style: &Style) -> String {
         let mut out = format!("{}\n", wrapped(&self.title, "", "  ", style));
-        for warning in &self.warnings {
-            out += &(wrapped(&format!("Warning: {warning}"), "", "  ", style) + "\n");
-        }
         out += &(text::table(&self.headings, &self.rows, style) + "\n");
         for remark in &self.remarks {
             out += &(wrapped(remark, "", "  ", style) + "\n");

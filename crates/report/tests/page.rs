@@ -242,7 +242,6 @@ fn studied(text: &str) -> String {
         headings: texts(),
         rows: vec![texts()],
         remarks: texts(),
-        warnings: texts(),
         tones: vec![Tone::Bad],
     };
     let mut plot = Plot::new(text, text, Axis::log(text, ""), Axis::linear(text, "share").switchable());

@@ -18,6 +18,7 @@ use crate::metrics::MetricId;
 pub use crate::metrics::median;
 use crate::observation::{Level, Note, Observation};
 use crate::recorder::Recorder;
+use crate::warnings::Warning;
 
 pub use access::{HIT, KINDS, MAJOR, MINOR, access_metrics};
 pub use curve::{Point, curve, page_size_of};
@@ -58,4 +59,13 @@ pub fn metrics(
 /// When it cannot be kept.
 pub fn note(recorder: &mut dyn Recorder, level: Level, text: impl Into<String>) -> Result<(), Failure> {
     Ok(recorder.observe(Observation::Note(Note { level, text: text.into() }))?)
+}
+
+/// Records a warning in words that contain those of its declaration.
+///
+/// # Errors
+/// When it cannot be kept.
+pub fn warn(recorder: &mut dyn Recorder, (words, _): Warning, text: String) -> Result<(), Failure> {
+    debug_assert!(text.contains(words), "{text}");
+    note(recorder, Level::Warning, text)
 }

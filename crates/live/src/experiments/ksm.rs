@@ -12,12 +12,12 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use pagelab_experiment::build::{Sheet, metrics, note};
+use pagelab_experiment::build::{Sheet, metrics, note, warn};
 use pagelab_experiment::experiments::Ksm;
 use pagelab_experiment::experiments::ksm::SETTINGS;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Recorder, Result, tables};
+use pagelab_experiment::{Recorder, Result, tables, warnings};
 use pagelab_kernel::affinity::Pinned;
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::files::number;
@@ -130,10 +130,11 @@ pub fn perform(parameters: &Ksm, context: &ExecutionContext, recorder: &mut dyn 
     metrics(recorder, figures.into_iter().chain(processor::totals(&used)))?;
     if !merged.settled {
         let text = format!(
-            "after {} s ksmd still merged: raise --timeout, or --scan more pages",
-            parameters.timeout
+            "after {} s {}: raise --timeout, or --scan more pages",
+            parameters.timeout,
+            warnings::STILL_MERGING.0
         );
-        note(recorder, Level::Warning, text)?;
+        warn(recorder, warnings::STILL_MERGING, text)?;
     }
     if scanned_too > 0 {
         let text = format!(

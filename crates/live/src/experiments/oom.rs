@@ -11,12 +11,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
-use pagelab_experiment::build::{Sheet, metrics, note};
+use pagelab_experiment::build::{Sheet, metrics, note, warn};
 use pagelab_experiment::experiments::Oom;
 use pagelab_experiment::experiments::oom::SITUATIONS;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, FailureKind, Recorder, Result, tables};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result, tables, warnings};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::files::stalled;
 use pagelab_kernel::region::{Region, page_size};
@@ -179,9 +179,9 @@ pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn 
             ],
         );
         if seen.killed.is_empty() {
-            let text =
-                format!("{situation}: no process was killed, because all fit into the limit: raise --grow");
-            note(recorder, Level::Warning, text)?;
+            let words = warnings::NO_KILL.0;
+            let text = format!("{situation}: {words}, because all fit into the limit: raise --grow");
+            warn(recorder, warnings::NO_KILL, text)?;
         }
         all.push(Some(seen));
     }

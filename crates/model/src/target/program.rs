@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use pagelab_experiment::build::{metrics, note};
+use pagelab_experiment::build::{metrics, warn};
 use pagelab_experiment::environment;
 use pagelab_experiment::metrics;
-use pagelab_experiment::observation::Level;
+use pagelab_experiment::warnings::{FEW_KINDS, INCOMPLETE, Warning};
 use pagelab_experiment::{Failure, Observation, Recorder};
 use pagelab_reference::room::can_be_had;
 use pagelab_reference::trace::recorded::{self, Ending, Heading};
@@ -70,7 +70,7 @@ struct Facts {
     references: u64,
     pages: u32,
     /// What the recording is known to lack.
-    lacks: Vec<String>,
+    lacks: Vec<(Warning, String)>,
 }
 
 /// A recording that was read once.
@@ -179,7 +179,7 @@ impl Outcome {
         ];
         recorder
             .observe(Observation::Environment(known.map(|(key, value)| (key.to_owned(), value)).into()))?;
-        facts.lacks.iter().try_for_each(|text| note(recorder, Level::Warning, text))?;
+        facts.lacks.iter().try_for_each(|(warning, text)| warn(recorder, *warning, text.clone()))?;
         metrics(
             recorder,
             [
@@ -193,17 +193,19 @@ impl Outcome {
 }
 
 /// What the program did that a recording does not have.
-fn lacks(heading: &Heading, ending: &Ending) -> Vec<String> {
+fn lacks(heading: &Heading, ending: &Ending) -> Vec<(Warning, String)> {
     let mut list = Vec::new();
     if heading.kinds.len() < 3 {
-        list.push(format!("the recording has of all references alone: {}", heading.kinds.join(", ")));
+        let text = format!("{}: {}", FEW_KINDS.0, heading.kinds.join(", "));
+        list.push((FEW_KINDS, text));
     }
     for (number, what) in [
         (ending.unrecorded_programs, "programs that it executed"),
         (ending.unrecorded_threads, "threads beyond the first 256 at a time"),
     ] {
         if number > 0 {
-            list.push(format!("the recording lacks {number} {what}: models play less than the kernel had"));
+            let text = format!("the recording lacks {number} {what}: {}", INCOMPLETE.0);
+            list.push((INCOMPLETE, text));
         }
     }
     list

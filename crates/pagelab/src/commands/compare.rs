@@ -142,9 +142,10 @@ fn gate(compared: &[Comparison], arguments: &Arguments, percent: f64) -> Result<
             let more = others.len().saturating_sub(NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             answer.lines.push(format!(
-                "warning: {run}: {}{more} got worse by more than {percent}%, but --fail-on does not judge them; \
-                 use --metric {ALL_HEADLINE} or --metric {}",
+                "warning: {run}: {}{more} got worse by more than {percent}%, {}; use --metric {ALL_HEADLINE} or \
+                 --metric {}",
                 named.join(", "),
+                output::UNJUDGED.0,
                 metrics.iter().copied().chain([first.name.as_str()]).collect::<Vec<_>>().join(",")
             ));
         }

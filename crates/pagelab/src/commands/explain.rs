@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_counters::views::{doctor, iostat, memstat, prstat, stat, vmstat};
 use pagelab_experiment::declaration::closest;
-use pagelab_experiment::environment;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
 use pagelab_experiment::metrics::{Statistic, current};
+use pagelab_experiment::{environment, warnings};
 use pagelab_report::comparisons;
 use pagelab_studies::claim;
 use serde_json::json;
@@ -24,7 +24,7 @@ use crate::output::{self, print_json, say};
         DFL\n"
 )]
 pub struct Arguments {
-    /// A term, metric, column, verdict, statistic or entry of the environment; without one, all names
+    /// A term, metric, column, verdict, statistic, entry of the environment or words of a warning; without one, all names
     #[arg(value_name = "TERM")]
     term: Vec<String>,
     /// Print JSON
@@ -33,7 +33,7 @@ pub struct Arguments {
 }
 
 /// Everything that is explained, by kind.
-pub fn sections() -> [(&'static str, Vec<Entry>); 6] {
+pub fn sections() -> [(&'static str, Vec<Entry>); 7] {
     let entries = |of: String, list: &[(&'static str, &'static str)]| -> Vec<Entry> {
         let entry = |&(name, help): &_| Entry { name, text: format!("{of}: {help}.") };
         list.iter().map(entry).collect()
@@ -53,6 +53,12 @@ pub fn sections() -> [(&'static str, Vec<Entry>); 6] {
         entries("Of a claim".to_owned(), &claim::Verdict::ALL.map(claim::Verdict::described)),
         entries("In doctor".to_owned(), &doctor::Level::ALL.map(doctor::Level::described)),
     ];
+    let warnings = [
+        entries("Warning about a run".to_owned(), warnings::ALL),
+        entries("Warning about a run's limits or settings".to_owned(), &pagelab_confine::WARNINGS),
+        entries("Warning about a comparison".to_owned(), &comparisons::WARNINGS),
+        entries("Warning of a command".to_owned(), &output::WARNINGS),
+    ];
     let statistics = Statistic::ALL.map(Statistic::described);
     [
         ("Terms", terms()),
@@ -60,6 +66,7 @@ pub fn sections() -> [(&'static str, Vec<Entry>); 6] {
         ("Statistics", entries("Statistic".to_owned(), &statistics)),
         ("Verdicts", verdicts.concat()),
         ("Columns", columns),
+        ("Warnings", warnings.concat()),
         ("Environment", entries("Fact about the machine or the run".to_owned(), environment::ALL)),
     ]
 }
@@ -112,6 +119,13 @@ fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
         found.sort_by_key(|entry| entry.name != term);
         return Ok(found);
     }
+    // A warning is pasted whole, with names and figures around its declared words.
+    let warnings = all.iter().filter(|entry| entry.text.starts_with("Warning "));
+    let pasted = warnings.filter(|entry| plain(term).contains(&plain(entry.name)));
+    found.extend(pasted.max_by_key(|entry| entry.name.len()).cloned());
+    if !found.is_empty() {
+        return Ok(found);
+    }
     let names = || all.iter().map(|entry| entry.name);
     let with = names().filter(|name| plain(name).split(' ').any(|word| word == plain(term)));
     let with: Vec<String> = with.map(|name| format!("'{name}'")).collect();
@@ -128,6 +142,8 @@ mod tests {
     use super::*;
     use pagelab_counters::views::{Width, iostat, memstat, prstat, vmstat};
 
+    use pagelab_analysis::comparison::Caveat;
+
     use crate::commands::top::draw;
 
     fn names(term: &str) -> Vec<&'static str> {
@@ -138,13 +154,25 @@ mod tests {
     #[test]
     fn everything_declared_is_found_by_its_name_and_first() {
         for entry in sections().iter().flat_map(|(_, entries)| entries) {
-            for name in entry.name.split(", ") {
+            let names_of = if entry.text.starts_with("Warning ") { "\n" } else { ", " };
+            for name in entry.name.split(names_of) {
                 assert_eq!(names(name).first(), Some(&entry.name), "{name}");
             }
             assert!(entry.text.ends_with('.') && !entry.text.contains(".."), "{entry:?}");
         }
         assert_eq!(names("set /proc/sys/vm/swappiness"), ["set FILE"]);
         assert_eq!(names("model.cost.major"), ["model.cost.NAME"]);
+    }
+
+    #[test]
+    fn a_warning_is_found_by_the_whole_sentence() {
+        let entries = sections().into_iter().find(|(heading, _)| *heading == "Warnings").unwrap().1;
+        for Entry { name, .. } in &entries {
+            assert_eq!(names(&format!("Warning: run-2: the cgroup /a (12.0 MiB) {name}: 1 and 2")), [*name]);
+        }
+        let caveat = comparisons::caveat(&Caveat::Steal("swap-1".to_owned(), 0.25));
+        assert_eq!(names(&format!("Warning: {caveat}")), ["steal up to"]);
+        assert!(names("Warning: run-2: all is well").is_empty());
     }
 
     #[test]

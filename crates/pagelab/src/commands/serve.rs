@@ -20,7 +20,7 @@ use pagelab_counters::{Selection, Tree, openmetrics};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
-use crate::output::remark;
+use crate::output::{REACHABLE, remark};
 use crate::recording;
 use crate::ticker::Extra;
 
@@ -59,10 +59,7 @@ pub fn serve(
         let at = listener.local_addr()?;
         remark!("serving http://{at}/metrics until Ctrl-C");
         if !at.ip().is_loopback() {
-            remark!(
-                "warning: other machines can reach {at}, without a password; use localhost to prevent \
-                that"
-            );
+            remark!("warning: {} {at}, without a password; use localhost to prevent that", REACHABLE.0);
         }
     }
     // The threads end with the process.

@@ -22,7 +22,7 @@ use crate::computed::{self, Computed, Keeping};
 use crate::context::Context;
 use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
-use crate::output::{SCHEMA_VERSION, say};
+use crate::output::{CAPPED, SCHEMA_VERSION, say};
 use crate::page::Drawing;
 use crate::stream::{StreamArguments, described};
 use crate::watching::Watching;
@@ -206,8 +206,9 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     }
     if let Some(found) = capped::capped(&before, &tree.read(&limits), pid.into()) {
         crate::output::remark!(
-            "warning: the working set is capped by the memory limit of the cgroup {} ({}): process {pid} has {:.0} \
-             major faults per second and needs more; measure it with a higher limit",
+            "warning: {} {} ({}): process {pid} has {:.0} major faults per second and needs more; measure it with a \
+             higher limit",
+            CAPPED.0,
             found.cgroup,
             text::bytes(found.limit),
             found.faults

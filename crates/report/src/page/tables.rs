@@ -68,7 +68,6 @@ pub fn text(table: &TextTable, contents: &mut Contents) -> Markup {
 /// A table of texts alone.
 pub fn bare(table: &TextTable) -> Markup {
     html! {
-        @for warning in &table.warnings { p.verdict.warning { "Warning: " (warning) } }
         div.scroll tabindex="0" role="region" aria-label="Table" { table {
             thead { tr { @for heading in &table.headings { th { (heading) } } } }
             tbody { @for (n, row) in table.rows.iter().enumerate() { tr { @for (place, cell) in row.iter().enumerate() {

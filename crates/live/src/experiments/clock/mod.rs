@@ -12,10 +12,10 @@ mod verdict;
 
 use std::time::Duration;
 
-use pagelab_experiment::build::{Sheet, metric, note};
+use pagelab_experiment::build::{Sheet, metric, note, warn};
 use pagelab_experiment::experiments::Clock as Parameters;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Recorder, Result, metrics, tables};
+use pagelab_experiment::{Recorder, Result, metrics, tables, warnings};
 
 use self::reference::Reference;
 use self::sources::{Reading, SOURCES, Source};
@@ -147,7 +147,7 @@ fn report(
         metric(recorder, metrics::CLOCK_REFERENCE_ERROR, Some(error))?;
     }
     for reason in &verdict.reasons {
-        note(recorder, Level::Warning, format!("time is suspect on this machine: {reason}"))?;
+        warn(recorder, warnings::CLOCKS, format!("{}: {reason}", warnings::CLOCKS.0))?;
     }
     for absent in verdict::absent(found) {
         note(recorder, Level::Info, absent)?;

@@ -18,10 +18,9 @@ mod tree;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use pagelab_experiment::build::{Sheet, metrics, note};
+use pagelab_experiment::build::{Sheet, metrics, warn};
 use pagelab_experiment::experiments::Command;
-use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, FailureKind, Recorder, Result, metrics, tables, words};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result, metrics, tables, warnings, words};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::rusage;
 use pagelab_kernel::spawn::Program;
@@ -111,7 +110,8 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
         }
         Some(status) if status.success() => Ok(()),
         Some(status) if command.allow_failure => {
-            note(recorder, Level::Warning, format!("{name} ended with {status}"))
+            let text = format!("{name} {} {status}", warnings::ENDED_WITH.0);
+            warn(recorder, warnings::ENDED_WITH, text)
         }
         Some(status) => Err(Failure::program(name, status)),
     }

@@ -35,11 +35,11 @@ mod seen;
 
 use std::fs::File;
 
-use pagelab_experiment::build::note;
+use pagelab_experiment::build::{note, warn};
 use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Mode, Thp};
-use pagelab_experiment::{Failure, Observation, Recorder, Result, Setting};
+use pagelab_experiment::{Failure, Observation, Recorder, Result, Setting, warnings};
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::files::ResidentSet;
 use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
@@ -307,7 +307,8 @@ impl Task<'_> {
         let huge = self.huge_pages();
         // A kernel without huge pages refuses to forbid them, and all is well.
         if let (Err(error), HugePages::Wanted) = (region.advise(huge), huge) {
-            note(recorder, Level::Warning, format!("cannot request huge pages: {error}"))?;
+            let refused = warnings::NO_HUGE_PAGES;
+            warn(recorder, refused, format!("{}: {error}", refused.0))?;
         }
         if huge != HugePages::Forbidden {
             // So that the kernel merges it with no neighbour, and what it says of it is of it alone.

@@ -1,10 +1,10 @@
 //! From the raw readings of a run to observations. Runs after the region is gone.
 
-use pagelab_experiment::build::{KINDS, Windows, access_metrics, metric, metrics, note};
+use pagelab_experiment::build::{KINDS, Windows, access_metrics, metric, metrics, note, warn};
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Histogram, Level, PageSet, PageSnapshot, Table};
-use pagelab_experiment::{Observation, Recorder, Result, build};
+use pagelab_experiment::{Observation, Recorder, Result, build, warnings};
 use pagelab_kernel::rusage::Usage;
 
 use super::counted::Counted;
@@ -103,13 +103,15 @@ pub fn report(
     recorder.observe(Observation::Table(windows(seen, plan)))?;
     let apart = minor.abs_diff(usage.minor) + major.abs_diff(usage.major);
     if seen.every == 1 && apart as f64 > (HAIR * (usage.minor + usage.major) as f64).max(2.0) {
-        note(
+        warn(
             recorder,
-            Level::Warning,
+            warnings::CLASSIFICATION,
             format!(
                 "{minor} references had minor faults and {major} had major faults, but the thread's \
-                counters grew by {} and {}: the classification is not exact in this run",
-                usage.minor, usage.major
+                counters grew by {} and {}: {}",
+                usage.minor,
+                usage.major,
+                warnings::CLASSIFICATION.0
             ),
         )?;
     }

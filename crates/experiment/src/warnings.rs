@@ -1,0 +1,30 @@
+//! The warnings that a run can carry: of each the words by which a reader recognizes it, and what it means.
+
+/// Words that occur in each warning of a kind, and what they mean for the figures.
+pub type Warning = (&'static str, &'static str);
+
+/// Declares the warnings: constant, words, meaning.
+macro_rules! warnings {
+    ($($constant:ident = $words:literal, $help:literal;)*) => {
+        $(
+            #[doc = $help]
+            pub const $constant: Warning = ($words, $help);
+        )*
+        /// Every warning's words and what they mean.
+        pub const ALL: &[Warning] = &[$($constant),*];
+    };
+}
+
+warnings! {
+    GUEST_BUSY = "the guest was still busy after booting", "the guest's kernel did not become idle before the experiment began, so figures include its own work; repeat the run";
+    REPEATED = "OOM kill inside the limit although swap was left", "the kernel gave up reclaim while the disk was busy and killed the load; pagelab repeated the repetition, and its figures count only the last attempt";
+    NO_HUGE_PAGES = "cannot request huge pages", "the kernel refused the request (madvise), so the figures are those of base pages; boot a kernel with transparent huge pages, or use --thp never";
+    CLASSIFICATION = "the classification is not exact in this run", "the faults that pagelab derived from the times of references differ from the kernel's counters by more than 0.1%; the counts of hits, minor and major faults are approximate, the total time is not affected";
+    STILL_MERGING = "ksmd still merged", "ksmd had not finished when the time was up, so ksm.sharing is too low and ksm.time a lower bound; raise --timeout or --scan";
+    CLOCKS = "time is suspect on this machine", "the clocks disagree or jumped, for the reason given, so times of this machine may be wrong; choose another clock source or another machine";
+    NO_KILL = "no process was killed", "all processes fit into the limit, so there is no OOM kill to measure; raise --grow";
+    ENDED_WITH = "ended with", "the program failed, and --allow-failure keeps its figures; they may describe less work than a successful run does";
+    FEW_KINDS = "the recording has of all references alone", "the trace lacks loads, stores or fetches, so a simulator sees fewer references than the program made";
+    INCOMPLETE = "models play less than the kernel had", "the recorder did not follow all programs or threads, so a simulator sees fewer references than the program made";
+    NOT_PAGED = "ranges of memory could not be paged", "userfaultfd refused these ranges, so the policy did not page them and the faults are fewer than the program would have";
+}
