@@ -12,10 +12,10 @@ pub fn plot(shown: &[Shown]) -> Option<Plot> {
         shown.iter().filter_map(|s| Some((s, s.curve.as_ref().filter(|c| !c.points.is_empty())?))).collect();
     let several = curves.len() > 1;
     let mut plot = Plot::new(
-        "What a read costs, and where that changes",
-        "One point for each size, the fastest repetition of it. The dashed line is the broken stick fitted to \
-         the points; an upright line is a knee, the band around one that is explained the 95% interval of its place \
-         (none where that is wider than two doublings); the dashed upright line is the memory limit in force.",
+        "Time of a read by size, and its knees",
+        "One point per size: the fastest repetition. Dashed line: piecewise linear fit. Vertical line: a knee, \
+         with the 95% confidence interval of its place as a band if pagelab knows its cause and the interval is \
+         narrower than two doublings. Dashed vertical line: the memory limit.",
         Axis::log("active virtual memory", "bytes"),
         Axis { toggle: true, ..Axis::log("time of a read", "ns") },
     );

@@ -60,15 +60,15 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
 /// So many looks have a dot each.
 const FEW: usize = 60;
 
-const CAPTION: &str = "One point for each look.";
+const CAPTION: &str = "One point per sample.";
 
 /// What the ordinate is called.
 fn label(unit: Unit) -> &'static str {
     match unit {
         Unit::Bytes => "memory",
-        Unit::BytesPerSecond => "bytes a second",
+        Unit::BytesPerSecond => "bytes per second",
         Unit::Share => "share of the time",
-        Unit::PerSecond => "a second",
+        Unit::PerSecond => "per second",
         Unit::Nanoseconds => "time",
         _ => "count",
     }
