@@ -134,6 +134,18 @@ pub struct ProgramFaults {
     pub minor: Option<Figure>,
     /// Pages read from swap, those read ahead included.
     pub swapped_in: Option<Figure>,
+    /// Of a model, where a kernel was measured beside it: how many times its major faults the kernel had.
+    pub error: Option<f64>,
+}
+
+impl ProgramFaults {
+    /// The factor within which a model's prediction is a good one.
+    const GOOD: f64 = 2.0;
+
+    /// Whether the model is within a factor of two of the kernel; `None` where that is not known.
+    pub fn predicts(&self) -> Option<bool> {
+        self.error.map(|times| (1.0 / Self::GOOD..=Self::GOOD).contains(&times))
+    }
 }
 
 /// What a finding is about, with what is no figure.

@@ -210,9 +210,8 @@ fn curves_of(
 ) -> Result<Vec<Computed>> {
     let experiment = || {
         let stream = words.to_owned();
-        let curve =
-            Curve { stream, page_size, references: known.references, pages: pages.into(), sample: None };
-        Experiment::Mrc(curve)
+        let (references, pages) = (known.references, pages.into());
+        Experiment::Mrc(Curve { stream, page_size, references, pages, ..Curve::default() })
     };
     let point = |frames: u32, misses: u64| computed::Point {
         frames,

@@ -131,7 +131,7 @@ impl Found {
                 page_size,
                 references: self.0.rows.first().map_or(0, |row| row.2.requests),
                 pages: u64::from(self.0.objects),
-                sample: None,
+                ..Curve::default()
             };
             Ok(Computed::curve(
                 Experiment::Replay(curve),

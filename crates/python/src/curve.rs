@@ -45,6 +45,7 @@ impl Curves {
             references: trace.references(py) as u64,
             pages: trace.page_count().into(),
             sample,
+            ..Curve::default()
         };
         Self { about, is_mrc, points }
     }

@@ -148,8 +148,8 @@ impl Merge {
         let curve = std::mem::take(self).merge.finish();
         let pages = curve.pages();
         let frames = sizes_or_usual(sizes, page_size, pages)?;
-        let about =
-            Curve { stream, page_size, references: curve.references(), pages: pages.into(), sample: None };
+        let (references, of_all) = (curve.references(), pages.into());
+        let about = Curve { stream, page_size, references, pages: of_all, ..Curve::default() };
         let point = |&frames: &u32| {
             let (misses, ratio) = (Some(curve.misses(frames)), curve.miss_ratio(frames));
             let point = Point { frames, misses, ratio, ..Point::default() };
@@ -281,6 +281,7 @@ pub fn sampled_curve(
         references: curve.references,
         pages: pages.into(),
         sample: Some(curve.rate),
+        ..Curve::default()
     };
     let point = |&frames: &u32| {
         let (ratio, error) = curve.miss_ratio(frames).unzip();
@@ -309,7 +310,7 @@ pub fn replayed(stream: String, page_size: u64, pages: u64, columns: &Bound<'_, 
         page_size,
         references: references.first().copied().unwrap_or(0),
         pages,
-        sample: None,
+        ..Curve::default()
     };
     let mut points = Vec::new();
     for (n, policy) in policies.into_iter().enumerate() {

@@ -1,8 +1,9 @@
 //! Miss ratio curves as a sentence and as tables.
 
-use pagelab_analysis::curves::{beyond, is_optimum, knees, short_names};
+use pagelab_analysis::curves::{BEARABLE, Program, beyond, is_optimum, knees, short_names};
 
 use pagelab_experiment::ColumnId;
+use pagelab_experiment::experiments;
 use pagelab_experiment::observation::Table;
 use pagelab_experiment::tables::curve;
 
@@ -23,10 +24,9 @@ pub struct Curve<'a> {
 /// More curves than these do not stand beside one another in 80 columns.
 const BESIDE: usize = 6;
 
-/// The answer in a sentence: which is nearest to OPT, or has the fewest misses, and the first one's knees.
+/// The answer in a sentence: which is nearest to OPT, or has the fewest misses.
 pub fn answer(list: &[Curve]) -> String {
     let names = names(list);
-    let Some((first, name)) = list.first().zip(names.first()) else { return String::new() };
     let mut ranked: Vec<(f64, &str)> = Vec::new();
     let optimum = list.iter().find(|curve| is_optimum(&curve.name)).filter(|_| list.len() > 1);
     for (curve, name) in
@@ -49,7 +49,7 @@ pub fn answer(list: &[Curve]) -> String {
         if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) }
     };
     let more = |share: f64| format!("{} more", percent(share));
-    let mut answer = match (ranked.first(), optimum, list.len()) {
+    match (ranked.first(), optimum, list.len()) {
         (Some((mean, name)), Some(_), _) => {
             format!(
                 "Nearest to OPT: {name}, {} misses on average over the sizes{}.",
@@ -65,12 +65,40 @@ pub fn answer(list: &[Curve]) -> String {
             )
         }
         _ => String::new(),
-    };
-    for knee in knees(first.table) {
-        let size = text::bytes(knee.size);
-        answer += &format!(" Knee of {name} at {size} (miss ratio {}).", percent(knee.ratio));
     }
-    answer.trim_start().to_owned()
+}
+
+/// The memory that each needs so that misses cost little, what that rests on, and the knees of the first one.
+pub fn sizing(list: &[Curve], about: &experiments::Curve) -> String {
+    let (names, program) = (names(list), Program::of(about));
+    if about.references == 0 || list.is_empty() {
+        return String::new();
+    }
+    let percent = |share: f64| format!("{} %", text::digits(share * 100.0));
+    let needs = list.iter().zip(&names).map(|(curve, name)| match program.enough(curve.table) {
+        Some(size) => format!("{name} {}", text::bytes(size)),
+        None => format!("{name} more than these sizes"),
+    });
+    let assumed = |known: Option<f64>, how: &str| match known {
+        Some(_) => String::new(),
+        None => format!(" ({how})"),
+    };
+    let mut told = format!(
+        "Memory for at most {} misses per second beyond first references ({} of the program's time): {}. \
+         A miss costs {}{}; the program runs {}{}.",
+        text::digits(program.bearable()),
+        percent(BEARABLE),
+        needs.collect::<Vec<_>>().join(", "),
+        text::duration(program.miss),
+        assumed(about.miss_cost, "assumed; --miss-cost"),
+        text::duration(program.time),
+        assumed(about.program_time, "assumed: 1 ns per reference; --program-time"),
+    );
+    for knee in knees(list[0].table, &program) {
+        let (size, cost) = (text::bytes(knee.size), percent(knee.cost));
+        told += &format!(" Knee of {} at {size}: misses take {cost} of the time.", names[0]);
+    }
+    told
 }
 
 /// A row for each curve and size: pages and bytes of memory, misses, their ratio, and how many more than OPT's.

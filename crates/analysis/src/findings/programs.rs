@@ -18,9 +18,16 @@ pub fn on_models(runs: &[&Run]) -> Option<Finding> {
             major: Figure::of(run, metrics::FAULTS_MAJOR)?,
             minor: Figure::of(run, metrics::FAULTS_MINOR),
             swapped_in: Figure::of(run, metrics::SWAP_IN),
+            error: None,
         })
     };
-    let sides: Vec<ProgramFaults> = runs.iter().filter_map(side).collect();
+    let mut sides: Vec<ProgramFaults> = runs.iter().filter_map(side).collect();
+    if let Some(kernel) = sides.iter().find(|side| side.measured).map(|side| side.major.value) {
+        for side in sides.iter_mut().filter(|side| !side.measured) {
+            let model = side.major.value;
+            side.error = Some(if kernel == model { 1.0 } else { kernel / model });
+        }
+    }
     let modelled = sides.iter().find(|side| !side.measured)?;
     let measured = sides.iter().find(|side| side.measured);
     let opt = sides.iter().find(|side| side.target == "model:opt");
@@ -77,6 +84,8 @@ mod tests {
         assert_eq!(finding.figure("avoidable").unwrap().value, 0.75);
         let What::ProgramOnModels { sides, .. } = &finding.what else { panic!("{finding:?}") };
         assert_eq!(sides.iter().filter(|side| side.measured).count(), 1);
+        let errors: Vec<_> = sides.iter().map(|side| (side.error, side.predicts())).collect();
+        assert_eq!(errors, [(None, None), (Some(1.0), Some(true)), (Some(4.0), Some(false))]);
         // Reading ahead, a kernel can have fewer.
         assert_eq!(found(&[50.0], 75.0).figure("avoidable"), None);
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_analysis::curves::{Program, knees};
 use pagelab_analysis::figure::{Plot, Series};
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Curve;
@@ -21,6 +22,7 @@ use crate::failure::usage;
 use crate::output::{SCHEMA_VERSION, aside, say, sentences};
 use crate::page::Drawing;
 use crate::stream::{Memory, StreamArguments, described, frames, sizes};
+use crate::ticker::Interval;
 use crate::watching::Watching;
 
 /// The arguments.
@@ -51,6 +53,12 @@ pub struct Arguments {
     /// LRU from a sample of at most this many pages: bounded memory however long the trace (SHARDS)
     #[arg(long, value_name = "N", conflicts_with_all = ["policy", "sample"], value_parser = clap::value_parser!(u32).range(1..))]
     sample_pages: Option<u32>,
+    /// What a miss costs, for the memory that suffices: a measured major fault [default: 79500]
+    #[arg(long, value_name = "NANOSECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    miss_cost: Option<u64>,
+    /// How long the program runs without misses [default: 1 ns per reference]
+    #[arg(long, value_name = "SECONDS")]
+    program_time: Option<Interval>,
     #[command(flatten)]
     drawing: Drawing,
     /// Print one JSON object per line for each policy and size
@@ -93,6 +101,7 @@ struct Curves {
 struct Done {
     stream: StreamArguments,
     found: Curves,
+    about: Curve,
     results: Vec<Computed>,
 }
 
@@ -110,7 +119,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             Some(sampling) => sampled(arguments, &stream, sampling, context)?,
             None => exact(arguments, &stream, context)?,
         };
-        let results = computed(&stream, &found)?;
+        let about = Curve {
+            stream: stream.words(),
+            page_size: stream.page_size(),
+            references: found.references,
+            pages: found.page_count,
+            sample: found.sampled,
+            miss_cost: arguments.miss_cost.map(|cost| cost as f64),
+            program_time: arguments.program_time.map(|time| time.0.as_nanos() as f64),
+        };
+        let results = computed(&about, &found.points)?;
         if !arguments.json {
             let references = text::count(found.references as f64);
             say!("{}: {references} references to {} pages", stream.stream, found.pages);
@@ -118,12 +136,17 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         if let Some(described) = &found.described {
             aside(described, arguments.json);
         }
-        list.push(Done { stream, found, results });
+        list.push(Done { stream, found, about, results });
     }
     if arguments.json {
         let mut out = crate::output::stdout();
-        for Done { stream, found, .. } in &list {
+        for Done { stream, found, about, results } in &list {
+            let program = Program::of(about);
+            let drawn = Computed::drawn(results);
             for point in &found.points {
+                let table = drawn.iter().find(|curve| curve.name == point.policy).map(|curve| curve.table);
+                let enough = table.and_then(|table| program.enough(table));
+                let size = f64::from(point.frames) * about.page_size as f64;
                 let object = json!({
                     "schema_version": SCHEMA_VERSION,
                     "stream": stream.stream,
@@ -133,6 +156,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     "misses": point.misses,
                     "miss_ratio": point.ratio,
                     "standard_error": point.error,
+                    "misses_per_second": point.ratio.map(|ratio| program.misses_per_second(ratio)),
+                    "sufficient": enough.is_some_and(|enough| size >= enough),
+                    "knees": table.map(|table| knees(table, &program)),
+                    "miss_cost_ns": program.miss,
+                    "miss_cost_assumed": about.miss_cost.is_none(),
+                    "program_time_ns": program.time,
+                    "program_time_assumed": about.program_time.is_none(),
                 });
                 writeln!(out, "{object}")?;
             }
@@ -161,7 +191,7 @@ fn print(list: &[Done], context: &Context) {
     };
     say!("{}", text::table(&table.headings, &table.rows, &context.style));
     for done in list {
-        let answer = curves::answer(&Computed::drawn(&done.results));
+        let answer = answer(done);
         if !answer.is_empty() {
             let answer = if list.len() > 1 { format!("{}: {answer}", done.stream.label()) } else { answer };
             sentences(&answer, "", "  ", &context.style);
@@ -172,10 +202,16 @@ fn print(list: &[Done], context: &Context) {
     }
 }
 
+/// Which policy does best, and the memory that suffices.
+fn answer(done: &Done) -> String {
+    let drawn = Computed::drawn(&done.results);
+    let answer = format!("{} {}", curves::answer(&drawn), curves::sizing(&drawn, &done.about));
+    answer.trim().to_owned()
+}
+
 /// The curve of each policy.
-fn computed(stream: &StreamArguments, found: &Curves) -> Result<Vec<Computed>> {
-    let Curves { points, references, page_count, sampled, .. } = found;
-    let page_size = stream.page_size();
+fn computed(about: &Curve, points: &[Point]) -> Result<Vec<Computed>> {
+    let page_size = about.page_size;
     let mut policies: Vec<&str> = points.iter().map(|point| point.policy.as_str()).collect();
     policies.dedup();
     let computed = |policy: &str| -> Result<Computed> {
@@ -193,11 +229,8 @@ fn computed(stream: &StreamArguments, found: &Curves) -> Result<Vec<Computed>> {
                 read_ahead: None,
             })
             .collect();
-        let stream = stream.words();
-        let curve =
-            Curve { stream, page_size, references: *references, pages: *page_count, sample: *sampled };
         let target = computed::model(policy)?;
-        Ok(Computed::curve(Experiment::Mrc(curve), target, page_size, &of_it))
+        Ok(Computed::curve(Experiment::Mrc(about.clone()), target, page_size, &of_it))
     };
     policies.into_iter().map(computed).collect()
 }
@@ -285,7 +318,8 @@ fn apart(lru: &LruCurve, working_set: &WorkingSetCurve) -> Option<(f64, f64)> {
 }
 
 /// A stream on the page.
-fn section(Done { stream, found, results }: &Done) -> Section {
+fn section(done: &Done) -> Section {
+    let Done { stream, found, results, .. } = done;
     let drawn = Computed::drawn(results);
     let mut plots = Computed::plots(results);
     let mut paragraphs = vec![format!("{} references.", text::count(found.references as f64))];
@@ -318,7 +352,7 @@ fn section(Done { stream, found, results }: &Done) -> Section {
     }
     Section {
         heading: stream.words(),
-        answer: curves::answer(&drawn),
+        answer: answer(done),
         paragraphs,
         plots,
         tables: vec![curves::beside(&drawn)],

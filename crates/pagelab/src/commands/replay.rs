@@ -290,8 +290,8 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
             })
             .collect();
         let stream = stream.words();
-        let curve =
-            Curve { stream, page_size, references: *references, pages: u64::from(*pages), sample: None };
+        let pages = u64::from(*pages);
+        let curve = Curve { stream, page_size, references: *references, pages, ..Curve::default() };
         Ok(Computed::curve(Experiment::Replay(curve), computed::model(model)?, page_size, &points))
     };
     models.into_iter().map(computed).collect()

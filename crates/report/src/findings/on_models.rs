@@ -66,17 +66,67 @@ pub fn table(finding: &Finding) -> Option<TextTable> {
             count(side.major.value),
             range.split(", n =").next().unwrap_or_default().to_owned(),
             opt.map_or_else(|| DASH.to_owned(), |opt| ratio(side.major.value / opt)),
+            side.error.filter(|times| times.is_finite()).map_or_else(|| DASH.to_owned(), ratio),
             shown(&side.swapped_in, Unit::Pages),
             shown(&side.minor, Unit::Count),
         ]
     };
     let limit = limit.map_or_else(|| "without a memory limit".to_owned(), |limit| format!("with {limit}"));
     let title = format!("Major faults of {program} {limit}");
-    let headings = ["target", "major faults", "min … max", "to OPT", "swapped in", "minor faults"];
-    let remarks = CONDITIONS.map(str::to_owned).to_vec();
+    let headings =
+        ["target", "major faults", "min … max", "to OPT", "kernel to model", "swapped in", "minor faults"];
+    let remarks = std::iter::once(prediction(sides)).chain(CONDITIONS.map(str::to_owned)).collect();
     Some(TextTable { remarks, ..TextTable::new(title, headings, sides.iter().map(row)) })
+}
+
+/// For which models and limits the prediction is known to hold.
+fn prediction(sides: &[ProgramFaults]) -> String {
+    let of = |wanted: bool| {
+        let these = sides.iter().filter(|side| side.predicts() == Some(wanted));
+        these.map(name).collect::<Vec<_>>().join(", ")
+    };
+    let unknown = "for other limits and programs the error of a model is unknown.";
+    match (of(true), of(false)) {
+        (good, bad) if good.is_empty() && bad.is_empty() => {
+            "Whether a model is within a factor of two of the kernel is unknown: no kernel's major faults were \
+             measured under this limit."
+                .to_owned()
+        }
+        (good, bad) if bad.is_empty() => {
+            format!("Within a factor of two of the kernel's major faults under this limit: {good}; {unknown}")
+        }
+        (good, bad) if good.is_empty() => {
+            format!("Not within a factor of two of the kernel's major faults under this limit: {bad}; {unknown}")
+        }
+        (good, bad) => format!(
+            "Within a factor of two of the kernel's major faults under this limit: {good}; not: {bad}; {unknown}"
+        ),
+    }
 }
 
 fn name(side: &ProgramFaults) -> &str {
     side.target.strip_prefix("model:").unwrap_or(&side.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_analysis::finding::Figure;
+    use pagelab_experiment::metrics::FAULTS_MAJOR;
+
+    fn side(target: &str, error: Option<f64>) -> ProgramFaults {
+        let major = Figure::over(FAULTS_MAJOR, Unit::Count, FAULTS_MAJOR.statistic, &[100.0]).unwrap();
+        let measured = target == "host";
+        ProgramFaults { target: target.to_owned(), measured, major, minor: None, swapped_in: None, error }
+    }
+
+    #[test]
+    fn a_prediction_is_good_where_it_was_checked_and_unknown_elsewhere() {
+        let (lru, mglru) = (side("model:lru", Some(1.9)), side("model:linux-mglru", Some(0.01)));
+        let told = prediction(&[side("host", None), lru.clone(), mglru.clone()]);
+        assert!(told.contains("this limit: lru; not: linux-mglru; for other limits"), "{told}");
+        assert!(prediction(&[mglru]).starts_with("Not within a factor of two"));
+        assert!(prediction(&[lru]).contains("unknown"));
+        assert!(prediction(&[side("model:lru", None)]).starts_with("Whether a model"));
+    }
 }

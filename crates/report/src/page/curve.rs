@@ -26,7 +26,7 @@ pub fn plots(experiment: &Experiment, list: &[Curve]) -> Vec<Plot> {
         misses.series.push(line(curve, name, curve.table.numbers(tables::curve::RATIO)));
     }
     if let (Some(curve), Some(name)) = (list.first(), names.first()) {
-        let knees = curves::knees(curve.table);
+        let knees = curves::knees(curve.table, &curves::Program::of(about));
         misses.marks.extend(knees.iter().map(|knee| Mark {
             label: format!("knee of {name}: {}", text::bytes(knee.size)),
             ..Mark::at(knee.size)

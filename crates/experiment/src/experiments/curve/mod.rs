@@ -45,6 +45,10 @@ pub struct Curve {
     pub pages: u64,
     /// The share of the pages that was sampled; none: all.
     pub sample: Option<f64>,
+    /// What a miss costs, ns, where that was measured.
+    pub miss_cost: Option<f64>,
+    /// How long the program runs without misses, ns, where that was measured.
+    pub program_time: Option<f64>,
 }
 
 /// The working set of a stream or of a process.
