@@ -83,6 +83,8 @@ fn the_listings_of_vmstat_are_computed_and_printed_again() {
                     assert_eq!(cell, "-", "{name} of {printed}");
                     continue;
                 }
+                // Solaris calls it free.
+                "avail" => number(line["free"]),
                 name => number(line[name]),
             };
             assert!((number(cell) - expected).abs() <= 1.0, "{name} {expected}: {printed}");

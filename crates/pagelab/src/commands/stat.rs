@@ -105,6 +105,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             if output::unread(tree.root()).is_some() {
                 return Ok(output::complete(tree.root()));
             }
+            if tree.read(&Selection::new([])).samples().is_empty() {
+                remark!("no counter could be read; are /proc and /sys mounted?");
+                return Ok(ExitCode::from(3));
+            }
             if !context.quiet {
                 remark!("{}", nothing(&tree, selectors));
             }

@@ -234,6 +234,11 @@ fn nothing_that_matched_is_said() {
         lab.refuses(arguments, 1, &[wanted]);
     }
     assert_eq!(lab.fails("--quiet stat vmstatt", 1), "");
+    std::fs::create_dir_all(lab.path("empty/proc")).unwrap();
+    for arguments in ["stat --root empty", "stat vmstat --root empty"] {
+        let error = lab.fails(arguments, 3);
+        assert!(error.contains("no counter could be read"), "{arguments}: {error}");
+    }
 }
 
 fn the_old_hands_habits_are_taken() {
