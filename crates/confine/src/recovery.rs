@@ -23,7 +23,7 @@ use pagelab_kernel::files;
 /// How long recovery may hold up the command that it comes before.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two looks whether it has ended.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Whether this process is at it.
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
@@ -96,7 +96,7 @@ pub fn under_way() -> bool {
 /// Waits until this process has removed what dead pagelabs left.
 pub fn wait() {
     while under_way() {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

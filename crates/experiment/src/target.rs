@@ -16,7 +16,7 @@ use crate::setting::Setting;
 pub enum TargetKind {
     /// The running kernel.
     Host,
-    /// A kernel image, booted in a throw-away machine.
+    /// A kernel image, booted in a virtual machine (QEMU).
     Kernel(String),
     /// A modelled system or policy, with its parameters behind further colons.
     Model(String),

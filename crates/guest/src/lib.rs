@@ -1,4 +1,4 @@
-//! Kernel images as targets: `kernel:PATH` boots the image in a throw-away machine (QEMU) whose first
+//! Kernel images as targets: `kernel:PATH` boots the image in a virtual machine (QEMU) whose first
 //! process is pagelab itself, performs the experiment there, and brings back what was seen.
 //!
 //! Nothing is prepared and nothing stays: the initramfs is made in memory, the scratch disks are files

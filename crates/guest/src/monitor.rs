@@ -15,7 +15,7 @@ const ANSWER: Duration = Duration::from_secs(20);
 /// How long it may take to write or read a machine.
 const COPY: Duration = Duration::from_secs(120);
 /// Between two looks whether it is done.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Bytes a second at which a machine is written: no bound.
 const UNBOUNDED: u64 = 1 << 40;
 
@@ -108,7 +108,7 @@ impl Monitor {
             if begun.elapsed() > COPY {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use signal_hook::iterator::Signals;
 use crate::output::remark;
 
 /// Between two looks how far the end is.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long nobody may see the flag where nothing is set up.
 const UNSEEN: Duration = Duration::from_millis(600);
 /// How long an end in order may take where nothing is set up any more: the last words into the notebook.
@@ -75,7 +75,7 @@ fn attend(mut signals: Signals) {
     REQUESTED.store(true, Relaxed);
     let (mut since, mut said) = (Instant::now(), false);
     loop {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
         let again = signals.pending().next().is_some();
         let patience = if SEEN.load(Relaxed) { ORDERLY } else { UNSEEN };
         if (again || since.elapsed() > patience) && confine::close() {

@@ -12,7 +12,7 @@ use crate::failure::usage;
 use crate::interrupt::Interrupt;
 
 /// How often a wait looks whether the user wants to end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Seconds between two looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,7 +128,7 @@ impl Ticker {
             if left.is_zero() {
                 return true;
             }
-            sleep(if self.interrupt.is_some() { left.min(LOOK) } else { left });
+            sleep(if self.interrupt.is_some() { left.min(POLL_INTERVAL) } else { left });
         }
     }
 }

@@ -29,7 +29,7 @@ const FORK: usize = 2;
 const FORKED: usize = 3;
 
 /// How long a wish to end may wait, and the end of the program to be seen.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Pages that a program may have mapped at least: an instruction and a system call need several at once.
 pub const MAPPED: u32 = 64;
 
@@ -156,7 +156,7 @@ pub fn run(
         if serving.engine.store().bytes() > most {
             return Err(Failure::out_of_memory(most));
         }
-        if looked.elapsed() >= LOOK || !serving.hears {
+        if looked.elapsed() >= POLL_INTERVAL || !serving.hears {
             looked = Instant::now();
             if let Some(status) = ended(&mut running.0, Duration::ZERO)? {
                 break Some(status);
@@ -259,8 +259,8 @@ impl Serving {
     fn step(&mut self) -> io::Result<bool> {
         let events = self.engine.space().events().as_fd();
         let (happened, told) = match self.hears {
-            true => waiting::readable([events, self.tells.as_fd()], Some(LOOK))?.into(),
-            false => (waiting::readable([events], Some(LOOK))?[0], false),
+            true => waiting::readable([events, self.tells.as_fd()], Some(POLL_INTERVAL))?.into(),
+            false => (waiting::readable([events], Some(POLL_INTERVAL))?[0], false),
         };
         if !happened && !told {
             return Ok(true);

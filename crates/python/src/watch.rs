@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::error;
 
 /// Between two looks at Python's signals: each takes the interpreter's lock for a moment.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The caller of one long call.
 struct Caller {
@@ -42,7 +42,7 @@ impl Watch for Caller {
 impl Caller {
     fn look(&self) {
         let mut looked = self.looked.lock().expect("no thread panics while it holds the lock");
-        if looked.elapsed() < LOOK {
+        if looked.elapsed() < POLL_INTERVAL {
             return;
         }
         *looked = Instant::now();

@@ -39,7 +39,7 @@ use crate::harness::touch::Write;
 /// Where ksmd is told what to do, and tells what it did.
 pub const FOLDER: &str = "/sys/kernel/mm/ksm";
 /// Between two looks at the counters.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// A page is remembered in one scan, and merged in another one; the first one is not whole.
 const SCANS_AT_LEAST: u64 = 3;
 
@@ -199,7 +199,7 @@ fn merge(
     let (mut most, mut last) = (0, 0);
     set("run", "1")?;
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         let (now, own, time) = (Counts::read(), own(), Monotonic.now() - begun);
         let scans = now.scans.saturating_sub(start.scans);
         let so_far = own.unwrap_or(now.sharing.saturating_sub(start.sharing));

@@ -33,7 +33,7 @@ const BLOCK: usize = 20_000;
 /// include/linux/memcontrol.h): what is charged to the same pages differs by so much.
 const BATCH: usize = 64;
 /// How often it is seen how far the neighbour is.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A cgroup inside the run's.
 struct Inner(PathBuf);
@@ -214,7 +214,7 @@ impl Situations<'_> {
                     let why = std::io::Error::other("it ended before it had written its pages");
                     return Err(failed("the neighbour")(why));
                 }
-                Ok(_) => std::thread::sleep(LOOK),
+                Ok(_) => std::thread::sleep(POLL_INTERVAL),
             }
         }
     }

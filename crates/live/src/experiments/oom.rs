@@ -33,7 +33,7 @@ use crate::harness::measurement::Harness;
 /// go first.
 const BASE: u32 = 500;
 /// Between two looks.
-const LOOK: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// Pages between two looks of the growing process at the count of kills: fewer than a killed one
 /// gives back, so that nobody is killed after the first.
 const STRIDE: usize = 16;
@@ -257,7 +257,7 @@ fn kill(
         children.push(Child { pid, adjust, ..Child::default() });
     }
     let look = |family: &mut Family, recorder: &mut dyn Recorder| -> Result<bool> {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         if barrier[REFUSED].load(Relaxed) > 0 {
             let what = "the kernel refused a process its place, its oom_score_adj or its memory";
             return Err(Failure::new(FailureKind::System { errno: None }, what.to_owned()));
@@ -328,7 +328,7 @@ fn child(group: Group<'_>, barrier: &Barrier, adjust: u32, pages: usize, grows: 
     barrier[READY].fetch_add(1, AcqRel);
     if grows {
         while barrier[GO].load(Acquire) == 0 {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let before = group.kills();
         let mut whole = true;

@@ -104,7 +104,7 @@ fn usual(cost: Duration) -> Duration {
 }
 
 /// How often a wait looks whether the user wants to end.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
@@ -161,7 +161,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
         let clearing = process.clear().with_context(ended)?;
         let end = Instant::now() + interval;
         while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            std::thread::sleep(left.min(LOOK));
+            std::thread::sleep(left.min(POLL_INTERVAL));
             if interrupt.requested() {
                 return Err(CommandError::Stopped.into());
             }

@@ -21,7 +21,7 @@ use crate::harness::failure::failed;
 /// Functions of a unit: about a tenth of a second for a compiler.
 const FUNCTIONS: u32 = 120;
 /// Between two looks at the compilers.
-const LOOK: Duration = Duration::from_micros(500);
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
 
 /// Builds once with `jobs` jobs in each copy. An operation is a unit, or the command.
 pub(super) fn build(
@@ -74,7 +74,7 @@ fn run(
         }
         look();
         recorder.check()?;
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let each = if faultscale.cmd.is_some() { 1 } else { units };
     Ok(Point {

@@ -38,7 +38,7 @@ const EACH: usize = 8;
 /// Times of a worker that are kept.
 const TIMES: usize = 1 << 14;
 /// Between two looks.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Makes a crew, and the thread beside it where `beside` says so, lets it work for `time`, and
 /// calls `look` many times a second.
@@ -72,7 +72,7 @@ pub(super) fn crew(
     let all = count as u64 + u64::from(beside);
     let wait = |family: &mut Family, look: &mut dyn FnMut(), done: &dyn Fn() -> bool| {
         while !done() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
             look();
             if barrier[REFUSED].load(Relaxed) > 0 {
                 return Err(refused());
@@ -88,7 +88,7 @@ pub(super) fn crew(
     wait(&mut family, &mut look, &|| Instant::now() >= deadline)?;
     barrier[STOP].store(1, Release);
     while family.poll().map_err(|lost| lost.error(context))? > 0 {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         look();
         if barrier[REFUSED].load(Relaxed) > 0 {
             return Err(refused());

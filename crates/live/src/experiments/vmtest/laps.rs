@@ -14,7 +14,7 @@ use pagelab_kernel::region::Region;
 use rustix::thread::futex::{self, Flags, Timespec};
 
 /// How often a process that waits looks whether it shall stop.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// The round after the last.
 pub const END: u32 = u32::MAX;
@@ -99,7 +99,7 @@ fn finish([finished, laps]: &[AtomicU32; 2], processes: u32, stop: impl Fn() -> 
     }
     while laps.load(Acquire) == lap && !stop() {
         // It ends early when the lap did meanwhile, by a signal, and after the time to look.
-        let _ = futex::wait(laps, Flags::empty(), lap, Some(&LOOK));
+        let _ = futex::wait(laps, Flags::empty(), lap, Some(&POLL_INTERVAL));
     }
 }
 

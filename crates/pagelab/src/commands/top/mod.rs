@@ -22,7 +22,7 @@ use crate::ticker::Interval;
 use state::{Sort, State};
 
 /// How often keys and signals are looked for.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
@@ -68,7 +68,7 @@ fn screen(terminal: &mut ratatui::DefaultTerminal, state: &mut State, interrupt:
     draw(terminal, state, &watcher)?;
     while !interrupt.requested() {
         let left = next.saturating_duration_since(Instant::now());
-        if !waiting::for_input(left.min(LOOK)) {
+        if !waiting::for_input(left.min(POLL_INTERVAL)) {
             return Ok(());
         }
         while event::poll(Duration::ZERO)? {
