@@ -44,6 +44,23 @@ fn curves_agree_with_replays_and_samples_come_close() {
 }
 
 #[test]
+fn the_memory_that_suffices_follows_from_what_misses_cost() {
+    let lab = Lab::new();
+    // A loop over 1,000 pages: LRU misses always with fewer, and never again with all of them.
+    let stream = "linear --pages 1000 --references 100000 --memory 500p,900p,1000p,2000p --no-keep";
+    let sufficient = |more: &str| -> Vec<bool> {
+        let rows = lines(&lab.ok(&format!("mrc {stream} --json {more}")));
+        rows.iter().map(|row| row["sufficient"].as_bool().unwrap()).collect()
+    };
+    assert_eq!(sufficient(""), [false, false, true, true]);
+    // 99,000 misses of 1 ns in a second are bearable.
+    assert_eq!(sufficient("--miss-cost 1 --program-time 1"), [true; 4]);
+    let text = lab.ok(&format!("mrc {stream} --miss-cost 80000 --program-time 2"));
+    assert!(text.contains("lru 3.91 MiB") && !text.contains("assumed"), "{text}");
+    assert!(lab.ok(&format!("mrc {stream}")).contains("assumed"));
+}
+
+#[test]
 fn curves_and_replays_are_drawn() {
     let lab = Lab::new();
     lab.ok("mrc zipf:0.9 --pages 2000 --references 20000 --policy lru --policy arc --html curve.html");
