@@ -237,6 +237,8 @@ fn what_is_beyond_the_cgroup_is_refused_with_the_figure() {
         ("replay uniform --pages 1000000 --references 5000000 --memory 10% --on arc --no-keep", false),
         ("wss uniform --pages 1000 --references 5000000 --no-keep", false),
         ("run mapanon --on model:lru --pages 1000000 --references 1000 --report none", false),
+        ("convert zipf:1 --pages 1000000 --to oracle-general -o whole", false),
+        ("reduce zipf:1 --pages 1000000 --memory 64M -o reduced", false),
         ("mrc zipf:1 --pages 1000 --references 1000 --no-keep", true),
     ] {
         let (cgroup, program) = (narrow.0.display(), env!("CARGO_BIN_EXE_pagelab"));
