@@ -7,7 +7,7 @@ use pagelab_experiment::What;
 use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::Feature;
 use pagelab_experiment::setting::{Limit, Swap, Thp, Value};
-use pagelab_live::plan::{Capabilities, Lacking, Room, readable};
+use pagelab_live::plan::{Capabilities, Lacking, Room, script};
 
 use crate::image::Image;
 use crate::options::{Accel, Options};
@@ -188,7 +188,7 @@ fn feature(required: &Feature, options: &Options, config: &Config) -> Result<(),
         Feature::Ksm => built("CONFIG_KSM"),
         Feature::Damon => built("CONFIG_DAMON_SYSFS").and_then(|()| built("CONFIG_DAMON_VADDR")),
         Feature::Programs(programs) => {
-            programs.script.iter().try_for_each(|path| readable(programs.parameter, path))
+            programs.script.iter().try_for_each(|path| script(programs.parameter, path))
         }
         _ => of_any_guest(required),
     }

@@ -177,13 +177,7 @@ fn feature(feature: &Feature, guest: bool) -> Result<(), Lacking> {
         }
         Feature::File(name, path) if !guest => readable(name, path),
         Feature::Programs(programs) if !guest => {
-            if let Some(script) = &programs.script {
-                readable(programs.parameter, script)?;
-                if !script.is_file() {
-                    let why = format!("cannot use {}, which is no regular file", script.display());
-                    return no(parameter(programs.parameter), why, "name another file");
-                }
-            }
+            programs.script.iter().try_for_each(|path| script(programs.parameter, path))?;
             match programs.words.first() {
                 Some(program) if !runs(&words::unescaped(program)) => no(
                     parameter(programs.parameter),
@@ -201,7 +195,7 @@ fn feature(feature: &Feature, guest: bool) -> Result<(), Lacking> {
 ///
 /// # Errors
 /// Why not.
-pub fn readable(name: &str, path: &Path) -> Result<(), Lacking> {
+fn readable(name: &str, path: &Path) -> Result<(), Lacking> {
     let why = match File::open(path).and_then(|file| file.metadata()) {
         Ok(found) if found.is_dir() => "it is a folder".to_owned(),
         Ok(found) if found.is_file() && found.len() == 0 => "it is empty".to_owned(),
@@ -209,6 +203,19 @@ pub fn readable(name: &str, path: &Path) -> Result<(), Lacking> {
         Err(error) => error.to_string(),
     };
     let why = format!("cannot read {} ({why})", path.display());
+    Err((What::Parameter(name.to_owned()), why, "name another file".to_owned()))
+}
+
+/// The same of a script, which is read once by each process: a device or a pipe may have no end.
+///
+/// # Errors
+/// Why not.
+pub fn script(name: &str, path: &Path) -> Result<(), Lacking> {
+    readable(name, path)?;
+    if path.is_file() {
+        return Ok(());
+    }
+    let why = format!("cannot use {}, which is no regular file", path.display());
     Err((What::Parameter(name.to_owned()), why, "name another file".to_owned()))
 }
 

@@ -15,7 +15,7 @@ use pagelab_experiment::setting::{Swap, Value, names};
 use pagelab_experiment::{Experiment, Origin, Plan, Request, Setting, Target, Unsupported, What};
 use pagelab_kernel::settings;
 
-pub use self::capabilities::{Capabilities, Lacking, readable};
+pub use self::capabilities::{Capabilities, Lacking, script};
 pub use self::tasks::{MAX_THREADS, Room};
 
 use crate::experiments::paging::stream_bytes;

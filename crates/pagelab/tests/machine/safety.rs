@@ -243,8 +243,9 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
 /// Also where what the worker started goes on, with its ends of the pipes.
 fn a_killed_worker_ends_the_run_and_what_it_started() {
     let lab = Lab::new();
-    let mut child = spawn(&lab, "run forkstorm --script /dev/zero --memory none --report none -q");
-    eventually("the script runs", || lab.processes().iter().any(|line| line.contains("/dev/zero")));
+    std::fs::write(lab.path("script"), "sleep 1000\n").unwrap();
+    let mut child = spawn(&lab, "run forkstorm --script script --memory none --report none -q");
+    eventually("the script runs", || lab.processes().iter().any(|line| line.contains("sleep")));
     let worker = lab.workers()[0].to_string();
     assert!(std::process::Command::new("kill").args(["-9", &worker]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(3));

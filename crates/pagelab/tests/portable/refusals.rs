@@ -127,6 +127,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("run fragment --memory 64M --on kernel:/no/such", "/no/such"),
     ("run forkstorm --script /no/such/file", "/no/such/file"),
     ("run forkstorm --script /dev/zero", "no regular file"),
+    ("run forkstorm --script /dev/zero --on kernel:vmlinuz", "no regular file"),
     ("run command -- no-such-program-as-this", "no-such-program-as-this"),
     ("run command --report none -- /does/not/exist", "/does/not/exist"),
     ("reproduce mcdougall-2007 --without nothing", "one-node"),
