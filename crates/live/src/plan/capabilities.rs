@@ -206,7 +206,7 @@ fn readable(name: &str, path: &Path) -> Result<(), Lacking> {
     Err((What::Parameter(name.to_owned()), why, "name another file".to_owned()))
 }
 
-/// The same of a script, which is read once by each process: a device or a pipe may have no end.
+/// The same of a script, which several processes read: a device or a pipe may have no end.
 ///
 /// # Errors
 /// Why not.

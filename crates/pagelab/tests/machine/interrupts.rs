@@ -69,8 +69,8 @@ const LOADS: &[&str] = &[
     "run mapfile --pages 12288 --references 20000000 --memory 32M --report none",
     "run vmtest --seconds 100 --memory 32M --report none",
     "run forkstorm --forks 100000000 --memory none --report none",
-    "run forkstorm --script script --report none",
-    "run forkstorm --script script --memory none --report none",
+    "run forkstorm --script endless --report none",
+    "run forkstorm --script endless --memory none --report none",
     "run faultscale --seconds 100 --memory none --report none",
     "run fileread --seconds 100 --memory 32M --report none",
     "run seqread --seconds 100 --memory 32M --report none",
@@ -146,7 +146,7 @@ fn interrupt(command: &str, wait: u64, often: bool) {
 
 /// The command with what the test gives it, and what is to be held until it has ended.
 fn filled(lab: &Lab, command: &str) -> (String, (TcpListener, Option<rusqlite::Connection>)) {
-    std::fs::write(lab.path("script"), "sleep 1000\n").unwrap();
+    std::fs::File::create(lab.path("endless")).unwrap().set_len(1 << 40).unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     if command.contains("FIFO") {
         assert!(Command::new("mkfifo").arg(lab.path("fifo")).status().unwrap().success());

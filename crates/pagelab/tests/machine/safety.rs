@@ -151,7 +151,7 @@ fn after_kill_9_at_any_moment_the_next_start_removes_what_was_left() {
 fn after_kill_9_the_pipelines_of_a_script_end() {
     let lab = Lab::new();
     let endless = lab.path("endless");
-    std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+    std::fs::File::create(&endless).unwrap().set_len(1 << 40).unwrap();
     let name = endless.display().to_string();
     let pipelines = || {
         let all = std::fs::read_dir("/proc").unwrap().flatten();
@@ -243,9 +243,9 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
 /// Also where what the worker started goes on, with its ends of the pipes.
 fn a_killed_worker_ends_the_run_and_what_it_started() {
     let lab = Lab::new();
-    std::fs::write(lab.path("script"), "sleep 1000\n").unwrap();
-    let mut child = spawn(&lab, "run forkstorm --script script --memory none --report none -q");
-    eventually("the script runs", || lab.processes().iter().any(|line| line.contains("sleep")));
+    std::fs::File::create(lab.path("endless")).unwrap().set_len(1 << 40).unwrap();
+    let mut child = spawn(&lab, "run forkstorm --script endless --memory none --report none -q");
+    eventually("the script is read", || lab.processes().iter().any(|line| line.contains("endless")));
     let worker = lab.workers()[0].to_string();
     assert!(std::process::Command::new("kill").args(["-9", &worker]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(3));
