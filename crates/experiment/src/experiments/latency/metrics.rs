@@ -34,6 +34,6 @@ metrics! {
          huge pages are off, or none was free.";
     LATENCY_HUGE_FAULT_FRESH = "latency.huge-fault.fresh", Nanoseconds, Median, Lower,
         "latency: first touch of a transparent huge page in memory beyond the caches",
-        "What a growing program pays. At least 64 pages and twice the last cache are touched in \
+        "A growing program pays this. At least 64 pages and twice the last cache are touched in \
          turn. Missing if the largest working set is smaller, or if the kernel supplied base pages.";
 }
