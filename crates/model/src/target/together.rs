@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use pagelab_experiment::experiments::{Command, Experiment};
+use pagelab_experiment::experiments::{Command, Experiment, Load};
 use pagelab_experiment::{Failure, Observation, Performer, Recorder, Setting};
 
 use super::program::{Outcome, Recording};
@@ -31,8 +31,9 @@ impl Together {
         experiment: &Experiment,
         setting: &Setting,
     ) -> Option<Box<dyn Performer>> {
-        let (Kind::Paging(model), Experiment::Command(Command { trace: Some(trace), .. })) =
-            (&model.0, experiment)
+        let declared = experiment.declaration();
+        let (Kind::Paging(model), Load::Program(Command { trace: Some(trace), .. })) =
+            (&model.0, declared.load())
         else {
             return None;
         };
