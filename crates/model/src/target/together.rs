@@ -72,6 +72,9 @@ impl Performer for Joined {
     }
 }
 
+/// The frames of a member and what became of it.
+type Played = Result<(u32, Outcome), Failure>;
+
 /// What each of `models` makes of the recording at `trace`, and the frames that it had.
 ///
 /// # Errors
@@ -80,7 +83,7 @@ pub(super) fn play(
     trace: &Path,
     models: &[(&PagingModel, &Setting)],
     recorder: &mut dyn Recorder,
-) -> Result<Vec<Result<(u32, Outcome), Failure>>, Failure> {
+) -> Result<Vec<Played>, Failure> {
     let needs_future = models.iter().any(|(model, _)| model.player().needs_future());
     let recording = Recording::open(trace, needs_future, PAGE_SIZE, recorder)?;
     let players: Vec<_> = models
