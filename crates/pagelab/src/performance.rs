@@ -230,7 +230,7 @@ fn order(repetitions: &[u32]) -> Vec<(u32, usize)> {
     let round = |number: u32| {
         let mut plans: Vec<usize> =
             (0..repetitions.len()).filter(|&index| number <= repetitions[index]).collect();
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             plans.reverse();
         }
         plans.into_iter().map(move |index| (number, index))

@@ -139,7 +139,7 @@ mod tests {
             let mut command = Command::new(vec!["true".to_owned()]);
             command.trace = Some(path);
             let experiment = Experiment::Command(command);
-            let policies = PolicyKind::catalogue().into_iter().map(|one| one.form.replace("TAU", "500"));
+            let policies = PolicyKind::catalogue().iter().map(|one| one.form.replace("TAU", "500"));
             let names = policies.chain(SYSTEMS.iter().map(|system| system.name.to_owned()));
             let together = Together::default();
             let (mut alone, mut joined) = (Vec::new(), Vec::new());

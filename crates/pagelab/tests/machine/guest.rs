@@ -253,7 +253,8 @@ fn references_are_a_trace(lab: &Lab, runs: &Value, without: &Metrics, counted: &
     }
     let bytes = |name: &str| std::fs::read(lab.path(name)).unwrap();
     let length = |name: &str| bytes(name).len() as f64;
-    assert!((length("a.trace") / length("b.trace") - 1.0).abs() < 0.01, "two recordings of one load");
+    let (a, b) = (length("a.trace"), length("b.trace"));
+    assert!((a / b - 1.0).abs() < 0.01, "two recordings of one load: {a} and {b} bytes");
     let rows = lab.rows("replay a.trace --memory 2000p,100000p --on model:lru --json");
     let of = |row: usize, key: &str| rows[row][key].as_u64().unwrap() as f64;
     let known = ["instructions.user", "instructions.kernel", "references.user", "references.kernel"];
