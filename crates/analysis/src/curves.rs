@@ -17,7 +17,7 @@ const MOST: usize = 3;
 pub const BEARABLE: f64 = 0.01;
 /// Misses that take a greater share of the program's time are too many, whatever their number; and a knee where they
 /// take half of that is no size to choose.
-const USELESS: f64 = 1.0;
+pub const USELESS: f64 = 1.0;
 /// The smallest change that makes a knee, as a power of two: 19 % of what misses cost.
 const EFFECT: f64 = 0.25;
 
