@@ -74,15 +74,20 @@ aarch64: ## an arm64 kernel image, and a static binary for that processor, which
 	RUSTFLAGS="-C target-feature=+crt-static" scripts/cross aarch64-unknown-linux-gnu \
 	$(CARGO) build --profile $(PROFILE) --locked -p pagelab --target aarch64-unknown-linux-gnu
 
-install: build ## the binary into ~/.cargo/bin, manual pages and completions into ~/.local/share
-	$(CARGO) install --locked --path crates/pagelab
-	cp target/release/libpagelab_tracer.so target/release/libpagelab_preload.so "$${CARGO_HOME:-$$HOME/.cargo}/bin/"
-	share="$${XDG_DATA_HOME:-$$HOME/.local/share}"; \
-	target/release/pagelab man "$$share/man/man1"; \
-	mkdir -p "$$share/bash-completion/completions" "$$share/zsh/site-functions" "$$share/fish/vendor_completions.d"; \
-	target/release/pagelab completions bash >"$$share/bash-completion/completions/pagelab"; \
-	target/release/pagelab completions zsh >"$$share/zsh/site-functions/_pagelab"; \
-	target/release/pagelab completions fish >"$$share/fish/vendor_completions.d/pagelab.fish"
+# Without PREFIX the places of one user: cargo's folder of programs, which is on the PATH, and ~/.local/share.
+BINDIR = $(if $(PREFIX),$(PREFIX)/bin,$(or $(CARGO_HOME),$(HOME)/.cargo)/bin)
+SHAREDIR = $(if $(PREFIX),$(PREFIX)/share,$(or $(XDG_DATA_HOME),$(HOME)/.local/share))
+FISH = $(DESTDIR)$(SHAREDIR)/fish/vendor_completions.d
+
+install: build ## pagelab, its manual pages and completions for this user, or below DESTDIR and PREFIX
+	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(SHAREDIR)/bash-completion/completions" \
+		"$(DESTDIR)$(SHAREDIR)/zsh/site-functions" "$(FISH)"
+	install target/release/pagelab "$(DESTDIR)$(BINDIR)"
+	install -m 644 target/release/libpagelab_tracer.so target/release/libpagelab_preload.so "$(DESTDIR)$(BINDIR)"
+	target/release/pagelab man "$(DESTDIR)$(SHAREDIR)/man/man1"
+	target/release/pagelab completions bash >"$(DESTDIR)$(SHAREDIR)/bash-completion/completions/pagelab"
+	target/release/pagelab completions zsh >"$(DESTDIR)$(SHAREDIR)/zsh/site-functions/_pagelab"
+	target/release/pagelab completions fish >"$(FISH)/pagelab.fish"
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -12,7 +12,7 @@ use crate::knee;
 /// A knee is told where the curve falls at least so many times as steeply before it as behind it.
 const STEEPER: f64 = 2.0;
 /// Knees looked for, at most.
-const MOST: usize = 3;
+const MAX_KNEES: usize = 3;
 /// The share of the program's time that misses may take without being worth more memory.
 pub const BEARABLE: f64 = 0.01;
 /// Misses that take a greater share of the program's time are too many, whatever their number; and a knee where they
@@ -106,7 +106,7 @@ pub fn knees(table: &Table, program: &Program) -> Vec<CurveKnee> {
         (size.log2(), (1.0 + cost / BEARABLE).log2())
     };
     let (x, y): (Vec<f64>, Vec<f64>) = points(table).into_iter().map(of).unzip();
-    let Some(fit) = knee::knees(&x, &y, MOST, EFFECT) else { return Vec::new() };
+    let Some(fit) = knee::knees(&x, &y, MAX_KNEES, EFFECT) else { return Vec::new() };
     let flattens = |knee: &&knee::Knee| {
         let (before, after) = knee.slopes;
         before < 0.0 && -before >= STEEPER * (-after).max(0.0)

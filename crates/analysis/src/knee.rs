@@ -13,7 +13,7 @@
 //! half that effect is assumed, whatever the residuals are.
 //!
 //! A cliff (a jump within one step of the sweep) shows as two knees close together. Fewer than
-//! `FEW` abscissae cannot tell noise from knees by their residuals: one knee or one cliff is tested
+//! `MIN_POINTS` abscissae cannot tell noise from knees by their residuals: one knee or one cliff is tested
 //! against the assumed noise alone.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
@@ -29,7 +29,7 @@ const ROUNDING: f64 = 1e-9;
 /// The probability of a knee in data without one.
 const LEVEL: f64 = 0.01;
 /// Fewer abscissae than this have one knee or one cliff at most.
-const FEW: usize = 8;
+const MIN_POINTS: usize = 8;
 
 /// A knee.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +85,8 @@ pub fn knees(x: &[f64], y: &[f64], max: usize, effect: f64) -> Option<Fit> {
     let noise = (effect / 2.0).max(ROUNDING * spread(y)).max(f64::MIN_POSITIVE.sqrt());
     let data = Data { x, y, grid: grid(&places), places, effect, noise };
     let straight = data.fit(&[])?;
-    let found = if data.places.len() < FEW { data.few(&straight, max) } else { data.many(&straight, max) };
+    let found =
+        if data.places.len() < MIN_POINTS { data.few(&straight, max) } else { data.many(&straight, max) };
     data.finish(&found)
 }
 
@@ -111,14 +112,14 @@ struct Data<'a> {
 
 /// Knees held at some places.
 #[derive(Clone, Debug)]
-struct Held {
+struct Candidate {
     knees: Vec<f64>,
     solution: Solution,
     /// Whether the two knees are the ends of a jump.
     cliff: bool,
 }
 
-impl Held {
+impl Candidate {
     /// How many places were searched for.
     fn changes(&self) -> usize {
         if self.cliff { 1 } else { self.knees.len() }
@@ -127,7 +128,7 @@ impl Held {
 
 impl Data<'_> {
     /// With many abscissae: the residuals tell the noise.
-    fn many(&self, straight: &Held, max: usize) -> Held {
+    fn many(&self, straight: &Candidate, max: usize) -> Candidate {
         let (mut accepted, mut found) = (straight.clone(), straight.clone());
         for count in 1..=max {
             // As many abscissae as parameters and two to spare.
@@ -150,14 +151,14 @@ impl Data<'_> {
     }
 
     /// With few abscissae: a knee or a cliff that noise as assumed does not explain.
-    fn few(&self, straight: &Held, max: usize) -> Held {
+    fn few(&self, straight: &Candidate, max: usize) -> Candidate {
         let knee = self.one_more(straight).filter(|_| max > 0);
         let candidates = knee.into_iter().chain(self.best_cliff().filter(|_| max > 1));
         let best = candidates.min_by(|a, b| a.solution.rss.total_cmp(&b.solution.rss));
         let tried = (2 * self.places.len() - 5) as f64;
         // The root of a chi-squared figure of one degree of freedom.
         let quantile = Normal::standard().inverse_cdf(1.0 - LEVEL / tried / 2.0);
-        let enough = |held: &Held| {
+        let enough = |held: &Candidate| {
             let freedom = (self.x.len() as f64 - 4.0).max(1.0);
             let variance = self.noise.powi(2).max(held.solution.rss / freedom);
             straight.solution.rss - held.solution.rss > quantile.powi(2) * variance && self.is_effective(held)
@@ -165,24 +166,24 @@ impl Data<'_> {
         best.filter(enough).unwrap_or_else(|| straight.clone())
     }
 
-    fn best_cliff(&self) -> Option<Held> {
+    fn best_cliff(&self) -> Option<Candidate> {
         let cliffs = (1..self.places.len() - 2).filter_map(|low| self.cliff(low));
         cliffs.min_by(|a, b| a.solution.rss.total_cmp(&b.solution.rss))
     }
 
     /// A line with a jump from the place with this index to the next one.
-    fn cliff(&self, low: usize) -> Option<Held> {
+    fn cliff(&self, low: usize) -> Option<Candidate> {
         let knees = [self.places[low], self.places[low + 1]];
         let width = knees[1] - knees[0];
         let row = |&x: &f64| vec![1.0, x, ((x - knees[0]) / width).clamp(0.0, 1.0)];
         let mut solution = least_squares(&self.x.iter().map(row).collect::<Vec<_>>(), self.y)?;
         let bend = solution.coefficients[2] / width;
         solution.coefficients.splice(2.., [bend, -bend]);
-        Some(Held { knees: knees.to_vec(), solution, cliff: true })
+        Some(Candidate { knees: knees.to_vec(), solution, cliff: true })
     }
 
     /// Whether noise does not explain what the further knees of `more` explain.
-    fn is_significant(&self, fewer: &Held, more: &Held) -> bool {
+    fn is_significant(&self, fewer: &Candidate, more: &Candidate) -> bool {
         let further = more.changes() - fewer.changes();
         let freedom = self.x.len() as f64 - (2 + 2 * more.changes()) as f64;
         if freedom < 1.0 {
@@ -198,7 +199,7 @@ impl Data<'_> {
 
     /// Whether each knee changes the ordinate by more than the residuals and by the required
     /// effect: over the shorter of the pieces beside it.
-    fn is_effective(&self, held: &Held) -> bool {
+    fn is_effective(&self, held: &Candidate) -> bool {
         let freedom = (self.x.len() as f64 - (2 + 2 * held.changes()) as f64).max(1.0);
         let least = self.effect.max((held.solution.rss / freedom).sqrt());
         let (first, last) = (self.places[0], self.places[self.places.len() - 1]);
@@ -221,18 +222,18 @@ impl Data<'_> {
         [1.0, x].into_iter().chain(knees.iter().map(|&k| (x - k).max(0.0))).collect()
     }
 
-    fn fit(&self, knees: &[f64]) -> Option<Held> {
+    fn fit(&self, knees: &[f64]) -> Option<Candidate> {
         if !self.allowed(knees) {
             return None;
         }
         let rows: Vec<_> = self.x.iter().map(|&x| Self::row(x, knees)).collect();
-        Some(Held { knees: knees.to_vec(), solution: least_squares(&rows, self.y)?, cliff: false })
+        Some(Candidate { knees: knees.to_vec(), solution: least_squares(&rows, self.y)?, cliff: false })
     }
 
     /// The best with a knee more: the new one at the best place of the grid, then every knee in turn
     /// to its best place until none moves, then Muggeo's iteration.
-    fn one_more(&self, found: &Held) -> Option<Held> {
-        let best_at = |fixed: &[f64]| -> Option<Held> {
+    fn one_more(&self, found: &Candidate) -> Option<Candidate> {
+        let best_at = |fixed: &[f64]| -> Option<Candidate> {
             let tried = self.grid.iter().filter_map(|&place| {
                 let mut knees = fixed.to_vec();
                 knees.push(place);
@@ -259,7 +260,7 @@ impl Data<'_> {
     }
 
     /// The linearised problem around `held`: its columns, and one −1[x > ψ] for each knee of `free`.
-    fn linearised(&self, held: &Held, free: &[usize]) -> Option<Solution> {
+    fn linearised(&self, held: &Candidate, free: &[usize]) -> Option<Solution> {
         let row = |&x: &f64| {
             let mut row = Self::row(x, &held.knees);
             row.extend(free.iter().map(|&k| if x > held.knees[k] { -1.0 } else { 0.0 }));
@@ -269,7 +270,7 @@ impl Data<'_> {
     }
 
     /// Muggeo's iteration; a step that does not help is halved.
-    fn refined(&self, mut held: Held) -> Held {
+    fn refined(&self, mut held: Candidate) -> Candidate {
         for _ in 0..STEPS {
             let count = held.knees.len();
             let all: Vec<usize> = (0..count).collect();
@@ -291,7 +292,7 @@ impl Data<'_> {
         held
     }
 
-    fn finish(&self, held: &Held) -> Option<Fit> {
+    fn finish(&self, held: &Candidate) -> Option<Fit> {
         let count = held.knees.len();
         let freedom = self.x.len() as f64 - (2 + 2 * count) as f64;
         let residual = (held.solution.rss / freedom.max(1.0)).sqrt();
@@ -435,7 +436,7 @@ mod tests {
             }
             // Noise that nobody measured shows in the residuals of many points.
             let wrong = share(n, (0.5, 1.1f64.log2()), |_| 0.0, |k| !k.is_empty());
-            assert!(n < FEW || wrong <= 0.05, "false knees in {wrong}: {n} points, unknown noise");
+            assert!(n < MIN_POINTS || wrong <= 0.05, "false knees in {wrong}: {n} points, unknown noise");
         }
     }
 

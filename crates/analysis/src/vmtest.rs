@@ -27,7 +27,7 @@ use serde::Serialize;
 use crate::knee::{self, Fit};
 
 /// Knees looked for, at most.
-const MOST: usize = 5;
+const MAX_KNEES: usize = 5;
 /// The widest interval of a knee that is told, as a ratio of its ends: of one that may be anywhere within
 /// more than three doublings nothing is known.
 const WIDEST: f64 = 8.0;
@@ -35,7 +35,7 @@ const WIDEST: f64 = 8.0;
 /// not known, with one repetition of few sizes.
 const EFFECT: (f64, f64) = (1.1, 1.5);
 /// From so many sizes on the fit's residuals tell the noise.
-const MANY: usize = 8;
+const MIN_SIZES_FOR_NOISE: usize = 8;
 /// Major faults for each million reads from which on memory is said to be short: at some 50 µs a fault
 /// and 5 ns a read they then take a tenth as long as the reads.
 const FAULTING: f64 = 10.0;
@@ -145,10 +145,10 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
     rows.first()?;
     let effect = match noise(tables) {
         Some(noise) => EFFECT.0.log2().max(2.0 * noise),
-        None if rows.len() < MANY => EFFECT.1.log2(),
+        None if rows.len() < MIN_SIZES_FOR_NOISE => EFFECT.1.log2(),
         None => EFFECT.0.log2(),
     };
-    let Some(fit) = knee::knees(&x, &y, MOST, effect) else {
+    let Some(fit) = knee::knees(&x, &y, MAX_KNEES, effect) else {
         return Some(Curve { points, fit: Vec::new(), knees: None });
     };
     let known = fit.knees.iter().filter(|found| found.interval.1 - found.interval.0 <= WIDEST.log2());

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// So many looks in a row that find none: a process that is just executing a program has no
 /// environment for a moment.
-const LOOKS: u32 = 3;
+const POLLS: u32 = 3;
 
 /// Kills every process of the run `name` that this user may look at; whether there was one.
 pub fn end(name: &str) -> bool {
@@ -31,7 +31,7 @@ pub fn end(name: &str) -> bool {
         for &pid in &found {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if none == LOOKS || Instant::now() > deadline {
+        if none == POLLS || Instant::now() > deadline {
             return any;
         }
         thread::sleep(Duration::from_millis(1));

@@ -15,7 +15,7 @@ use pagelab_kernel::{hierarchy, swap_area};
 use super::warnings;
 
 /// Cgroups that are looked at, at most.
-const MOST: usize = 10_000;
+const MAX_CGROUPS: usize = 10_000;
 
 /// Someone else's cgroup with a memory limit, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ fn all() -> Vec<Other> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let ours = entry.file_name().to_string_lossy().starts_with("pagelab-");
-            if ours || !entry.file_type().is_ok_and(|kind| kind.is_dir()) || looked == MOST {
+            if ours || !entry.file_type().is_ok_and(|kind| kind.is_dir()) || looked == MAX_CGROUPS {
                 continue;
             }
             looked += 1;

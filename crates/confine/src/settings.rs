@@ -108,15 +108,15 @@ pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Ap
         }
         set(&path, &before, &value, journal)?;
         let now = read(&path)?;
-        match Taken::of(&value, &now) {
-            Taken::Yes => {}
-            Taken::Otherwise => {
+        match WriteResult::of(&value, &now) {
+            WriteResult::Yes => {}
+            WriteResult::Otherwise => {
                 return Err(unavailable(
                     format!("{} was set to {value} and holds {now}", path.display()),
                     format!("use a value that this kernel accepts, such as --set {}={now}", path.display()),
                 ));
             }
-            Taken::Unknown => {
+            WriteResult::Unknown => {
                 let as_before = if now == before { ", as before" } else { "" };
                 let holds = warnings::HOLDS_OTHER.0;
                 applied.notes.push(format!("{} was set to {value} {holds} {now}{as_before}", path.display()));
@@ -225,7 +225,7 @@ fn beside(path: &Path) -> Vec<PathBuf> {
 
 /// Whether a file took what it was given.
 #[derive(Debug, PartialEq, Eq)]
-enum Taken {
+enum WriteResult {
     Yes,
     /// It holds another number.
     Otherwise,
@@ -233,7 +233,7 @@ enum Taken {
     Unknown,
 }
 
-impl Taken {
+impl WriteResult {
     fn of(given: &str, holds: &str) -> Self {
         match (number(given), number(holds)) {
             _ if same(given, holds) => Self::Yes,
@@ -271,16 +271,16 @@ mod tests {
     #[test]
     fn what_was_taken_is_told_by_what_it_holds() {
         for (given, holds, taken) in [
-            ("7", "7", Taken::Yes),
-            ("0x7", "7", Taken::Yes),
-            (" 256 32 ", "256\t32", Taken::Yes),
-            ("y", "Y", Taken::Yes),
-            ("y", "1", Taken::Yes),
-            ("5000", "4096", Taken::Otherwise),
-            ("y", "0x0007", Taken::Unknown),
-            ("always", "never", Taken::Unknown),
+            ("7", "7", WriteResult::Yes),
+            ("0x7", "7", WriteResult::Yes),
+            (" 256 32 ", "256\t32", WriteResult::Yes),
+            ("y", "Y", WriteResult::Yes),
+            ("y", "1", WriteResult::Yes),
+            ("5000", "4096", WriteResult::Otherwise),
+            ("y", "0x0007", WriteResult::Unknown),
+            ("always", "never", WriteResult::Unknown),
         ] {
-            assert_eq!(Taken::of(given, holds), taken, "{given} and {holds}");
+            assert_eq!(WriteResult::of(given, holds), taken, "{given} and {holds}");
         }
     }
 

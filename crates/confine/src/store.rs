@@ -150,7 +150,7 @@ pub(crate) fn write(path: &Path, lines: &[Line]) -> io::Result<()> {
 }
 
 /// The most bytes of a journal: a confinement has some ten lines.
-const LONGEST: u64 = 1 << 20;
+const MAX_JOURNAL_BYTES: u64 = 1 << 20;
 
 /// Whether it is a file of this user's that nobody else can write, of a journal's size.
 pub(crate) fn is_own(path: &Path) -> bool {
@@ -158,7 +158,7 @@ pub(crate) fn is_own(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| {
         let alone = found.mode() & 0o022 == 0 || path.parent().is_some_and(closed);
         let own = found.uid() == rustix::process::geteuid().as_raw();
-        found.is_file() && own && alone && found.len() <= LONGEST
+        found.is_file() && own && alone && found.len() <= MAX_JOURNAL_BYTES
     })
 }
 

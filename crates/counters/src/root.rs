@@ -23,14 +23,14 @@ pub struct Root {
     path: PathBuf,
     opened: AtomicU64,
     out_of_files: AtomicU64,
-    kept: Mutex<Kept>,
+    kept: Mutex<OpenFiles>,
     constants: OnceLock<Constants>,
     copy_to: Option<PathBuf>,
 }
 
 /// Files that stay open, and what they are read into.
 #[derive(Debug, Default)]
-struct Kept {
+struct OpenFiles {
     files: Vec<(&'static str, File)>,
     bytes: Vec<u8>,
 }
@@ -120,7 +120,7 @@ impl Root {
             return self.read(relative);
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept { files, bytes } = &mut *kept;
+        let OpenFiles { files, bytes } = &mut *kept;
         let at = match files.iter().position(|(name, _)| *name == relative) {
             Some(at) => at,
             None => {

@@ -9,7 +9,7 @@ use crate::as_text::as_text;
 use crate::size::Size;
 
 /// Points of a sweep, at most.
-const MOST: usize = 200;
+const MAX_POINTS: usize = 200;
 
 /// The sizes of a sweep, as people write them: `1M,4M,16M`, `256K..128M`, `256K..128M:4`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ impl Sizes {
                 let (from, to) = (whole(from.bytes(page_size)), whole(to.bytes(page_size)));
                 let point =
                     |n: u32| whole((from as f64 * 2f64.powf(f64::from(n) / f64::from(*each))).round() as u64);
-                let between = (0..).map(point).take_while(|&bytes| bytes < to).take(MOST - 1);
+                let between = (0..).map(point).take_while(|&bytes| bytes < to).take(MAX_POINTS - 1);
                 between.chain([to]).collect()
             }
         };
@@ -82,9 +82,9 @@ impl FromStr for Sizes {
         let size = |text: &str| text.parse::<Size>().map_err(|e| wrong(&e));
         let Some((from, rest)) = text.split_once("..") else {
             let list = text.split(',').map(size).collect::<Result<Vec<_>, _>>()?;
-            return match list.len() <= MOST && list.iter().all(|s| s.bytes(1) > 0) {
+            return match list.len() <= MAX_POINTS && list.iter().all(|s| s.bytes(1) > 0) {
                 true => Ok(Self::List(list)),
-                false => Err(wrong(&format!("from 1 to {MOST} sizes above 0"))),
+                false => Err(wrong(&format!("from 1 to {MAX_POINTS} sizes above 0"))),
             };
         };
         let (to, each) = rest.split_once(':').unwrap_or((rest, "2"));
@@ -146,7 +146,7 @@ mod tests {
             let sizes = Sizes::Range { from: Size::Bytes(from), to: Size::Bytes(from + more), each };
             prop_assert_eq!(&sizes.to_string().parse::<Sizes>().unwrap(), &sizes);
             let bytes = sizes.bytes(4096);
-            prop_assert!(bytes.windows(2).all(|w| w[0] < w[1]) && bytes.len() <= MOST);
+            prop_assert!(bytes.windows(2).all(|w| w[0] < w[1]) && bytes.len() <= MAX_POINTS);
         }
     }
 }

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use pagelab_experiment::Size;
 
 /// Nodes at most: what QEMU's usual machine takes without more words.
-const MOST: usize = 8;
+const MAX_NODES: usize = 8;
 /// The least memory of a node, bytes.
-const LEAST: u64 = 16 << 20;
+const MIN_NODE_BYTES: u64 = 16 << 20;
 
 /// What the machine's tables (ACPI HMAT) say of a node's memory as its processors see it: nanoseconds of a load, bytes a second.
 const USUAL: (u32, &str) = (100, "16G");
@@ -86,12 +86,12 @@ impl FromStr for Nodes {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "numa is NxSIZE or SIZE+SIZE, of 2 to {MOST} nodes of 16M and more, of which some but not all may be slow (SIZE{MARK}), not \
+                "numa is NxSIZE or SIZE+SIZE, of 2 to {MAX_NODES} nodes of 16M and more, of which some but not all may be slow (SIZE{MARK}), not \
                  '{text}'"
             )
         };
         let size = |text: &str| match text.parse() {
-            Ok(Size::Bytes(bytes)) if bytes >= LEAST => Ok(bytes),
+            Ok(Size::Bytes(bytes)) if bytes >= MIN_NODE_BYTES => Ok(bytes),
             _ => Err(wrong()),
         };
         let node = |text: &str| {
@@ -101,12 +101,12 @@ impl FromStr for Nodes {
         let nodes = match text.split_once('x') {
             Some((count, each)) => {
                 let count =
-                    count.parse().ok().filter(|count| (2..=MOST).contains(count)).ok_or_else(wrong)?;
+                    count.parse().ok().filter(|count| (2..=MAX_NODES).contains(count)).ok_or_else(wrong)?;
                 vec![Node { bytes: size(each)?, slow: false }; count]
             }
             None => text.split('+').map(node).collect::<Result<Vec<Node>, String>>()?,
         };
-        let possible = (2..=MOST).contains(&nodes.len()) && nodes.iter().any(|node| !node.slow);
+        let possible = (2..=MAX_NODES).contains(&nodes.len()) && nodes.iter().any(|node| !node.slow);
         if possible { Ok(Self(nodes)) } else { Err(wrong()) }
     }
 }

@@ -13,7 +13,7 @@ const STEPS: u64 = 1_000_000;
 /// of another task does not. Other tasks are none when they take less than this share of the processors.
 const SAME: f64 = 0.01;
 /// How many looks in a row have to be quiet.
-const LOOKS: u32 = 3;
+const QUIET_POLLS: u32 = 3;
 /// Time between two looks, for deferred work to come up.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The guest's time after which it is measured all the same, and said not to have come to rest.
@@ -45,18 +45,18 @@ impl Quiet {
     /// the guest's processors. A kernel that does not say who had them has the loop, too.
     pub fn wait(counted: bool) -> Self {
         let start = Instant::now();
-        let mut look = Look::take(counted);
+        let mut look = Snapshot::take(counted);
         let mut others_before = 1.0;
         let mut quiet = 0;
         loop {
             sleep(PAUSE);
-            let now = Look::take(counted);
+            let now = Snapshot::take(counted);
             let runnable = runnable();
             let others = now.others(&look);
             let same =
                 others.unwrap_or_else(|| (look.cost.as_secs_f64() / now.cost.as_secs_f64() - 1.0).abs());
             quiet = if same < SAME && runnable.is_none_or(|n| n <= 1) { quiet + 1 } else { 0 };
-            let calm = quiet >= LOOKS;
+            let calm = quiet >= QUIET_POLLS;
             if calm || start.elapsed() > LIMIT {
                 let by = match others {
                     Some(others) => Sign::Others([others_before, others]),
@@ -88,14 +88,14 @@ impl Quiet {
 }
 
 /// A look at the machine.
-struct Look {
+struct Snapshot {
     at: Instant,
     /// Nanoseconds that all tasks have had of the processors, and this one, up to when each last gave one up.
     had: Option<(u64, u64)>,
     cost: Duration,
 }
 
-impl Look {
+impl Snapshot {
     fn take(counted: bool) -> Self {
         let at = Instant::now();
         let had = if counted { None } else { had() };
@@ -110,7 +110,7 @@ impl Look {
     }
 }
 
-/// See [`Look::had`]: `/proc/schedstat` and this task's own `schedstat`.
+/// See [`Snapshot::had`]: `/proc/schedstat` and this task's own `schedstat`.
 fn had() -> Option<(u64, u64)> {
     let all = all_tasks(&fs::read_to_string("/proc/schedstat").ok()?)?;
     let own = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -154,7 +154,7 @@ mod tests {
             (Some(5300), None, None)
         );
         let at = Instant::now();
-        let look = |ms, had| Look { at: at + Duration::from_millis(ms), had, cost: Duration::ZERO };
+        let look = |ms, had| Snapshot { at: at + Duration::from_millis(ms), had, cost: Duration::ZERO };
         let before = look(0, Some((1_000_000, 500_000)));
         assert_eq!(look(20, Some((5_000_000, 2_500_000))).others(&before), Some(0.1));
         assert_eq!(

@@ -19,9 +19,9 @@ pub fn machine() -> Geometry {
 
 /// Entries of the greatest TLB; many where the machine does not say.
 pub fn tlb_entries() -> u64 {
-    const MANY: u64 = 4096;
+    const DEFAULT_ENTRIES: u64 = 4096;
     let (first, second) = tlb();
-    second.max(first).unwrap_or(MANY)
+    second.max(first).unwrap_or(DEFAULT_ENTRIES)
 }
 
 /// Bytes of the data or unified cache of this level, of the first processor.

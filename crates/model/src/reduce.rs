@@ -114,7 +114,7 @@ pub struct Sad {
 impl Sad {
     /// Places of the shortest line, and the fewest kept references that are gone through for those
     /// dropped.
-    const FEW: usize = 1 << 16;
+    const MIN_COMPACTION: usize = 1 << 16;
 
     /// For memories of `frames` (at least 1) and more frames.
     ///
@@ -127,7 +127,7 @@ impl Sad {
             before_last: Vec::new(),
             last: Vec::new(),
             at: Vec::new(),
-            marks: Marks(vec![0; Self::FEW + 1]),
+            marks: Marks(vec![0; Self::MIN_COMPACTION + 1]),
             now: 0,
             seen: 0,
             kept: Vec::new(),
@@ -160,7 +160,7 @@ impl Sad {
         if self.now as usize + 1 == self.marks.0.len() {
             self.compact_line();
         }
-        if self.dropped > Self::FEW.max(self.kept.len() / 2) {
+        if self.dropped > Self::MIN_COMPACTION.max(self.kept.len() / 2) {
             self.compact_kept();
         }
         let index = page as usize;
@@ -196,7 +196,7 @@ impl Sad {
             *last = self.marks.before(*last as usize);
         }
         let seen = self.seen as usize;
-        self.marks.0.resize((4 * seen).max(Self::FEW) + 1, 0);
+        self.marks.0.resize((4 * seen).max(Self::MIN_COMPACTION) + 1, 0);
         for (at, count) in self.marks.0.iter_mut().enumerate() {
             *count = (at.min(seen) - (at - (at & at.wrapping_neg())).min(seen)) as u32;
         }

@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How long the head of the queue is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a writer waits for SQLite's lock, and a reader.
 const LOCKED: Duration = Duration::from_secs(30);
 /// How long each waits at most once the user wants to end.
 const HURRIED: Duration = Duration::from_millis(300);
 /// The sleeps between two looks: from this …
-const SHORTEST: Duration = Duration::from_micros(500);
+const MIN_POLL_INTERVAL: Duration = Duration::from_micros(500);
 /// … twice as long each time, up to this.
-const LONGEST: Duration = Duration::from_millis(16);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(16);
 
 /// Says whether the user wants to end.
 static HURRY: OnceLock<&'static AtomicBool> = OnceLock::new();
@@ -52,7 +52,7 @@ impl Turn {
         for look in 0.. {
             match folder.try_lock() {
                 Ok(()) => return Self { _folder: Some(folder) },
-                Err(TryLockError::WouldBlock) if started.elapsed() < at_most(PATIENCE) => {
+                Err(TryLockError::WouldBlock) if started.elapsed() < at_most(TIMEOUT) => {
                     std::thread::sleep(pause(look));
                 }
                 Err(_) => break,
@@ -66,7 +66,7 @@ impl Turn {
 pub(crate) fn again(looks: i32) -> bool {
     // The sum of the sleeps is the time waited, but for the looks themselves.
     let looks = looks.unsigned_abs();
-    let waited = (0..looks.min(6)).map(pause).sum::<Duration>() + LONGEST * looks.saturating_sub(6);
+    let waited = (0..looks.min(6)).map(pause).sum::<Duration>() + MAX_POLL_INTERVAL * looks.saturating_sub(6);
     let more = waited < at_most(LOCKED);
     if more {
         std::thread::sleep(pause(looks));
@@ -75,7 +75,7 @@ pub(crate) fn again(looks: i32) -> bool {
 }
 
 fn pause(look: u32) -> Duration {
-    (SHORTEST * (1 << look.min(6))).min(LONGEST)
+    (MIN_POLL_INTERVAL * (1 << look.min(6))).min(MAX_POLL_INTERVAL)
 }
 
 #[cfg(test)]
@@ -84,7 +84,12 @@ mod tests {
 
     #[test]
     fn sleeps_grow_and_end() {
-        assert!(pause(0) < pause(1) && pause(5) <= pause(6) && pause(6) == LONGEST && pause(1000) == LONGEST);
+        assert!(
+            pause(0) < pause(1)
+                && pause(5) <= pause(6)
+                && pause(6) == MAX_POLL_INTERVAL
+                && pause(1000) == MAX_POLL_INTERVAL
+        );
         assert!(!again(1_000_000), "it ends");
         assert!(again(0));
     }

@@ -276,9 +276,9 @@ fn repetition(
     if !known.is_empty() {
         seen.push(Observation::Environment(known));
     }
-    let mut recorder = Held { seen, progress, interrupt, measured: false };
+    let mut recorder = BufferedRecorder { seen, progress, interrupt, measured: false };
     let result = plan.plan.perform(&mut recorder);
-    let Held { mut seen, measured, .. } = recorder;
+    let BufferedRecorder { mut seen, measured, .. } = recorder;
     if let (Some(table), Ok(())) = (background.and_then(Background::finish), &result) {
         seen.push(Observation::Table(table));
     }
@@ -305,7 +305,7 @@ fn fleet() -> Option<BTreeMap<String, String>> {
 }
 
 /// Holds observations in memory, for a write to the disk would disturb what is measured, and shows progress.
-struct Held<'a> {
+struct BufferedRecorder<'a> {
     seen: Vec<Observation>,
     progress: &'a Progress,
     interrupt: &'a Interrupt,
@@ -313,7 +313,7 @@ struct Held<'a> {
     measured: bool,
 }
 
-impl Recorder for Held<'_> {
+impl Recorder for BufferedRecorder<'_> {
     fn observe(&mut self, observation: Observation) -> Result<(), RecorderError> {
         if let Observation::Environment(entries) = &observation {
             let undeclared = entries.keys().find(|key| environment::help(key).is_none());

@@ -32,13 +32,13 @@ const POLICIES: [&str; 6] = ["opt", "clock", "2q", "arc", "lirs", "s3-fifo"];
 const LRU_SIZES: usize = 64;
 const SIZES: usize = 12;
 /// References between two looks whether to go on.
-const LOOK: u32 = 22;
+const POLL_SHIFT: u32 = 22;
 /// What a page takes: numbers, places, distances, and the tables of policies side by side.
 const WORK: Cost = Cost { page: 200, reference: 0 };
 /// Pages without names are parted where so many between them are not referenced.
 const GAP: u64 = 1 << 14;
 /// A trace that was read once.
-struct Known {
+struct TraceSummary {
     references: u64,
     names: Vec<u64>,
     /// On the whole: references that repeat the one before are hits at any size.
@@ -115,7 +115,7 @@ fn runs(
             }
         }
         take(number, kind, count)?;
-        if (references ^ (references + count)) >> LOOK != 0 {
+        if (references ^ (references + count)) >> POLL_SHIFT != 0 {
             watching.at(reader.fraction());
             if watching.stopped() {
                 return Err(CommandError::Stopped.into());
@@ -131,7 +131,7 @@ fn runs(
 }
 
 /// Reads the trace once: how long it is, its pages, LRU's curve.
-fn read(path: &Path, options: &Options, context: &Context) -> Result<Known> {
+fn read(path: &Path, options: &Options, context: &Context) -> Result<TraceSummary> {
     const PIECE: usize = 1 << 16;
     let mut counting = LruCounting::default();
     let mut kept = Some(Vec::new());
@@ -158,12 +158,12 @@ fn read(path: &Path, options: &Options, context: &Context) -> Result<Known> {
     if let Some(list) = &mut kept {
         list.extend_from_slice(&piece);
     }
-    Ok(Known { references, names, lru: counting.finish(), kept, addresses })
+    Ok(TraceSummary { references, names, lru: counting.finish(), kept, addresses })
 }
 
 /// The place of each page in the order of addresses, and the areas in that order: mappings where they are known, else what lies
 /// together.
-fn placed(known: &Known, named: impl Fn(u64) -> String) -> (Vec<u32>, Vec<(String, u32)>) {
+fn placed(known: &TraceSummary, named: impl Fn(u64) -> String) -> (Vec<u32>, Vec<(String, u32)>) {
     let mut order: Vec<u32> = (0..known.names.len() as u32).collect();
     if known.addresses {
         order.sort_unstable_by_key(|&page| known.names[page as usize]);
@@ -203,7 +203,7 @@ fn named(page: u64, bits: u32, mappings: &[Mapping], page_size: u64) -> String {
 /// The curves: LRU's at many sizes, the others' at some.
 fn curves_of(
     words: &str,
-    known: &Known,
+    known: &TraceSummary,
     pages: u32,
     page_size: u64,
     context: &Context,
@@ -246,7 +246,7 @@ fn paragraphs(
     portrait: &Portrait,
     ends: Option<&(Heading, Ending)>,
     process: Option<NonZeroU32>,
-    known: &Known,
+    known: &TraceSummary,
 ) -> Vec<String> {
     let count = |n: u64| text::count(n as f64);
     let mut list = Vec::new();

@@ -30,7 +30,7 @@ pub fn unmatched<'a>(tree: &Tree, selectors: &'a [String]) -> Option<&'a str> {
 /// Between two looks beside a repetition.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// A repetition with fewer looks has no table: the sums beside it say as much.
-const LEAST: usize = 4;
+const MIN_SAMPLES: usize = 4;
 
 /// The default counters recorded in a thread of its own: four looks a second.
 pub struct Background {
@@ -65,7 +65,7 @@ impl Background {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         let mut series = self.thread.join().ok()?;
-        if series.len() < LEAST {
+        if series.len() < MIN_SAMPLES {
             return None;
         }
         let (times, columns) = series.take();

@@ -20,7 +20,7 @@ const SHOWN: usize = 20;
 /// Letters that are shown of a program and its arguments without `--all`.
 const WORDS: usize = 32;
 /// Runs between two looks whether to go on.
-const LOOK: u64 = 1 << 20;
+const RUNS_PER_POLL: u64 = 1 << 20;
 
 /// Shows the recording at `path`; `all`: every process, with all of its words.
 ///
@@ -88,7 +88,7 @@ fn count(path: &Path, page_size: u64, context: &Context) -> Result<Vec<u64>> {
         }
         last = page;
         runs += 1;
-        if runs.is_multiple_of(LOOK) {
+        if runs.is_multiple_of(RUNS_PER_POLL) {
             watching.at(reader.fraction());
             if watching.stopped() {
                 return Err(CommandError::Stopped.into());

@@ -1,4 +1,4 @@
-//! The study `mm-today`: what memory management of today does on a target, in half a minute: first touches, huge pages of both
+//! The study `mm-today`: what memory management of today does on a target: first touches, huge pages of both
 //! kinds, compressed swap, dirty pages, faults of several threads, forks. Each has a few figures, which are explained beside their
 //! values by the glossary, so that whoever does not know them need not look them up.
 

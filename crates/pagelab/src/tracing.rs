@@ -179,7 +179,7 @@ impl Mappings {
     /// Between the first two looks, and between any two at most.
     const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(200)];
     /// More are not kept.
-    const MOST: usize = 20_000;
+    const MAX_MAPPINGS: usize = 20_000;
 
     fn new() -> Self {
         let (list, seen) = (Vec::new(), HashSet::new());
@@ -200,7 +200,7 @@ impl Mappings {
     }
 
     fn look_at(&mut self, space: &Space) {
-        if self.list.len() < Self::MOST {
+        if self.list.len() < Self::MAX_MAPPINGS {
             let program = Path::new(space.words.first().map_or("", String::as_str));
             for found in pagelab_kernel::mappings::of(space.process, program) {
                 let mapping =

@@ -57,7 +57,7 @@ impl Space for &Paged {
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Residence {
     /// Never referenced, or empty.
     Nowhere,
     Mapped,
@@ -108,7 +108,7 @@ pub struct Engine<'a, S> {
     space: S,
     policy: Chooser<'a>,
     store: Store,
-    places: Vec<Place>,
+    places: Vec<Residence>,
     /// The mapped pages, from the one that has been mapped longest.
     mapped: Line,
     /// How many pages may be mapped.
@@ -135,7 +135,7 @@ impl<'a, S: Space> Engine<'a, S> {
         let hidden = frames.saturating_sub(window.max(1)) + 2;
         Ok(Self {
             store: Store::new(pages, size)?,
-            places: vec![Place::Nowhere; pages as usize],
+            places: vec![Residence::Nowhere; pages as usize],
             mapped: Line::new(pages),
             window: window.max(1) as usize,
             frames: vec![0; hidden as usize * size],
@@ -153,7 +153,7 @@ impl<'a, S: Space> Engine<'a, S> {
     pub fn grow(&mut self, pages: u32) {
         self.policy.grow(pages);
         self.store.grow(pages);
-        self.places.resize(pages as usize, Place::Nowhere);
+        self.places.resize(pages as usize, Residence::Nowhere);
         self.mapped.grow(pages);
     }
 
@@ -174,22 +174,23 @@ impl<'a, S: Space> Engine<'a, S> {
 
     /// Pages that are resident, mapped or hidden.
     pub fn resident(&self) -> u64 {
-        self.places.iter().filter(|place| matches!(place, Place::Mapped | Place::Hidden(_))).count() as u64
+        self.places.iter().filter(|place| matches!(place, Residence::Mapped | Residence::Hidden(_))).count()
+            as u64
     }
 
     /// Whether the page is resident.
     pub fn is_resident(&self, page: u32) -> bool {
-        matches!(self.places[page as usize], Place::Mapped | Place::Hidden(_))
+        matches!(self.places[page as usize], Residence::Mapped | Residence::Hidden(_))
     }
 
     /// Whether the page is stored.
     pub fn is_stored(&self, page: u32) -> bool {
-        self.places[page as usize] == Place::Stored
+        self.places[page as usize] == Residence::Stored
     }
 
     /// Whether the page is mapped.
     pub fn is_mapped(&self, page: u32) -> bool {
-        self.places[page as usize] == Place::Mapped
+        self.places[page as usize] == Residence::Mapped
     }
 
     /// Resolves the fault of a reference to a page that is not mapped.
@@ -203,7 +204,7 @@ impl<'a, S: Space> Engine<'a, S> {
         let hit = self.policy.reference(page, &mut self.gone);
         let decided = begun.elapsed().as_nanos() as u64;
         // Of a page that the program has emptied the policy does not know that.
-        if hit != matches!(place, Place::Hidden(_)) && place != Place::Nowhere {
+        if hit != matches!(place, Residence::Hidden(_)) && place != Residence::Nowhere {
             return Err(io::Error::other(format!(
                 "the policy and the pager disagree on page {page}: {place:?}"
             )));
@@ -214,14 +215,14 @@ impl<'a, S: Space> Engine<'a, S> {
         // All before the page is put, which wakes who waits: what it does then is in nobody's way.
         self.make_room()?;
         match place {
-            Place::Hidden(frame) => {
+            Residence::Hidden(frame) => {
                 let size = self.page.len();
                 let at = frame as usize * size;
                 self.space.put(page, Some(&self.frames[at..at + size]))?;
                 self.free.push(frame);
                 self.tally.hidden += 1;
             }
-            Place::Stored => {
+            Residence::Stored => {
                 let content = match self.store.take(page, &mut self.page)? {
                     None => return Err(io::Error::other(format!("page {page} is not in the store"))),
                     Some(holds) => holds.then_some(&self.page[..]),
@@ -229,18 +230,18 @@ impl<'a, S: Space> Engine<'a, S> {
                 self.space.put(page, content)?;
                 self.tally.fetched += 1;
             }
-            Place::Nowhere => {
+            Residence::Nowhere => {
                 self.space.put(page, None)?;
                 self.tally.first += 1;
             }
-            Place::Mapped => return Err(io::Error::other(format!("page {page} is mapped"))),
+            Residence::Mapped => return Err(io::Error::other(format!("page {page} is mapped"))),
         }
-        self.places[page as usize] = Place::Mapped;
+        self.places[page as usize] = Residence::Mapped;
         self.mapped.push(page);
         let taken = begun.elapsed().as_nanos() as u64;
         match place {
-            Place::Hidden(_) => self.tally.service[0] += taken,
-            Place::Stored => self.tally.service[1] += taken,
+            Residence::Hidden(_) => self.tally.service[0] += taken,
+            Residence::Stored => self.tally.service[1] += taken,
             _ => return Ok(()),
         }
         self.tally.policy += decided;
@@ -252,7 +253,7 @@ impl<'a, S: Space> Engine<'a, S> {
     /// # Errors
     /// When the kernel refuses.
     pub fn adopt(&mut self, page: u32) -> io::Result<()> {
-        if self.places[page as usize] != Place::Nowhere {
+        if self.places[page as usize] != Residence::Nowhere {
             return Ok(());
         }
         self.gone.clear();
@@ -261,7 +262,7 @@ impl<'a, S: Space> Engine<'a, S> {
             self.evict(self.gone[n])?;
         }
         self.make_room()?;
-        self.places[page as usize] = Place::Mapped;
+        self.places[page as usize] = Residence::Mapped;
         self.mapped.push(page);
         self.tally.first += 1;
         Ok(())
@@ -270,12 +271,12 @@ impl<'a, S: Space> Engine<'a, S> {
     /// A page is empty now, or gone; the policy is not told, for no model is.
     pub fn forget(&mut self, page: u32) {
         match self.places[page as usize] {
-            Place::Nowhere => {}
-            Place::Mapped => drop(self.mapped.remove(page)),
-            Place::Hidden(frame) => self.free.push(frame),
-            Place::Stored => self.store.forget(page),
+            Residence::Nowhere => {}
+            Residence::Mapped => drop(self.mapped.remove(page)),
+            Residence::Hidden(frame) => self.free.push(frame),
+            Residence::Stored => self.store.forget(page),
         }
-        self.places[page as usize] = Place::Nowhere;
+        self.places[page as usize] = Residence::Nowhere;
     }
 
     /// Puts every page back, for a moment: [`Self::withdraw`] takes them out again.
@@ -287,19 +288,19 @@ impl<'a, S: Space> Engine<'a, S> {
         self.restored = true;
         for page in 0..self.places.len() as u32 {
             match self.places[page as usize] {
-                Place::Nowhere | Place::Mapped => continue,
-                Place::Hidden(frame) => {
+                Residence::Nowhere | Residence::Mapped => continue,
+                Residence::Hidden(frame) => {
                     let at = frame as usize * self.page.len();
                     self.space.put(page, Some(&self.frames[at..at + self.page.len()]))?;
                     self.free.push(frame);
                 }
-                Place::Stored => {
+                Residence::Stored => {
                     let holds = self.store.take(page, &mut self.page)?.unwrap_or(false);
                     self.space.put(page, holds.then_some(&self.page[..]))?;
                 }
             }
             restored.push(page);
-            self.places[page as usize] = Place::Mapped;
+            self.places[page as usize] = Residence::Mapped;
             self.mapped.push(page);
         }
         Ok(restored)
@@ -313,10 +314,10 @@ impl<'a, S: Space> Engine<'a, S> {
         self.restored = false;
         let given_up = restored.iter().copied().filter(|&page| !self.policy.holds(page));
         for page in given_up.collect::<Vec<_>>() {
-            if self.places[page as usize] == Place::Mapped {
+            if self.places[page as usize] == Residence::Mapped {
                 self.evict(page)?;
                 // It was stored before.
-                self.tally.stored -= u64::from(self.places[page as usize] == Place::Stored);
+                self.tally.stored -= u64::from(self.places[page as usize] == Residence::Stored);
             }
         }
         while self.mapped.len() > self.window {
@@ -351,10 +352,10 @@ impl<'a, S: Space> Engine<'a, S> {
         let at = frame as usize * size;
         self.mapped.remove(page);
         if self.space.take(page, &mut self.frames[at..at + size])? {
-            self.places[page as usize] = Place::Hidden(frame);
+            self.places[page as usize] = Residence::Hidden(frame);
         } else {
             self.free.push(frame);
-            self.places[page as usize] = Place::Nowhere;
+            self.places[page as usize] = Residence::Nowhere;
         }
         Ok(())
     }
@@ -363,24 +364,24 @@ impl<'a, S: Space> Engine<'a, S> {
     fn evict(&mut self, page: u32) -> io::Result<()> {
         let size = self.page.len();
         match self.places[page as usize] {
-            Place::Mapped => {
+            Residence::Mapped => {
                 self.mapped.remove(page);
                 if !self.space.take(page, &mut self.page)? {
-                    self.places[page as usize] = Place::Nowhere;
+                    self.places[page as usize] = Residence::Nowhere;
                     return Ok(());
                 }
                 self.store.put(page, &self.page)?;
             }
-            Place::Hidden(frame) => {
+            Residence::Hidden(frame) => {
                 let at = frame as usize * size;
                 self.store.put(page, &self.frames[at..at + size])?;
                 self.free.push(frame);
             }
             // It was given up by the program before the policy did.
-            Place::Nowhere => return Ok(()),
-            Place::Stored => return Err(io::Error::other(format!("page {page} is stored already"))),
+            Residence::Nowhere => return Ok(()),
+            Residence::Stored => return Err(io::Error::other(format!("page {page} is stored already"))),
         }
-        self.places[page as usize] = Place::Stored;
+        self.places[page as usize] = Residence::Stored;
         self.tally.stored += 1;
         Ok(())
     }

@@ -11,7 +11,7 @@ use pagelab_reference::trace::{self, Format, Options};
 use pagelab_testing::fuzz;
 
 /// The most references taken of one input: a few bytes may unpack to many.
-const MOST: usize = 20_000;
+const MAX_REFERENCES: usize = 20_000;
 
 /// A trace of every format, of so many references.
 fn good(count: u64) -> Vec<Vec<u8>> {
@@ -58,7 +58,7 @@ fn read(name: &Path, bytes: &[u8], options: &Options) {
         trace::Reader::of(name, content, bytes.len() as u64, options)
     };
     if let Ok(reader) = open()
-        && let Some(Err(error)) = reader.take(MOST).last()
+        && let Some(Err(error)) = reader.take(MAX_REFERENCES).last()
     {
         let error = error.to_string();
         assert!(error.starts_with("the trace spoiled is not usable at "), "{error}");
@@ -67,7 +67,7 @@ fn read(name: &Path, bytes: &[u8], options: &Options) {
     if let Ok(mut reader) = open() {
         let mut pages = Vec::new();
         let mut before = 1;
-        while pages.len() < MOST && pages.len() != before {
+        while pages.len() < MAX_REFERENCES && pages.len() != before {
             before = pages.len();
             if reader.pages(1000, &mut pages).is_err() {
                 break;

@@ -125,8 +125,8 @@ fn least_widths<H: AsRef<str>>(
     figures: &[bool],
     width: usize,
 ) -> Vec<usize> {
-    const VERY_LONG: usize = 20;
-    const LONG: usize = 12;
+    const VERY_LONG_CELL: usize = 20;
+    const LONG_CELL: usize = 12;
     let word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
     let whole = |text: &str| text.chars().count();
     let cells = |column: usize, size: &dyn Fn(&str) -> usize| {
@@ -137,8 +137,8 @@ fn least_widths<H: AsRef<str>>(
     [
         all(&|n| heading(n).max(if figures[n] { cells(n, &whole) } else { cells(n, &word) })),
         all(&|n| heading(n).max(cells(n, &word))),
-        all(&|n| heading(n).max(cells(n, &word).min(VERY_LONG))),
-        all(&|n| heading(n).max(cells(n, &word).min(LONG))),
+        all(&|n| heading(n).max(cells(n, &word).min(VERY_LONG_CELL))),
+        all(&|n| heading(n).max(cells(n, &word).min(LONG_CELL))),
         all(&|n| cells(n, &word)),
     ]
     .into_iter()

@@ -38,7 +38,7 @@ const STOCK: &str = "linux-2.4.19";
 const RMAP: &str = "linux-2.4.19-rmap14a";
 
 /// What one system did with one test.
-struct Seen {
+struct SystemResult {
     /// Of each window: the mean time of a reference and the worst, in s.
     mean: Vec<f64>,
     worst: Vec<f64>,
@@ -56,7 +56,7 @@ struct Seen {
     singles: Singles,
 }
 
-impl Seen {
+impl SystemResult {
     /// The mean time of a reference in s over the last share of the test.
     fn late(&self, share: f64) -> f64 {
         let from = ((1.0 - share) * self.mean.len() as f64) as usize;
@@ -84,13 +84,13 @@ impl Seen {
     }
 }
 
-fn play(system: &str, test: &Test, frames: u32, costs: Costs) -> Seen {
+fn play(system: &str, test: &Test, frames: u32, costs: Costs) -> SystemResult {
     let kind = SystemKind::named(system).expect("one of the model's systems");
     let stream =
         test.pattern.stream(test.pages, REFERENCES, test.seed).expect("a pattern that reads no file");
     let mut machine = Machine::new(stream.pages(), frames, costs, kind.read_ahead);
     let mut model = kind.build(stream.pages(), frames);
-    let mut seen = Seen {
+    let mut seen = SystemResult {
         mean: Vec::new(),
         worst: Vec::new(),
         exhausted: None,
@@ -131,8 +131,8 @@ struct Test {
 
 /// Both systems on one test.
 struct Pair {
-    stock: Seen,
-    rmap: Seen,
+    stock: SystemResult,
+    rmap: SystemResult,
 }
 
 const NAMES: [&str; 4] = [
@@ -250,7 +250,7 @@ fn answering(model: Model) -> Answers {
             let stock = format!("2.4.19: {:.2} ms", pair.stock.longest() * 1e3);
             Said::of(pair.rmap.longest() * 1e3, stock)
         };
-        let both = |test: usize, of: fn(&Seen) -> f64, unit: &str| {
+        let both = |test: usize, of: fn(&SystemResult) -> f64, unit: &str| {
             let pair = model.pair(test);
             let (rmap, stock) = (of(&pair.rmap), of(&pair.stock));
             Said::of(rmap / stock, format!("{rmap:.2}{unit} and {stock:.2}{unit}"))
@@ -275,7 +275,7 @@ fn answering(model: Model) -> Answers {
                 let better = windows.filter(|(rmap, stock)| rmap < stock).count();
                 (100.0 * better as f64 / (WINDOWS - after) as f64).into()
             }
-            "large-spikes" => both(large, Seen::longest, " s"),
+            "large-spikes" => both(large, SystemResult::longest, " s"),
             "large-end" => {
                 ((model.pair(large).stock.late(0.02) - model.pair(large).rmap.late(0.02)) * 1e6).into()
             }
@@ -288,7 +288,7 @@ fn answering(model: Model) -> Answers {
                     model.pair(large_random).stock.total
                 ),
             ),
-            "large-random-unsteady" => both(large_random, Seen::unsteadiness, ""),
+            "large-random-unsteady" => both(large_random, SystemResult::unsteadiness, ""),
             _ => return None,
         })
     })
@@ -329,8 +329,8 @@ fn here(runs: &[Run], names: &[&str; 4], tests: &[&Pair; 4]) -> Table {
     let mut table = here::table(PAPER, &live, runs, "test (here at a tenth of the size)", columns.concat());
     for ((name, pair), live) in names.iter().zip(tests).zip(&live) {
         let metric = |metric| live.metric(runs, metric);
-        let mean = |seen: &Seen| Some(seen.total / REFERENCES as f64 * 1e6);
-        let longest = |seen: &Seen| Some(seen.longest() * 1e3);
+        let mean = |seen: &SystemResult| Some(seen.total / REFERENCES as f64 * 1e6);
+        let longest = |seen: &SystemResult| Some(seen.longest() * 1e3);
         let here = metric(metrics::FAULTS_MAJOR).map(|faults| faults / (REFERENCES / 50) as f64 * 1e3);
         table.row(
             *name,
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn beginnings_and_unsteadiness() {
-        let seen = |present: &[bool]| Seen {
+        let seen = |present: &[bool]| SystemResult {
             mean: vec![1.0, 1.0],
             worst: vec![1.0],
             exhausted: None,

@@ -22,7 +22,7 @@ const OF: f64 = 5.0;
 /// So many times over, and the mean of that: heavily loaded rows vary by a tenth.
 const GROUPS: u64 = 7;
 /// The same under an ablation, which only has to fail.
-const FEW: u64 = 2;
+const ABLATED_GROUPS: u64 = 2;
 /// The knee is the last size at which the speed is above this share of the best.
 const KNEE: f64 = 1.0 / 1.5;
 
@@ -132,7 +132,7 @@ struct Model {
 fn model(options: &Options, published: &[Row]) -> Model {
     let system = system(options);
     let of = options.assumed("runs", OF) as u64;
-    let groups = if matches!(options.change, Change::Without(_)) { FEW } else { GROUPS };
+    let groups = if matches!(options.change, Change::Without(_)) { ABLATED_GROUPS } else { GROUPS };
     let cases: Vec<(Sun4, VmTest)> =
         published.iter().map(|row| (system, VmTest::published(row.megabytes))).collect();
     let rows = run_all(&cases, options.seed..options.seed + groups * of, of as usize);

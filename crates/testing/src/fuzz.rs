@@ -13,14 +13,14 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::random::{Random, seed};
 
 /// How much processor time one input may take: on a busy machine the others have the rest.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_CASE_TIME: Duration = Duration::from_secs(10);
 
 /// Gives spoiled inputs to `target`; how many there were. Of two good inputs parts are joined now and then.
 ///
 /// # Panics
 /// When an input makes the target panic, or takes more than ten seconds of processor time.
 pub fn fuzz(name: &str, good: &[Vec<u8>], target: impl FnMut(&[u8])) -> u64 {
-    fuzz_within(LONGEST, name, good, target)
+    fuzz_within(MAX_CASE_TIME, name, good, target)
 }
 
 /// As [`fuzz`] where an input may take so much.

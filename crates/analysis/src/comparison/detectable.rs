@@ -21,7 +21,7 @@ use crate::stats::median;
 const POWER: f64 = 0.8;
 /// Simulated comparisons, fewer where each compares very many values.
 const SIMULATIONS: usize = 400;
-const FEWEST: usize = 200;
+const MIN_SIMULATIONS: usize = 200;
 /// Effects looked at over all simulations, about.
 const WORK: usize = 1_000_000;
 /// The part of the deviation that is smooth.
@@ -39,7 +39,7 @@ pub(super) fn factor(line: &Line, test: Test, level: f64) -> Option<f64> {
     let (test, a, b) = if a <= b { (test, a, b) } else { (test.swapped(), b, a) };
     let left_out = test.left_out(a.len(), b.len(), level)?;
     let mut noise = Noise::of(test, &a, &b)?;
-    let simulations = (WORK / test.effects(&a, &b).len()).clamp(FEWEST, SIMULATIONS);
+    let simulations = (WORK / test.effects(&a, &b).len()).clamp(MIN_SIMULATIONS, SIMULATIONS);
     let interest = PRACTICAL.ln_1p();
     let needed = (0..simulations).map(|number| {
         let (a, b) = noise.draw();

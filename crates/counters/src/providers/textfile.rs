@@ -16,7 +16,7 @@ use crate::sink::Sink;
 use crate::value::{Kind, Unit, Value};
 
 /// The most bytes of a file that are read.
-const MOST: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The provider of the files of `folder`.
 pub fn text_files(folder: impl Into<PathBuf>) -> Provider {
@@ -64,13 +64,13 @@ fn read(folder: &Path, sink: &mut Sink<'_>) {
 /// A file's text, as far as it is read.
 fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A line's sample.
 #[derive(Debug, PartialEq)]
-struct Found<'a> {
+struct Sample<'a> {
     metric: &'a str,
     /// `key=value,…`; empty for none.
     labels: String,
@@ -78,7 +78,7 @@ struct Found<'a> {
 }
 
 /// `name{key="value",…} number [timestamp]`.
-fn sample(line: &str) -> Option<Found<'_>> {
+fn sample(line: &str) -> Option<Sample<'_>> {
     let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))?;
     let (metric, rest) = line.split_at(end);
     if metric.is_empty() || metric.starts_with(|c: char| c.is_ascii_digit()) {
@@ -89,7 +89,7 @@ fn sample(line: &str) -> Option<Found<'_>> {
         None => (String::new(), rest),
     };
     let value: f64 = rest.split_whitespace().next()?.parse().ok()?;
-    value.is_finite().then_some(Found { metric, labels, value })
+    value.is_finite().then_some(Sample { metric, labels, value })
 }
 
 /// What is between the braces as `key=value,…`, and what comes behind them.
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_line_is_a_name_labels_and_a_number() {
-        let found = |metric, labels: &str, value| Some(Found { metric, labels: labels.into(), value });
+        let found = |metric, labels: &str, value| Some(Sample { metric, labels: labels.into(), value });
         assert_eq!(sample("jobs 3"), found("jobs", "", 3.0));
         assert_eq!(
             sample(r#"x_total{ a="1", b="say \"no\"," } 2.5 1700000000000"#),

@@ -113,10 +113,12 @@ fn cpus() -> Vec<i32> {
 /// Why not.
 pub fn permitted() -> Result<(), String> {
     /// linux/capability.h: CAP_SYS_ADMIN, CAP_PERFMON.
-    const ENOUGH: [u32; 2] = [21, 38];
+    const SUFFICIENT_CAPABILITIES: [u32; 2] = [21, 38];
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
         .map_err(|_| "this kernel has no perf events".to_owned())?;
-    if ENOUGH.into_iter().any(is_capable) || paranoid.trim().parse::<i32>().is_ok_and(|level| level < 0) {
+    if SUFFICIENT_CAPABILITIES.into_iter().any(is_capable)
+        || paranoid.trim().parse::<i32>().is_ok_and(|level| level < 0)
+    {
         return Ok(());
     }
     Err(format!("kernel.perf_event_paranoid is {} for this user", paranoid.trim()))

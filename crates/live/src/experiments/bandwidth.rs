@@ -2,7 +2,7 @@
 //!
 //! Each thread is kept to a processor and has three arrays of its own, which it writes first. At
 //! each working set the loops are made one after the other, as many passes to a round as move
-//! `LEAST` bytes. One thread is timed in its processor time, several in wall time from a barrier to
+//! `MIN_ROUND_BYTES` bytes. One thread is timed in its processor time, several in wall time from a barrier to
 //! a barrier. In the end every element must hold what as many rounds make of it.
 
 use std::hint::black_box;
@@ -35,7 +35,7 @@ const LINE: usize = 8;
 /// for the same sets of a cache, which costs a fifth to two fifths of the bandwidth.
 const GAP: usize = (4096 + 5 * 64) / size_of::<f64>();
 /// Bytes that a round reads and writes at least, so that reading the clock is nothing of it.
-const LEAST: usize = 32 << 20;
+const MIN_ROUND_BYTES: usize = 32 << 20;
 /// STREAM's scalar, but one that makes `s (2 + s)` 1, so that nothing grows: the square root of 2,
 /// less 1.
 const SCALAR: f64 = 0.414_213_562_373_095_03;
@@ -215,7 +215,7 @@ fn measured(rounds: u32, size: usize, processors: &[usize]) -> Result<Rates> {
         if lacking.load(SeqCst) {
             return Err(Failure::interrupted());
         }
-        let passes = LEAST.div_ceil(BYTES[0] * arrays.length * processors.len()).max(1);
+        let passes = MIN_ROUND_BYTES.div_ceil(BYTES[0] * arrays.length * processors.len()).max(1);
         let mut times = [const { Vec::new() }; 4];
         for _ in 0..rounds {
             for (which, times) in times.iter_mut().enumerate() {

@@ -29,17 +29,17 @@ const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
 const PROACTIVE: &str = "/proc/sys/vm/compaction_proactiveness";
 const COMPACT: &str = "/proc/sys/vm/compact_memory";
 /// Pages between two looks at what is free.
-const LOOK: usize = 128;
+const PAGES_PER_POLL: usize = 128;
 /// `MADV_COLLAPSE`, Linux 6.1 and later.
 const COLLAPSE: libc::c_int = 25;
 
 /// A setting of the kernel, put back when dropped.
-struct Held {
+struct SavedSetting {
     path: PathBuf,
     before: String,
 }
 
-impl Held {
+impl SavedSetting {
     fn set(path: PathBuf, value: &str) -> Result<Self> {
         let doing = || format!("setting {} to {value}", path.display());
         let text = fs::read_to_string(&path).map_err(failed(&doing()))?;
@@ -50,7 +50,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for SavedSetting {
     fn drop(&mut self) {
         let _ = fs::write(&self.path, &self.before);
     }
@@ -58,7 +58,7 @@ impl Drop for Held {
 
 /// What a way showed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct AllocationResult {
     had: Option<u64>,
     free: Option<u64>,
     blocks: Option<u64>,
@@ -79,12 +79,12 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
         let what = "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)";
         return Err(Failure::unsupported(what, "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE"));
     };
-    let _enabled = Held::set(Path::new(THP).join("enabled"), "madvise")?;
+    let _enabled = SavedSetting::set(Path::new(THP).join("enabled"), "madvise")?;
     // Huge pages raise it to a twentieth of a small machine's memory, below which filling could not go.
-    let _reserve = Held::set(RESERVE.into(), "8192")?;
+    let _reserve = SavedSetting::set(RESERVE.into(), "8192")?;
     // From Linux 5.9 on the kernel compacts by itself twice a second where free memory is in pieces.
     let proactive = Path::new(PROACTIVE);
-    let _proactive = proactive.exists().then(|| Held::set(proactive.to_owned(), "0")).transpose()?;
+    let _proactive = proactive.exists().then(|| SavedSetting::set(proactive.to_owned(), "0")).transpose()?;
     let mut harness = Harness::open(context, recorder)?;
     harness.begin();
     let mut sheet = Sheet::new(ways::TABLE);
@@ -136,9 +136,14 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
 }
 
 /// Asks for huge pages in one way.
-fn ask(parameters: &Fragment, way: &str, huge: usize, recorder: &mut dyn Recorder) -> Result<Seen> {
+fn ask(
+    parameters: &Fragment,
+    way: &str,
+    huge: usize,
+    recorder: &mut dyn Recorder,
+) -> Result<AllocationResult> {
     let defrag = if way == "direct" { "always" } else { "never" };
-    let _defrag = Held::set(Path::new(THP).join("defrag"), defrag)?;
+    let _defrag = SavedSetting::set(Path::new(THP).join("defrag"), defrag)?;
     let _filled = match way {
         "whole" => None,
         _ => Some(fill(parameters, recorder)?),
@@ -182,7 +187,7 @@ fn ask(parameters: &Fragment, way: &str, huge: usize, recorder: &mut dyn Recorde
     let after = compactions();
     let had = covered(&region).map(|bytes| bytes / huge as u64);
     let grown = |n: usize| before[n].zip(after[n]).map(|(before, after)| after - before);
-    Ok(Seen { had, free, blocks, compactions: [grown(0), grown(1), grown(2)], time, compacting })
+    Ok(AllocationResult { had, free, blocks, compactions: [grown(0), grown(1), grown(2)], time, compacting })
 }
 
 /// Fills memory until little is free, and gives all but one page of each group back.
@@ -196,11 +201,11 @@ fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region> {
     region.advise(HugePages::Forbidden).map_err(failed("madvise(MADV_NOHUGEPAGE)"))?;
     let mut filled = 0;
     while filled < pages && free()? > leave {
-        for page in filled..(filled + LOOK).min(pages) {
+        for page in filled..(filled + PAGES_PER_POLL).min(pages) {
             // SAFETY: within the mapping, which nobody else uses.
             unsafe { region.base().add(page * page_size()).write_volatile(1) };
         }
-        filled = (filled + LOOK).min(pages);
+        filled = (filled + PAGES_PER_POLL).min(pages);
         recorder.check()?;
     }
     let group = parameters.group as usize;

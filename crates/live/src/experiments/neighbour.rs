@@ -72,7 +72,7 @@ struct Counts {
 }
 
 /// What a situation showed.
-struct Seen {
+struct NeighbourResult {
     cost: f64,
     major: u64,
     row: [Option<f64>; 8],
@@ -154,7 +154,12 @@ pub fn perform(
 }
 
 impl Situations<'_> {
-    fn perform(&self, situation: &str, stream: &[u32], recorder: &mut dyn Recorder) -> Result<Seen> {
+    fn perform(
+        &self,
+        situation: &str,
+        stream: &[u32],
+        recorder: &mut dyn Recorder,
+    ) -> Result<NeighbourResult> {
         let all: Vec<u32> = (0..self.region.pages() as u32).collect();
         bare::<Write>(&self.region, &all);
         let neighbour = match situation {
@@ -192,7 +197,7 @@ impl Situations<'_> {
             Some((end - written) as f64),
             grown(|counts| counts.low),
         ];
-        Ok(Seen { cost, major: used.major, row, refaults })
+        Ok(NeighbourResult { cost, major: used.major, row, refaults })
     }
 
     /// Starts the neighbour, and waits until it has written each of its pages once.

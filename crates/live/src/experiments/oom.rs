@@ -105,7 +105,7 @@ impl Counts {
 }
 
 /// What a situation showed.
-struct Seen {
+struct OomResult {
     /// Who was killed, by their places.
     killed: Vec<usize>,
     children: Vec<Child>,
@@ -116,7 +116,7 @@ struct Seen {
     stalled: Option<u64>,
 }
 
-impl Seen {
+impl OomResult {
     fn highest(&self) -> Option<usize> {
         let scores = self.children.iter().map(|child| child.score(self.total));
         scores.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
@@ -193,7 +193,7 @@ pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn 
 }
 
 /// The figures of the situations.
-fn record(all: &[Option<Seen>], recorder: &mut dyn Recorder) -> Result<()> {
+fn record(all: &[Option<OomResult>], recorder: &mut dyn Recorder) -> Result<()> {
     let of = |place: usize| all.get(place).and_then(Option::as_ref).filter(|seen| !seen.killed.is_empty());
     let stall = |place: usize| of(place)?.stall.map(|stall| stall as f64);
     let held = |place: usize| {
@@ -202,7 +202,7 @@ fn record(all: &[Option<Seen>], recorder: &mut dyn Recorder) -> Result<()> {
         Some((child.resident + child.swapped) as f64)
     };
     // Where all go together it is nobody's score.
-    let judged: Vec<&Seen> = [0, 1].into_iter().filter_map(of).collect();
+    let judged: Vec<&OomResult> = [0, 1].into_iter().filter_map(of).collect();
     let right = judged.iter().filter(|seen| seen.killed.first().copied() == seen.highest()).count();
     metrics(
         recorder,
@@ -241,7 +241,7 @@ fn kill(
     total: u64,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
-) -> Result<Seen> {
+) -> Result<OomResult> {
     let group =
         context.group().ok_or_else(|| Failure::unsupported("oom needs a memory limit", "give --memory"))?;
     let barrier = Barrier::new(8).map_err(failed("making shared memory"))?;
@@ -300,7 +300,7 @@ fn kill(
     let killed = children.iter().enumerate().filter(|(_, child)| !family.pids().contains(&child.pid));
     let killed = if gone { killed.map(|(place, _)| place).collect() } else { Vec::new() };
     drop(family);
-    Ok(Seen {
+    Ok(OomResult {
         killed,
         total,
         stall: limited.filter(|_| gone).map(|limited| end - limited),

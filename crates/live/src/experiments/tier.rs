@@ -33,7 +33,7 @@ use crate::harness::timing::bare;
 use crate::harness::touch::Write;
 
 /// Looks at the pages' nodes at each position.
-const LOOKS: u64 = 20;
+const POLLS_PER_POSITION: u64 = 20;
 /// The mapping that is left to the kernel is larger than what is free on the fast node by this part
 /// of it.
 const MORE: u64 = 8;
@@ -62,7 +62,7 @@ impl Counts {
 }
 
 /// What a situation showed.
-struct Seen {
+struct TierResult {
     cost: f64,
     mean: f64,
     end: f64,
@@ -117,7 +117,7 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
             "on" if !balances => None,
             _ => Some(machine.perform(situation, &mut looks, recorder)?),
         };
-        let of = |figure: fn(&Seen) -> f64| seen.as_ref().map(figure);
+        let of = |figure: fn(&TierResult) -> f64| seen.as_ref().map(figure);
         let row = [
             of(|seen| seen.cost),
             of(|seen| seen.mean),
@@ -160,7 +160,7 @@ impl Machine<'_> {
     }
 
     /// What a reference waits by the latencies of both nodes.
-    fn latency(&self, seen: &Seen) -> Option<f64> {
+    fn latency(&self, seen: &TierResult) -> Option<f64> {
         self.nodes.latency.map(|[fast, slow]| seen.mean * fast + (1.0 - seen.mean) * slow)
     }
 
@@ -203,12 +203,12 @@ impl Machine<'_> {
         Ok(region)
     }
 
-    fn perform(&self, situation: &str, looks: &mut Sheet, recorder: &mut dyn Recorder) -> Result<Seen> {
+    fn perform(&self, situation: &str, looks: &mut Sheet, recorder: &mut dyn Recorder) -> Result<TierResult> {
         self.switch(situation == "on")?;
         let (before, kswapd) = (Counts::read(), self.kswapd.time());
         let region = self.mapping(situation, recorder)?;
         let hot = self.parameters.hot as usize;
-        let each = ((self.parameters.seconds * 1e9) as u64 / LOOKS).max(1);
+        let each = ((self.parameters.seconds * 1e9) as u64 / POLLS_PER_POSITION).max(1);
         let mut rng = Rng::new(self.parameters.seed);
         let (mut time, mut references, mut fast, mut of, mut end) = (0, 0, 0, 0, 0);
         for position in 0..self.parameters.positions {
@@ -218,7 +218,7 @@ impl Machine<'_> {
                 order.swap(last, rng.below(last as u64 + 1) as usize);
             }
             let mut here = 0;
-            for look in 0..=LOOKS {
+            for look in 0..=POLLS_PER_POSITION {
                 let on = numa::nodes_of(&region, first, hot, self.both()).map_err(failed("move_pages"))?;
                 let whole = numa::mapped(&region, self.both());
                 let now = Counts::read();
@@ -234,7 +234,7 @@ impl Machine<'_> {
                 ];
                 looks.named([situation], row);
                 (fast, of) = (fast + on[0], of + hot as u64);
-                if look == LOOKS {
+                if look == POLLS_PER_POSITION {
                     end += on[0];
                     break;
                 }
@@ -252,7 +252,7 @@ impl Machine<'_> {
             recorder.progress(situation, u64::from(position) + 1, u64::from(self.parameters.positions));
         }
         let (after, spent) = (Counts::read(), self.kswapd.time());
-        Ok(Seen {
+        Ok(TierResult {
             cost: time as f64 / references as f64,
             mean: fast as f64 / of as f64,
             end: end as f64 / (u64::from(self.parameters.positions) * hot as u64) as f64,
@@ -265,7 +265,7 @@ impl Machine<'_> {
     }
 
     /// Says what a figure lacks, or is not.
-    fn remarks(&self, balances: bool, on: Option<&Seen>, recorder: &mut dyn Recorder) -> Result<()> {
+    fn remarks(&self, balances: bool, on: Option<&TierResult>, recorder: &mut dyn Recorder) -> Result<()> {
         let Nodes { fast, slow, .. } = self.nodes;
         let mut say = |text: String| note(recorder, Level::Info, text);
         if !balances {

@@ -20,16 +20,16 @@ use crate::harness::bare::{self, Range, call};
 const STACK: usize = 8;
 /// The most ranges that are kept: code, stack, the thread's own page, the names of counted
 /// functions, and four of the caller's.
-const MOST: usize = 8;
+const MAX_PINNED_RANGES: usize = 8;
 
 /// What stays mapped, and whether children get it.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct Pinned {
     range: Range,
     inherited: bool,
 }
 
-impl Kept {
+impl Pinned {
     /// These addresses.
     pub(crate) fn new(range: Range, inherited: bool) -> Self {
         Self { range, inherited }
@@ -81,7 +81,7 @@ pub(crate) type Then<S> = extern "C" fn(&mut S, &Alone) -> !;
 
 /// What stands at the top of the new stack.
 struct Start<S> {
-    gaps: [Range; MOST + 1],
+    gaps: [Range; MAX_PINNED_RANGES + 1],
     then: Then<S>,
     alone: Alone,
     state: S,
@@ -97,7 +97,7 @@ struct Start<S> {
 /// Nobody else uses this process's memory: it has one thread. `then` and what it calls touch nothing but the state, the
 /// stack and what is kept.
 pub(crate) unsafe fn leave<S>(
-    kept: &[Kept],
+    kept: &[Pinned],
     state: S,
     then: Then<S>,
 ) -> io::Result<std::convert::Infallible> {
@@ -125,7 +125,7 @@ pub(crate) unsafe fn leave<S>(
         },
         state,
     };
-    for Kept { range, inherited } in kept.iter().chain([&Kept::new(names, false)]) {
+    for Pinned { range, inherited } in kept.iter().chain([&Pinned::new(names, false)]) {
         if !inherited && !range.is_empty() {
             // SAFETY: the advice changes nothing for this process.
             unsafe {
@@ -169,7 +169,7 @@ extern "C" fn go<S>(start: *mut Start<S>) -> ! {
     // SAFETY: `leave` wrote it. Each gap is unmapped whole: nothing in it is used again.
     unsafe {
         let mut gap = (&raw const (*start).gaps).cast::<Range>();
-        let last = gap.add(MOST + 1);
+        let last = gap.add(MAX_PINNED_RANGES + 1);
         while gap < last {
             let (at, length) = ((*gap).start, (*gap).end - (*gap).start);
             if length > 0 {
@@ -184,15 +184,15 @@ extern "C" fn go<S>(start: *mut Start<S>) -> ! {
 /// What lies between the ranges that are kept, up to the end of what is mapped; empty ones at the end.
 ///
 /// # Panics
-/// When more is kept than [`MOST`].
-fn gaps(mut kept: Vec<Range>, mapped: Vec<Range>) -> [Range; MOST + 1] {
+/// When more is kept than [`MAX_PINNED_RANGES`].
+fn gaps(mut kept: Vec<Range>, mapped: Vec<Range>) -> [Range; MAX_PINNED_RANGES + 1] {
     kept.retain(|range| !range.is_empty());
-    assert!(kept.len() <= MOST, "{} ranges kept", kept.len());
+    assert!(kept.len() <= MAX_PINNED_RANGES, "{} ranges kept", kept.len());
     kept.sort_by_key(|range| range.start);
     // Beyond lies the kernel, and what it shows of itself.
     let end =
         mapped.iter().map(|range| range.end).filter(|&end| end <= isize::MAX as usize).max().unwrap_or(0);
-    let mut gaps: [Range; MOST + 1] = std::array::from_fn(|_| 0..0);
+    let mut gaps: [Range; MAX_PINNED_RANGES + 1] = std::array::from_fn(|_| 0..0);
     let mut at = 0;
     for (gap, next) in gaps.iter_mut().zip(kept.into_iter().chain(std::iter::once(end..end))) {
         *gap = at..next.start.max(at);

@@ -34,19 +34,19 @@ pub struct Populated {
     before: Before,
     /// Faults that populating it took.
     faults: u64,
-    look: Option<Look>,
+    look: Option<Snapshot>,
 }
 
 /// Of which pages it is.
 #[derive(Debug)]
-struct Look {
+struct Snapshot {
     /// Bytes in huge pages.
     huge: Option<u64>,
     folios: Option<Folios>,
     thp: Vec<(String, u64)>,
 }
 
-impl Look {
+impl Snapshot {
     fn at(region: &Region) -> Self {
         Self { huge: covered(region), folios: Folios::of(region), thp: thp() }
     }
@@ -61,29 +61,29 @@ impl Before {
     /// Reads again, now that `region` is populated.
     pub fn populated(self, region: &Region) -> Populated {
         let faults = rusage::thread().minor - self.faults;
-        let look = self.allowed.then(|| Look::at(region));
+        let look = self.allowed.then(|| Snapshot::at(region));
         Populated { before: self, faults, look }
     }
 }
 
 impl Populated {
     /// Reads again after the last reference, while `region` is still there.
-    pub fn referenced(self, region: &Region) -> Seen {
-        let look = self.before.allowed.then(|| Look::at(region));
-        Seen { populated: self, look, bytes: region.bytes() as u64 }
+    pub fn referenced(self, region: &Region) -> HugePageUse {
+        let look = self.before.allowed.then(|| Snapshot::at(region));
+        HugePageUse { populated: self, look, bytes: region.bytes() as u64 }
     }
 }
 
 /// All that was read.
 #[derive(Debug)]
-pub struct Seen {
+pub struct HugePageUse {
     populated: Populated,
-    look: Option<Look>,
+    look: Option<Snapshot>,
     /// Of the mapping.
     bytes: u64,
 }
 
-impl Seen {
+impl HugePageUse {
     /// Records the faults of populating, and where huge pages were allowed also their figures.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 /// section, so that few repetitions are spread as evenly as many.
 const STEP: f64 = 0.618_033_988_749_894_9;
 /// Periods after which a clock that does not move is no longer waited for.
-const PATIENCE: u32 = 8;
+const TIMEOUT_PERIODS: u32 = 8;
 
 fn duration(time: Timespec) -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
@@ -41,7 +41,7 @@ pub fn wait(repetition: Option<u32>) {
     let period = duration(clock_getres(ClockId::MonotonicCoarse));
     let (before, begun) = (tick(), now());
     while tick() == before {
-        if now() - begun > period * PATIENCE {
+        if now() - begun > period * TIMEOUT_PERIODS {
             return;
         }
     }

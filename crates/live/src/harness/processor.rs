@@ -11,7 +11,7 @@ use pagelab_kernel::rusage::Usage;
 use rustix::time::{ClockId, clock_getres};
 
 /// Ticks below which no parts are given: of ten the standard error of a share is up to 16 points.
-const LEAST: f64 = 10.0;
+const MIN_TICKS: f64 = 10.0;
 
 /// The figures `time.cpu`, `time.user` and `time.system` of what one thread, or several of many
 /// ticks each, consumed.
@@ -54,7 +54,7 @@ fn met(parts: [f64; 2]) -> [Option<f64>; 2] {
 
 /// Whether so many nanoseconds are of ticks enough.
 pub(crate) fn enough(nanoseconds: f64) -> bool {
-    nanoseconds >= LEAST * tick()
+    nanoseconds >= MIN_TICKS * tick()
 }
 
 /// From one tick to the next, ns: the resolution of the clock that the ticks move on.

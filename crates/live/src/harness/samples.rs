@@ -9,7 +9,7 @@ use pagelab_experiment::build::Distribution;
 use pagelab_kernel::region::Region;
 
 /// Times of each owner, at most: of more the latest stay.
-const MOST: usize = 1 << 16;
+const MAX_TIMES: usize = 1 << 16;
 
 /// Room for the times of so many owners.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Samples {
     /// # Errors
     /// When the kernel refuses memory.
     pub(crate) fn new(owners: usize, each: usize) -> io::Result<Self> {
-        let each = each.clamp(1, MOST);
+        let each = each.clamp(1, MAX_TIMES);
         let bytes = owners * (each + 1) * size_of::<AtomicU32>();
         Ok(Self {
             region: Region::shared(bytes.div_ceil(pagelab_kernel::region::page_size()).max(1))?,

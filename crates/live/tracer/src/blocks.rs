@@ -12,7 +12,7 @@ use pagelab_ring::words::{self, LOAD, POSITIONS, STORE};
 /// Bits of a unit's number below those of [`Reference`] that say how it is referenced; addresses have 48.
 const HOW: u32 = 44;
 /// Blocks that a thread remembers: what is translated later is defined whenever it is executed.
-const MOST: u32 = 1 << 22;
+const MAX_BLOCKS: u32 = 1 << 22;
 /// Executions in the first buffer of a thread: it is given away early, so that who begins first stands first in the trace.
 const FIRST: u64 = 1 << 12;
 /// What no reference is.
@@ -30,8 +30,8 @@ pub struct Block {
 }
 
 /// Those that are remembered, by their numbers.
-pub static REMEMBERED: [AtomicPtr<Block>; MOST as usize + 1] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; MOST as usize + 1];
+pub static REMEMBERED: [AtomicPtr<Block>; MAX_BLOCKS as usize + 1] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; MAX_BLOCKS as usize + 1];
 /// Those that there are, by the address and the number of their instructions: code is translated more than once.
 static BLOCKS: Mutex<BTreeMap<(u64, usize), &Block>> = Mutex::new(BTreeMap::new());
 
@@ -45,7 +45,7 @@ impl Block {
         {
             return known;
         }
-        let number = LAST.fetch_update(Relaxed, Relaxed, |last| (last < MOST).then_some(last + 1));
+        let number = LAST.fetch_update(Relaxed, Relaxed, |last| (last < MAX_BLOCKS).then_some(last + 1));
         let number = number.map_or(0, |last| last + 1);
         // Some four of ten instructions have one; a block without number is defined with most from the beginning.
         let capacity = if number == 0 { POSITIONS } else { (instructions / 2 + 2).min(POSITIONS) };

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::ring;
 
 /// The most arguments, and variables of the environment.
-const MOST: usize = 1 << 20;
+const MAX_ARGUMENTS: usize = 1 << 20;
 /// Interpreters of interpreters, as the kernel allows.
 const DEPTH: usize = 5;
 /// Looked at of a file: the kernel does the same.
@@ -161,7 +161,7 @@ fn pointers(address: u64) -> Option<Vec<*const c_char>> {
     if address == 0 {
         return Some(list);
     }
-    for at in 0..MOST as u64 {
+    for at in 0..MAX_ARGUMENTS as u64 {
         let mut word = [0; 8];
         if read(address.wrapping_add(8 * at), &mut word) != word.len() {
             return None;

@@ -17,7 +17,7 @@ use pagelab_ring::{
 };
 
 /// Between two looks whether pagelab has read.
-const LOOK: Duration = Duration::from_micros(50);
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 /// Looks between two whether it is still there.
 const ALIVE: u32 = 2000;
 /// The most looks whether pagelab has seen what the process has mapped.
@@ -98,7 +98,7 @@ pub fn be_looked_at() {
         if image.waiting.load(Acquire) == 0 {
             return;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     image.waiting.store(0, Relaxed);
 }
@@ -168,7 +168,7 @@ pub fn hand_over(slot: &Slot) -> Option<*mut AtomicU32> {
     slot.filled.store(filled, Release);
     let mut looks = 0;
     while filled - slot.read.load(Acquire) >= BUFFERS as u64 {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         looks += 1;
         // SAFETY: asks whether there is such a process, and sends nothing.
         if looks % ALIVE == 0 && unsafe { libc::kill(header().reader.load(Relaxed).cast_signed(), 0) } != 0 {

@@ -20,25 +20,25 @@ const THREADS: usize = 4096;
 
 /// The most executions in a buffer of a thread that is alone: pagelab follows each of them, and looks between two buffers whether
 /// the user wants it to end.
-const ALONE: u32 = 1 << 22;
+const SINGLE_THREAD_BLOCKS: u32 = 1 << 22;
 /// The same where there are several threads: they follow each other in the trace buffer by buffer.
-const TURN: u32 = 1 << 15;
-const _: () = assert!(ALONE <= FAR);
+const SHARED_BUFFER_BLOCKS: u32 = 1 << 15;
+const _: () = assert!(SINGLE_THREAD_BLOCKS <= FAR);
 
 /// Threads that are recorded.
 static RECORDED: AtomicU32 = AtomicU32::new(0);
 /// See [`turn`].
-static LONGEST: AtomicU32 = AtomicU32::new(ALONE);
+static MAX_EXECUTIONS: AtomicU32 = AtomicU32::new(SINGLE_THREAD_BLOCKS);
 
-/// The most executions in a buffer, and in a word of them: [`ALONE`], or [`TURN`] of several threads.
+/// The most executions in a buffer, and in a word of them: [`SINGLE_THREAD_BLOCKS`], or [`SHARED_BUFFER_BLOCKS`] of several threads.
 #[inline]
 pub fn turn() -> u32 {
-    LONGEST.load(Relaxed)
+    MAX_EXECUTIONS.load(Relaxed)
 }
 
 /// There are so many threads now.
 fn count(recorded: u32) {
-    LONGEST.store(if recorded > 1 { TURN } else { ALONE }, Relaxed);
+    MAX_EXECUTIONS.store(if recorded > 1 { SHARED_BUFFER_BLOCKS } else { SINGLE_THREAD_BLOCKS }, Relaxed);
 }
 
 /// What a thread holds.

@@ -44,7 +44,7 @@ struct LearningRate {
 const RATES: [f64; 2] = [0.001, 1.0];
 
 /// Periods without an improvement after which it begins anew.
-const PATIENCE: u32 = 10;
+const PERIODS_BEFORE_RESTART: u32 = 10;
 
 /// To the nearest thousandth, ties to the even one, as the authors' program rounds: what lies beside a tie is told by the
 /// exact product.
@@ -80,9 +80,9 @@ impl LearningRate {
             let fewer = more < 0.0;
             self.without_hits += u32::from(fewer || hit_ratio <= 0.0);
             self.worse += u32::from(fewer);
-            if self.without_hits >= PATIENCE {
+            if self.without_hits >= PERIODS_BEFORE_RESTART {
                 (self.rate, self.without_hits) = (self.first, 0);
-            } else if fewer && self.worse >= PATIENCE {
+            } else if fewer && self.worse >= PERIODS_BEFORE_RESTART {
                 (self.rate, self.worse) = (self.first, 0);
             } else if fewer {
                 self.rate = match self.rate {
@@ -351,7 +351,7 @@ mod tests {
         learning.hits = 500;
         learning.update(1000, &mut rng);
         assert!(learning.rate > first, "it rose from nothing, and hits rose");
-        for _ in 0..PATIENCE + 1 {
+        for _ in 0..PERIODS_BEFORE_RESTART + 1 {
             learning.update(1000, &mut rng);
         }
         assert_eq!(learning.rate, first, "no hits for long");

@@ -42,7 +42,7 @@ const HAND: u32 = 0;
 /// What is known of a page on the clock, or of the hot hand: side by side, for they are looked at together.
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(align(16))]
-struct Place {
+struct PageState {
     /// When it came to its queue: which of two the hot hand meets first.
     since: u32,
     /// Its neighbours in the ring.
@@ -67,7 +67,7 @@ pub struct ClockPro {
     /// Hot pages, and the test periods that no reference has met; the notes say what each page is.
     standing: Vec<Entry>,
     /// Of each page, and of the hot hand in [`HAND`]; the resident cold pages and that hand are a ring.
-    places: Vec<Place>,
+    places: Vec<PageState>,
     hot: Queue,
     test: Queue,
     /// Stamps given.
@@ -91,7 +91,7 @@ impl ClockPro {
         let entries = pages as usize + 1;
         Self {
             standing: table(pages + 1),
-            places: vec![Place::default(); entries],
+            places: vec![PageState::default(); entries],
             hot: Queue::new(HOT),
             test: Queue::new(TEST),
             steps: 0,
@@ -172,7 +172,7 @@ impl ClockPro {
 
     /// Takes a place out of the ring.
     fn unlink(&mut self, place: u32) {
-        let Place { before, after, .. } = self.places[place as usize];
+        let PageState { before, after, .. } = self.places[place as usize];
         self.places[before as usize].after = after;
         self.places[after as usize].before = before;
     }
@@ -320,7 +320,7 @@ impl ClockPro {
             if page == HAND {
                 page = self.places[page as usize].after;
             }
-            let Place { before, after, .. } = self.places[page as usize];
+            let PageState { before, after, .. } = self.places[page as usize];
             self.hand_cold = after;
             // That page was fetched when this one was the next.
             let next = self.places[after as usize];

@@ -15,7 +15,7 @@ pub(super) const NEVER: u32 = 0;
 pub(super) const SECOND: u32 = 1 << 31;
 
 /// The most pages: twice as many places can be told apart.
-const MOST: usize = 1 << 30;
+const MAX_PAGES: usize = 1 << 30;
 
 /// Places of the line for each page, once it is moved together.
 const ROOM: usize = 4;
@@ -87,7 +87,7 @@ impl TimeLine {
     /// When there are more than 2^30 pages.
     #[cold]
     pub fn move_together(&mut self, line: u32, table: &mut [u32], marks: &mut [u32]) {
-        assert!(table.len() <= MOST, "at most {MOST} pages");
+        assert!(table.len() <= MAX_PAGES, "at most {MAX_PAGES} pages");
         let first = marks.iter().copied().min().unwrap_or(1);
         self.taken[..first as usize / 64].fill(0);
         if let Some(word) = self.taken.get_mut(first as usize / 64) {

@@ -14,7 +14,7 @@ const PROBATION: u8 = 2;
 const PROTECTED: u8 = 3;
 
 /// The greatest count.
-const MOST: u8 = 15;
+const MAX_COUNT: u8 = 15;
 
 /// Recent references of each page; 5 bytes a page.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Counts {
             self.halvings += 1;
         }
         self.left -= 1;
-        self.count[page as usize] = (self.of(page) + 1).min(MOST);
+        self.count[page as usize] = (self.of(page) + 1).min(MAX_COUNT);
         self.halved[page as usize] = self.halvings;
     }
 }

@@ -21,7 +21,7 @@ const KEPT: f64 = 0.9;
 /// Steps of age in the time in which as many requests come as objects are resident.
 const STEPS: u64 = 64;
 /// The least requests between two computations.
-const LEAST: u64 = 1 << 12;
+const MIN_REQUESTS: u64 = 1 << 12;
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -88,7 +88,7 @@ impl Lhd {
             classes: vec![Class::new(); CLASSES],
             now: 0,
             step: 1,
-            next: LEAST,
+            next: MIN_REQUESTS,
             rng: Rng::new(1),
         }
     }
@@ -112,7 +112,7 @@ impl Lhd {
         } else {
             self.classes.iter_mut().for_each(Class::learn);
         }
-        self.next = self.now + (16 * resident).max(LEAST);
+        self.next = self.now + (16 * resident).max(MIN_REQUESTS);
     }
 }
 

@@ -14,16 +14,16 @@ use crate::paging::lists::Lists;
 use crate::paging::{Arrival, Machine, System};
 
 /// Generations at the most (`MAX_NR_GENS`).
-const MOST: u64 = 4;
+const MAX_GENERATIONS: u64 = 4;
 /// Generations at the least (`MIN_NR_GENS`).
-const LEAST: u64 = 2;
+const MIN_GENERATIONS: u64 = 2;
 /// Pages of one batch of reclaim.
 const BATCH: u32 = 32;
 
 /// The system's state.
 #[derive(Debug)]
 pub struct LinuxMglru {
-    /// One list for each generation, by sequence number modulo [`MOST`].
+    /// One list for each generation, by sequence number modulo [`MAX_GENERATIONS`].
     lists: Lists,
     youngest: u64,
     oldest: u64,
@@ -32,17 +32,17 @@ pub struct LinuxMglru {
 impl LinuxMglru {
     /// For an address space of `pages` pages.
     pub fn new(pages: u32) -> Self {
-        Self { lists: Lists::new(pages, MOST as u8), youngest: LEAST, oldest: 0 }
+        Self { lists: Lists::new(pages, MAX_GENERATIONS as u8), youngest: MIN_GENERATIONS, oldest: 0 }
     }
 
     fn list(sequence: u64) -> u8 {
-        (sequence % MOST) as u8
+        (sequence % MAX_GENERATIONS) as u8
     }
 
     /// `inc_max_seq` with a walk of the page tables: what was referenced becomes young, and a new
     /// generation begins.
     fn age(&mut self, machine: &mut Machine) {
-        if self.youngest + 1 - self.oldest == MOST {
+        if self.youngest + 1 - self.oldest == MAX_GENERATIONS {
             // The oldest generation must make room: what is left of it joins the next one's old end.
             while let Some(page) = self.lists.tail(Self::list(self.oldest)) {
                 self.lists.to_tail(Self::list(self.oldest + 1), page);
@@ -62,10 +62,10 @@ impl LinuxMglru {
 
     /// Evicts one batch from the oldest generation.
     fn evict(&mut self, machine: &mut Machine) {
-        while self.lists.len(Self::list(self.oldest)) == 0 && self.youngest - self.oldest >= LEAST {
+        while self.lists.len(Self::list(self.oldest)) == 0 && self.youngest - self.oldest >= MIN_GENERATIONS {
             self.oldest += 1;
         }
-        if self.youngest - self.oldest < LEAST {
+        if self.youngest - self.oldest < MIN_GENERATIONS {
             self.age(machine);
         }
         for _ in 0..BATCH {

@@ -20,7 +20,7 @@ use crate::recording;
 use crate::ticker::{Extra, Interval, Schedule, Ticker};
 
 /// The most looks of one recording: what fits on a page.
-const MOST: u64 = 1_000_000;
+const MAX_SAMPLES: u64 = 1_000_000;
 /// What was seen goes into the notebook at least so often: a killed recording loses no more.
 const KEEP: Duration = Duration::from_secs(1);
 
@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = clap::value_parser!(Interval))]
     interval: Interval,
     /// End after N samples
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SAMPLES))]
     count: Option<u64>,
     /// The run's name in the notebook
     #[arg(long, value_name = "NAME")]
@@ -91,7 +91,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut series = Series::default();
     let mut last = first.clone();
     series.add(first.clone());
-    let count = arguments.count.unwrap_or(MOST);
+    let count = arguments.count.unwrap_or(MAX_SAMPLES);
     let (mut looks, mut kept) = (0, Instant::now());
     let mut ticker =
         Ticker::new(Schedule { interval: Some(arguments.interval), count: Some(count) }, Some(interrupt));

@@ -93,14 +93,14 @@ pub const COLUMNS: [Described; 6] = [
 ];
 
 /// The longest interval.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const MAX_INTERVAL: Duration = Duration::from_secs(86_400);
 /// The shortest and the longest that are chosen, and how many times as long as a look takes one is.
 const CHOSEN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
-const LOOKS: u32 = 200;
+const INTERVAL_PER_COST: u32 = 200;
 
 /// The interval where a look costs so much: whole seconds.
 fn usual(cost: Duration) -> Duration {
-    Duration::from_secs((cost * LOOKS).as_secs_f64().ceil() as u64).clamp(CHOSEN[0], CHOSEN[1])
+    Duration::from_secs((cost * INTERVAL_PER_COST).as_secs_f64().ceil() as u64).clamp(CHOSEN[0], CHOSEN[1])
 }
 
 /// How often a wait looks whether the user wants to end.
@@ -122,7 +122,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 
 fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let asked = arguments.interval.map(|seconds| {
-        let interval = Duration::try_from_secs_f64(seconds).ok().filter(|i| !i.is_zero() && *i <= LONGEST);
+        let interval =
+            Duration::try_from_secs_f64(seconds).ok().filter(|i| !i.is_zero() && *i <= MAX_INTERVAL);
         interval.ok_or_else(|| {
             usage(format!(
                 "--interval {seconds}: must be above 0, and at most 86400 \

@@ -29,7 +29,7 @@ const STATUS: &str = "the tests ended with";
 /// Bytes of its disk.
 const DISK: u64 = 2 << 30;
 /// How long it may take.
-const LONGEST: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Performs `tests` of the calling test file on the kernel `image`; what they said.
 ///
@@ -70,7 +70,7 @@ pub fn perform(image: &Path, cgroup: u32, tests: &[&str]) -> String {
     .stdin(Stdio::null());
     let (mut qemu, begun) = (qemu.spawn().unwrap(), Instant::now());
     while qemu.try_wait().unwrap().is_none() {
-        if begun.elapsed() > LONGEST {
+        if begun.elapsed() > TIMEOUT {
             let _ = qemu.kill();
         }
         std::thread::sleep(Duration::from_millis(50));

@@ -23,7 +23,7 @@ pub(super) fn references(record: &[u8; SIZE]) -> impl Iterator<Item = Record> + 
 }
 
 /// The longest instruction of x86-64.
-const LONGEST: u64 = 15;
+const MAX_INSTRUCTION_BYTES: u64 = 15;
 
 /// Whether the records can be instructions: the bytes of branches are 0 or 1, and nine in ten of those that do not branch are
 /// followed by one that begins at most 15 bytes further on.
@@ -36,7 +36,7 @@ pub(super) fn plausible(head: &[u8]) -> bool {
     let (mut all, mut near) = (0_usize, 0);
     for (one, next) in records.iter().zip(&records[1..]).filter(|(one, _)| one[8] == 0) {
         all += 1;
-        near += usize::from((1..=LONGEST).contains(&pointer(next).wrapping_sub(pointer(one))));
+        near += usize::from((1..=MAX_INSTRUCTION_BYTES).contains(&pointer(next).wrapping_sub(pointer(one))));
     }
     all > 0 && 10 * near >= 9 * all
 }

@@ -15,7 +15,7 @@ pub struct Score {
 }
 
 /// How far the longest bar goes: behind it stands its figure.
-const LONGEST: f64 = 0.84;
+const MAX_BAR_SHARE: f64 = 0.84;
 
 /// The class that a tone is coloured by.
 pub(super) fn class(tone: Tone) -> &'static str {
@@ -46,7 +46,7 @@ pub(super) fn figure(bars: &Bars) -> Markup {
     let most = bars.rows.iter().flat_map(|row| [row.published, row.model]).flatten();
     // Of nothing but noughts no bar is drawn.
     let most = most.fold(f64::MIN_POSITIVE, f64::max);
-    let width = |figure: f64| format!("{:.2}%", 100.0 * LONGEST * (figure / most).clamp(0.0, 1.0));
+    let width = |figure: f64| format!("{:.2}%", 100.0 * MAX_BAR_SHARE * (figure / most).clamp(0.0, 1.0));
     let words = |figure: f64| format!("{figure:.*} {}", usize::from(bars.decimals), bars.unit);
     let ratio = |row: &BarRow| Some(row.model? / row.published?).filter(|ratio| ratio.is_finite());
     let said = |row: &BarRow| {

@@ -380,10 +380,10 @@ fn brief(runs: &[&Run], assessment: &Assessment, place: usize, contents: &mut Co
 /// A target as a legend can hold it: of a long one, such as an image with its options, the run's name and
 /// the end, where options that differ usually stand. The conditions have all of it.
 fn short(name: &str, target: &str) -> String {
-    const LONGEST: usize = 40;
+    const MAX_NAME_CHARS: usize = 40;
     const END: usize = 20;
     let length = target.chars().count();
-    if length <= LONGEST {
+    if length <= MAX_NAME_CHARS {
         return target.to_owned();
     }
     let end: String = target.chars().skip(length - END).collect();

@@ -44,7 +44,7 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
             name: words,
             color: plot.series.len() % 6,
             dash: plot.series.len() / 6 * 2,
-            dots: values.len() <= FEW,
+            dots: values.len() <= MAX_DOTS,
             x: times.to_vec(),
             y: values.iter().map(|value| value.map(|value| value * by)).collect(),
             ..Series::default()
@@ -58,7 +58,7 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
 }
 
 /// So many looks have a dot each.
-const FEW: usize = 60;
+const MAX_DOTS: usize = 60;
 
 const CAPTION: &str = "One point per sample.";
 

@@ -222,13 +222,13 @@ fn picture(heat: &Heat, x: &Scale) -> Markup {
 
 /// The ends of named pages, and the names of those that are high enough for one.
 fn bands(heat: &Heat, height: usize) -> Markup {
-    const LEAST: f64 = 13.0;
+    const MIN_BAND_HEIGHT: f64 = 13.0;
     let at = |page: u32| height as f64 * (1.0 - f64::from(page) / f64::from(heat.pages.max(1)));
     html! {
         @for band in &heat.bands {
             @let (top, foot) = (at(band.to), at(band.from));
             @if band.from > 0 { line.band x1="0" x2="100%" y1=(format!("{foot:.1}")) y2=(format!("{foot:.1}")) {} }
-            @if foot - top >= LEAST && !band.name.is_empty() {
+            @if foot - top >= MIN_BAND_HEIGHT && !band.name.is_empty() {
                 text.bandname x="5" y=(format!("{:.1}", (top + foot) / 2.0 + 4.0)) { (band.name) }
             }
         }

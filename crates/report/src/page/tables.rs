@@ -284,7 +284,7 @@ fn measured(run: &Run) -> Markup {
 }
 
 /// So many runs have their conditions folded.
-const MANY: usize = 5;
+const MIN_FOLDED_RUNS: usize = 5;
 
 /// An entry with the unit that the catalogue gives it.
 fn with_unit(key: &str, value: &str) -> String {
@@ -348,7 +348,7 @@ pub fn conditions(runs: &[&Run], contents: &mut Contents) -> Markup {
     html! {
         section {
             (contents.heading("Conditions"))
-            @if runs.len() < MANY { (all) } @else { details { summary { "Machine, settings and remarks of each run" } (all) } }
+            @if runs.len() < MIN_FOLDED_RUNS { (all) } @else { details { summary { "Machine, settings and remarks of each run" } (all) } }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series, Strip};
 
-use super::{Pair, REFERENCES, Seen, WINDOWS};
+use super::{Pair, REFERENCES, SystemResult, WINDOWS};
 use crate::claim::study_plot;
 
 /// Single accesses as a scatter shows them: of those in one of [`COLUMNS`] parts of the test whose times differ by less
@@ -43,7 +43,8 @@ pub(super) fn scatters(name: &str, pair: &Pair, exhausted: bool) -> [Plot; 2] {
     let both = [("2.4.19", &pair.stock), ("2.4.19-rmap14a", &pair.rmap)];
     let longest = pair.stock.longest().max(pair.rmap.longest()) * 1e6;
     let scatter = |title: String, caption: &str, most: f64| {
-        let cloud = |(label, seen): (&str, &Seen)| Series::cloud(label, thinned(&seen.singles.kept, most));
+        let cloud =
+            |(label, seen): (&str, &SystemResult)| Series::cloud(label, thinned(&seen.singles.kept, most));
         let axes = [Axis::linear("reference", ""), Axis::linear("time of an access", "ns")];
         let [x, y] = axes;
         let mut plot = study_plot(title, x, y, both.map(cloud).into());
@@ -90,7 +91,7 @@ pub(super) fn counts(name: &str, pair: &Pair) -> Plot {
     let means = pair.stock.counts.chunks(bin).enumerate().map(|(n, counts)| {
         ((n * bin) as f64, counts.iter().map(|&count| f64::from(count)).sum::<f64>() / counts.len() as f64)
     });
-    let strip = |name, style, seen: &Seen| {
+    let strip = |name, style, seen: &SystemResult| {
         let share =
             |part: &[bool]| part.iter().filter(|&&present| present).count() as f64 / part.len() as f64;
         // What is not nothing is at least one ninth.
@@ -120,7 +121,7 @@ pub(super) fn plot(name: &str, pair: &Pair) -> Plot {
     };
     let both = [("2.4.19", &pair.stock), ("2.4.19-rmap14a", &pair.rmap)];
     let lines = both.map(|(label, seen)| Series::line(label, at(&seen.mean)));
-    let slowest = |(label, seen): (&str, &Seen)| Series {
+    let slowest = |(label, seen): (&str, &SystemResult)| Series {
         dash: 1,
         ..Series::line(format!("slowest access, {label}"), at(&seen.worst))
     };

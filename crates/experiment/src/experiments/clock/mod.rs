@@ -69,7 +69,7 @@ pub const BEND: f64 = 500e-6;
 /// What readings may differ by for reasons of their own, ns.
 const SLACK: f64 = 100_000.0;
 /// How late a sleep may end: this many steps, and so many ns more.
-const LATE: (f64, f64) = (1.5, 500e6);
+const MAX_LATENESS: (f64, f64) = (1.5, 500e6);
 
 /// Why a step is suspect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub fn suspicions(shortest: f64, longest: f64, asked: f64, slack: f64) -> Vec<Su
         (shortest < 0.0, Suspicion::Backwards),
         (longest - shortest > BEND * shortest.abs() + SLACK + slack, Suspicion::Apart),
         (shortest < asked * (1.0 - BEND) - SLACK, Suspicion::Early),
-        (longest > asked * LATE.0 + LATE.1, Suspicion::Late),
+        (longest > asked * MAX_LATENESS.0 + MAX_LATENESS.1, Suspicion::Late),
     ]
     .into_iter()
     .filter_map(|(holds, suspicion)| holds.then_some(suspicion))

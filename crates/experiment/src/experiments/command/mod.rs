@@ -83,7 +83,7 @@ impl Default for Command {
 }
 
 /// What a program is taken to use at most, where nothing is said.
-const MOST: Size = Size::Bytes(256 << 20);
+const DEFAULT_MAX_MEMORY: Size = Size::Bytes(256 << 20);
 
 /// Two sizes that are no sweep.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Command {
 impl Declaration for Command {
     /// What it is expected to hold.
     fn footprint(&self, page_size: u64) -> Footprint {
-        let most = self.max_memory.or(self.sweep_memory.map(|(_, most)| most)).unwrap_or(MOST);
+        let most = self.max_memory.or(self.sweep_memory.map(|(_, most)| most)).unwrap_or(DEFAULT_MAX_MEMORY);
         Footprint { anonymous: most.bytes(page_size), file: 0 }
     }
 

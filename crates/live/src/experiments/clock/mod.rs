@@ -28,7 +28,7 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Everything that the verdict is made from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ClockReadings {
     /// The step asked for, ns.
     step: u64,
     /// For each step what each source says it lasted, ns, in the order of [`SOURCES`].
@@ -54,7 +54,7 @@ pub fn perform(clock: &Parameters, context: &ExecutionContext, recorder: &mut dy
     let reference = address.map(Reference::at).transpose().map_err(failed(&doing))?;
     let before = reference.as_ref().map(Reference::compare).transpose().map_err(failed(&doing))?;
     harness.begin();
-    let mut found = Found { step: clock.step.saturating_mul(1_000_000), ..Found::default() };
+    let mut found = ClockReadings { step: clock.step.saturating_mul(1_000_000), ..ClockReadings::default() };
     let mut readings = vec![Reading::take()];
     for step in 0..clock.steps {
         recorder.progress("steps", u64::from(step), u64::from(clock.steps));
@@ -90,7 +90,7 @@ fn sleep(step: Duration, recorder: &mut dyn Recorder) -> Result<()> {
 }
 
 fn report(
-    found: &mut Found,
+    found: &mut ClockReadings,
     whole: &[Option<f64>],
     stolen: Option<f64>,
     recorder: &mut dyn Recorder,

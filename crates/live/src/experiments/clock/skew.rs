@@ -19,7 +19,7 @@ use super::sources::tsc;
 const ROUNDS: u64 = 4000;
 const TIMEOUT: Duration = Duration::from_millis(500);
 /// Rounds below which nothing is said.
-const LEAST: u64 = 100;
+const MIN_ROUNDS: u64 = 100;
 
 /// Two processors and how far the second's counter is ahead of the first's, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,7 +122,7 @@ fn ask(ping: &AtomicU64, pong: &AtomicU64, deadline: Instant) -> Option<(i64, i6
         most = most.min(t2 - t1);
         rounds += 1;
     }
-    (rounds >= LEAST).then_some((least, most))
+    (rounds >= MIN_ROUNDS).then_some((least, most))
 }
 
 fn answer(ping: &AtomicU64, pong: &AtomicU64, deadline: Instant) -> bool {

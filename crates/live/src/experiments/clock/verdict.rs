@@ -14,7 +14,7 @@
 
 use pagelab_experiment::experiments::clock::{BEND, Suspicion, suspicions};
 
-use super::Found;
+use super::ClockReadings;
 use super::sources::{SOURCES, Source};
 
 /// The greatest skew that does no harm, ns.
@@ -31,7 +31,7 @@ pub(crate) struct Verdict {
     pub(crate) worst_step: Option<f64>,
 }
 
-pub(crate) fn of(found: &Found) -> Verdict {
+pub(crate) fn of(found: &ClockReadings) -> Verdict {
     let mut verdict = Verdict { reasons: Vec::new(), jumps: 0, worst_step: None };
     for (source, &times) in SOURCES.iter().zip(&found.backwards) {
         if times > 0 {
@@ -93,7 +93,7 @@ pub(crate) fn of(found: &Found) -> Verdict {
 }
 
 /// What could not be looked at, a sentence each.
-pub(crate) fn absent(found: &Found) -> Vec<String> {
+pub(crate) fn absent(found: &ClockReadings) -> Vec<String> {
     let mut all = Vec::new();
     let has = |source: Source| found.steps.iter().any(|s| s[source as usize].is_some());
     if !has(Source::Tsc) {
@@ -113,9 +113,14 @@ mod tests {
     use super::super::skew::Pair;
     use super::*;
 
-    fn steps(all: &[f64]) -> Found {
+    fn steps(all: &[f64]) -> ClockReadings {
         let steps = all.iter().map(|&ns| vec![Some(ns), Some(ns), Some(ns), Some(ns), Some(ns), None]);
-        Found { step: 1_000_000_000, steps: steps.collect(), backwards: vec![0; 6], ..Found::default() }
+        ClockReadings {
+            step: 1_000_000_000,
+            steps: steps.collect(),
+            backwards: vec![0; 6],
+            ..ClockReadings::default()
+        }
     }
 
     /// McDougall's table: a SPARC whose time is true, a guest whose time is not, and one whose two
@@ -133,11 +138,11 @@ mod tests {
     #[test]
     fn every_other_rule() {
         let good = steps(&[1e9]);
-        let mut found = Found { backwards: vec![0, 3, 0, 0, 0, 0], ..good.clone() };
+        let mut found = ClockReadings { backwards: vec![0, 3, 0, 0, 0, 0], ..good.clone() };
         assert!(of(&found).reasons[0].contains("monotonic went backwards 3"));
-        found = Found { reference: Some((600e-6, 50e-6)), ..good.clone() };
+        found = ClockReadings { reference: Some((600e-6, 50e-6)), ..good.clone() };
         assert_eq!(of(&found).reasons.len(), 1);
-        found = Found { reference: Some((600e-6, 200e-6)), ..good.clone() };
+        found = ClockReadings { reference: Some((600e-6, 200e-6)), ..good.clone() };
         assert!(of(&found).reasons.is_empty());
         // A daemon's bend is no jump, and a busy machine's late waking none.
         let mut bent = steps(&[1e9]);
@@ -145,7 +150,7 @@ mod tests {
         assert!(of(&bent).reasons.is_empty());
         assert!(of(&steps(&[1.4e9])).reasons.is_empty());
         assert_eq!(of(&steps(&[0.9e9])).reasons.len(), 1);
-        found = Found { pairs: vec![Pair { cpus: (0, 1), ahead: Some((-50.0, 900.0)) }], ..good };
+        found = ClockReadings { pairs: vec![Pair { cpus: (0, 1), ahead: Some((-50.0, 900.0)) }], ..good };
         assert!(of(&found).reasons.is_empty());
     }
 }

@@ -34,14 +34,14 @@ use crate::harness::microstates::Whose;
 /// Looks between two at the working set.
 const WORKING_SET_EVERY: u32 = 10;
 /// Of so many nanoseconds one may go into looks, and into looks at the working set.
-const LOOKS: u32 = 50;
+const POLL_COST_DIVISOR: u32 = 50;
 const WORKING_SETS: u32 = 200;
 /// Rows of the table, at most: then every second one is dropped and looks become half as frequent.
 const ROWS: usize = 2000;
 
 /// One look.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct Snapshot {
     time: f64,
     memory: tree::Memory,
     charged: Option<f64>,
@@ -73,7 +73,7 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     let used = rusage::children() - used;
     let mut measured = harness.finish();
     measured.record(recorder)?;
-    let peak = |of: fn(&Look) -> Option<f64>| watched.looks.iter().filter_map(of).reduce(f64::max);
+    let peak = |of: fn(&Snapshot) -> Option<f64>| watched.looks.iter().filter_map(of).reduce(f64::max);
     let sampled = peak(|l| Some(l.memory.resident));
     // Of one process exactly: as it was when it ended, else, where it is above this process's own.
     let of_one = measured.peak().or_else(|| Some(rusage::children_peak()).filter(|&peak| peak > own_peak));
@@ -148,7 +148,7 @@ impl Drop for Background {
 }
 
 struct Watched {
-    looks: Vec<Look>,
+    looks: Vec<Snapshot>,
     elapsed: Duration,
     /// How it ended; `None`: it was stopped.
     status: Option<ExitStatus>,
@@ -204,7 +204,7 @@ fn watch(
                 let pause = (step * WORKING_SET_EVERY).max((cost.so_far() - middle) * WORKING_SETS);
                 next_working_set = now + pause;
             }
-            looks.push(Look { time: begun.elapsed().as_nanos() as f64, memory, charged, working_set });
+            looks.push(Snapshot { time: begun.elapsed().as_nanos() as f64, memory, charged, working_set });
             if looks.len() >= ROWS {
                 let mut keep = false;
                 looks.retain(|look| {
@@ -213,7 +213,7 @@ fn watch(
                 });
                 step *= 2;
             }
-            next = now + step.max((middle - before) * LOOKS);
+            next = now + step.max((middle - before) * POLL_COST_DIVISOR);
         }
         let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(begun.elapsed()));
         program.sleep(left.min(next.saturating_duration_since(Instant::now())).min(INTERRUPTIBLE));
@@ -237,7 +237,7 @@ impl Cost {
 }
 
 /// The table `command`, one row for each look.
-fn report(looks: &[Look], recorder: &mut dyn Recorder) -> Result<()> {
+fn report(looks: &[Snapshot], recorder: &mut dyn Recorder) -> Result<()> {
     let mut sheet = Sheet::new(tables::command::TABLE);
     for look in looks {
         sheet.row([

@@ -39,7 +39,7 @@ const RWF_NOWAIT: libc::c_int = 8;
 const BLOCK: u64 = 64;
 
 /// One case's figures.
-struct Seen {
+struct CaseResult {
     reads: u64,
     elapsed: u64,
     /// Processor time of a read.
@@ -105,7 +105,7 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
     measured.states(Whose::Everybody, None, recorder)
 }
 
-fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &Seen) {
+fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &CaseResult) {
     let bytes = |pages: u64| (pages * page_size() as u64) as f64;
     let reads = seen.reads as f64;
     let [user, system] = processor::parts(seen.used.user as f64, seen.used.system as f64);
@@ -144,7 +144,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// `None` when this way to read is refused here.
-    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<Seen>> {
+    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<CaseResult>> {
         self.warm(recorder)?;
         let region = match self.access {
             Access::Mmap => {
@@ -197,7 +197,7 @@ impl Case<'_> {
         let elapsed = Monotonic.now() - begun;
         let (cpu, used) = (rusage::thread_time() - cpu, rusage::thread_up_to_date() - used);
         let cpu = untimed.each().unwrap_or(cpu as f64 / reads as f64);
-        Ok(Some(Seen {
+        Ok(Some(CaseResult {
             reads,
             elapsed,
             cpu,

@@ -24,7 +24,7 @@ use crate::harness::microstates::Whose;
 use crate::harness::processor;
 
 /// What one row saw.
-struct Seen {
+struct RowResult {
     bytes: u64,
     elapsed: Duration,
     used: Usage,
@@ -105,7 +105,7 @@ pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn
     measured.states(Whose::Everybody, None, recorder)
 }
 
-fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &Seen, bandwidth: f64) {
+fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &RowResult, bandwidth: f64) {
     let device = seen.device.filter(|_| !seen.shared);
     let each = |of: fn(&Counted) -> f64| device.filter(|d| d.reads > 0).map(|d| of(&d) / d.reads as f64);
     let elapsed = seen.elapsed.as_nanos() as f64;
@@ -137,7 +137,7 @@ fn read(
     transfer: u64,
     device: Option<&Device>,
     recorder: &mut dyn Recorder,
-) -> Result<Seen> {
+) -> Result<RowResult> {
     fadvise(cached, 0, None, Advice::DontNeed)
         .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
     // SAFETY: the buffer's mapping is longer than any transfer, and nobody else uses it meanwhile.
@@ -166,7 +166,7 @@ fn read(
     let used = rusage::thread_up_to_date() - used;
     let device = device.and_then(Device::read).zip(before).map(|(after, before)| after.since(&before));
     let shared = device.is_some_and(|device| foreign(&device, used.read));
-    Ok(Seen { bytes, elapsed, used, device, shared })
+    Ok(RowResult { bytes, elapsed, used, device, shared })
 }
 
 /// Whether a device read more than on one thread's account, beyond the blocks of the file's own index.

@@ -9,7 +9,7 @@ use std::ffi::CString;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_kernel::region::Region;
 
-use crate::harness::alone::{self, Alone, Kept};
+use crate::harness::alone::{self, Alone, Pinned};
 use crate::harness::bare::{self, Arguments, call};
 use crate::harness::family::Barrier;
 use crate::harness::samples::Samples;
@@ -74,8 +74,11 @@ pub(super) fn storm(
         cells: barrier[COMMON + index * EACH].as_ptr(),
         times: owners.map(|owner| times.of(owner).raw()),
     };
-    let kept =
-        [Kept::new(region.range(), true), Kept::new(barrier.range(), false), Kept::new(times.range(), false)];
+    let kept = [
+        Pinned::new(region.range(), true),
+        Pinned::new(barrier.range(), false),
+        Pinned::new(times.range(), false),
+    ];
     // SAFETY: a copy has one thread; `forks` keeps to the module's comment.
     match unsafe { alone::leave(&kept, copy, self::forks) } {
         Err(_) => UNPREPARED,

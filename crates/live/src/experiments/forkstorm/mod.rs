@@ -21,7 +21,7 @@ use pagelab_experiment::build::metrics;
 use pagelab_experiment::experiments::{Child, Forkstorm};
 use pagelab_experiment::{MetricId, Observation, Recorder, Result, Setting, metrics};
 
-use self::storm::{Seen, storm};
+use self::storm::{StormResult, storm};
 use crate::harness::context::ExecutionContext;
 use crate::harness::measurement::Harness;
 use crate::harness::microstates::{Microstates, Whose};
@@ -69,7 +69,7 @@ pub fn perform(
 
 fn report(
     forkstorm: &Forkstorm,
-    seen: &Seen,
+    seen: &StormResult,
     user_share: Option<f64>,
     recorder: &mut dyn Recorder,
 ) -> Result<()> {

@@ -28,7 +28,7 @@ const SCRIPT_FORKS: f64 = 5.0;
 
 /// What a storm did.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct StormResult {
     pub(super) elapsed: Duration,
     pub(super) forks: f64,
     /// Of all copies and their children.
@@ -53,7 +53,7 @@ pub(super) fn storm(
     phase: &'static str,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
-) -> Result<Seen> {
+) -> Result<StormResult> {
     let copies = forkstorm.copies.clamp(1, 4096) as usize;
     if let Some(file) = &forkstorm.script {
         return script(file, forks, copies, phase, recorder, look);
@@ -102,7 +102,7 @@ pub(super) fn storm(
     };
     let sum = |n: usize| cells(n).sum::<u64>() as f64;
     let residual = cells(RESIDUAL).max().and_then(|pages| pages.checked_sub(1));
-    Ok(Seen {
+    Ok(StormResult {
         elapsed,
         forks: sum(FORKS),
         used,
@@ -181,7 +181,7 @@ fn script(
     phase: &'static str,
     recorder: &mut dyn Recorder,
     mut look: impl FnMut(u64),
-) -> Result<Seen> {
+) -> Result<StormResult> {
     std::fs::File::open(file).map_err(failed(&format!("opening {}", file.display())))?;
     let used = rusage::children();
     let tables_before = page_tables();
@@ -210,7 +210,7 @@ fn script(
         }
         recorder.check()?;
     }
-    Ok(Seen {
+    Ok(StormResult {
         elapsed: begun.elapsed(),
         forks: f64::from(iterations) * copies as f64 * SCRIPT_FORKS,
         used: rusage::children() - used,

@@ -15,7 +15,7 @@ const LINE: usize = 64;
 /// Loads that are made without a look at the count.
 const UNROLLED: u64 = 8;
 /// A mapping whose population took fewer faults than one for so many pages is made of huge ones.
-const FEW: u64 = 16;
+const HUGE_MIN_PAGES_PER_FAULT: u64 = 16;
 
 /// Which places of a working set a chain goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Field {
             unsafe { region.base().add(offset + page * page_size()).write_volatile(1) };
         }
         let faults = rusage::thread().minor - before;
-        let huge = faults * FEW < (bytes / page_size()) as u64;
+        let huge = faults * HUGE_MIN_PAGES_PER_FAULT < (bytes / page_size()) as u64;
         Ok(Self { region, offset, bytes, huge })
     }
 

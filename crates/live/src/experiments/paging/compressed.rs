@@ -26,7 +26,7 @@ use pagelab_procfs::value;
 use crate::harness::context::ExecutionContext;
 
 /// Pages of which no ratio is given: the swap's header, one page or two, would be much of it.
-const FEW: u64 = 16;
+const MIN_PAGES: u64 = 16;
 
 /// What is stored and in how much memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl Zram {
     fn given(&self) -> Option<u64> {
         let page = page_size() as u64;
         let given = self.store.stored.saturating_sub(self.same.saturating_mul(page));
-        (given > FEW * page).then_some(given)
+        (given > MIN_PAGES * page).then_some(given)
     }
 }
 

@@ -79,7 +79,7 @@ struct Window {
 }
 
 /// Everything seen in a run, as raw as it was read.
-struct Seen {
+struct RawResult {
     tally: Tally,
     /// Whether it is known which hits were interrupted.
     interruptions: bool,
@@ -345,7 +345,7 @@ struct Measuring<'a, C, D> {
     reads_ahead: bool,
     /// What becomes of what is written, and the file, where references write one.
     output: Option<(Output, &'a File)>,
-    seen: Seen,
+    seen: RawResult,
 }
 
 impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
@@ -376,7 +376,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                 Backing::File => SnapshotReader::file(),
             },
             reads_ahead: task.backing == Backing::File,
-            seen: Seen {
+            seen: RawResult {
                 tally: Tally::default(),
                 interruptions: D::INTERRUPTIONS,
                 every: sampling.0,
@@ -396,7 +396,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         let (reader, reads_ahead, seen) = (&mut self.reader, self.reads_ahead, &mut self.seen);
         let output = &mut self.output;
         let mut looks = 0;
-        let mut look = |window: usize, seen: &mut Seen| -> Result<()> {
+        let mut look = |window: usize, seen: &mut RawResult| -> Result<()> {
             if plan.look_after(window) {
                 reader.look(region, &mut seen.looks[looks]).map_err(failed("reading the page map"))?;
                 looks += 1;

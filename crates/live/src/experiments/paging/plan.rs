@@ -3,7 +3,7 @@
 /// Windows of a run; a stream with fewer references has a window for each.
 const WINDOWS: usize = 240;
 /// Looks besides the one at the start: every 16th window, the last among them.
-const LOOKS: usize = 15;
+const POLLS: usize = 15;
 
 /// The windows of a stream. They are numbered from 1; their lengths differ by one reference at most.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Plan {
 
     /// Whether the page map is looked at after this window; 0 stands for the start.
     pub fn look_after(&self, window: usize) -> bool {
-        let number = |window: usize| window * LOOKS / self.windows.max(1);
+        let number = |window: usize| window * POLLS / self.windows.max(1);
         window == 0 || number(window) != number(window - 1)
     }
 

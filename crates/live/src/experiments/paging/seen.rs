@@ -9,7 +9,7 @@ use pagelab_kernel::rusage::Usage;
 
 use super::counted::Counted;
 use super::plan::Plan;
-use super::{Seen, Window};
+use super::{RawResult, Window};
 use crate::harness::measurement::Measured;
 use crate::harness::processor;
 
@@ -21,7 +21,7 @@ const HAIR: f64 = 0.001;
 const PAUSES: f64 = 0.03;
 
 /// Says that the references did not wait for what a disk read in the pauses between them.
-pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<()> {
+pub fn note_pauses(seen: &RawResult, recorder: &mut dyn Recorder) -> Result<()> {
     let (elapsed, read) = (seen.windows.iter())
         .fold((0, 0), |(elapsed, read), window| (elapsed + window.timed.sum, read + window.timed.usage.read));
     let pauses = seen.wall.saturating_sub(elapsed) as f64 / seen.wall.max(1) as f64;
@@ -42,7 +42,7 @@ pub fn note_pauses(seen: &Seen, recorder: &mut dyn Recorder) -> Result<()> {
 /// Gives everything seen to `recorder`; page maps that are not `counted` here whoever takes them
 /// completes.
 pub fn report(
-    seen: &Seen,
+    seen: &RawResult,
     measured: &Measured,
     fault: f64,
     plan: &Plan,
@@ -120,7 +120,7 @@ pub fn report(
 }
 
 /// The windows as a table.
-fn windows(seen: &Seen, plan: &Plan) -> Table {
+fn windows(seen: &RawResult, plan: &Plan) -> Table {
     let mut windows = Windows::new();
     let mut swap_before = seen.swap_before;
     for (number, &Window { timed, swap, present }) in (1..).zip(&seen.windows) {
@@ -143,7 +143,7 @@ fn windows(seen: &Seen, plan: &Plan) -> Table {
 
 /// The page maps, completed where they are `counted` here.
 fn snapshots(
-    seen: &Seen,
+    seen: &RawResult,
     plan: &Plan,
     mut counted: Option<Counted>,
     recorder: &mut dyn Recorder,

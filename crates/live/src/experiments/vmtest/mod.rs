@@ -44,7 +44,7 @@ use crate::harness::processor;
 
 /// A size is timed again while it took less than this in all, and not more often than this.
 const SHORT: Duration = Duration::from_millis(250);
-const TIMES: u32 = 5;
+const MAX_PASSES: u32 = 5;
 
 /// What was seen at one size.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +185,7 @@ impl Sweep<'_> {
         made?;
         let mut best: Option<Point> = None;
         let begun = Instant::now();
-        for round in 1..=TIMES {
+        for round in 1..=MAX_PASSES {
             laps.reset();
             let point = self.round((round, &laps), processes, &barrier, &mut family, recorder)?;
             if best.is_none_or(|best| point.speed() > best.speed()) {

@@ -179,7 +179,7 @@ pub static ENDS: Mutex<Vec<Duration>> = Mutex::new(Vec::new());
 
 /// What is a failure. A worker that waits for a disk that others keep busy cannot be killed before it is served, so
 /// that this is more than the second of a machine of one's own; how many took longer than that is printed.
-const LATE: Duration = Duration::from_secs(10);
+const MAX_DELAY: Duration = Duration::from_secs(10);
 
 pub fn interrupt(lab: &Lab, random: &mut Random) -> Result<(), String> {
     let line = any(lab, random);
@@ -192,7 +192,7 @@ pub fn interrupt(lab: &Lab, random: &mut Random) -> Result<(), String> {
     let _ = lab.end(&line, child)?;
     let took = pressed.elapsed();
     ENDS.lock().expect("no thread panics with it").push(took);
-    if took > LATE {
+    if took > MAX_DELAY {
         return Err(format!("{line}: went on for {took:?} after Ctrl-C"));
     }
     lab.nothing_is_left()?;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// No command may take longer than this; the longest tries end by a signal much earlier.
-const LONGEST: Duration = Duration::from_secs(90);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long what was killed may take to be gone.
 const GONE: Duration = Duration::from_secs(10);
 /// What a panic and an abort leave as a status.
@@ -107,10 +107,10 @@ impl Lab {
         // Its output is taken meanwhile, or it waits for that.
         let waiting = thread::spawn(move || child.wait_with_output());
         while !waiting.is_finished() {
-            if begun.elapsed() > LONGEST {
+            if begun.elapsed() > COMMAND_TIMEOUT {
                 kill(pid, Signal::KILL);
                 let _ = waiting.join();
-                return Err(format!("{line}: no end after {LONGEST:?}"));
+                return Err(format!("{line}: no end after {COMMAND_TIMEOUT:?}"));
             }
             thread::sleep(Duration::from_millis(2));
         }
