@@ -63,6 +63,21 @@ pub fn available() -> Result<PathBuf, String> {
     place().map(|(_, parent)| parent)
 }
 
+/// A warning where `limit`, bytes, is more than the machine's memory.
+pub fn above_memory(limit: u64) -> Option<String> {
+    let machine = rustix::system::sysinfo();
+    let total = (machine.totalram as u64).saturating_mul(machine.mem_unit.into());
+    let text = || {
+        format!(
+            "the memory limit of {} MiB {} ({} MiB), so nothing will be paged because of it",
+            limit >> 20,
+            warnings::ABOVE_MEMORY.0,
+            total >> 20
+        )
+    };
+    (limit > total).then(text)
+}
+
 /// Whether a cgroup that is made here is one of version 2.
 pub fn version_two() -> bool {
     hierarchy().is_some_and(|hierarchy| hierarchy.version == Version::Two)
@@ -100,6 +115,7 @@ impl Cgroup {
             Version::Two => ("memory.max", "memory.swap.max", swap),
         };
         self.write(memory, limits.memory)?;
+        self.notes.extend(above_memory(limits.memory));
         if self.path.join(both).exists() {
             self.write(both, value)?;
         } else {
@@ -173,4 +189,16 @@ fn hand_on(parent: &Path, journal: &mut Journal) -> Result<(), Problem> {
         .enter(Undo::Restore { path: path.clone(), value: "-memory".into() })
         .and_then(|()| fs::write(&path, "+memory"))
         .map_err(|e| Problem::Failed(format!("writing +memory to {}", path.display()), e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::above_memory;
+
+    #[test]
+    fn a_limit_above_the_machines_memory_is_warned_of() {
+        assert_eq!(above_memory(1 << 20), None);
+        let warning = above_memory(u64::MAX).unwrap();
+        assert!(warning.starts_with("the memory limit of 17592186044415 MiB exceeds"), "{warning}");
+    }
 }

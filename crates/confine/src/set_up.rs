@@ -78,7 +78,7 @@ impl SetUp {
                 self.limit.is_some(),
                 "a memory cgroup of this user's (root, or a delegated one): the memory limit",
             ),
-            (self.swap.is_some(), "CAP_SYS_ADMIN (root): swap of the run's own"),
+            (self.swap.is_some(), "CAP_SYS_ADMIN (root): a swap of its own"),
             (self.changes_settings(), "root: the kernel's settings"),
         ];
         needs.into_iter().filter(|(needed, _)| *needed).map(|(_, text)| text.to_owned()).collect()
@@ -96,6 +96,7 @@ impl SetUp {
                 size(limit),
                 swappiness.unwrap_or_default()
             ));
+            list.extend(cgroup::above_memory(limit));
         }
         if let Some(OwnSwap { source, bytes }) = &self.swap {
             list.push(match source {

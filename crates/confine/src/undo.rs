@@ -120,17 +120,20 @@ impl Undo {
     pub fn check(&self) -> Result<(), &'static str> {
         let holds = |holds: bool, not: &'static str| if holds { Ok(()) } else { Err(not) };
         match self {
-            Self::EndProcesses { run } => holds(is_named(Path::new(run), &[""]), "not a run of pagelab's"),
+            Self::EndProcesses { run } => holds(is_named(Path::new(run), &[""]), "not a run of pagelab"),
             Self::RemoveCgroup { path } => {
-                holds(is_plain(path) && is_named(path, &[""]), "not the name of a cgroup of pagelab's")?;
+                holds(
+                    is_plain(path) && is_named(path, &[""]),
+                    "not the name of a cgroup that pagelab makes",
+                )?;
                 holds(in_cgroups(path), "not in a cgroup file system")
             }
             Self::SwapOff { path } if zram::is_named(path) => {
-                holds(zram::is_free_or_ours(path), "not swap of pagelab's")
+                holds(zram::is_free_or_ours(path), "not swap that pagelab made")
             }
             Self::SwapOff { path } | Self::RemoveFile { path } => {
                 let named = is_named(path, &["swap", "data"]);
-                holds(named, "not the name of a file of pagelab's")?;
+                holds(named, "not the name of a file that pagelab makes")?;
                 holds(in_own_folder(path), "not in a folder that only this user can write")
             }
             Self::RemoveZram { .. } => Ok(()),

@@ -16,6 +16,11 @@ pub const NO_SWAP_LIMIT: Warning = (
     "the kernel does not account swap to cgroups (swapaccount=0)",
     "the memory limit is in force, but the run may use more swap than was asked for; boot with swapaccount=1",
 );
+pub const ABOVE_MEMORY: Warning = (
+    "exceeds this machine's memory",
+    "the kernel runs out of memory before the load reaches the limit, so the limit makes nothing page; choose a \
+     smaller one",
+);
 pub const HOLDS_OTHER: Warning = (
     "and holds",
     "the kernel shows another value than --set wrote, and pagelab cannot tell whether it is the same setting; check \
@@ -33,4 +38,5 @@ pub const NOT_UNDONE: Warning = (
 );
 
 /// All of them.
-pub const ALL: [Warning; 6] = [MAY_SWAP, OTHERS_SWAPPED, NO_SWAP_LIMIT, HOLDS_OTHER, CHANGED, NOT_UNDONE];
+pub const ALL: [Warning; 7] =
+    [MAY_SWAP, OTHERS_SWAPPED, NO_SWAP_LIMIT, ABOVE_MEMORY, HOLDS_OTHER, CHANGED, NOT_UNDONE];

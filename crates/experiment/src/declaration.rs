@@ -66,7 +66,7 @@ pub fn subcommands<S: clap::Subcommand>() -> Vec<Declared> {
     let declared = command.get_subcommands().map(|command| Declared {
         name: command.get_name().to_owned(),
         help: command.get_about().map(ToString::to_string).unwrap_or_default(),
-        parameters: command.get_arguments().map(Parameter::of).collect(),
+        parameters: command.get_arguments().filter(|own| !own.is_hide_set()).map(Parameter::of).collect(),
     });
     declared.collect()
 }

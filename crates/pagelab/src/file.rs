@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use pagelab_notebook::links;
+use pagelab_simulation::Unanswerable;
 use tempfile::NamedTempFile;
 
 use crate::failure::CommandError;
@@ -35,7 +36,7 @@ pub fn write(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<
     let named = || format!("{} cannot be written", path.display());
     let about = |written: Result<()>| match written {
         // What the user asked for cannot be meant, whatever the file.
-        Err(error) if error.downcast_ref::<CommandError>().is_some() => Err(error),
+        Err(error) if error.is::<CommandError>() || error.is::<Unanswerable>() => Err(error),
         written => written.with_context(named),
     };
     let target = match resolve(path).with_context(named)? {

@@ -371,13 +371,13 @@ fn a_name_breaks_a_tie() {
         (&far, Format::OracleGeneral, "w42.oracleGeneral.zst"),
         (&narrow, Format::U32, "t.u32"),
     ] {
-        assert!(named("trace.bin", bytes).unwrap_err().contains("not recognised"), "{name}");
+        assert!(named("trace.bin", bytes).unwrap_err().contains("unknown trace format"), "{name}");
         assert_eq!(named(name, bytes).unwrap().0, format, "{name}");
     }
     // A name says nothing against what the content says.
     assert_eq!(named("t.oracleGeneral", b"1\n").unwrap().0, Format::Text);
     let foreign = named("t.oracleGeneral", &[0x7f; 48]).unwrap_err();
-    assert!(foreign.contains("not recognised"), "{foreign}");
+    assert!(foreign.contains("unknown trace format"), "{foreign}");
 }
 
 #[test]
@@ -434,13 +434,13 @@ fn what_is_no_trace_is_refused_with_what_speaks_against_it() {
     packed.truncate(packed.len() - 3);
     for (bytes, wanted) in [
         (&whole[..2500 * 24], "beyond the end: is the file cut?"),
-        (&numbers(&addresses, u64::to_le_bytes), "not recognised"),
+        (&numbers(&addresses, u64::to_le_bytes), "unknown trace format"),
         (&numbers(&low, u64::to_le_bytes), "every other one is one of 1"),
         (&numbers(&low, u64::to_be_bytes), "every other one is one of 1"),
-        (&[0x89, b'P', b'N', b'G', 0, 1, 2, 3], "not recognised"),
-        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", "not recognised"),
-        (b"0,1,2,W,x\n", "not recognised"),
-        (b"once upon a time\n", "not recognised; name it"),
+        (&[0x89, b'P', b'N', b'G', 0, 1, 2, 3], "unknown trace format"),
+        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", "unknown trace format"),
+        (b"0,1,2,W,x\n", "unknown trace format"),
+        (b"once upon a time\n", "unknown trace format"),
         (&[], "holds no page number"),
         (&packed, "damaged or torn"),
     ] {

@@ -131,7 +131,8 @@ macro_rules! experiments {
 experiments! {
     /// References to one anonymous mapping, each timed (Gorman 2002)
     #[command(
-        before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n"
+        before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n",
+        mut_args(|option| if option.get_id() == "syncs" { option.hide(true) } else { option })
     )]
     Mapanon(Paging as paging::anonymous),
     /// References to one mapping of a file, each timed

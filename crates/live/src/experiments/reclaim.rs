@@ -111,7 +111,7 @@ impl Load {
 /// Without a limit, where the kernel has no such way, and when it refuses.
 pub fn perform(parameters: &Reclaim, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let Some(group) = context.cgroup.as_deref() else {
-        return Err(Failure::unsupported("reclaim needs a cgroup of the load's own", "give --memory SIZE"));
+        return Err(Failure::unsupported("reclaim needs a cgroup for the load alone", "give --memory SIZE"));
     };
     let file = group.join(FILE);
     if parameters.by == By::MemoryReclaim && !file.exists() {

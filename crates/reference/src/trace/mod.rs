@@ -80,6 +80,14 @@ pub enum TraceError {
         /// What is wrong.
         problem: String,
     },
+    /// No format fits, or several.
+    #[error("{path}: unknown trace format: {why}; name it with --format (see: pagelab replay --help)", path = path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        why: String,
+    },
     /// The page size is not a power of two.
     #[error("a page size of {0} bytes is not a power of two; write one such as 4096")]
     PageSize(u64),
@@ -154,12 +162,8 @@ impl Reader {
         let (format, why) = match options.format {
             Some(format) => (format, "as named".to_owned()),
             None if options.columns.is_some() => (Format::Csv, "its columns are named".to_owned()),
-            None => {
-                recognise::recognise(head, whole, length, recognise::by_name(path)).map_err(|problem| {
-                    let names = Format::ALL.map(|(_, name, _)| name).join(", ");
-                    content(&format!("the format is not recognised; name it, one of: {names} ({problem})"))
-                })?
-            }
+            None => recognise::recognise(head, whole, length, recognise::by_name(path))
+                .map_err(|why| TraceError::Format { path: path.to_owned(), why })?,
         };
         let mut record_size = format.record_size();
         let mut links = oracle::Links::default();

@@ -69,7 +69,7 @@ fn text(head: &[u8]) -> Recognised {
             None
         }
     });
-    found.ok_or_else(|| "no line is of a known form".into())
+    found.ok_or_else(|| "no line has a known form".into())
 }
 
 fn binary(head: &[u8], whole: bool, length: Option<u64>, named: Option<Format>) -> Recognised {

@@ -30,7 +30,7 @@ const SUMMARY: [Column; 7] = [
         1,
         1,
         |r, w| format!("{:<w$} ", r.state),
-        "state: R runs, S sleeps, D waits for a device, T stopped, Z ended",
+        "state: R runs, S sleeps, D waits for I/O, T stopped, Z zombie",
     ),
     ("MINF/s", 7, 7, |r, w| cell(Some(r.minor_faults), w, 0), "minor faults per second"),
     ("MAJF/s", 7, 7, |r, w| cell(Some(r.major_faults), w, 0), "major faults per second"),

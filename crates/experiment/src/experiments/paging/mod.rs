@@ -94,8 +94,8 @@ pub struct Paging {
     /// The share of references that write a word, such as 5%, chosen by the seed
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
     pub writes: WriteShare,
-    /// mapfile with writes: call fsync(2) this many times at equal distances, the last after the
-    /// last reference
+    /// With writes: call fsync(2) this many times at equal distances, the last time after the last
+    /// reference
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=240))]
     pub syncs: u32,
     /// Time one in N references, chosen at random; the mean comes from total throughput

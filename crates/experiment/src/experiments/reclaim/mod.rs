@@ -151,7 +151,7 @@ impl Declaration for Reclaim {
                 ("age", self.age != usual.age),
             ];
             let (name, _) = asked.into_iter().find(|(_, asked)| *asked)?;
-            return Some((name, "is of DAMON's", "give --by damon with it"));
+            return Some((name, "is an option of DAMON", "give --by damon with it"));
         }
         if self.aggregation < self.sampling {
             return Some((
@@ -174,7 +174,7 @@ impl Declaration for Reclaim {
     }
 
     fn needs_limit(&self) -> Option<&'static str> {
-        Some("has no cgroup of the load's own without a memory limit")
+        Some("has no cgroup for the load without a memory limit")
     }
 
     fn kernel_settings(&self) -> &'static [&'static str] {
