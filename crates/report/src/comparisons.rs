@@ -3,7 +3,7 @@
 use pagelab_analysis::comparison::{Caveat, Comparison, Line, Side, Verdict};
 use pagelab_analysis::rows::TableComparison;
 use pagelab_experiment::observation::Better;
-use pagelab_experiment::{MetricId, metrics, tables, warnings};
+use pagelab_experiment::{MetricId, Unit, metrics, tables, warnings};
 use serde_json::{Value, json};
 
 use crate::table::TextTable;
@@ -125,24 +125,27 @@ pub fn title(comparison: &Comparison) -> String {
     format!("{} against {}", side(other, baseline), side(baseline, other))
 }
 
-/// A primary metric in words, and whether it is a time.
-fn named(metric: &str) -> (&str, bool) {
+/// A primary metric in words.
+fn named(metric: &str) -> &str {
     let words = [
-        (metrics::ACCESS_MEAN, "mean access time", true),
-        (metrics::SPEED_LAST, "page reads per second at the largest size", true),
-        (metrics::FORKS_RATE, "forks per second", true),
-        (metrics::THROUGHPUT_BEST, "best throughput", true),
-        (metrics::READ_CPU_LARGE, "mean CPU time of a read", true),
-        (metrics::BANDWIDTH_BUFFERED, "best buffered bandwidth", true),
-        (metrics::CLOCK_STEP_WORST, "max difference of two clocks over a step", false),
-        (metrics::LATENCY_DRAM, "mean load from DRAM", true),
-        (metrics::TIME_ELAPSED, "elapsed time", true),
-        (metrics::TIME_CPU, "CPU time", true),
+        (metrics::ACCESS_MEAN, "mean access time"),
+        (metrics::SPEED_LAST, "page reads per second at the largest size"),
+        (metrics::FORKS_RATE, "forks per second"),
+        (metrics::THROUGHPUT_BEST, "best throughput"),
+        (metrics::READ_CPU_LARGE, "mean CPU time of a read"),
+        (metrics::BANDWIDTH_BUFFERED, "best buffered bandwidth"),
+        (metrics::CLOCK_STEP_WORST, "max difference of two clocks over a step"),
+        (metrics::LATENCY_DRAM, "mean load from DRAM"),
+        (metrics::TIME_ELAPSED, "elapsed time"),
+        (metrics::TIME_CPU, "CPU time"),
     ];
-    words
-        .into_iter()
-        .find(|(known, ..)| known == metric)
-        .map_or((metric, false), |(_, words, time)| (words, time))
+    words.into_iter().find(|(known, _)| known == metric).map_or(metric, |(_, words)| words)
+}
+
+/// Whether a change of the metric is one of speed; of two clocks it is one of agreement.
+fn is_speed(line: &Line) -> bool {
+    let timed = [Unit::Nanoseconds, Unit::PerSecond, Unit::BytesPerSecond].contains(&line.unit);
+    timed && line.name != metrics::CLOCK_STEP_WORST
 }
 
 /// The answer in one sentence, by the primary metric.
@@ -168,7 +171,7 @@ pub fn headline(comparison: &Comparison) -> String {
         return format!("{} {missing}, the primary metric, was not measured on both sides.", headline(&own));
     }
     let (before, after) = (side(baseline, other), side(other, baseline));
-    let (metric, speed) = named(&line.name);
+    let metric = named(&line.name);
     let figure = |v: f64| text::value(Some(v), line.unit);
     let from_to = format!("{} → {}", figure(line.medians.0), figure(line.medians.1));
     // The change is estimated from all pairs of repetitions, and need not be that of the medians beside it.
@@ -201,7 +204,7 @@ pub fn headline(comparison: &Comparison) -> String {
             let factor = line.change.map_or(f64::INFINITY, |change| 1.0 + change);
             let factor = factor.max(1.0 / factor);
             let faster = line.verdict == Verdict::Better;
-            let word = match (speed, faster) {
+            let word = match (is_speed(line), faster) {
                 (true, true) => "faster",
                 (true, false) => "slower",
                 (false, true) => "better",

@@ -196,7 +196,7 @@ fn glossary() {
     for (heading, entries) in explain::sections().into_iter().filter(|(heading, _)| *heading != "Environment")
     {
         say!("## {heading}");
-        let is_word = matches!(heading, "Terms" | "Verdicts");
+        let is_word = matches!(heading, "Terms" | "Verdicts" | "Warnings");
         for Entry { name, text } in entries {
             let name = if is_word { name.to_owned() } else { code(name) };
             say!("\n**{name}**: {text}");
