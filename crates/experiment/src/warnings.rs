@@ -24,7 +24,7 @@ warnings! {
     CLOCKS = "time is suspect on this machine", "the clocks disagree or jumped, for the reason given, so times of this machine may be wrong; choose another clock source or another machine";
     NO_KILL = "no process was killed", "all processes fit into the limit, so there is no OOM kill to measure; raise --grow";
     ENDED_WITH = "ended with", "the program failed, and --allow-failure keeps its figures; they may describe less work than a successful run does";
-    FEW_KINDS = "the recording has of all references alone", "the trace lacks loads, stores or fetches, so a simulator sees fewer references than the program made";
-    INCOMPLETE = "models play less than the kernel had", "the recorder did not follow all programs or threads, so a simulator sees fewer references than the program made";
+    FEW_KINDS = "the recording holds only these kinds of references", "the trace lacks loads, stores or fetches, so the simulated faults are too few";
+    INCOMPLETE = "a simulator sees fewer references than the kernel", "the recorder did not follow all programs or threads, so the simulated faults are too few";
     NOT_PAGED = "ranges of memory could not be paged", "userfaultfd refused these ranges, so the policy did not page them and the faults are fewer than the program would have";
 }

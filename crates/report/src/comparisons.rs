@@ -2,8 +2,8 @@
 
 use pagelab_analysis::comparison::{Caveat, Comparison, Line, Side, Verdict};
 use pagelab_analysis::rows::TableComparison;
-use pagelab_experiment::observation::Better;
-use pagelab_experiment::{MetricId, Unit, metrics, tables, warnings};
+use pagelab_experiment::observation::{Better, Unit};
+use pagelab_experiment::{MetricId, metrics, tables, warnings};
 use serde_json::{Value, json};
 
 use crate::table::TextTable;
@@ -145,7 +145,7 @@ fn named(metric: &str) -> &str {
 /// Whether a change of the metric is one of speed; of two clocks it is one of agreement.
 fn is_speed(line: &Line) -> bool {
     let timed = [Unit::Nanoseconds, Unit::PerSecond, Unit::BytesPerSecond].contains(&line.unit);
-    timed && line.name != metrics::CLOCK_STEP_WORST
+    timed && metrics::CLOCK_STEP_WORST != *line.name
 }
 
 /// The answer in one sentence, by the primary metric.

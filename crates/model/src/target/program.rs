@@ -204,7 +204,7 @@ fn lacks(heading: &Heading, ending: &Ending) -> Vec<(Warning, String)> {
         (ending.unrecorded_threads, "threads beyond the first 256 at a time"),
     ] {
         if number > 0 {
-            let text = format!("the recording lacks {number} {what}: {}", INCOMPLETE.0);
+            let text = format!("the recording lacks {number} {what}, so {}", INCOMPLETE.0);
             list.push((INCOMPLETE, text));
         }
     }
