@@ -6,10 +6,11 @@
 //! a dead owner's.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -23,6 +24,8 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Journals that this process has open; from [`CLOSED`] on, none is opened any more.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 const CLOSED: usize = 1 << 31;
+/// How often a journal that another start removed is begun again.
+const TRIES: u32 = 100;
 
 /// Whether this process may have set up something on the machine that it has not undone yet.
 pub fn anything_set_up() -> bool {
@@ -70,6 +73,34 @@ pub struct Journal {
     _counted: Counted,
 }
 
+/// A new, locked file at `path`. It is locked under the name `begun` first, so that nobody takes it for a dead owner's;
+/// whoever removes it before it is locked makes this begin again.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn create(begun: &Path, path: &Path) -> io::Result<File> {
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", begun.display()));
+    let attempt = || -> io::Result<File> {
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(begun)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        file.set_len(0)?;
+        fs::rename(begun, path)?;
+        Ok(file)
+    };
+    let mut tries = 0;
+    loop {
+        match attempt() {
+            Err(error)
+                if [ErrorKind::NotFound, ErrorKind::WouldBlock].contains(&error.kind()) && tries < TRIES =>
+            {
+                tries += 1;
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            made => return made.map_err(named),
+        }
+    }
+}
+
 impl Journal {
     /// Begins an empty journal, when this process has removed what dead pagelabs left: a setting
     /// must not be taken for the machine's own while it is still to be put back.
@@ -83,13 +114,7 @@ impl Journal {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pagelab-{}-{number}", std::process::id());
         let path = folder.join(format!("{name}.{EXTENSION}"));
-        // Locked under another name first, so that nobody takes it for a dead owner's.
-        let new = path.with_extension("new");
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", new.display()));
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&new).map_err(named)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| named(e.into()))?;
-        file.set_len(0)?;
-        fs::rename(&new, &path)?;
+        let file = create(&path.with_extension("new"), &path)?;
         File::open(&folder)?.sync_all()?;
         Ok(Self { name, path, file, boot: boot(), steps: Vec::new(), begins: Vec::new(), _counted: counted })
     }

@@ -124,18 +124,17 @@ fn remove_all(say: &Sender<String>) {
                     recover_from(&path, Undo::check, say);
                 }
             }
-            // The owner died between making and renaming it; a living one is done with that by now.
-            Some("new") => {
-                let old = entry
-                    .metadata()
-                    .and_then(|m| m.modified())
-                    .is_ok_and(|t| t.elapsed().is_ok_and(|t| t.as_secs() > 60));
-                if old && let Some(_lock) = lock_of_the_dead(&path) {
-                    let _ = fs::remove_file(&path);
-                }
-            }
+            Some("new") => remove_begun(&path),
             _ => {}
         }
+    }
+}
+
+/// Removes a journal whose owner died between making and renaming it. A living owner that has not locked it yet makes
+/// another ([`super::journal::create`]).
+fn remove_begun(path: &Path) {
+    if let Some(_lock) = lock_of_the_dead(path) {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -193,6 +192,7 @@ fn recover_from(path: &Path, check: fn(&Undo) -> Result<(), &'static str>, say: 
 
 #[cfg(test)]
 mod tests {
+    use super::super::journal::create;
     use super::super::store::others_restore;
     use super::*;
     use rustix::fs::{FlockOperation, flock};
@@ -209,6 +209,43 @@ mod tests {
         let (say, said) = mpsc::channel();
         recover_from(path, check, &say);
         said.try_iter().collect()
+    }
+
+    #[test]
+    fn a_journal_that_was_only_begun_is_removed_once_its_owner_is_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = folder.path().join("pagelab-1-0.new");
+        let file = File::create(&begun).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        remove_begun(&begun);
+        assert!(begun.exists(), "its owner lives");
+        drop(file);
+        remove_begun(&begun);
+        assert!(!begun.exists());
+    }
+
+    #[test]
+    fn journals_can_be_begun_while_another_start_looks_for_dead_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = folder.path().join("pagelab-1-0.new");
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Acquire) {
+                    remove_begun(&begun);
+                }
+            });
+            for number in 0..2_000 {
+                let path = folder.path().join(format!("pagelab-1-{number}.journal"));
+                let journal = create(&begun, &path);
+                let made = journal.is_ok() && lock_of_the_dead(&path).is_none() && path.exists();
+                if !made {
+                    over.store(true, Ordering::Release);
+                }
+                assert!(made, "{number}: {journal:?}");
+            }
+            over.store(true, Ordering::Release);
+        });
     }
 
     #[test]
