@@ -161,10 +161,45 @@ fn of_tables(tables: &[&Table], geometry: &[(Cause, f64)]) -> Option<Curve> {
         claiming.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
         claiming.into_iter().skip(1).for_each(|knee| knee.cause = None);
     }
+    if let Some(short) = shortage(&rows, effect, geometry)
+        && !knees.iter().any(|knee| (knee.at / short.at).log2().abs() <= 1.0)
+    {
+        knees.push(short);
+        knees.sort_by(|a, b| a.at.total_cmp(&b.at));
+        // The fit is of a line without this knee.
+        return Some(Curve { points, fit: Vec::new(), knees: Some(knees) });
+    }
     let ends = (x[0], x[x.len() - 1]);
     let corners = std::iter::once(ends.0).chain(fit.knees.iter().map(|k| k.at)).chain([ends.1]);
     let fit = corners.map(|at| (at.exp2(), fit.at(at).exp2())).collect();
     Some(Curve { points, fit, knees: Some(knees) })
+}
+
+/// The knee between the last size without major faults and the first with them, where all smaller sizes are without, all
+/// greater ones with them and slower by `effect` (of logarithms to base 2): times beyond the memory scatter so much that
+/// few sizes have no significant fit. Its interval is the step of the sweep.
+fn shortage(rows: &[(f64, f64, f64)], effect: f64, geometry: &[(Cause, f64)]) -> Option<Knee> {
+    let from = rows.iter().position(|row| row.2 >= FAULTING).filter(|from| *from > 0)?;
+    let (before, after) = rows.split_at(from);
+    let slowest = before.iter().map(|row| row.1).fold(0.0, f64::max);
+    let fastest = after.iter().map(|row| row.1).fold(f64::INFINITY, f64::min);
+    if after.iter().any(|row| row.2 < FAULTING) || (fastest / slowest).log2() < effect {
+        return None;
+    }
+    let growth = |rows: &[(f64, f64, f64)]| {
+        let (first, last) = (rows[0], rows[rows.len() - 1]);
+        if first.0 < last.0 { ((last.1 / first.1).log2() / (last.0 / first.0).log2()).exp2() } else { 1.0 }
+    };
+    let interval = (before[from - 1].0, after[0].0);
+    let limit = geometry
+        .iter()
+        .find(|(cause, at)| *cause == Cause::Limit && (interval.0 / 2.0..=interval.1 * 2.0).contains(at));
+    Some(Knee {
+        at: (interval.0 * interval.1).sqrt(),
+        interval,
+        growth: (growth(before), growth(&rows[from - 1..])),
+        cause: limit.cloned(),
+    })
 }
 
 /// The standard deviation of the logarithm of a time of a read between repetitions: the median of
@@ -279,6 +314,12 @@ mod tests {
             let curve = of_tables(&[&short(points)], &[]).unwrap();
             assert!(!curve.knees.as_ref().unwrap().is_empty(), "{curve:#?}");
         }
+        // Beyond the memory times scatter: faults say where it ends.
+        let scattered = short(&[(4.0, 6.9), (8.0, 5.4), (16.0, 254.0), (24.0, 101.0), (32.0, 941.0)]);
+        let curve = of_tables(&[&scattered], &[(Cause::Limit, f64::from(16 << 20))]).unwrap();
+        let mib = f64::from(1 << 20);
+        assert_eq!(curve.limit().unwrap().interval, (8.0 * mib, 16.0 * mib), "{curve:#?}");
+        assert_eq!(curve.knees.as_ref().unwrap().len(), 1);
         let time = |n: usize| 1.13 - 0.01 * (n % 2) as f64;
         let flat: Vec<_> = (1..17).map(|n| (2.0 * n as f64, time(n))).collect();
         assert_eq!(of_tables(&[&short(&flat)], &[]).unwrap().knees, Some(Vec::new()));

@@ -29,7 +29,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use pagelab_analysis::figure::{Bars, Plot};
-use pagelab_analysis::finding::Finding;
+use pagelab_analysis::finding::{Finding, What};
 use pagelab_analysis::findings::{Assessment, of_run};
 use pagelab_analysis::groups;
 use pagelab_experiment::experiments::{Faultscale, Load};
@@ -128,7 +128,11 @@ fn found(assessment: &Assessment, many: bool) -> Option<String> {
         return Some(short.map_or_else(|| answer.clone(), |(short, _)| short.to_owned()));
     }
     let figure = |finding: &Finding| {
-        findings::main(finding).map(|main| format!("{}: {} {}", finding.run, main.what, main.value))
+        let main = findings::main(finding)?;
+        // Of one curve its ends and knees are the answer.
+        let is_curve = matches!(finding.what, What::ReadTime { .. }) && assessment.runs.len() == 1;
+        let answer = if is_curve { findings::text(finding) } else { format!("{} {}", main.what, main.value) };
+        Some(format!("{}: {answer}", finding.run))
     };
     let figures: Vec<String> = assessment.findings.iter().filter_map(figure).collect();
     ladder::answer(&assessment.ladder).or_else(|| match (figures.len(), &assessment.runs[..]) {
