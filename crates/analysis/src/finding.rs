@@ -119,6 +119,18 @@ pub struct MeasuredLimit {
     pub stopped: bool,
     /// The fewest pages that it waited for to be fetched, where that is known.
     pub fetched: Option<f64>,
+    /// The stall for memory as a share of the time at full speed, where it is known.
+    pub stall: Option<f64>,
+}
+
+/// How the time in which a program stalled for memory is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StallSource {
+    /// Measured: the kernel's pressure stall information.
+    Pressure,
+    /// Estimated: the pages fetched for want of memory, at what each cost.
+    Pages,
 }
 
 /// A program's faults on a target.
@@ -257,6 +269,8 @@ pub enum What {
         inconclusive: bool,
         /// Whether the time that the sweep may take was over before the interval was as narrow as it should be.
         early: bool,
+        /// How the stalls are known; `None`: by elapsed time alone.
+        stall: Option<StallSource>,
     },
     /// Counters recorded over time.
     Recording,

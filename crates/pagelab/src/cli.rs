@@ -11,7 +11,7 @@ use pagelab_experiment::Experiment;
 
 use crate::commands::{
     bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, import,
-    iostat, list, manual, memstat, mrc, policies, prstat, record, reduce, reference, replay, report,
+    iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce, reference, replay, report,
     reproduce, run, show, stat, top, trace, vmstat, wss,
 };
 use crate::context::Context;
@@ -100,7 +100,7 @@ const EXAMPLES: &str = "Examples:
 
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Measure", &["run", "wss", "clock"]),
+    ("Measure", &["run", "need", "wss", "clock"]),
     ("Compare and gate", &["compare", "bisect-run", "reproduce"]),
     ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
     ("Live views", &["top", "doctor", "vmstat", "memstat", "prstat", "iostat", "stat", "record", "fixture"]),
@@ -180,6 +180,8 @@ fn overview(command: &clap::Command) -> StyledStr {
 pub enum Command {
     /// Run an experiment, or the standard suite, and store the results
     Run(run::Arguments),
+    /// Find how much memory a program needs
+    Need(need::Arguments),
     /// List the runs in the notebook
     List(list::Arguments),
     /// Show the metrics of a run
@@ -267,6 +269,7 @@ pub fn dispatch(cli: Cli) -> Result<ExitCode> {
 fn perform(command: Command, context: &Context) -> Result<ExitCode> {
     match command {
         Command::Run(arguments) => run::run(&arguments, context),
+        Command::Need(arguments) => need::run(&arguments, context),
         Command::List(arguments) => list::run(&arguments, context),
         Command::Show(arguments) => show::run(&arguments, context),
         Command::Compare(arguments) => compare::run(&arguments, context),

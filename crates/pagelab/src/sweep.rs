@@ -1,13 +1,14 @@
-//! `pagelab run command --sweep-memory LO..HI`: one run for each memory limit that the search asks for.
+//! `pagelab need` and `pagelab run command --sweep-memory`: one run for each memory limit that the search asks for.
 
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use pagelab_analysis::finding::Finding;
-use pagelab_analysis::least_memory::{Effort, Next, Search, SearchError};
+use pagelab_analysis::least_memory::{Effort, Goal, Next, Search, SearchError};
 use pagelab_experiment::experiments::Command;
 use pagelab_experiment::metrics;
 use pagelab_experiment::setting::Limit;
+use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Request, Run, Setting, Size, TargetSpec};
 use pagelab_report::text::{bytes, duration};
 
@@ -19,6 +20,9 @@ use crate::performance::{self, Performed, Planned};
 /// Repetitions under each limit unless told otherwise: the search measures again what it doubts.
 pub const REPEAT: u32 = 1;
 
+/// What swap holds beyond the memory charged to a program without a limit, bytes.
+const MARGIN: u64 = 16 << 20;
+
 /// A sweep over memory limits of one program on one target.
 pub struct Sweep<'a> {
     /// The program; its sizes, and how long it may take.
@@ -29,8 +33,12 @@ pub struct Sweep<'a> {
     pub target: &'a TargetSpec,
     /// The conditions besides the limit.
     pub setting: &'a Setting,
-    /// Repetitions under each limit.
-    pub repeat: u32,
+    /// How long it may take, and how often the program runs under each limit.
+    pub effort: Effort,
+    /// What is searched for.
+    pub goals: &'a [Goal],
+    /// The command or option that asks for it, as errors name it.
+    pub asked_by: &'static str,
 }
 
 impl Sweep<'_> {
@@ -40,17 +48,16 @@ impl Sweep<'_> {
     /// When the program cannot be run at all or fails, or the notebook cannot be written.
     pub fn perform(&self, sizes: (Size, Size), context: &Context) -> Result<(Performed, Option<Finding>)> {
         let page = pagelab_kernel::region::page_size() as u64;
-        let effort = Effort {
-            give_up: self.command.give_up.unwrap_or(Command::GIVE_UP),
-            budget: self.command.budget.unwrap_or(Command::BUDGET),
-            repeat: self.repeat,
-        };
+        let effort = self.effort;
         let no_answer = |error: SearchError| match error {
-            SearchError::NoRange(..) => usage(format!("--sweep-memory: {error}")),
-            _ => anyhow!(error).context("--sweep-memory"),
+            SearchError::NoRange(..) => usage(format!("{}: {error}", self.asked_by)),
+            _ => anyhow!(error).context(self.asked_by),
         };
         let (least, most) = (sizes.0.bytes(page), sizes.1.bytes(page));
-        let mut search = Search::new(least, most, page, effort).map_err(no_answer)?;
+        let mut search = Search::new(self.goals, least, most, page, effort).map_err(no_answer)?;
+        if self.target.kind == TargetKind::Host && !pagelab_confine::cgroup::version_two() {
+            search.ignore_stalls();
+        }
         let mut runs: Vec<Run> = Vec::new();
         let program = self.command.program.first().map_or("", String::as_str);
         loop {
@@ -65,9 +72,9 @@ impl Sweep<'_> {
             // A limit that is measured again is another run.
             let size = Some(Size::Bytes(memory));
             let before = runs.iter().filter(|run| run.header.setting.limit() == size).count();
-            let mut plans = [self.plan(memory, before, search.deadline(memory))?];
+            let mut plans = [self.plan(memory, before, search.deadline(memory), search.peak())?];
             let began = Instant::now();
-            let done = performance::perform(&mut plans, self.repeat, context)?;
+            let done = performance::perform(&mut plans, effort.repeat, context)?;
             let spent = began.elapsed().as_nanos() as f64;
             let kind = done.failure.as_ref().and_then(|e| e.downcast_ref::<Failure>()).map(|f| &f.kind);
             let measured = match (&done.failure, kind) {
@@ -98,7 +105,7 @@ impl Sweep<'_> {
                     bytes(most as f64),
                     estimate.limits,
                     duration(estimate.at_most),
-                    effort.budget * f64::from(self.repeat)
+                    effort.budget * f64::from(effort.repeat)
                 );
             }
         }
@@ -109,18 +116,21 @@ impl Sweep<'_> {
     /// # Errors
     /// What the target does not honour.
     pub fn first(&self, sizes: (Size, Size)) -> Result<Planned> {
-        self.plan(sizes.1.bytes(pagelab_kernel::region::page_size() as u64), 0, None)
+        self.plan(sizes.1.bytes(pagelab_kernel::region::page_size() as u64), 0, None, None)
     }
 
     /// A run under one limit, which was measured `before` times before; the program is stopped after `deadline` ns.
-    fn plan(&self, memory: u64, before: usize, deadline: Option<f64>) -> Result<Planned> {
+    /// Its swap holds `peak` bytes, where they are known.
+    fn plan(&self, memory: u64, before: usize, deadline: Option<f64>, peak: Option<f64>) -> Result<Planned> {
         let setting = Setting { memory: Some(Limit::Of(Size::Bytes(memory))), ..self.setting.clone() };
         let name = self.name.map(|name| {
             let ordinal = if before == 0 { String::new() } else { format!("-{}", before + 1) };
             format!("{name}-{}{ordinal}", bytes(memory as f64).replace(' ', ""))
         });
         let seconds = [deadline.map(|ns| ns / 1e9), self.command.timeout].into_iter().flatten();
-        let command = Command { timeout: seconds.reduce(f64::min), ..self.command.clone() };
+        let peak = peak.filter(|_| self.command.sweep_memory.is_none());
+        let max_memory = self.command.max_memory.or(peak.map(|peak| Size::Bytes(peak as u64 + MARGIN)));
+        let command = Command { timeout: seconds.reduce(f64::min), max_memory, ..self.command.clone() };
         Planned::new(name, &Request::new(Experiment::Command(command), setting), self.target)
     }
 }

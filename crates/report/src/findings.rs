@@ -58,8 +58,8 @@ pub fn text(finding: &Finding) -> String {
         What::ProgramOnModels { program, limit, sides } => {
             on_models::sentence(finding, program, *limit, sides)
         }
-        What::LeastMemory { program, limits, inconclusive, early } => {
-            programs::least_memory(finding, program, limits, *inconclusive, *early)
+        What::LeastMemory { program, limits, inconclusive, early, stall } => {
+            programs::least_memory(finding, program, limits, [*inconclusive, *early], *stall)
         }
         What::Recording => streams::recording(finding),
         What::Traced { program, unit } => format!(

@@ -3,7 +3,7 @@
 use pagelab_analysis::comparison::compare;
 use pagelab_analysis::finding::{Finding, MeasuredLimit, What};
 use pagelab_analysis::findings::{assess, assess_sweep};
-use pagelab_analysis::least_memory::{Effort, Next, Search};
+use pagelab_analysis::least_memory::{Effort, Goal, Next, Search};
 use pagelab_experiment::MetricId;
 use pagelab_experiment::experiments::{
     Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Recording, Seqread, Vmtest,
@@ -334,9 +334,21 @@ fn a_recording_shows_figures() {
 
 #[test]
 fn a_sweep_over_memory_in_words() {
+    insta::assert_snapshot!(swept(&[Goal::Slowdown]));
+}
+
+#[test]
+fn the_memory_that_a_program_needs_in_words() {
+    let text = swept(&Goal::ALL);
+    assert!(text.contains("(≤ 1% stall)") && text.contains("completes with"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+/// The verdict and the table of a program that is killed below 12 MiB and slow below 30 MiB.
+fn swept(goals: &[Goal]) -> String {
     let command = Experiment::Command(Command::new(vec!["sort".into()]));
-    let effort = Effort { give_up: 2.0, budget: 9.0, repeat: 1 };
-    let mut search = Search::new(2 << 20, 64 << 20, 4096, effort).unwrap();
+    let effort = Effort { give_up: 2.0, budget: 9.0 * goals.len() as f64, repeat: 1 };
+    let mut search = Search::new(goals, 2 << 20, 64 << 20, 4096, effort).unwrap();
     let knee = loop {
         match search.next().unwrap() {
             Next::Found(knee) => break knee,
@@ -362,8 +374,7 @@ fn a_sweep_over_memory_in_words() {
     };
     let assessment = assess_sweep(&[], Some(search.finding(&knee, "sort", "s")));
     let table = findings::limits(&assessment.findings[0]).unwrap();
-    let text = runs::verdict(&assessment.findings, &STYLE) + "\n" + &table.terminal(&STYLE);
-    insta::assert_snapshot!(text);
+    runs::verdict(&assessment.findings, &STYLE) + "\n" + &table.terminal(&STYLE)
 }
 
 /// What was stopped is a lower bound on the page as in the terminal, in the table and in the picture.
@@ -374,10 +385,17 @@ fn the_page_of_a_sweep_says_over_of_a_stopped_limit() {
         time: Some(time),
         stopped,
         fetched: Some(7.0),
+        stall: None,
     };
     let page = |stopped| {
         let limits = vec![limit(8, 2.1e9, stopped), limit(16, 1.4e9, false), limit(32, 1e9, false)];
-        let what = What::LeastMemory { program: "sort".into(), limits, inconclusive: false, early: false };
+        let what = What::LeastMemory {
+            program: "sort".into(),
+            limits,
+            inconclusive: false,
+            early: false,
+            stall: None,
+        };
         let finding = Finding::new(&fits(), what, Vec::new(), Vec::new());
         pagelab_report::page(&assess_sweep(&[], Some(finding)))
     };

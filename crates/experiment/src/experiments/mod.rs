@@ -225,7 +225,7 @@ experiments! {
     Clock(Clock),
     /// Any program, with or without a memory limit: command -- PROGRAM ARGUMENTS
     #[command(
-        before_help = "Examples:\n  pagelab run command --memory 64M -- sort big.txt\n  pagelab run command --memory 64M --on host --on pager:arc -- sort big.txt\n  pagelab run command --sweep-memory 32M..1G -- sort big.txt\n"
+        before_help = "Examples:\n  pagelab run command --memory 64M -- sort big.txt\n  pagelab run command --memory 64M --on host --on pager:arc -- sort big.txt\n"
     )]
     Command(Command),
     /// The kernel's counters over time (`pagelab record`); no target performs it.

@@ -17,6 +17,7 @@ pub mod live_map;
 pub mod manual;
 pub mod memstat;
 pub mod mrc;
+pub mod need;
 pub mod policies;
 pub mod prstat;
 pub mod record;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_analysis::findings::{Assessment, assess, assess_sweep, clock_verdict};
+use pagelab_analysis::least_memory::{Effort, Goal};
 use pagelab_experiment::experiments::{Command, Load};
 use pagelab_experiment::setting::Value;
 use pagelab_experiment::target::TargetKind;
@@ -17,6 +18,7 @@ use pagelab_studies::{STUDIES, StudyKind};
 use crate::context::Context;
 use crate::dry_run;
 use crate::failure::{CommandError, is_interrupted, usage};
+use crate::output::remark;
 use crate::performance::{self, Planned};
 use crate::program::Recording;
 use crate::summary::Detail;
@@ -30,7 +32,7 @@ use crate::{consoles, page, suite, summary, today};
   pagelab run mapanon --pattern zipf:0.9 --memory 128M --pages 65536
   pagelab run mapanon --repeat 8 --on host,swap=file --on host,swap=zram
   pagelab run mapanon --on host --on model:linux-lru --on model:opt
-  pagelab run command --sweep-memory 32M..1G -- sort big.txt
+  pagelab run command --memory 64M -- sort big.txt
 ")]
 pub struct Arguments {
     /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
@@ -167,7 +169,22 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
                 };
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
-                let sweep = Sweep { command, name, target, setting: &conditions.setting, repeat };
+                remark!(
+                    "--sweep-memory: use pagelab need -- PROGRAM instead; this option goes with the next release"
+                );
+                let sweep = Sweep {
+                    command,
+                    name,
+                    target,
+                    setting: &conditions.setting,
+                    effort: Effort {
+                        give_up: command.give_up.unwrap_or(Command::GIVE_UP),
+                        budget: command.budget.unwrap_or(Command::BUDGET),
+                        repeat,
+                    },
+                    goals: &[Goal::Slowdown],
+                    asked_by: "--sweep-memory",
+                };
                 if conditions.dry_run {
                     return dry_run::print(&[sweep.first(*sizes)?], repeat, conditions.json, context);
                 }
@@ -333,7 +350,7 @@ impl Plans<'_> {
             return Err(self.left_out.swap_remove(0));
         }
         if !context.quiet {
-            self.left_out.iter().for_each(|refused| crate::output::remark!("left out: {refused:#}"));
+            self.left_out.iter().for_each(|refused| remark!("left out: {refused:#}"));
         }
         Ok(self.list)
     }
@@ -373,15 +390,27 @@ fn finish(
     if conditions.keep {
         consoles::keep(&assessment.runs)?;
     }
+    conclude(assessment, detail, failure, &conditions.report, conditions.json, context)
+}
+
+/// The same without consoles; `report`: the page's file, or none.
+pub fn conclude(
+    assessment: &Assessment,
+    detail: Detail,
+    failure: Option<anyhow::Error>,
+    report: &Path,
+    json: bool,
+    context: &Context,
+) -> Result<ExitCode> {
     // A page without a figure would replace one that has some.
     let seen = assessment.runs.iter().any(|run| run.done().next().is_some());
-    let drawn = if conditions.report.as_os_str() == "none" || !seen {
+    let drawn = if report.as_os_str() == "none" || !seen {
         None
     } else {
-        page::write(assessment, &conditions.report)?;
-        Some(conditions.report.as_path())
+        page::write(assessment, report)?;
+        Some(report)
     };
-    if conditions.json {
+    if json {
         summary::print_json(assessment, drawn)?;
     } else {
         summary::print(assessment, detail, drawn, context);

@@ -16,6 +16,8 @@ pub fn tests() -> Vec<Test> {
         a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with: LIMITS;
         a_sweep_stops_at_a_limit_that_is_too_small: LIMITS, CC;
         a_sweep_over_a_failing_program_is_an_error: LIMITS;
+        need_finds_the_memory_of_a_program_of_known_need: LIMITS, CC;
+        need_of_a_program_that_fails_or_grows_without_end_is_an_error: LIMITS, CC;
         a_served_clock_is_a_reference;
     }
 }
@@ -146,6 +148,46 @@ fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
     let text =
         joined(&run(&lab, "command --sweep-memory 32M..64M --repeat 2 --budget 200 --name t -- sleep 0.2"));
     assert!(text.contains("sleep runs at full speed") && text.contains("even at 32 MiB"), "{text}");
+}
+
+fn need_finds_the_memory_of_a_program_of_known_need() {
+    let lab = Lab::new();
+    lab.compile("touch", TOUCH, &[]);
+    let output = lab.output("need --report none --json --budget 200 -- ./touch");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let finding = &found["result"]["findings"][0];
+    let figure = |name: &str| {
+        let figures = finding["figures"].as_array().unwrap();
+        let of = figures.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("{found}"));
+        of["value"].as_f64().unwrap() / f64::from(1 << 20)
+    };
+    // 24 MiB, touched by turns, and what the process itself needs.
+    for name in ["memory.needed", "memory.enough", "memory.peak"] {
+        assert!((23.0..27.0).contains(&figure(name)), "{name}: {finding}");
+    }
+    assert!(figure("memory.completes") <= figure("memory.enough"), "{finding}");
+    assert_eq!(finding["inconclusive"], false, "{finding}");
+    assert!(finding["limits"].as_array().unwrap().len() <= 20, "{finding}");
+}
+
+/// Each page of 24 MiB in turn, 40 times.
+const TOUCH: &str = "#include <stdlib.h>
+int main(void) {
+    volatile char *m = malloc(24 << 20);
+    for (int n = 0; n < 40; n++)
+        for (long at = 0; at < 24 << 20; at += 4096)
+            m[at] += n;
+    return 0;
+}
+";
+
+fn need_of_a_program_that_fails_or_grows_without_end_is_an_error() {
+    let lab = Lab::new();
+    let error = lab.fails("need -q --report none -- false", 3);
+    assert!(error.contains("false"), "{error}");
+    lab.compile("leak", "#include <stdlib.h>\n#include <string.h>\nint main(void) {\n    for (;;) memset(malloc(1 << 20), 1, 1 << 20);\n}\n", &[]);
+    let error = lab.fails("need -q --report none --max-memory 32M --on host,swap-size=32M -- ./leak", 3);
+    assert!(error.contains("does not end by itself under the largest limit"), "{error}");
 }
 
 const READS: &str = "#include <fcntl.h>

@@ -77,7 +77,7 @@ const LOADS: &[&str] = &[
     "run clock --steps 1000 --memory none --report none",
     "run command --report none -- sleep 1000",
     "run command --memory none --report none -- setsid sleep 1000",
-    "run command --sweep-memory 32M..64M --report none -- sleep 1000",
+    "need --max-memory 64M --report none -- sleep 1000",
     "run --report none",
     "reproduce --on host",
 ];

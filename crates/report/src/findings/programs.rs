@@ -1,6 +1,6 @@
 //! Of programs, and of the least memory that they need.
 
-use pagelab_analysis::finding::{Finding, MeasuredLimit, What};
+use pagelab_analysis::finding::{Finding, MeasuredLimit, StallSource, What};
 use pagelab_experiment::Size;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
@@ -55,13 +55,14 @@ pub(super) fn least_memory(
     finding: &Finding,
     program: &str,
     limits: &[MeasuredLimit],
-    inconclusive: bool,
-    early: bool,
+    [inconclusive, early]: [bool; 2],
+    stall: Option<StallSource>,
 ) -> String {
     let enough = shown(finding, "memory.enough");
     let full = shown(finding, "time.full");
     let lowest = limits.first().map(|limit| limit.memory as f64);
     let mut text = match finding.figure("memory.too-little") {
+        _ if finding.figure("memory.needed").is_some() => need(finding, program, stall),
         None if !early && finding.figure("memory.enough").map(|f| f.value) == lowest => {
             format!(
                 "{program} runs at full speed ({full}) even at {enough}: sweep from a smaller limit to find \
@@ -81,7 +82,12 @@ pub(super) fn least_memory(
             )
         }
     };
-    if inconclusive {
+    if inconclusive && finding.figure("memory.needed").is_some() {
+        text = format!(
+            "inconclusive, because a limit was slow or stalled although less memory was enough, or without more pages \
+             fetched: at most, {text}"
+        );
+    } else if inconclusive {
         text = format!(
             "inconclusive: {program} needs at most {enough}, but limits below were slow without more pages fetched; \
              repeat it on an idle machine"
@@ -92,6 +98,29 @@ pub(super) fn least_memory(
         text += &format!("; ended after {spent} (--budget): a larger budget narrows the interval");
     }
     text
+}
+
+/// How much memory the program needs for each goal.
+fn need(finding: &Finding, program: &str, stall: Option<StallSource>) -> String {
+    let goal = |name: &str| {
+        let lowest = finding.figure(&format!("{name}.too-little")).is_none();
+        format!("{}{}", shown(finding, name), if lowest { " or less" } else { "" })
+    };
+    let slower = if finding.figure("memory.too-little").is_none() { " or less" } else { "" };
+    let how = match stall {
+        Some(StallSource::Pressure) => "",
+        Some(StallSource::Pages) => {
+            "; stalls estimated from pages fetched, because no pressure is known of the program alone"
+        }
+        None => "; judged by elapsed time, because the target counts no faults",
+    };
+    format!(
+        "{program} needs {} (≤ 1% stall); {}{slower} for ≤ 10% slowdown; completes with {}; peak {}{how}",
+        goal("memory.needed"),
+        shown(finding, "memory.enough"),
+        goal("memory.completes"),
+        shown(finding, "memory.peak"),
+    )
 }
 
 /// What a program took under a limit.
@@ -108,26 +137,45 @@ pub fn limits(finding: &Finding) -> Option<TextTable> {
     let What::LeastMemory { program, limits, .. } = &finding.what else { return None };
     let value_of = |name: &str| finding.figure(name).map(|figure| figure.value);
     let (enough, too_little) = (value_of("memory.enough"), value_of("memory.too-little"));
+    let needed = value_of("memory.needed").is_some();
     let full = value_of("time.full").filter(|&full| full > 0.0);
     let row = |limit: &MeasuredLimit| {
         let memory = Some(limit.memory as f64);
         let over = if limit.stopped { "over " } else { "" };
         let slowdown = limit.time.zip(full).map(|(time, full)| format!("{over}{}", ratio(time / full)));
+        let is = |name: &str| memory == value_of(name);
         let mark = match (memory == enough, memory <= too_little) {
-            (true, _) if too_little.is_some() => "< knee: the smallest at full speed",
-            (true, _) => "< the smallest measured at full speed",
-            (_, true) if limit.stopped => "too little (stopped: --give-up)",
-            (_, true) => "too little",
-            _ => "",
+            _ if needed => [
+                ("memory.needed", "≤ 1% stall"),
+                ("memory.enough", "≤ 10% slowdown"),
+                ("memory.completes", "completes"),
+            ]
+            .iter()
+            .filter_map(|(name, mark)| is(name).then_some(*mark))
+            .collect::<Vec<_>>()
+            .join(", "),
+            (true, _) if too_little.is_some() => "< knee: the smallest at full speed".to_owned(),
+            (true, _) => "< the smallest measured at full speed".to_owned(),
+            (_, true) if limit.stopped => "too little (stopped: --give-up)".to_owned(),
+            (_, true) => "too little".to_owned(),
+            _ => String::new(),
         };
         vec![
             bytes(limit.memory as f64),
+            limit.stall.map_or_else(
+                || DASH.to_owned(),
+                |share| format!("{}{:.1}%", if limit.stopped { "over " } else { "" }, share * 100.0),
+            ),
             limit_time(limit),
             slowdown.unwrap_or_else(|| DASH.to_owned()),
             value(limit.fetched, Unit::Count),
-            mark.to_owned(),
+            mark,
         ]
     };
     let title = format!("Time of {program} against the memory limit");
-    Some(TextTable::new(title, ["limit", "fastest", "slowdown", "pages fetched", ""], limits.iter().map(row)))
+    Some(TextTable::new(
+        title,
+        ["limit", "stall", "fastest", "slowdown", "pages fetched", ""],
+        limits.iter().map(row),
+    ))
 }

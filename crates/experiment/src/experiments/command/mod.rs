@@ -33,8 +33,7 @@ pub struct Command {
     /// Milliseconds between two samples of the program's memory
     #[arg(long, value_name = "MS", default_value = "20", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub sample: u64,
-    /// The maximum memory of the program, which sizes its swap [default: 256M, of a sweep its
-    /// greatest size]
+    /// The maximum memory of the program, which sizes its swap [default: 256M]
     #[arg(long, value_name = "SIZE", alias = "most")]
     #[serde(alias = "most")]
     pub max_memory: Option<Size>,
@@ -42,15 +41,15 @@ pub struct Command {
     #[arg(long)]
     pub allow_failure: bool,
     /// Find the smallest memory limit at which the program runs at full speed
-    #[arg(long, value_name = "LO..HI", value_parser = range)]
+    #[arg(long, value_name = "LO..HI", value_parser = range, hide = true)]
     #[serde(skip)]
     pub sweep_memory: Option<(Size, Size)>,
     /// Sweep: stop the program after this multiple of its run time at full speed [default: 2]
-    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory")]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory", hide = true)]
     #[serde(skip)]
     pub give_up: Option<f64>,
     /// Sweep: its time limit, in multiples of the program's own run time [default: 10]
-    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory")]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "sweep_memory", hide = true)]
     #[serde(skip)]
     pub budget: Option<f64>,
     /// The recording that simulators replay: read if it exists, otherwise made [default:

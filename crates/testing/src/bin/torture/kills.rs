@@ -35,7 +35,7 @@ pub const LOADS: [&str; 23] = [
     "run oom --memory 32M --report none -q",
     "run command --memory 32M --report none -q -- sleep 20",
     "run command --memory none --report none -q -- setsid sleep 20",
-    "run command --sweep-memory 16M..64M --report none -q -- sleep 0.05",
+    "need --max-memory 64M --report none -q -- sleep 0.05",
 ];
 
 /// Loads of a guest, for what this machine does not perform: IMAGE is a kernel's.
@@ -137,7 +137,7 @@ pub fn worker(lab: &Lab, random: &mut Random) -> Result<(), String> {
         .collect();
     let none = workers.is_empty();
     kill_of(&line, workers);
-    if none || line.contains("--sweep-memory") || line.contains("sleep") {
+    if none || line.starts_with("need") || line.contains("sleep") {
         // It has none yet, or another would follow, or it ends by itself late. A shell's background job ignores
         // SIGINT until pagelab listens to it.
         kill(child.id(), Signal::TERM);
