@@ -184,7 +184,7 @@ struct View<'a> {
     /// The time at full speed, ns.
     full: f64,
     allowed: f64,
-    /// The fewest pages fetched, and refaults, and ns stalled, at full speed.
+    /// Pages fetched, refaults, and ns stalled with room to spare; where no limit has room, the fewest at full speed.
     usual: [f64; 3],
     /// What a page fetched costs where it costs least, ns, where one can be told.
     cost: Option<f64>,
@@ -199,12 +199,15 @@ impl<'a> View<'a> {
         let top = points.iter().find(|p| p.memory == most).filter(|top| top.time().is_finite())?;
         let full = points.iter().map(Point::time).fold(f64::INFINITY, f64::min);
         let allowed = full * (1.0 + TOLERANCE);
-        let fewest = |of: fn(&Point) -> &Vec<f64>| {
+        // A limit with room does not make the program fetch anything: what it fetches there it always does.
+        let usual = |of: fn(&Point) -> &Vec<f64>| {
+            let roomy = points.iter().filter(|p| p.time().is_finite() && p.has_room_in(p.memory));
+            let always = roomy.map(|p| least(of(p))).filter(|of| of.is_finite()).reduce(f64::max);
             let fastest = points.iter().filter(|p| p.memory == most || p.time() <= allowed);
             let fewest = fastest.map(|p| least(of(p))).fold(f64::INFINITY, f64::min);
-            if fewest.is_finite() { fewest } else { 0.0 }
+            always.unwrap_or(if fewest.is_finite() { fewest } else { 0.0 })
         };
-        let usual = [fewest(|p| &p.fetched), fewest(|p| &p.refaults), fewest(|p| &p.stalled)];
+        let usual = [usual(|p| &p.fetched), usual(|p| &p.refaults), usual(|p| &p.stalled)];
         let mut view = Self { points, goal, top, full, allowed, usual, cost: None, sure: false };
         let costs = |from: f64| {
             let priced = points.iter().filter(|p| p.time().is_finite() && p.time() >= from * full);
@@ -266,7 +269,8 @@ impl<'a> View<'a> {
         if point.killed {
             return Judgement::TooLittle;
         }
-        if point.memory == self.top.memory || ended && self.goal == Goal::Completion {
+        let room = point.memory == self.top.memory || point.has_room_in(point.memory);
+        if ended && (room || self.goal == Goal::Completion) {
             return Judgement::Enough;
         }
         let Some(loss) = self.loss(point) else {
@@ -278,7 +282,7 @@ impl<'a> View<'a> {
         match (loss > allowed, more) {
             (true, true) => Judgement::TooLittle,
             (false, _) if ended => Judgement::Enough,
-            (_, false) if point.has_room_in(point.memory) => Judgement::Enough,
+            (_, false) if room => Judgement::Enough,
             (_, false) if self.points.iter().any(|p| p.memory < point.memory && self.is_fast(p)) => {
                 Judgement::Enough
             }
@@ -937,6 +941,33 @@ mod tests {
                     panic!("{about}")
                 };
             }
+        }
+    }
+
+    #[test]
+    fn pages_that_a_program_always_fetches_are_not_for_want_of_memory() {
+        // As once seen of sort: 20 refaults in the first run, 1,302 of its input in every later one.
+        for goal in [Goal::Stall, Goal::Slowdown] {
+            let mut points: Vec<Point> = Vec::new();
+            let knee = loop {
+                let memory = match super::next(&points, goal, 2 << 20, 8 << 30, 4096).unwrap() {
+                    Next::Found(knee) => break knee,
+                    Next::Measure(memory) => memory,
+                };
+                let short = memory < 22 << 20;
+                let refaults = if points.is_empty() { 20.0 } else { 1302.0 };
+                let at = points.iter().position(|p| p.memory == memory).unwrap_or_else(|| {
+                    points.push(Point { memory, ..Point::default() });
+                    points.len() - 1
+                });
+                let point = &mut points[at];
+                point.times.push(if short { 4e8 } else { 2e8 });
+                point.fetched.push(if short { 900.0 } else { 1.0 });
+                point.refaults.push(if short { 2200.0 } else { refaults });
+                point.charged.push(memory.min(22 << 20) as f64);
+                assert!(points.len() < 30, "{points:#?}");
+            };
+            assert!((22 << 20..24 << 20).contains(&knee.enough) && !knee.inconclusive, "{knee:?}");
         }
     }
 
