@@ -1,4 +1,5 @@
-//! The journal: what was set up, written and synced before it is set up.
+//! The journal: what was set up, written before it is set up. A kill -9 loses nothing that was written; only steps that
+//! outlast the kernel are synced as well, because a loss of power undoes all others.
 //!
 //! One file for each confinement, a line of JSON for each step, in the folder `PAGELAB_STATE_DIR`,
 //! else `/var/lib/pagelab` for root and `$XDG_STATE_HOME/pagelab` for others. Its owner holds a lock
@@ -115,7 +116,6 @@ impl Journal {
         let name = format!("pagelab-{}-{number}", std::process::id());
         let path = folder.join(format!("{name}.{EXTENSION}"));
         let file = create(&path.with_extension("new"), &path)?;
-        File::open(&folder)?.sync_all()?;
         Ok(Self { name, path, file, boot: boot(), steps: Vec::new(), begins: Vec::new(), _counted: counted })
     }
 
@@ -139,7 +139,10 @@ impl Journal {
         text.push('\n');
         let begin = self.file.metadata()?.len();
         self.file.write_all(text.as_bytes())?;
-        self.file.sync_data()?;
+        if !line.undo.ends_with_the_kernel() {
+            // With the file ext4, XFS and btrfs bring its new name to the disk.
+            self.file.sync_all()?;
+        }
         self.steps.push(line.undo);
         self.begins.push(begin);
         Ok(())
@@ -162,7 +165,9 @@ impl Journal {
     pub fn retract(&mut self, first: usize) -> io::Result<()> {
         if let Some(&begin) = self.begins.get(first) {
             self.file.set_len(begin)?;
-            self.file.sync_data()?;
+            if !self.steps[first..].iter().all(Undo::ends_with_the_kernel) {
+                self.file.sync_data()?;
+            }
             self.steps.truncate(first);
             self.begins.truncate(first);
         }
