@@ -128,48 +128,49 @@ do
 	i=$(expr $i + 1)
 done"#;
 
-/// What ends the group `$1` when pagelab is gone and the other end of its standard input with it: a
+/// What ends its own group when pagelab is gone and the other end of its standard input with it: a
 /// shell's own children do not die with pagelab.
-const GUARD: &str = r#"cat > /dev/null; kill -s KILL -- "-$1""#;
+const GUARD: &str = "cat > /dev/null; kill -s KILL 0";
 
-/// The copies of the script, each with its guard; ended when dropped.
+/// The copies of the script, each in the group of its guard; ended when dropped.
 #[derive(Default)]
-struct Shells(Vec<(Process, Process)>);
+struct Shells {
+    guards: Vec<Process>,
+    shells: Vec<Process>,
+}
 
 impl Shells {
-    /// Starts one more copy, which leads a group of its own, so that its pipeline can be ended with it.
+    /// Starts one more copy. Its guard is there before it, and leads the group in which its pipelines run.
     fn start(&mut self, file: &Path, iterations: u32) -> io::Result<()> {
         use std::os::unix::process::CommandExt;
+        let mut guard = Command::new("/bin/sh");
+        guard.args(["-c", GUARD]);
+        guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let guard = guard.spawn()?;
+        let group = group(&guard);
+        self.guards.push(guard);
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", SCRIPT, "sh"]).arg(iterations.to_string()).arg(file);
-        shell.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        shell.stdin(Stdio::null()).stdout(Stdio::null()).process_group(group);
         die_with_parent(&mut shell);
-        let mut shell = shell.spawn()?;
-        let mut guard = Command::new("/bin/sh");
-        guard.args(["-c", GUARD, "sh"]).arg(shell.id().to_string());
-        guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        match guard.spawn() {
-            Ok(guard) => self.0.push((shell, guard)),
-            Err(error) => {
-                let _ = shell.kill().and_then(|()| shell.wait());
-                return Err(error);
-            }
-        }
+        self.shells.push(shell.spawn()?);
         Ok(())
     }
 }
 
+/// The group that `guard` leads, which has its number until the guard is waited for.
+fn group(guard: &Process) -> i32 {
+    i32::try_from(guard.id()).expect("Linux has fewer processes")
+}
+
 impl Drop for Shells {
     fn drop(&mut self) {
-        for (shell, guard) in &mut self.0 {
-            // The guard goes first, with its `cat`: the number of a group that has ended may be another's soon.
-            for process in [guard, shell] {
-                if let (Ok(None), Ok(group)) = (process.try_wait(), i32::try_from(process.id())) {
-                    // SAFETY: no pointers; the group is that of its leader, which has not been waited for.
-                    unsafe { libc::kill(-group, libc::SIGKILL) };
-                }
-                let _ = process.wait();
-            }
+        for guard in &self.guards {
+            // SAFETY: no pointers; nobody has waited for the guard, so the group is its own.
+            unsafe { libc::kill(-group(guard), libc::SIGKILL) };
+        }
+        for process in self.guards.iter_mut().chain(&mut self.shells) {
+            let _ = process.wait();
         }
     }
 }
@@ -199,7 +200,7 @@ fn script(
         let grown = page_tables().zip(tables_before).map(|(now, before)| (now - before).max(0.0));
         peak = peak.into_iter().chain(grown).reduce(f64::max);
         running = 0;
-        for (shell, _) in &mut shells.0 {
+        for shell in &mut shells.shells {
             match shell.try_wait().map_err(failed("waiting for a shell"))? {
                 None => running += 1,
                 Some(status) if !status.success() => {
