@@ -568,7 +568,7 @@ impl Search {
             time("time.allowed", Statistic::Value, knee.allowed),
             time("time.sweep", Statistic::Value, self.spent.iter().sum()),
         ]);
-        figures.extend(self.peak().map(|peak| bytes("memory.peak", peak as u64)));
+        figures.extend(self.peak().map(|peak| bytes(metrics::MEMORY_PEAK.name, peak as u64)));
         let stall = |point: &Point| views.first().and_then(|view| view.stall(point));
         let limit = |point: &Point| {
             let (time, stopped) = (point.time(), point.stopped.iter().copied().reduce(f64::max));

@@ -119,7 +119,7 @@ fn need(finding: &Finding, program: &str, stall: Option<StallSource>) -> String 
         goal("memory.needed"),
         shown(finding, "memory.enough"),
         goal("memory.completes"),
-        shown(finding, "memory.peak"),
+        shown(finding, metrics::MEMORY_PEAK),
     )
 }
 
