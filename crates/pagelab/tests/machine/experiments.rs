@@ -168,6 +168,12 @@ fn need_finds_the_memory_of_a_program_of_known_need() {
     assert!(figure("memory.completes") <= figure("memory.enough"), "{finding}");
     assert_eq!(finding["inconclusive"], false, "{finding}");
     assert!(finding["limits"].as_array().unwrap().len() <= 20, "{finding}");
+    // For people, on a terminal of 80 columns.
+    let output = lab.command("need --report none -- ./touch").env("COLUMNS", "80").output().unwrap();
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+    let lines = text.lines().flat_map(|line| line.split('\r'));
+    let wide: Vec<&str> = lines.filter(|line| line.chars().count() > 80).collect();
+    assert!(text.contains("touch needs") && wide.is_empty(), "{wide:#?}\n{text}");
 }
 
 /// Each page of 24 MiB in turn, 40 times.

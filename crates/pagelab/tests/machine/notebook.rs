@@ -166,13 +166,15 @@ fn nothing_is_synced_while_the_worker_measures() {
                --report none -q";
     lab.ok(run);
     let calls = calls(&lab, run);
-    let worker = calls.iter().position(|call| call.contains("__worker")).unwrap();
+    // Where the kernel killed the first worker for want of memory, there is a second.
+    let workers = calls.iter().filter(|call| call.contains("__worker")).count();
+    let worker = calls.iter().rposition(|call| call.contains("__worker")).unwrap();
     let process = calls[worker].split_whitespace().next().unwrap();
     let ends = |call: &String| call.starts_with(process) && call.contains("exit_group(");
     let end = calls.iter().position(ends).expect("the worker ends");
     assert!(worker < end && syncs(&calls[..worker]) > 0 && syncs(&calls[end..]) > 0);
     assert_eq!(syncs(&calls[worker..end]), 0, "{:#?}", &calls[worker..end]);
-    assert!(syncs(&calls) <= 10, "{calls:#?}");
+    assert!(syncs(&calls) <= 8 + 2 * workers, "{calls:#?}");
 }
 
 fn a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes() {

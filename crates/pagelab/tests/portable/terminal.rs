@@ -76,6 +76,8 @@ const OTHERS: &[&str] = &[
     "completions",
     "man",
     "help",
+    // It needs limits: a test on the machine looks at it.
+    "need",
 ];
 
 /// A notebook with a run of each experiment.
