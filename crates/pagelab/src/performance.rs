@@ -33,9 +33,15 @@ pub struct Planned {
     plan: Plan,
     clock: Option<String>,
     more: u32,
+    part: bool,
 }
 
 impl Planned {
+    /// Leaves it out where its target turns out not to support it: a guest's kernel is known only once it runs.
+    pub fn make_part(&mut self) {
+        self.part = true;
+    }
+
     /// Notes with every repetition what the machine's clock was found to be (`clock.verdict`).
     pub fn mark(&mut self, clock: &str) {
         self.clock = Some(clock.to_owned());
@@ -69,7 +75,7 @@ impl Planned {
             // The host and its guests look at the machine's memory themselves.
             cost::allow(plan.needs.memory, "use fewer pages or references, or a smaller --memory")?;
         }
-        Ok(Self { name, target: target.clone(), plan, clock: None, more: 0 })
+        Ok(Self { name, target: target.clone(), plan, clock: None, more: 0, part: false })
     }
 
     /// Whether it begins with a guest's boot.
@@ -132,7 +138,7 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
         .collect::<Result<_>>()?;
     let boots = plans.iter().filter(|plan| plan.boots()).count() as u64;
     let mut progress = Progress::new(order.len() as u64, boots, context.quiet);
-    let mut failure = None;
+    let (mut failure, mut left_out) = (None, None);
     // A run that cannot be performed is given up; the others go on.
     let mut given_up = vec![false; plans.len()];
     let mut ended: Option<Ended> = None;
@@ -168,10 +174,17 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
         ended = Some(performed);
         progress.finish_one();
         if let Err(error) = result {
-            let others = error
-                .downcast_ref::<Failure>()
-                .is_some_and(|error| !matches!(error.kind, FailureKind::Interrupted | FailureKind::Recorder));
+            let kind = error.downcast_ref::<Failure>().map(|failure| &failure.kind);
+            let others =
+                kind.is_some_and(|kind| !matches!(kind, FailureKind::Interrupted | FailureKind::Recorder));
+            let unsupported = matches!(kind, Some(FailureKind::Unsupported { .. }));
             match failure {
+                _ if unsupported && plans[index].part => {
+                    if !context.quiet {
+                        crate::output::remark!("left out: {error:#}");
+                    }
+                    left_out.get_or_insert(error);
+                }
                 None => failure = Some(error),
                 // The notebook may have no run that says it.
                 Some(_) => crate::output::remark!("{error:#}"),
@@ -194,6 +207,8 @@ pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<
             runs.push(notebook.load(id)?);
         }
     }
+    // Where nothing at all could be performed, the reason is an error.
+    let failure = failure.or(left_out.filter(|_| runs.is_empty()));
     Ok(Performed { runs, failure })
 }
 

@@ -299,7 +299,10 @@ impl Plans<'_> {
     fn add_part(&mut self, name: &str, request: &Request) -> Result<()> {
         for (n, target) in self.targets.iter().enumerate() {
             match Planned::new(self.numbered(Some(name), n), request, target) {
-                Ok(planned) => self.list.push(planned),
+                Ok(mut planned) => {
+                    planned.make_part();
+                    self.list.push(planned);
+                }
                 Err(error) if error.is::<CommandError>() || error.is::<Unsupported>() => {
                     self.left_out.push(error)
                 }
