@@ -15,6 +15,15 @@ const SAMPLED: [MetricId; 2] = [metrics::TIME_USER, metrics::TIME_SYSTEM];
 const SLEPT: [MetricId; 1] = [metrics::KSM_TIME];
 const SLEPT_COLUMNS: [(TableId, ColumnId); 1] = [(merging::TABLE, merging::ELAPSED)];
 
+/// Figures of where data are, which take as many instructions to load from one cache as from another or from memory.
+const UNSEEN: [MetricId; 5] = [
+    metrics::LATENCY_L1,
+    metrics::LATENCY_L2,
+    metrics::LATENCY_L3,
+    metrics::LATENCY_DRAM,
+    metrics::LATENCY_TLB_MISS,
+];
+
 /// Figures of time that a model makes of the machine's tables: they stay nanoseconds. And the columns of such times.
 const MODELLED: &str = "tier.latency.";
 const MODELLED_COLUMNS: [(TableId, ColumnId); 1] = [(tiers::TABLE, tiers::LATENCY)];
@@ -47,7 +56,8 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
         Observation::Metric(metric) if metric.name.starts_with(MODELLED) => {}
         Observation::Metric(metric) => {
             let known = |list: &[MetricId]| list.iter().any(|known| *known == *metric.name);
-            if known(&SAMPLED) || known(&SLEPT) || waits && time(metric.unit) && !known(&WITHOUT_WAITS) {
+            let unseen = known(&SAMPLED) || known(&SLEPT) || known(&UNSEEN);
+            if unseen || waits && time(metric.unit) && !known(&WITHOUT_WAITS) {
                 metric.value = None;
             }
             change(&mut metric.unit);
@@ -97,6 +107,8 @@ mod tests {
         assert_eq!(figure(metrics::TIME_CPU, false), (Some(7.0), Unit::Instructions));
         assert_eq!(figure(metrics::TIME_SYSTEM, false), (None, Unit::Instructions));
         assert_eq!(figure(metrics::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
+        assert_eq!(figure(metrics::LATENCY_DRAM, false), (None, Unit::Instructions));
+        assert_eq!(figure(metrics::LATENCY_MINOR_FAULT, false), (Some(7.0), Unit::Instructions));
     }
 
     #[test]

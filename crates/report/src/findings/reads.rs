@@ -5,6 +5,7 @@ use pagelab_analysis::vmtest::{Cause, Knee};
 
 use super::{shown, with_spread};
 use crate::text::bytes;
+use pagelab_experiment::observation::Unit;
 use pagelab_experiment::tables::seqread;
 use pagelab_experiment::{ColumnId, MetricId, metrics};
 
@@ -94,5 +95,7 @@ pub(super) fn latencies(finding: &Finding) -> String {
     .iter()
     .filter_map(of)
     .collect();
-    format!("mean load: {}", parts.join("; "))
+    let counted = finding.figures.iter().all(|figure| figure.unit == Unit::Instructions);
+    let first = if counted { "caches and memory do not show in instructions" } else { "mean load" };
+    format!("{first}: {}", parts.join("; "))
 }
