@@ -6,7 +6,7 @@ use pagelab_analysis::findings::{assess, assess_sweep};
 use pagelab_analysis::least_memory::{Effort, Goal, Next, Search};
 use pagelab_experiment::MetricId;
 use pagelab_experiment::experiments::{
-    Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Recording, Seqread, Vmtest,
+    Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Reclaim, Recording, Seqread, Vmtest,
 };
 use pagelab_experiment::observation::{Column, Level, Note, Observations, Table, Unit, Values};
 use pagelab_experiment::{Experiment, Failure, Outcome, Repetition, Run, RunHeader, Setting};
@@ -280,6 +280,38 @@ fn findings_as_json() {
         assert_eq!(json["text"], findings::text(finding));
         assert_eq!(json["figures"].as_array().unwrap().len(), finding.figures.len());
     }
+}
+
+#[test]
+fn hot_pages_that_read_ahead_brought_back_are_no_faults_but_named() {
+    let measured = |mistakes: f64| {
+        let metrics: &[(&str, &[f64])] = &[
+            ("reclaim.reclaimed", &[4e6]),
+            ("reclaim.pages", &[1024.0]),
+            ("reclaim.cold", &[0.5]),
+            ("reclaim.mistakes", &[mistakes]),
+        ];
+        let run = run("r", Experiment::Reclaim(Reclaim::default()), "host", metrics, &[]);
+        findings::text(&assess(&[&run]).findings[0])
+    };
+    let text = measured(65.0);
+    assert!(text.contains("512 of its pages were paged out; 447 came back by read-ahead"), "{text}");
+    let text = measured(512.0);
+    assert!(text.contains("512 major faults on the hot part;"), "{text}");
+}
+
+#[test]
+fn a_load_is_no_figure_in_instructions() {
+    let mut run = run(
+        "l",
+        Experiment::Latency(Latency::default()),
+        "kernel:k,accel=icount",
+        &[("latency.minor-fault", &[1200.0])],
+        &[],
+    );
+    run.repetitions[0].observations.metrics[0].unit = Unit::Instructions;
+    let text = findings::text(&assess(&[&run]).findings[0]);
+    assert!(text.contains("do not show in instructions: minor fault 1,200 instr"), "{text}");
 }
 
 #[test]

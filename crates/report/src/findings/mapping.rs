@@ -31,7 +31,8 @@ pub(super) fn access_time(finding: &Finding, pattern: &str) -> String {
     let minor = [metrics::FAULTS_MINOR, metrics::ACCESS_MINOR_P50, metrics::ACCESS_MINOR_MEAN];
     parts.extend([faults(finding, "major", major), faults(finding, "minor", minor)].into_iter().flatten());
     if finding.figure("read-ahead").is_some() {
-        parts.push(format!("a major fault read {} on average (read-ahead)", shown(finding, "read-ahead")));
+        let read = shown(finding, "read-ahead");
+        parts.push(format!("{read} read per major fault, by read-ahead, which minor faults also start"));
     }
     let (references, pages) = (shown(finding, "references"), shown(finding, "pages"));
     parts.push(format!("{references} references to {pages} pages, {pattern}"));

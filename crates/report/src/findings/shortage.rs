@@ -3,6 +3,7 @@
 use pagelab_analysis::finding::Finding;
 
 use super::{shown, with_spread};
+use crate::text::count;
 use pagelab_experiment::{MetricId, metrics};
 
 pub(super) fn kills(finding: &Finding, equal: Option<&str>, adjusted: Option<&str>) -> String {
@@ -39,16 +40,30 @@ pub(super) fn kills(finding: &Finding, equal: Option<&str>, adjusted: Option<&st
 pub(super) fn reclaimed(finding: &Finding) -> String {
     format!(
         "of {} asked for {} were reclaimed, {} pages of the mapping, {} of them cold; {} major faults on \
-        the hot part; {} of CPU time per page; referencing the cold part again took {} major faults of {}",
+        the hot part{}; {} of CPU time per page; referencing the cold part again took {} major faults of {}",
         shown(finding, metrics::RECLAIM_REQUESTED),
         with_spread(finding, metrics::RECLAIM_RECLAIMED),
         shown(finding, metrics::RECLAIM_PAGES),
         with_spread(finding, metrics::RECLAIM_COLD),
         with_spread(finding, metrics::RECLAIM_MISTAKES),
+        read_ahead(finding).unwrap_or_default(),
         with_spread(finding, metrics::RECLAIM_COST),
         shown(finding, metrics::RECLAIM_REREAD_FAULTS),
         shown(finding, metrics::RECLAIM_REREAD_COST),
     )
+}
+
+/// How many hot pages came back without a major fault of their own.
+fn read_ahead(finding: &Finding) -> Option<String> {
+    let of = |metric| finding.figure(metric).map(|figure| figure.value);
+    let hot = (of(metrics::RECLAIM_PAGES)? * (1.0 - of(metrics::RECLAIM_COLD)?)).round();
+    let others = hot - of(metrics::RECLAIM_MISTAKES)?;
+    (others >= 1.0).then(|| {
+        let (hot, others) = (count(hot), count(others));
+        format!(
+            " ({hot} of its pages were paged out; {others} came back by read-ahead or from the swap cache)"
+        )
+    })
 }
 
 pub(super) fn paged_out(finding: &Finding) -> String {

@@ -23,7 +23,8 @@ metrics! {
         "1 means that the kernel identified all pages that were not in use.";
     RECLAIM_MISTAKES = "reclaim.mistakes", Count, Count, Lower,
         "reclaim: major faults on the hot part, after steps and between them",
-        "Each is a page that was paged out although it was in use.";
+        "Each is a page that was paged out although it was in use. Read-ahead from a swap file \
+         brings others back without a fault of their own.";
     RECLAIM_COST = "reclaim.cost", Nanoseconds, Mean, Lower,
         "reclaim: mean CPU time of the request, or of DAMON's thread, per page paged out",
         "Of the thread that writes to memory.reclaim, which does the reclaim itself, or of \
