@@ -64,7 +64,8 @@ pub fn perform(latency: &Latency, context: &ExecutionContext, recorder: &mut dyn
         .collect();
     loads(&swept, recorder)?;
     let levels = latencies(&swept, &geometry);
-    remarks(&levels, huge, huge_fault.is_none(), &geometry, recorder)?;
+    let given = Given { huge, recycled: huge_fault.is_some(), fresh: fresh.is_some() };
+    remarks(&levels, &given, &geometry, recorder)?;
     let number = |v: u64| Some(v as f64);
     let [processor, user, system] = processor::figures(&used);
     let figures = [
@@ -131,14 +132,18 @@ fn sizes_of(entries: &Entries) -> Geometry {
     }
 }
 
-/// Says why a figure that one may look for is none.
-fn remarks(
-    levels: &[Figure],
+/// Which huge pages the kernel gave.
+struct Given {
+    /// Those of the working sets.
     huge: bool,
-    no_huge_fault: bool,
-    geometry: &Geometry,
-    recorder: &mut dyn Recorder,
-) -> Result<()> {
+    /// Those that are touched while the caches hold them.
+    recycled: bool,
+    /// Those beyond the caches; also missing where the largest working set is too small for them.
+    fresh: bool,
+}
+
+/// Says why a figure that one may look for is none.
+fn remarks(levels: &[Figure], given: &Given, geometry: &Geometry, recorder: &mut dyn Recorder) -> Result<()> {
     let lacks = |metric| levels.iter().any(|(level, value)| *level == metric && value.is_none());
     let mut texts = Vec::new();
     if lacks(metrics::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(metrics::LATENCY_DRAM) {
@@ -156,13 +161,36 @@ fn remarks(
     if lacks(metrics::LATENCY_TLB_MISS) {
         texts.push("no time of a TLB miss: the processor does not show its TLBs, or no working set exceeds their reach");
     }
-    if !huge {
+    if !given.huge {
         texts.push(
             "the kernel gave base pages where huge ones were asked for, so the loads of lines beyond the TLBs' reach \
              have TLB misses in them (see /sys/kernel/mm/transparent_hugepage/enabled)",
         );
-    } else if no_huge_fault {
+    } else if !given.recycled {
         texts.push("the first touches of huge pages got base pages, so their time is missing");
+    } else if !given.fresh {
+        texts.push(
+            "no time of huge pages beyond the caches: the largest working set is less than 128 MiB or twice the last \
+             cache, or huge pages ran out; use --sizes 16K..1G:1",
+        );
     }
     texts.into_iter().try_for_each(|text| note(recorder, Level::Info, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagelab_experiment::Observations;
+
+    #[test]
+    fn a_working_set_without_room_for_fresh_huge_pages_is_said() {
+        let said = |fresh| {
+            let mut seen = Observations::default();
+            let geometry = Geometry { page_size: 4096, caches: [None; 3], tlb: None };
+            remarks(&[], &Given { huge: true, recycled: true, fresh }, &geometry, &mut seen).unwrap();
+            seen.notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
+        };
+        assert!(said(false)[0].contains("less than 128 MiB"));
+        assert_eq!(said(true), [""; 0]);
+    }
 }
