@@ -81,10 +81,14 @@ struct Machine<'a> {
     kswapd: KernelThreads,
 }
 
-/// Pages of a mapping that is larger than what the fast node of the first processor has free;
-/// `None` where there are not two nodes.
+/// Pages of a mapping that is larger than what the fast node of the first processor has free: none
+/// where both nodes are in one tier, because it begins on the slow node there; `None` where there are
+/// not two nodes.
 pub fn beyond_the_fast_node() -> Option<u64> {
     let nodes = Nodes::of(*allowed().ok()?.first()?)?;
+    if !nodes.tiered {
+        return Some(0);
+    }
     let free = numa::free(nodes.fast)?;
     Some((free + free / MORE) / page_size() as u64)
 }

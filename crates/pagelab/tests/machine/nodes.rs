@@ -1,12 +1,13 @@
 //! Machines of other kinds: nodes of memory, other processors, more words for QEMU. What the kernel
 //! says of them on its console and in its counters is what counts.
 
-use crate::common::Lab;
+use crate::common::{Lab, metric};
 use pagelab_testing::{KERNELS, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
         a_kernel_sees_the_machine_that_was_asked_for: KERNELS;
+        nodes_of_one_tier_take_no_more_than_two_hot_sets: KERNELS;
     }
 }
 
@@ -33,4 +34,13 @@ fn a_kernel_sees_the_machine_that_was_asked_for() {
     assert_eq!(nodes, 2, "{console}");
     let model = export["runs"][0]["repetitions"][0]["observations"]["environment"]["cpu.model"].to_string();
     assert!(model.contains("TCG CPU"), "{model}");
+}
+
+/// No firmware table calls one of them slow. An eighth more than one node has free would be refused.
+fn nodes_of_one_tier_take_no_more_than_two_hot_sets() {
+    let lab = Lab::new();
+    let tier = "run tier --hot 512 --positions 1 --seconds 0.05 --report none --json";
+    let result = lab.json(&format!("{tier} --on kernel:NEW,accel=tcg,numa=2x384M"));
+    let run = &result["result"]["runs"][0];
+    assert_eq!(metric(&result, "tier.hot.off"), Some(0.0), "it begins on the slow node: {run}");
 }

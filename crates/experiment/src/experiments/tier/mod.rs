@@ -64,7 +64,7 @@ tables! {
 #[serde(default)]
 pub struct Tier {
     /// Pages of the mapping that is left to the kernel [default: an eighth more than is free on the
-    /// fast node]
+    /// fast node; two hot sets where both nodes are in one tier]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub pages: Option<u64>,
     /// Pages of the hot set, which is at the end of the mapping, then at its beginning, and so on
@@ -125,7 +125,8 @@ impl Declaration for Tier {
     }
 
     fn settle(&mut self, bounds: &Bounds) {
-        self.pages = self.pages.or(bounds.beyond_fast_node);
+        let default = bounds.beyond_fast_node.map(|pages| pages.max(self.hot.saturating_mul(2)));
+        self.pages = self.pages.or(default);
     }
 
     fn requires(&self) -> Vec<Feature> {
