@@ -103,7 +103,7 @@ pub(super) fn least_memory(
 /// How much memory the program needs for each goal.
 fn need(finding: &Finding, program: &str, stall: Option<StallSource>) -> String {
     let goal = |name: &str| {
-        let lowest = finding.figure(&format!("{name}.too-little")).is_none();
+        let lowest = finding.figure(format!("{name}.too-little")).is_none();
         format!("{}{}", shown(finding, name), if lowest { " or less" } else { "" })
     };
     let slower = if finding.figure("memory.too-little").is_none() { " or less" } else { "" };
