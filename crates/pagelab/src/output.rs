@@ -51,22 +51,23 @@ pub fn closed() -> ExitCode {
 pub const WARNINGS: [(&str, &str); 4] = [MISSING, REACHABLE, UNJUDGED, CAPPED];
 pub const MISSING: (&str, &str) = (
     "figures are missing",
-    "counters could not be read, for the reason given, so the output is incomplete and the exit status is 3",
+    "Counters could not be read, for the reason given, so the output is incomplete and the \
+     exit status is 3",
 );
 pub const REACHABLE: (&str, &str) = (
     "other machines can reach",
-    "the server has neither password nor encryption, and listens on an address that is not local; give \
-     localhost:PORT, or put a proxy in front of it",
+    "The server has neither password nor encryption, and listens on an address that is not \
+     local. Give localhost:PORT, or put a proxy in front of it",
 );
 pub const UNJUDGED: (&str, &str) = (
     "but --fail-on does not judge them",
-    "only the metrics of --metric, by default the primary one, decide the exit status; these others got worse as \
-     well",
+    "Only the metrics of --metric, by default the primary one, decide the exit status. These \
+     others got worse as well",
 );
 pub const CAPPED: (&str, &str) = (
     "the working set is capped by the memory limit of the cgroup",
-    "the process cannot hold more than its limit, so the figure is the limit and not what it needs; measure it \
-     with a higher limit",
+    "The process cannot hold more than its limit, so the figure is the limit and not what it \
+     needs. Measure it with a higher limit",
 );
 
 /// Why counters are missing: this process may not open more files.

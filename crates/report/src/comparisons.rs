@@ -57,37 +57,38 @@ pub const WARNINGS: [(&str, &str); 7] =
     [EXPERIMENTS, UNITS, ENVIRONMENT, NOT_INTERLEAVED, STEAL, BUSY, DRIFT];
 const EXPERIMENTS: (&str, &str) = (
     "the experiments differ",
-    "the runs did not do the same work, so a change is not one of the target or the setting; repeat one with the \
-     parameters of the other",
+    "The runs did not do the same work, so a change is not one of the target or the setting. \
+     Repeat one with the parameters of the other",
 );
 const UNITS: (&str, &str) = (
     "one side has its times in instructions",
-    "a guest with accel=icount counts instructions, which cannot be compared with nanoseconds; only counts are \
-     compared",
+    "A guest with accel=icount counts instructions, which cannot be compared with \
+     nanoseconds. Only counts are compared",
 );
 const ENVIRONMENT: (&str, &str) = (
     "differs",
-    "this entry of the environment is not the same on both sides, so it may be the cause of a change; \
-     'pagelab explain' has the entry",
+    "This entry of the environment is not the same on both sides, so it may be the cause of a \
+     change. 'pagelab explain' has the entry",
 );
 const NOT_INTERLEAVED: (&str, &str) = (
     "the runs were not interleaved",
-    "the sides were measured one after the other, so a drift of the machine between them counts as a change; run \
-     both in one command",
+    "The sides were measured one after the other, so a drift of the machine between them \
+     counts as a change. Run both in one command",
 );
 const STEAL: (&str, &str) = (
     "steal up to",
-    "the hypervisor gave this share of the CPU time to other guests, so times are too long; measure on a quiet host",
+    "The hypervisor gave this share of the CPU time to other guests, so times are too long. \
+     Measure on a quiet host",
 );
 const BUSY: (&str, &str) = (
     "load average",
-    "more tasks were runnable than there are CPUs when the run began, so they competed with it; repeat it on an \
-     idle machine",
+    "More tasks were runnable than there are CPUs when the run began, so they competed with \
+     it. Repeat it on an idle machine",
 );
 const DRIFT: (&str, &str) = (
     "drifts over the repetitions",
-    "later repetitions are slower or faster than earlier ones, so the figures depend on when they were measured; \
-     find the cause (temperature, other load), or interleave the sides",
+    "Later repetitions are slower or faster than earlier ones, so the figures depend on when \
+     they were measured. Find the cause (temperature, other load), or interleave the sides",
 );
 
 /// What spoils a comparison, as a sentence.

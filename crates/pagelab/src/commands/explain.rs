@@ -53,11 +53,16 @@ pub fn sections() -> [(&'static str, Vec<Entry>); 7] {
         entries("Of a claim".to_owned(), &claim::Verdict::ALL.map(claim::Verdict::described)),
         entries("In doctor".to_owned(), &doctor::Level::ALL.map(doctor::Level::described)),
     ];
+    // Their meanings are sentences.
+    let warned = |of: &str, list: &[(&'static str, &'static str)]| -> Vec<Entry> {
+        let entry = |&(name, help): &_| Entry { name, text: format!("Warning {of}. {help}.") };
+        list.iter().map(entry).collect()
+    };
     let warnings = [
-        entries("Warning about a run".to_owned(), warnings::ALL),
-        entries("Warning about a run's limits or settings".to_owned(), &pagelab_confine::WARNINGS),
-        entries("Warning about a comparison".to_owned(), &comparisons::WARNINGS),
-        entries("Warning of a command".to_owned(), &output::WARNINGS),
+        warned("about a run", warnings::ALL),
+        warned("about a run's limits or settings", &pagelab_confine::WARNINGS),
+        warned("about a comparison", &comparisons::WARNINGS),
+        warned("of a command", &output::WARNINGS),
     ];
     let statistics = Statistic::ALL.map(Statistic::described);
     [

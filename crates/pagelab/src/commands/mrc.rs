@@ -53,7 +53,7 @@ pub struct Arguments {
     /// LRU from a sample of at most this many pages: bounded memory however long the trace (SHARDS)
     #[arg(long, value_name = "N", conflicts_with_all = ["policy", "sample"], value_parser = clap::value_parser!(u32).range(1..))]
     sample_pages: Option<u32>,
-    /// What a miss costs, for the memory that suffices: a measured major fault [default: 79500]
+    /// The cost of a miss, for the memory that suffices: a measured major fault [default: 79500]
     #[arg(long, value_name = "NANOSECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     miss_cost: Option<u64>,
     /// How long the program runs without misses [default: 1 ns per reference]

@@ -29,8 +29,8 @@ metrics! {
         "Excludes the release of the page, which fault.anonymous includes.";
     LATENCY_HUGE_FAULT = "latency.huge-fault", Nanoseconds, Median, Lower,
         "latency: first touch of a transparent huge page in memory that the caches hold",
-        "Includes clearing the page, 2 MiB on x86-64. The four pages were freed just before, so \
-         the last cache still holds them. Missing if the kernel supplied base pages: transparent \
+        "Includes clearing the page, 2 MiB on x86-64. The last cache still holds the four \
+         pages, which an earlier mapping freed. Missing if the kernel supplied base pages: transparent \
          huge pages are off, or none was free.";
     LATENCY_HUGE_FAULT_FRESH = "latency.huge-fault.fresh", Nanoseconds, Median, Lower,
         "latency: first touch of a transparent huge page in memory beyond the caches",

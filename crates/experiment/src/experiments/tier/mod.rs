@@ -64,7 +64,7 @@ tables! {
 #[serde(default)]
 pub struct Tier {
     /// Pages of the mapping that is left to the kernel [default: an eighth more than is free on the
-    /// fast node; two hot sets where both nodes are in one tier]
+    /// fast node; in one tier: two hot sets]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub pages: Option<u64>,
     /// Pages of the hot set, which is at the end of the mapping, then at its beginning, and so on
