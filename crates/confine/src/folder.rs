@@ -42,7 +42,7 @@ pub(crate) fn own_folder(folder: &Path, variable: &str) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::Error::other(format!(
-            "{} is not a folder that only this user can write; remove it, or name another with {variable}",
+            "{} is not a folder that only this user can write\nhint: remove it, or name another with {variable}",
             folder.display()
         )))
     }
@@ -77,7 +77,7 @@ fn check_way(folder: &Path, variable: &str) -> io::Result<()> {
         let open = found.is_dir() && found.mode() & 0o1002 == 0o002;
         if !trusted.contains(&found.uid()) || (open && !ahead.is_empty()) {
             return Err(io::Error::other(format!(
-                "another user can replace {} on the way to {}; name another folder with {variable}",
+                "another user can replace {} on the way to {}\nhint: name another folder with {variable}",
                 next.display(),
                 folder.display()
             )));

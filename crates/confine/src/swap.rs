@@ -58,7 +58,7 @@ pub fn file(folder: &Path, bytes: u64, journal: &mut Journal) -> Result<(), Prob
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             let _ = journal.undo_last();
             Err(unavailable(format!(
-                "the file system of {} cannot hold a swap file; name a folder on another (ext4, xfs) with PAGELAB_SCRATCH_DIR, or use --swap zram",
+                "the file system of {} cannot hold a swap file\nhint: name a folder on another (ext4, xfs) with PAGELAB_SCRATCH_DIR, or use --swap zram",
                 folder.display()
             )))
         }

@@ -198,6 +198,15 @@ impl Failure {
         matches!(self.kind, FailureKind::OutOfMemory { .. })
     }
 
+    /// What the user can do about it.
+    pub fn remedy(&self) -> Option<&str> {
+        match &self.kind {
+            FailureKind::Unsupported { remedy } | FailureKind::Refused { remedy } => Some(remedy),
+            FailureKind::OutOfMemory { .. } => Some(OUT_OF_MEMORY_REMEDY),
+            _ => None,
+        }
+    }
+
     /// The whole text on one line: what, each cause, the remedy.
     pub fn full(&self) -> String {
         let mut text = self.to_string();
@@ -210,6 +219,8 @@ impl Failure {
     }
 }
 
+const OUT_OF_MEMORY_REMEDY: &str = "give more memory or more swap";
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = &self.what;
@@ -219,7 +230,7 @@ impl fmt::Display for Failure {
             FailureKind::Refused { remedy } => write!(f, "refused: {what}; {remedy}"),
             FailureKind::OutOfMemory { limit } => write!(
                 f,
-                "out of memory: the load was killed inside its memory limit of {limit} bytes; give more memory or more swap"
+                "out of memory: the load was killed inside its memory limit of {limit} bytes; {OUT_OF_MEMORY_REMEDY}"
             ),
             FailureKind::Recorder => f.write_str("the run could not be written"),
             _ => f.write_str(what),

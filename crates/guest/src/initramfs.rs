@@ -171,7 +171,7 @@ pub fn foreign(init: &Path, machine: Machine) -> io::Result<Vec<(PathBuf, Conten
         return Err(wrong(&format!("is not a program for {name}")));
     }
     if interpreter(&elf).is_some() {
-        return Err(wrong("is linked with libraries; build a static one (make aarch64)"));
+        return Err(wrong("is linked with libraries\nhint: build a static one (make aarch64)"));
     }
     Ok(vec![(PathBuf::from("/init"), Content::File(loaded(elf)))])
 }

@@ -18,7 +18,9 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// There is no such file.
-    #[error("this folder has no notebook yet; 'pagelab run' creates one, --notebook FILE names another")]
+    #[error(
+        "this folder has no notebook yet\nhint: 'pagelab run' creates one, --notebook FILE names another"
+    )]
     Missing,
     /// The file is something else. It was not touched.
     #[error(
@@ -74,7 +76,7 @@ pub enum Problem {
         meant: Option<String>,
     },
     /// A name that another run has.
-    #[error("a run '{0}' exists already; choose another --name")]
+    #[error("a run '{0}' exists already\nhint: choose another --name")]
     NameTaken(String),
     /// A name that reads like something else.
     #[error(
@@ -89,7 +91,7 @@ pub enum Problem {
     Io(#[from] std::io::Error),
     /// The file system failed under SQLite, or a limit on the size of files was met.
     #[error(
-        "the notebook cannot be read or written further ({0}); see the kernel's log and the limits of this shell (ulimit -f)"
+        "the notebook cannot be read or written further ({0})\nhint: see the kernel's log and the limits of this shell (ulimit -f)"
     )]
     Device(String),
     /// Anything else of SQLite, in its words.

@@ -20,9 +20,9 @@ const LOG: &str = "console";
 pub fn wanted(targets: &[TargetSpec]) -> Result<()> {
     match targets.iter().any(|target| matches!(target.kind, TargetKind::Kernel(_))) {
         true => Ok(()),
-        false => {
-            Err(usage("--keep: only guests have a console; add one, such as --on kernel:PATH".to_owned()))
-        }
+        false => Err(usage(
+            "--keep: only guests have a console\nhint: add one, such as --on kernel:PATH".to_owned(),
+        )),
     }
 }
 

@@ -58,10 +58,8 @@ fn main() -> ExitCode {
         // The panic was told where it was.
         Ok(Err(_)) => ExitCode::from(101),
         Err(error) => {
-            output::remark!(
-                "cannot create a thread with a stack of {STACK} bytes ({error}); raise ulimit \
-                -s"
-            );
+            let what = format!("cannot create a thread with a stack of {STACK} bytes ({error})");
+            output::error(&anyhow::anyhow!("{what}{}raise ulimit -s", output::HINT));
             ExitCode::from(3)
         }
     }
@@ -105,17 +103,17 @@ fn run() -> ExitCode {
     match cli::dispatch(cli) {
         Ok(code) => code,
         Err(error) if bisects => {
-            output::remark!("{error:#}");
+            output::error(&error);
             commands::bisect_run::no_verdict()
         }
         Err(error) if failure::is_broken_pipe(&error) => output::closed(),
         // Whatever it is that was broken off.
         Err(error) if interrupt::came() && error.downcast_ref::<CommandError>().is_none() => {
-            output::remark!("{}", CommandError::Stopped);
+            output::error(&CommandError::Stopped.into());
             ExitCode::from(CommandError::Stopped.status())
         }
         Err(error) => {
-            output::remark!("{error:#}");
+            output::error(&error);
             ExitCode::from(failure::status(&error))
         }
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use anyhow::Result;
 use pagelab_counters::Root;
 use pagelab_counters::visible::{acts, escape};
+use pagelab_experiment::Failure;
 use pagelab_report::text::Style;
 pub use pagelab_report::text::wrapped;
 use serde_json::{Value, json};
@@ -103,9 +104,32 @@ pub fn aside(text: &str, json: bool) {
     if json { remark_text(text) } else { say!("{text}") }
 }
 
-/// Prints a remark; see [`remark!`].
+/// Prints a remark; see [`remark!`]. A warning says so itself.
 pub fn remark_line(text: fmt::Arguments<'_>) {
-    remark_text(&format!("pagelab: {text}"));
+    let text = text.to_string().replace(HINT, "; ");
+    if text.starts_with("warning: ") { remark_text(&text) } else { remark_text(&format!("pagelab: {text}")) }
+}
+
+/// What separates the problem from its remedy in the text of an error.
+pub const HINT: &str = "\nhint: ";
+
+/// Prints why a command failed: the problem, and on a line of its own the remedy if the error has one.
+pub fn error(error: &anyhow::Error) {
+    let text = format!("{error:#}");
+    let remedy = error.chain().find_map(|cause| cause.downcast_ref::<Failure>()?.remedy());
+    let (problem, remedy) = match text.split_once(HINT) {
+        Some((problem, remedy)) => (problem, Some(remedy)),
+        None => {
+            match remedy.and_then(|remedy| Some((text.strip_suffix(remedy)?.strip_suffix("; ")?, remedy))) {
+                Some((problem, remedy)) => (problem, Some(remedy)),
+                None => (text.as_str(), None),
+            }
+        }
+    };
+    remark_text(&format!("error: {problem}"));
+    if let Some(remedy) = remedy {
+        remark_text(&format!("hint: {remedy}"));
+    }
 }
 
 /// The same without the program's name.

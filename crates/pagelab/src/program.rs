@@ -39,9 +39,9 @@ impl Recording {
         };
         if !targets.iter().any(|target| matches!(target.kind, TargetKind::Model(_))) {
             return match command.trace {
-                Some(_) => {
-                    Err(usage("--trace: only simulators use a recording; add one, such as --on model:lru"))
-                }
+                Some(_) => Err(usage(
+                    "--trace: only simulators use a recording\nhint: add one, such as --on model:lru",
+                )),
                 None => Ok(None),
             };
         }

@@ -158,7 +158,7 @@ impl StreamArguments {
         }
         match self.stream.parse::<Pattern>() {
             Ok(_) if self.process.is_some() => Err(usage(format!(
-                "--process: the pattern {} has no processes; take a recording",
+                "--process: the pattern {} has no processes\nhint: take a recording",
                 self.stream
             ))),
             Ok(pattern) => {

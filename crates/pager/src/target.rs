@@ -89,7 +89,7 @@ impl Pager {
         };
         let kind: PolicyKind = text.parse().map_err(|error| PagerError(format!("{error}")))?;
         match refusal(&kind) {
-            Some(why) => Err(PagerError(format!("{name} {why}; use model:{name}"))),
+            Some(why) => Err(PagerError(format!("{name} {why}\nhint: use model:{name}"))),
             None => Ok(Self { kind, frames, hidden }),
         }
     }

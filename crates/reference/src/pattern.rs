@@ -56,7 +56,7 @@ pub enum PatternError {
     #[error("{0}")]
     Extent(String),
     /// There is no memory for so many bytes.
-    #[error("no memory for the {0} bytes of the stream; use fewer references or fewer pages")]
+    #[error("no memory for the {0} bytes of the stream\nhint: use fewer references or fewer pages")]
     Memory(u64),
     /// The trace cannot be read.
     #[error(transparent)]

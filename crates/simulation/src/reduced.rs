@@ -101,7 +101,7 @@ fn from_memory(source: &Source, sizes: &Sizes, method: Method, watch: &dyn Watch
     let loaded = source.load(&OLR, watch)?;
     let references = loaded.references.len();
     if method == Method::Olr && references >= u32::MAX as usize {
-        let problem = "olr cannot reduce a stream of 2^32 references or more; use sad";
+        let problem = "olr cannot reduce a stream of 2^32 references or more\nhint: use sad";
         return Err(Unanswerable(problem.into()).into());
     }
     let frames = sizes.of(loaded.pages)[0];

@@ -72,7 +72,7 @@ pub fn sampled(
     let curve = shards.curve();
     if curve.sampled_pages == 0 {
         bail!(
-            "none of the stream's pages is in a sample of {}; use a larger share, or --sample-pages",
+            "none of the stream's pages is in a sample of {}\nhint: use a larger share, or --sample-pages",
             curve.rate
         );
     }

@@ -163,11 +163,11 @@ fn judged<'a>(comparison: &'a Comparison, arguments: &'a Arguments) -> Result<Ve
     if let Some(missing) = metrics.iter().find(|name| comparison.line(name).is_none()) {
         let (a, b) = (&comparison.baseline.run, &comparison.other.run);
         anyhow::bail!(
-            "--fail-on: {missing} was not measured in both {a} and {b}; name another with --metric"
+            "--fail-on: {missing} was not measured in both {a} and {b}\nhint: name another with --metric"
         );
     }
     if metrics.is_empty() {
-        anyhow::bail!("--fail-on: a recording has no primary metric; name one with --metric");
+        anyhow::bail!("--fail-on: a recording has no primary metric\nhint: name one with --metric");
     }
     Ok(metrics)
 }

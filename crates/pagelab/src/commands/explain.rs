@@ -139,7 +139,7 @@ fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
         ([], Some(name)) => format!(" (did you mean '{name}'?)"),
         ([], None) => String::new(),
     };
-    Err(usage(format!("unknown term '{term}'{meant}; 'pagelab explain' lists all")))
+    Err(usage(format!("unknown term '{term}'{meant}\nhint: 'pagelab explain' lists all")))
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         (None, Some(available)) => available / 3 / MIN_MEMORY * MIN_MEMORY,
         (None, None) => {
             return Err(usage(
-                "the memory available is unknown (no MemAvailable in /proc/meminfo); give --max-memory",
+                "the memory available is unknown (no MemAvailable in /proc/meminfo)\nhint: give --max-memory",
             ));
         }
     };

@@ -61,12 +61,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Selection::parse(selectors.iter().map(String::as_str)).map_err(|e| usage(e.to_string()))?;
     let tree = arguments.extra.add(Tree::live())?;
     if let Some(selector) = recording::unmatched(&tree, &arguments.selectors) {
-        return Err(usage(format!("no counter matches '{selector}'; 'pagelab stat -l' lists all")));
+        return Err(usage(format!("no counter matches '{selector}'\nhint: 'pagelab stat -l' lists all")));
     }
     let first = tree.read(&selection);
     if first.samples().is_empty() {
         return Err(usage(
-            "this machine has none of the default counters; name others ('pagelab stat -l' lists all)",
+            "this machine has none of the default counters\nhint: name others ('pagelab stat -l' lists all)",
         ));
     }
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;

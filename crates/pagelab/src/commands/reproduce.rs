@@ -138,7 +138,7 @@ fn live(
 ) -> Result<Option<anyhow::Error>> {
     if matches!(target.kind, TargetKind::Model(_)) {
         return Err(usage(format!(
-            "--on {target}: the study's own model is shown anyway; name host or kernel:PATH"
+            "--on {target}: the study's own model is shown anyway\nhint: name host or kernel:PATH"
         )));
     }
     let mut plans = Vec::new();

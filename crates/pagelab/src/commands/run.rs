@@ -133,7 +133,7 @@ impl Conditions {
         let costs = pagelab_analysis::costs::measured(&notebook.load(notebook.resolve(run)?)?);
         let costs = costs.ok_or_else(|| {
             anyhow!(
-                "--costs {run}: that run timed no references; name a run of mapanon or mapfile on the host"
+                "--costs {run}: that run timed no references\nhint: name a run of mapanon or mapfile on the host"
             )
         })?;
         for target in targets.iter_mut().filter(|t| matches!(t.kind, TargetKind::Model(_))) {
@@ -166,7 +166,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 experiment.declaration().load()
             {
                 let [target] = targets.as_slice() else {
-                    return Err(usage("--sweep-memory searches on one target; give --on once".to_owned()));
+                    return Err(usage(
+                        "--sweep-memory searches on one target\nhint: give --on once".to_owned(),
+                    ));
                 };
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
                 remark!(
@@ -261,7 +263,7 @@ fn shell(arguments: &Arguments, targets: &[TargetSpec]) -> Result<ExitCode> {
         return Err(usage("--shell runs no experiment; leave it out".to_owned()));
     }
     let [target @ TargetSpec { kind: TargetKind::Kernel(path), .. }] = targets else {
-        return Err(usage("--shell needs a guest; give one: --on kernel:PATH,root=DIR".to_owned()));
+        return Err(usage("--shell needs a guest\nhint: give one: --on kernel:PATH,root=DIR".to_owned()));
     };
     let (setting, own) = target.setting(&arguments.conditions.setting).map_err(|e| usage(e.to_string()))?;
     if let Some(value) = setting.values().first() {

@@ -75,7 +75,9 @@ fn selection(tree: &Tree, selectors: &[String]) -> Result<Selection> {
     let operands = if selectors.is_empty() { all } else { selectors.iter().map(String::as_str).collect() };
     let selection = Selection::parse(operands).map_err(|e| usage(e.to_string()))?;
     match recording::unmatched(tree, selectors) {
-        Some(selector) => Err(usage(format!("no counter matches '{selector}'; 'pagelab stat -l' lists all"))),
+        Some(selector) => {
+            Err(usage(format!("no counter matches '{selector}'\nhint: 'pagelab stat -l' lists all")))
+        }
         None => Ok(selection),
     }
 }

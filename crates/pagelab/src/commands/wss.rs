@@ -133,7 +133,9 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     });
     let asked = asked.transpose()?;
     let remedy = || {
-        format!("cannot read process {pid}: check that it is running; run as root if it is another user's")
+        format!(
+            "cannot read process {pid}: check that it is running\nhint: run as root if it is another user's"
+        )
     };
     let process = Process::open(pid).with_context(remedy)?;
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;

@@ -111,7 +111,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("replay t --memory 2p --sizes pages", "does not say how many bytes"),
     ("replay t --columns time,rw --memory 2p", "name address or page"),
     ("mrc zipf:1 --process 2", "no processes"),
-    ("convert zipf:1 --to lackey -o x", "pagelab: --to lackey needs a recorded trace"),
+    ("convert zipf:1 --to lackey -o x", "error: --to lackey needs a recorded trace"),
     ("stat vmstat -m vmstat", "not both"),
     ("stat --extra nowhere extra", "--extra nowhere"),
     ("record nothing", "no counter matches"),

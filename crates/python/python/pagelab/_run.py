@@ -45,7 +45,7 @@ def perform(words: list[str], **environment: str) -> str:
     if child.returncode == 130:
         raise KeyboardInterrupt
     if child.returncode != 0:
-        said = said.strip().removeprefix("pagelab: ")
+        said = said.strip().removeprefix("error: ")
         raise PagelabError(said or f"pagelab {words[0]} ended with status {child.returncode}")
     return printed
 

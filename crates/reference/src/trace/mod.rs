@@ -81,7 +81,7 @@ pub enum TraceError {
         problem: String,
     },
     /// No format fits, or several.
-    #[error("{path}: unknown trace format: {why}; name it with --format (see: pagelab replay --help)", path = path.display())]
+    #[error("{path}: unknown trace format: {why}\nhint: name it with --format (see: pagelab replay --help)", path = path.display())]
     Format {
         /// The file.
         path: PathBuf,
