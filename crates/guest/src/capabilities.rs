@@ -175,7 +175,7 @@ fn feature(required: &Feature, options: &Options, config: &Config) -> Result<(),
         ),
         Feature::MemoryTime if options.accel == Accel::Icount => no(
             "accel",
-            "counts instructions, and no time of memory: bytes a second there would be bytes for each instruction",
+            "counts instructions, and no time of memory: bytes per second there would be bytes per instruction",
             "run it on host, or with accel=kvm",
         ),
         Feature::TwoNodes if options.numa.is_none() => no(

@@ -56,7 +56,7 @@ fn facts(plan: &Plan, repeat: u32) -> Vec<(&'static str, String)> {
         list.push(("disk at once", bytes(needs.disk as f64)));
     }
     list.extend(needs.tasks.map(|tasks| ("tasks at once", tasks.to_string())));
-    let seconds = needs.seconds.map(|seconds| format!("about {:.1} s a repetition", seconds));
+    let seconds = needs.seconds.map(|seconds| format!("about {:.1} s per repetition", seconds));
     list.push(("time", seconds.unwrap_or_else(|| text::DASH.to_owned())));
     list.extend(needs.privileges.iter().map(|need| ("needs", need.clone())));
     list.extend(plan.changes.iter().map(|change| ("changes, then undoes", change.clone())));

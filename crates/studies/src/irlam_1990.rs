@@ -310,7 +310,7 @@ fn hatcnt_table(published: &[Row], model: &[Mean]) -> Table {
             "" 0 "allocations" "steals";
             "%" 1 "steals of all allocations";
             "" 1 "faults for each steal";
-            "1/s" 0 "faults a second" "faults a second published";
+            "1/s" 0 "faults per second" "faults per second published";
         },
     );
     for (row, mean) in published.iter().zip(model) {

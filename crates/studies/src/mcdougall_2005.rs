@@ -22,7 +22,7 @@ const NAME: &str = "mcdougall-2005";
 pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");
 
 pub(crate) const IOSTAT: Sheet = sheet!("mcdougall-iostat.csv");
-/// Seconds of a turn of the disk: 7,200 a minute, assumed.
+/// Seconds of a turn of the disk: 7,200 per minute, assumed.
 const TURN: f64 = 60.0 / 7200.0;
 
 /// The machine of the read test, in pages of 8 KiB and a sixteenth of its size: 4 GB with windows of 64 MB.
@@ -483,7 +483,7 @@ fn parameters(cells: &[(String, [f64; 2])]) -> Vec<Parameter> {
         "cachefree, with priority paging", 2.0, "× lotsfree",
             documented("INFODOC 17946; that it takes lotsfree's place in the rate is assumed");
         "fastscan before sampling", 64.0, "MB/s", documented(source);
-        "turn of the disk", TURN * 1e3, "ms", assumed("7,200 a minute");
+        "turn of the disk", TURN * 1e3, "ms", assumed("7,200 per minute");
         "memory zeroed", 1.0, "GB/s", assumed("one processor's block stores of the time");
     }
 }

@@ -44,7 +44,7 @@ pub fn sentence(finding: &Finding, program: &str, limit: Option<Size>, sides: &[
                 count(opt.value)
             ),
             None => format!(
-                "; OPT (offline optimum, a page a fault) {}: the kernel has fewer, by what its count does not share",
+                "; OPT (offline optimum, one page per fault) {}: the kernel has fewer, by what its count does not share",
                 count(opt.value)
             ),
         };

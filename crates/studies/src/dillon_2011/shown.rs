@@ -176,7 +176,7 @@ pub(super) fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table,
         study_plot(
             "Work that n jobs do in a second",
             jobs,
-            Axis::log("seconds of work a second", ""),
+            Axis::log("seconds of work per second", ""),
             series,
         ),
     )
@@ -225,7 +225,7 @@ fn by_patch(
 /// Service demands of the zero-fill fault, from the rates in the commit messages.
 pub(super) fn paths() -> Table {
     let mut table = Table::new(
-        "A zero-fill fault, from published ceilings: one process alone makes 35,000 a second",
+        "A zero-fill fault, from published ceilings: one process alone makes 35,000 per second",
         "kernel",
         columns! {
             "faults/s" 0 "ceiling";

@@ -259,7 +259,7 @@ pub(super) fn today(seed: u64) -> (Table, Plot) {
     let plot = study_plot(
         "Today: translation by region",
         Axis::log("region (MB)", ""),
-        Axis::linear("cycles a reference", ""),
+        Axis::linear("cycles per reference", ""),
         series.collect(),
     );
     (table, plot)

@@ -53,7 +53,7 @@ fn raise(group: &Limited) -> String {
         kills => format!(", and the kernel killed {kills:.0} in it"),
     };
     format!(
-        "raise {file} of the cgroup {}: it is at {} of {} and met the limit {:.0} times a second{killed}",
+        "raise {file} of the cgroup {}: it is at {} of {} and met the limit {:.0} times per second{killed}",
         group.path,
         size(group.current),
         size(group.max),
