@@ -14,8 +14,8 @@ use pagelab_experiment::experiments::{Backing, Load, Paging};
 use pagelab_experiment::metrics;
 use pagelab_experiment::target::TargetKind;
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::policy::opt::NextUse;
 use pagelab_reference::{Pattern, PatternError};
+use pagelab_simulation::opening;
 
 use crate::stats::median;
 
@@ -88,16 +88,8 @@ pub fn misses(paging: &Paging, populated: bool, frames: u32) -> Result<(u64, u64
     let begin = all.len();
     all.extend_from_slice(blocks.next(paging.references as usize)?);
     drop(blocks);
-    let future = NextUse::of(pages, &all);
-    let misses = |kind: PolicyKind| {
-        let mut policy = kind.build(pages, frames.max(1), Some(&future));
-        let mut missed = 0;
-        for (n, &page) in all.iter().enumerate() {
-            missed += u64::from(!policy.reference(page) && n >= begin);
-        }
-        missed
-    };
-    Ok((misses(PolicyKind::Lru), misses(PolicyKind::Opt)))
+    let misses = |policy| opening::misses_after(begin, pages, &all, policy, frames);
+    Ok((misses(&PolicyKind::Lru), misses(&PolicyKind::Opt)))
 }
 
 #[cfg(test)]

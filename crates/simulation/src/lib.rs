@@ -8,6 +8,7 @@
 pub mod chunks;
 pub mod cost;
 pub mod feed;
+pub mod opening;
 pub mod piece;
 pub mod records;
 pub mod reduced;
