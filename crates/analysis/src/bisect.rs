@@ -23,15 +23,15 @@ pub enum NoVerdict {
     #[error("the run {0} measured no {1}{2}")]
     NotMeasured(String, String, String),
     /// The metric only describes.
-    #[error("{0} is neither better nor worse for being more: name a metric that has a direction")]
+    #[error("{0} has no direction: neither a higher nor a lower value is better\nhint: name a metric that has one")]
     NoDirection(String),
     /// Instructions cannot be held against nanoseconds.
     #[error(
-        "the good kernel's figures are in {0:?}, the judged one's in {1:?}: use the same accel= for both"
+        "the good kernel's figures are in {0:?}, the judged one's in {1:?}\nhint: use the same accel= for both"
     )]
     Units(Unit, Unit),
     /// What was allowed is less than what boots of the same kernel differ by.
-    #[error("{0}% is not detectable: boots of the good kernel differ too much; allow at least {1}%")]
+    #[error("{0}% is not detectable: boots of the good kernel differ too much\nhint: allow at least {1}%")]
     TooFine(f64, f64),
 }
 

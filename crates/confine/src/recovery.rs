@@ -58,7 +58,7 @@ impl Recovery {
                 leftovers::try_again(&|sentence| drop(say_later.send(sentence)));
             });
             if let Err(error) = started {
-                let _ = other.send(format!("cannot look for leftovers of a killed run: {error}"));
+                let _ = other.send(format!("cannot search for leftovers of a killed run: {error}"));
             }
         }
         Self { said, later }

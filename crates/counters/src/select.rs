@@ -16,11 +16,11 @@ use regex_lite::Regex;
 pub enum SelectorError {
     /// More than three colons.
     #[error(
-        "'{0}' has more than four parts: a selector is module:instance:name:statistic; a name that holds a colon goes to --name"
+        "'{0}' has more than four parts: a selector is module:instance:name:statistic\nhint: give a name with a colon to --name"
     )]
     TooManyParts(String),
     /// A glob that is none.
-    #[error("'{part}' is no glob: {why}")]
+    #[error("'{part}' is not a glob: {why}")]
     Glob {
         /// The part.
         part: String,
@@ -28,7 +28,7 @@ pub enum SelectorError {
         why: String,
     },
     /// A regular expression that is none.
-    #[error("'/{part}/' is no regular expression: {why}")]
+    #[error("'/{part}/' is not a regular expression: {why}")]
     Regex {
         /// The part without its slashes.
         part: String,

@@ -20,7 +20,7 @@ pub enum Size {
 /// A text that is no size.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "'{0}' is no size: write bytes with K, M, G or T (powers of 1024), such as 64M, or pages with p, such as 16384p"
+    "'{0}' is not a size: must be bytes with K, M, G or T (powers of 1024), such as 64M, or pages with p, such as 16384p"
 )]
 pub struct SizeError(String);
 

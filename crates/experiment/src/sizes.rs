@@ -28,10 +28,10 @@ pub enum Sizes {
     },
 }
 
-/// A text that is no sweep.
+/// A text that is not a list or range of sizes.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "'{text}' is no sweep of sizes: {problem}; write 1M,4M,16M, or 256K..128M, or 256K..128M:4 for 4 points a doubling"
+    "'{text}' is not a list or range of sizes: {problem}\nhint: write 1M,4M,16M, or 256K..128M, or 256K..128M:4 for 4 points per doubling"
 )]
 pub struct SizesError {
     text: String,
@@ -84,7 +84,7 @@ impl FromStr for Sizes {
             let list = text.split(',').map(size).collect::<Result<Vec<_>, _>>()?;
             return match list.len() <= MAX_POINTS && list.iter().all(|s| s.bytes(1) > 0) {
                 true => Ok(Self::List(list)),
-                false => Err(wrong(&format!("from 1 to {MAX_POINTS} sizes above 0"))),
+                false => Err(wrong(&format!("must be 1 to {MAX_POINTS} sizes above 0"))),
             };
         };
         let (to, each) = rest.split_once(':').unwrap_or((rest, "2"));
@@ -96,9 +96,9 @@ impl FromStr for Sizes {
             _ => true,
         };
         if from.bytes(1) == 0 || !ordered {
-            return Err(wrong(&"it begins above 0 and does not end before that"));
+            return Err(wrong(&"must begin above 0 and not end below its beginning"));
         }
-        let each = each.ok_or_else(|| wrong(&"from 1 to 64 points a doubling"))?;
+        let each = each.ok_or_else(|| wrong(&"must have 1 to 64 points per doubling"))?;
         Ok(Self::Range { from, to, each })
     }
 }

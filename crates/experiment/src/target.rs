@@ -39,7 +39,7 @@ pub struct TargetSpec {
 /// A text that names no target.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "unknown target '{text}': {problem}; write host, kernel:PATH, model:NAME or pager:POLICY, with options as in host,memory=64M"
+    "unknown target '{text}': {problem}\nhint: write host, kernel:PATH, model:NAME or pager:POLICY, with options as in host,memory=64M"
 )]
 pub struct TargetSpecError {
     text: String,

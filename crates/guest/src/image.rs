@@ -34,7 +34,7 @@ pub enum ImageError {
     Io(PathBuf, std::io::Error),
     /// It is something else.
     #[error(
-        "{0} is not a kernel image that can be booted here: name a bzImage (/boot/vmlinuz-…) or an arm64 \
+        "{0} is not a kernel image that can be booted here\nhint: name a bzImage (/boot/vmlinuz-…) or an arm64 \
         Image"
     )]
     Foreign(PathBuf),

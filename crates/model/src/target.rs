@@ -160,7 +160,7 @@ impl Model {
                 no("has a modelled swap of its own, without limit", "leave it out, or run it on host")
             }
             (Value::Functions | Value::Profile(_), _) => {
-                no("runs no kernel to look into", "leave it out, or run it on host")
+                no("runs no kernel to profile", "leave it out, or run it on host")
             }
             _ => no("has no kernel's settings", "leave it out, or run it on host"),
         }

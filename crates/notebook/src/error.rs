@@ -24,14 +24,14 @@ pub enum Problem {
     Missing,
     /// The file is something else. It was not touched.
     #[error(
-        "this is not a notebook of pagelab but {0}; it was not changed, name another file with \
+        "this is not a notebook of pagelab but {0}; it was not changed\nhint: name another file with \
         --notebook"
     )]
     Foreign(String),
     /// A later pagelab made it. It was not touched.
     #[error(
         "a newer pagelab made this notebook (version {found}; this one reads up to {known}); it was not \
-        changed, update pagelab"
+        changed\nhint: update pagelab"
     )]
     Newer {
         /// The file's version.
@@ -41,7 +41,7 @@ pub enum Problem {
     },
     /// It was a notebook, and is torn or overwritten.
     #[error(
-        "the notebook is damaged ({0}); restore a copy, or save what can be read with: sqlite3 FILE .recover"
+        "the notebook is damaged ({0})\nhint: restore a copy, or recover the readable part: sqlite3 FILE .recover"
     )]
     Damaged(String),
     /// One run cannot be understood; the others are not concerned.
@@ -54,18 +54,18 @@ pub enum Problem {
     },
     /// No room for what was to be written.
     #[error(
-        "the disk is full; finished repetitions are stored. Make room, or name a notebook elsewhere with \
-        --notebook"
+        "the disk is full; finished repetitions are stored\nhint: free space, or name a notebook \
+        elsewhere with --notebook"
     )]
     Full,
     /// Another program holds the file for too long.
-    #[error("another program has locked the notebook for 30 seconds; retry when it has ended")]
+    #[error("another program has locked the notebook for 30 seconds\nhint: retry when it has ended")]
     Busy,
     /// It may not be written.
-    #[error("the notebook cannot be written; check the permissions of the file and its folder")]
+    #[error("the notebook cannot be written\nhint: check the permissions of the file and its folder")]
     ReadOnly,
     /// It cannot be opened at all.
-    #[error("the notebook cannot be opened; check that its folder exists and is writable")]
+    #[error("the notebook cannot be opened\nhint: check that its folder exists and is writable")]
     CannotOpen,
     /// A name or number that no run has.
     #[error("no run '{name}' in this notebook{} (see: pagelab list)", meant.as_ref().map(|run| format!("; did you mean {run}?")).unwrap_or_default())]

@@ -92,7 +92,7 @@ impl Recording {
         }
         if failed {
             return Err(anyhow!(
-                "{} ended with {} while it was recorded (its input is empty; --allow-failure accepts that)",
+                "{} ended with {} while it was recorded (its input is empty)\nhint: --allow-failure accepts that",
                 self.program[0].to_string_lossy(),
                 recorded.ending.status
             ));
@@ -117,10 +117,10 @@ impl Recording {
         let remedy = "name another file with --trace: pagelab records it if it does not exist";
         let ends = recorded::ends(path).with_context(|| format!("{shown}"))?;
         let Some((heading, _)) = ends else {
-            return Err(anyhow!("{shown} is not a complete recording of pagelab trace; {remedy}"));
+            return Err(anyhow!("{shown} is not a complete recording of pagelab trace\nhint: {remedy}"));
         };
         if heading.program != tracing::words_of(&self.program) {
-            return Err(anyhow!("{shown} is a recording of '{}'; {remedy}", heading.program.join(" ")));
+            return Err(anyhow!("{shown} is a recording of '{}'\nhint: {remedy}", heading.program.join(" ")));
         }
         let changed = |path: &Path| -> Option<SystemTime> { std::fs::metadata(path).ok()?.modified().ok() };
         let recorded = changed(path);
@@ -128,7 +128,7 @@ impl Recording {
             self.program.iter().find(|word| changed(Path::new(word)).is_some_and(|at| Some(at) > recorded));
         match newer {
             Some(file) => {
-                Err(anyhow!("{} was changed after {shown} was recorded; {remedy}", file.to_string_lossy()))
+                Err(anyhow!("{} was changed after {shown} was recorded\nhint: {remedy}", file.to_string_lossy()))
             }
             None => Ok(()),
         }

@@ -73,7 +73,7 @@ fn count(path: &Path, page_size: u64, context: &Context) -> Result<Vec<u64>> {
     let mut reader = Reader::open(path, &options)?;
     if reader.format() != Format::Recorded {
         bail!(
-            "{} is not a recording of pagelab but {}: use pagelab mrc or pagelab report",
+            "{} is not a recording of pagelab but {}\nhint: use pagelab mrc or pagelab report",
             path.display(),
             reader.format()
         );

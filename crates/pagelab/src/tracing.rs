@@ -64,8 +64,8 @@ pub fn record(order: &Order) -> Result<Recorded> {
     let (qemu, version) = qemu::runs(Path::new(&program[0]))?;
     let tracer = tracer::find_tracer().ok_or_else(|| {
         anyhow!(
-            "the tracer, libpagelab_tracer.so, is not next to pagelab: build it (cargo build --release -p \
-            pagelab-tracer) or name it (PAGELAB_TRACER)"
+            "the tracer, libpagelab_tracer.so, is not next to pagelab\nhint: build it (cargo build \
+            --release -p pagelab-tracer) or name it (PAGELAB_TRACER)"
         )
     })?;
     let path = order.path;
@@ -152,7 +152,7 @@ pub fn words_of(program: &[OsString]) -> Vec<String> {
 pub fn created(path: &Path, force: bool) -> Result<File> {
     crate::file::create(path, force).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            usage(format!("{} exists; --force replaces it, -o names another file", path.display()))
+            usage(format!("{} exists\nhint: --force replaces it, -o names another file", path.display()))
         }
         _ => anyhow!(error).context(format!("{} cannot be written", path.display())),
     })

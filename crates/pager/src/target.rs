@@ -182,7 +182,7 @@ impl Pager {
         }
         if command.sample != Command::default().sample {
             let what = What::Parameter("sample".to_owned());
-            return refuse(what, "does not look at the program's memory from outside", "leave it out");
+            return refuse(what, "does not sample the program's memory", "leave it out");
         }
         Ok(())
     }

@@ -108,7 +108,7 @@ fn points(
 /// threads: of the built-in policies; None: every core.
 ///
 /// Gives a Table with a row for each policy and size: policy, frames (pages), references, misses (the first reference
-/// to each page included), miss_ratio (misses a reference), mean_resident (pages; of policies of variable space).
+/// to each page included), miss_ratio (misses per reference), mean_resident (pages; of policies of variable space).
 /// Runs without the interpreter's lock, but for classes of your own; Ctrl-C ends it.
 #[pyfunction]
 #[pyo3(signature = (trace, policies, sizes, threads=None))]
@@ -141,7 +141,7 @@ fn name_of(trace: &Bound<'_, PyAny>) -> Option<String> {
 /// sample: a share of the pages (above 0, up to 1): LRU by SHARDS, others by miniature simulation.
 ///
 /// Gives a Table with a row for each policy and size: policy, frames (pages), references, misses (None of a sample),
-/// miss_ratio (misses a reference; None where fewer than 100 sampled pages would stand behind it), standard_error (of
+/// miss_ratio (misses per reference; None where fewer than 100 sampled pages would stand behind it), standard_error (of
 /// a sampled miss_ratio). LRU is exact at every size from one pass. In a notebook the table is shown with its curves.
 #[pyfunction]
 #[pyo3(signature = (trace, policies=None, sizes=None, sample=None))]

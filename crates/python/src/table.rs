@@ -61,7 +61,7 @@ impl Table {
         let counts = |of: &dyn Fn(&Named) -> Option<u64>| Column::Count(points.iter().map(of).collect());
         let numbers = |of: fn(&Named) -> Option<f64>| Column::Number(points.iter().map(of).collect());
         let (more, unit, column) = if curves.is_mrc {
-            ("standard_error", "misses a reference", numbers(|one| one.point.error))
+            ("standard_error", "misses per reference", numbers(|one| one.point.error))
         } else {
             ("mean_resident", "pages", numbers(|one| one.point.mean_resident))
         };
@@ -70,7 +70,7 @@ impl Table {
             ("frames", "pages", counts(&|one| Some(one.point.frames.into()))),
             ("references", "references", counts(&|_| Some(curves.about.references))),
             ("misses", "misses", counts(&|one| one.point.misses)),
-            ("miss_ratio", "misses a reference", numbers(|one| one.point.ratio)),
+            ("miss_ratio", "misses per reference", numbers(|one| one.point.ratio)),
             (more, unit, column),
         ];
         Self { curves: Some(curves.clone()), ..Self::new(columns) }

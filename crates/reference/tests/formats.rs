@@ -234,7 +234,7 @@ fn corpus() -> Vec<(Format, Vec<u8>, Wanted)> {
             (" L 10,4\n X 10,4\n", Foreign("line 2")),
             (" L zz,4\n", Bad("line 1")),
             (" L 10,99999\n", Bad("line 1")),
-            (" L 10,4\nhello\n", Foreign("line 2: 'hello' is not a line of lackey's")),
+            (" L 10,4\nhello\n", Foreign("line 2: 'hello' is not a line of a lackey trace")),
         ],
     ));
     list.extend(text(

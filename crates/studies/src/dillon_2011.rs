@@ -203,7 +203,7 @@ fn rows_to_fit(options: &Options, rows: &[Row]) -> Result<Vec<usize>, StudyError
         let list =
             |rows: Vec<&Row>| rows.iter().map(|row| row.number.to_string()).collect::<Vec<_>>().join(", ");
         return Err(StudyError::Fit(format!(
-            "three parameters need three rows at least, some from before the patch ({}) and some from after ({})",
+            "three parameters need at least three rows, some from before the patch ({}) and some from after ({})",
             list(old),
             list(new)
         )));

@@ -108,7 +108,7 @@ pub(crate) fn repeated(runs: &[Run], table: impl Fn(&[Run]) -> Table) -> Table {
         columns.iter().copied().filter(|&c| (0..whole.rows.len()).any(|row| here(row, c))).collect();
     let what = match most {
         1 => "one repetition each, so no spread is known".to_owned(),
-        n => format!("medians of up to {n} repetitions, least and greatest beside"),
+        n => format!("medians of up to {n} repetitions, with minimum and maximum"),
     };
     let mut heads: Vec<Column> = Vec::new();
     for &c in &columns {
@@ -117,7 +117,7 @@ pub(crate) fn repeated(runs: &[Run], table: impl Fn(&[Run]) -> Table) -> Table {
             let Column { name, unit, decimals, .. } = &whole.columns[c];
             let name = if name.contains("here") { String::new() } else { format!("{name}, ") };
             heads.extend(
-                ["least", "greatest"].map(|end| Column::new(format!("{name}{end}"), unit, *decimals)),
+                ["minimum", "maximum"].map(|end| Column::new(format!("{name}{end}"), unit, *decimals)),
             );
         }
     }
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(found.rows[0].1, [Some(1.0), Some(5.0), Some(3.0), Some(9.0)]);
         assert!(found.title.contains("3 repetitions"), "{}", found.title);
         let names: Vec<&str> = found.columns.iter().map(|column| column.name.as_str()).collect();
-        assert_eq!(names, ["published", "here", "least", "greatest"]);
+        assert_eq!(names, ["published", "here", "minimum", "maximum"]);
         let one = repeated(&[run(&[5.0])], shown);
         assert_eq!(one.rows[0].1, [Some(1.0), Some(5.0)]);
         assert!(one.title.contains("no spread is known"), "{}", one.title);

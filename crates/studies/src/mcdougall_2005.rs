@@ -341,7 +341,7 @@ fn server(found: &[Rates]) -> (Table, Table) {
     let pages = |name: &'static str| Column::new(name, "/s", 0);
     let kb = |name: &'static str| Column::new(name, "KB/s", 0);
     let mut columns = Table::new(
-        "vmstat -p: 512 MB, 2,000 reads of 8 KiB a second beside applications of 172 MB",
+        "vmstat -p: 512 MB, 2,000 reads of 8 KiB per second and applications of 172 MB",
         "release and load",
         vec![
             Column::new("free", "KB", 0),
@@ -437,7 +437,7 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
         columns! {
             "" 1 "cross-calls a read, Solaris 8";
             "µs" 0 "own time of a read, Solaris 8" "with the others' time";
-            "/s" 0 "reads a second, Solaris 8" "reads a second, Solaris 10";
+            "/s" 0 "reads per second, Solaris 8" "reads per second, Solaris 10";
         },
     );
     let mut lines = [Vec::new(), Vec::new()];
@@ -455,9 +455,9 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
     }
     let [old, new] = lines;
     let plot = study_plot(
-        "Reads a second of a file larger than segmap",
+        "Reads per second of a file larger than segmap",
         Axis::log("processors", ""),
-        Axis::log("reads a second", ""),
+        Axis::log("reads per second", ""),
         vec![Series::line("Solaris 8, segmap", old), Series::line("Solaris 10, segkpm", new)],
     );
     (table, plot)

@@ -373,7 +373,7 @@ fn every_row(model: &Model) -> Table {
 /// All rows by both clocks, and those bound to a node alone.
 fn plots(model: &Model) -> Vec<Plot> {
     let mut all =
-        plot(model, "A sleep of a second by two clocks: every row", Axis::log("seconds told", ""), |_| true);
+        plot(model, "A sleep of a second by two clocks: every row", Axis::log("seconds shown", ""), |_| true);
     let first = |machine: &str| model.rows.iter().position(|row| row.machine == machine);
     let starts: Vec<usize> = MACHINES.iter().filter_map(|machine| first(machine)).collect();
     let part = |start: usize| Mark { kind: MarkKind::Place, ..Mark::at(start as f64 + 0.5) };
@@ -384,7 +384,7 @@ fn plots(model: &Model) -> Vec<Plot> {
         names.map(|((start, end), name)| format!("{} to {end} {name}", start + 1)).collect();
     all.caption = format!("{} Rows {}.", all.caption, names.join(", "));
     let node = |row: &Row| row.machine == MACHINES[2];
-    let node = plot(model, "The rows bound to a node", Axis::linear("seconds told", ""), node);
+    let node = plot(model, "The rows bound to a node", Axis::linear("seconds shown", ""), node);
     vec![all, node].into_iter().map(|plot| Plot { wide: true, ..plot }).collect()
 }
 

@@ -501,7 +501,7 @@ fn reclaim(costs: &Costs) -> (Table, Plot) {
     let plot = study_plot(
         "Reclaim: finding all mappings of a page",
         Axis::log("processes that share it", ""),
-        Axis::log("µs a page", ""),
+        Axis::log("µs per page", ""),
         series,
     );
     (table, plot)
@@ -562,7 +562,7 @@ fn parameters(script: &Script, model: &Model) -> Vec<Parameter> {
         "atomic operation", costs.atomic, "ns", assumed("some 40 cycles at 700 MHz");
         "allocation or free", costs.slab, "ns", assumed("some 60 cycles at 700 MHz");
         "call", costs.call, "ns", assumed("some 20 cycles at 700 MHz");
-        "a look at a taken lock", model.spin, "ns", assumed("some 10 cycles at 700 MHz");
+        "polling a taken lock", model.spin, "ns", assumed("some 10 cycles at 700 MHz");
         "elements of a line", 4.0, "", derived("8 bytes each, lines of 32 bytes");
         "elements a processor keeps", 252.0, "", documented("2.5's slab: 252 of small objects, 126 at once");
     }

@@ -195,7 +195,7 @@ fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region> {
     let page = page_size() as u64;
     let leave = parameters.leave * page;
     let free =
-        || free().ok_or_else(|| Failure::unsupported("the kernel does not say what is free", "mount /proc"));
+        || free().ok_or_else(|| Failure::unsupported("the kernel does not report free memory", "mount /proc"));
     let pages = (free()? / page) as usize;
     let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
     region.advise(HugePages::Forbidden).map_err(failed("madvise(MADV_NOHUGEPAGE)"))?;

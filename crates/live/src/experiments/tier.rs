@@ -101,9 +101,9 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
     let mut harness = Harness::open(context, recorder)?;
     context.join()?;
     let lacks = || Failure::unsupported("tier needs two nodes with memory", REMEDY);
-    let nodes = Nodes::of(*allowed().map_err(failed("looking at processors"))?.first().ok_or_else(lacks)?)
+    let nodes = Nodes::of(*allowed().map_err(failed("reading the CPU affinity"))?.first().ok_or_else(lacks)?)
         .ok_or_else(lacks)?;
-    let _processor = Pinned::to(1).map_err(failed("choosing processors"))?;
+    let _processor = Pinned::to(1).map_err(failed("pinning to a CPU"))?;
     let pages = parameters.pages.unwrap_or(0).max(2 * parameters.hot);
     let machine = Machine { parameters, nodes, pages, kswapd: KernelThreads::find("kswapd") };
     let balances = Path::new(BALANCING).exists();

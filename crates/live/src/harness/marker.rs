@@ -19,7 +19,7 @@ pub fn tell(device: &Path) -> Result<()> {
         output.write_all(text.as_bytes())?;
         output.sync_all()
     };
-    write().map_err(|e| Failure::system("telling the functions of the guest", &e))
+    write().map_err(|e| Failure::system("sending the functions of the guest", &e))
 }
 
 /// Tells nobody how far the load is: what telling takes would be counted.

@@ -129,7 +129,7 @@ fn condition(condition: &Value) -> Result<(), Dishonoured> {
         Value::Set(file) => writable(Path::new(&file.path)),
         Value::Profile(0) => Ok(()),
         Value::Functions | Value::Profile(_) => perf::permitted()
-            .map_err(|why| (format!("cannot look into the kernel here ({why})"), perf::REMEDY.to_owned())),
+            .map_err(|why| (format!("cannot trace the kernel here ({why})"), perf::REMEDY.to_owned())),
         Value::Memory(Limit::None) | Value::Swap(_) | Value::SwapSize(_) => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use crate::clocks::Guest;
 /// What the model of a guest's clock does not honour.
 pub(super) fn refuses(clock: &Clock) -> Option<super::Refused> {
     if clock.step != 1000 {
-        return Some(("step", "models steps of a second", "use --step 1000"));
+        return Some(("step", "models only steps of one second", "use --step 1000"));
     }
     clock.reference.is_some().then_some(("reference", "has no network", "leave --reference out"))
 }

@@ -131,7 +131,7 @@ impl<'a> Recording<'a> {
         let bytes = u64::from(self.pages) * A_PAGE * players.len() as u64;
         if !can_be_had(bytes) {
             let what = format!("there is no memory for the {bytes} bytes of {} models", players.len());
-            return Err(Failure::refused(what, "play fewer of them at a time"));
+            return Err(Failure::refused(what, "replay fewer of them at once"));
         }
         let mut runs = Runs { of: self.references, ..Runs::open(self.path, &self.options, 1)? };
         let mut all = Players::new(self, players);
@@ -201,7 +201,7 @@ fn lacks(heading: &Heading, ending: &Ending) -> Vec<(Warning, String)> {
     }
     for (number, what) in [
         (ending.unrecorded_programs, "programs that it executed"),
-        (ending.unrecorded_threads, "threads beyond the first 256 at a time"),
+        (ending.unrecorded_threads, "threads beyond 256 at once"),
     ] {
         if number > 0 {
             let text = format!("the recording lacks {number} {what}, so {}", INCOMPLETE.0);

@@ -141,11 +141,11 @@ fn good(arguments: &Arguments, notebook: &Notebook) -> Result<(Run, f64)> {
     let (id, percent) = match (&arguments.worse_than, &arguments.experiment) {
         (Bound::Run(run), _) => (notebook.resolve(run)?, arguments.by.unwrap_or(1.0)),
         (Bound::Percent(_), _) if arguments.by.is_some() => {
-            return Err(usage("--worse-than already has a percentage; leave out --by".to_owned()));
+            return Err(usage("--worse-than already has a percentage\nhint: leave out --by".to_owned()));
         }
         (Bound::Percent(_), None) => {
             return Err(usage(
-                "--worse-than PERCENT% needs the experiment: pagelab bisect-run EXPERIMENT …".to_owned(),
+                "--worse-than PERCENT% needs the experiment\nhint: pagelab bisect-run EXPERIMENT …".to_owned(),
             ));
         }
         (Bound::Percent(percent), Some(experiment)) => {
@@ -159,7 +159,7 @@ fn good(arguments: &Arguments, notebook: &Notebook) -> Result<(Run, f64)> {
             let found = notebook.list()?.iter().rev().find(suits).map(|run| run.id);
             let missing = || {
                 usage(format!(
-                    "the notebook has no run of {experiment} on a kernel; make one: pagelab run \
+                    "the notebook has no run of {experiment} on a kernel\nhint: make one: pagelab run \
                     {experiment} --on kernel:GOOD …"
                 ))
             };
@@ -261,7 +261,7 @@ fn target(arguments: &Arguments, good: &Run) -> Result<TargetSpec> {
     let mut options = good.header.target.options.clone();
     for text in &arguments.option {
         let (key, value) =
-            text.split_once('=').ok_or_else(|| usage(format!("--option {text}: write KEY=VALUE")))?;
+            text.split_once('=').ok_or_else(|| usage(format!("--option {text}: must be KEY=VALUE")))?;
         options.retain(|(known, _)| known != key);
         options.push((key.to_owned(), value.to_owned()));
     }
@@ -300,8 +300,8 @@ fn good_boots(good: &Run, work: &Work, context: &Context) -> Result<Vec<Run>> {
             return Ok(Vec::new());
         }
         return Err(usage(format!(
-            "{why}, so the difference between its boots is unknown; keep a copy of the good kernel, and run \
-            it again"
+            "{why}, so the difference between its boots is unknown\nhint: keep a copy of the good kernel, and \
+            run it again"
         )));
     }
     let mut boots = Vec::new();

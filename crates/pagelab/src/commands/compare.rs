@@ -60,7 +60,7 @@ pub fn percent(text: &str) -> Result<f64, Refusal> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err(Refusal::new("write a percentage from 0 up, such as 5 or 5%")),
+        _ => Err(Refusal::new("must be a percentage from 0, such as 5 or 5%")),
     }
 }
 

@@ -36,10 +36,10 @@ pub struct Arguments {
     /// Enable delay accounting meanwhile, for processes that start from then on
     #[arg(long)]
     enable_accounting: bool,
-    /// List what pagelab has set up and could not undo, each with the command that undoes it, and do not look
+    /// List what pagelab has set up and could not undo, each with the command that undoes it, and exit
     #[arg(long, conflicts_with_all = ["watch", "enable_accounting"])]
     leftovers: bool,
-    /// One JSON object a look
+    /// Print one JSON object per sample
     #[arg(long)]
     json: bool,
 }

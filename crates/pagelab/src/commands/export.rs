@@ -85,7 +85,7 @@ pub struct Arguments {
 struct Addresses(Vec<SocketAddr>);
 
 fn addresses(text: &str) -> Result<Addresses, Refusal> {
-    let refused = |why: String| Refusal::new(format!("{why}; write localhost:9750, 127.0.0.1:9750 or :9750"));
+    let refused = |why: String| Refusal::new(format!("{why}\nhint: write localhost:9750, 127.0.0.1:9750 or :9750"));
     let found = match text.strip_prefix(':') {
         // IPv6's any is IPv4's too, where the machine has both.
         Some(port) => {
@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         return serve::serve(addresses, &arguments.runs, &arguments.extra, context);
     }
     if arguments.extra.any() {
-        return Err(usage("--extra is for counters that are served: add --listen HOST:PORT"));
+        return Err(usage("--extra is for counters that are served\nhint: add --listen HOST:PORT"));
     }
     let notebook = Notebook::open_existing(&context.notebook)?;
     let runs = arguments
@@ -140,7 +140,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         _ => match (arguments.format, std::io::stdout().is_terminal()) {
             (_, true) if binary => {
                 return Err(usage(format!(
-                    "{} is not for a terminal: name a file with -o",
+                    "{} is not for a terminal\nhint: name a file with -o",
                     name(arguments.format)
                 )));
             }
@@ -167,7 +167,7 @@ fn writer(arguments: &Arguments) -> Result<Writer> {
         Form::Benchfmt => Writer::Exchange(exchange::Format::Benchfmt),
         Form::Kcidb => {
             let build = build.ok_or_else(|| {
-                usage("--format kcidb needs the build that was tested: add --build ORIGIN:ID, as KernelCI names it")
+                usage("--format kcidb needs the build that was tested\nhint: add --build ORIGIN:ID, as KernelCI names it")
             })?;
             Writer::Exchange(exchange::Format::Kcidb(build))
         }

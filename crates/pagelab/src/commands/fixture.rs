@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Selection::parse(arguments.selectors.iter().map(String::as_str)).map_err(|e| usage(e.to_string()))?;
     file::create_folder(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     if std::fs::read_dir(folder)?.next().is_some() {
-        bail!("{} is not empty: name an empty or a new folder", folder.display());
+        bail!("{} is not empty\nhint: name an empty or a new folder", folder.display());
     }
     let tree = Tree::new(Root::copying("/", folder));
     // Units depend on it.
@@ -40,10 +40,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let wanted = tree.read(&selection).samples().len();
     let kept = Tree::new(Root::new(folder)).read(&selection).samples().len();
     if kept != wanted {
-        bail!("{} holds {kept} of {wanted} statistics: is the disk full?", folder.display());
+        bail!("{} holds {kept} of {wanted} statistics\nhint: check that the disk is not full", folder.display());
     }
     if !context.quiet {
-        say!("{kept} statistics in {}: look at them with 'pagelab stat --root'", folder.display());
+        say!("{kept} statistics in {}: read them with 'pagelab stat --root'", folder.display());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -327,7 +327,7 @@ fn section(done: &Done) -> Section {
         let lru = PolicyKind::Lru.to_string();
         let page_size = stream.page_size() as f64;
         let mut check = Plot::new(
-            "LRU beside the working set",
+            "LRU and the working set",
             "Misses against the mean size of Denning's working set, from the times between references alone. Where its \
              size hardly changes, LRU has as many misses with so many frames.",
             misses.x.clone(),

@@ -46,7 +46,7 @@ pub struct Arguments {
     /// The rows to fit parameters with, where a study fits any; the others are predicted
     #[arg(long, value_name = "ROWS", value_delimiter = ',')]
     fit: Option<Vec<usize>>,
-    /// Make the model without one of its mechanisms: an ablation that the paper's page lists
+    /// Make the model without one of its mechanisms: an ablation from the study's page
     #[arg(long, value_name = "ABLATION", requires = "paper")]
     without: Option<String>,
     /// Find the range of each assumed value over which every verdict stays: the model runs some twenty

@@ -172,7 +172,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                 };
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
                 remark!(
-                    "--sweep-memory: use pagelab need -- PROGRAM instead; this option goes with the next release"
+                    "--sweep-memory: the next release removes this option; use pagelab need -- PROGRAM"
                 );
                 let sweep = Sweep {
                     command,
@@ -208,7 +208,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         }
         (Some(_), Some(study)) => {
             return Err(usage(format!(
-                "--study {} has experiments of its own; leave out the other one",
+                "--study {} has experiments of its own\nhint: leave out the other one",
                 study.name()
             )));
         }
@@ -260,14 +260,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 /// A shell in the one guest that is named.
 fn shell(arguments: &Arguments, targets: &[TargetSpec]) -> Result<ExitCode> {
     if arguments.experiment.is_some() || arguments.study.is_some() {
-        return Err(usage("--shell runs no experiment; leave it out".to_owned()));
+        return Err(usage("--shell runs no experiment\nhint: leave out one of them".to_owned()));
     }
     let [target @ TargetSpec { kind: TargetKind::Kernel(path), .. }] = targets else {
         return Err(usage("--shell needs a guest\nhint: give one: --on kernel:PATH,root=DIR".to_owned()));
     };
     let (setting, own) = target.setting(&arguments.conditions.setting).map_err(|e| usage(e.to_string()))?;
     if let Some(value) = setting.values().first() {
-        return Err(usage(format!("--shell opens the guest as it boots; leave out {}", value.key())));
+        return Err(usage(format!("--shell opens the guest as it boots\nhint: leave out {}", value.key())));
     }
     let guest = Guest::new(Path::new(path), &own).map_err(|e| usage(format!("--on {target}: {e}")))?;
     guest.shell()?;

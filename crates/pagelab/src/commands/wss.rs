@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match arguments.stream.stream.parse::<u32>() {
         Ok(pid) if !Path::new(&arguments.stream.stream).exists() => process(pid, arguments, context),
         _ if arguments.map || arguments.drawing.wanted() => Err(usage(
-            "--map, --html and --plot need a running process; draw a trace with: pagelab report FILE",
+            "--map, --html and --plot need a running process\nhint: draw a trace with: pagelab report FILE",
         )),
         _ => stream(arguments, context),
     }

@@ -85,9 +85,9 @@ pub fn runs(program: &Path) -> Result<(PathBuf, Version)> {
         first = first.or(Some(qemu));
     }
     Err(match first {
-        None => anyhow!("{name} is not installed: apt-get install qemu-user"),
+        None => anyhow!("{name} is not installed\nhint: apt-get install qemu-user"),
         Some(qemu) => anyhow!(
-            "{} has no plugins, which recording needs; scripts/qemu-user builds a QEMU with plugins",
+            "{} has no plugins, which recording needs\nhint: scripts/qemu-user builds a QEMU with plugins",
             qemu.display()
         ),
     })

@@ -86,7 +86,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("run mapfile --syncs 3", "has nothing to bring to the disk where no reference writes"),
     ("run mapfile --touch write --writes 5%", "writes with every reference where --touch is write"),
     ("run faultscale --beside map --as processes", "each process has its own"),
-    ("run faultscale --beside protect --work fork", "beside threads"),
+    ("run faultscale --beside protect --work fork", "starts processes"),
     ("run neighbour --memory none", "a memory limit"),
     ("run neighbour --memory none --on kernel:vmlinuz", "give --memory SIZE"),
     ("run oom --memory none", "kills nobody without a memory limit"),

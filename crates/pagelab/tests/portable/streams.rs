@@ -95,7 +95,7 @@ fn lrus_curve_is_drawn_beside_the_working_sets() {
     for (stream, difference) in [("zipf:0.9 --pages 2000 --references 50000", "0.0"), ("pages.txt", "0.2")] {
         lab.ok(&format!("mrc {stream} --no-keep --html lru.html"));
         let page = std::fs::read_to_string(lab.path("lru.html")).unwrap();
-        assert!(page.contains("LRU beside the working set"));
+        assert!(page.contains("LRU and the working set"));
         let check = |page: &str| {
             let from = page.find("differs from it by at most").expect("the page has the check");
             page[from..].split('<').next().unwrap().to_owned()

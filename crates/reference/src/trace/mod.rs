@@ -89,7 +89,7 @@ pub enum TraceError {
         why: String,
     },
     /// The page size is not a power of two.
-    #[error("a page size of {0} bytes is not a power of two; write one such as 4096")]
+    #[error("a page size of {0} bytes is not a power of two\nhint: use one such as 4096")]
     PageSize(u64),
 }
 
@@ -450,7 +450,7 @@ impl Reader {
                 format!("'{}' is not {wanted}", shown.trim())
             };
             let found = match self.format {
-                Format::Lackey => lackey::reference(line).map_err(|()| wrong("a line of lackey's")),
+                Format::Lackey => lackey::reference(line).map_err(|()| wrong("a line of a lackey trace")),
                 _ if plain::is_blank(line) => continue,
                 Format::Csv => {
                     self.begun = true;

@@ -51,7 +51,7 @@ pub enum ExchangeError {
     #[error("the export could not be written: {0}")]
     Io(#[from] io::Error),
     /// No run holds what the format is for.
-    #[error("{what} in {runs}; {remedy}")]
+    #[error("{what} in {runs}\nhint: {remedy}")]
     Nothing {
         /// What there is none of.
         what: &'static str,

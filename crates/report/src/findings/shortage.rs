@@ -82,7 +82,7 @@ pub(super) fn paged_out(finding: &Finding) -> String {
         with_spread(finding, metrics::RECLAIM_KDAMOND),
     );
     if finding.figure(metrics::RECLAIM_COST).is_some() {
-        text += &format!(", {} a page", with_spread(finding, metrics::RECLAIM_COST));
+        text += &format!(", {} per page", with_spread(finding, metrics::RECLAIM_COST));
     }
     text + &format!(
         "; a reference to the hot part took {}; referencing the cold part again took {} major faults",

@@ -84,7 +84,7 @@ fn picture(runs: &[(&Shown, Vec<Row>)], against: Against) -> Plot {
         Against::Threads => (
             "Memory bandwidth against the threads",
             Axis::linear("threads", unit_name(Some(Unit::Count))),
-            "At the greatest working set, which the threads share.",
+            "At the largest working set, which the threads share.",
         ),
     };
     let caption = format!(

@@ -16,7 +16,7 @@ const KINDS: [(&str, &str, usize); 3] =
     [("access.hit", "hit", 0), ("access.minor", "minor fault", 1), ("access.major", "major fault", 2)];
 
 const SHAPE: &str = "Latency of each kind of reference";
-const BEYOND: &str = "References slower than a time";
+const BEYOND: &str = "References slower than a given time";
 
 /// The two plots for each unit that was measured in; without histograms, what is missing.
 pub fn panels(shown: &[Shown]) -> Vec<Panel> {

@@ -53,7 +53,7 @@ pub(crate) fn live() -> Vec<Live> {
 pub(super) fn here(runs: &[Run], parameters: &Parameters, rows: &[Row]) -> Table {
     let live = live();
     let columns = columns! {
-        "s/s" 2 "work of a build a second, before, published" "before, model" "after, published" "after, model"
+        "s/s" 2 "work of a build per second, before, published" "before, model" "after, published" "after, model"
             "here";
         "/s" 0 "zero-fill faults, one token, model" "queues divided, model" "here";
     };
@@ -123,7 +123,7 @@ pub(super) fn rows_table(rows: &[Row], outcomes: &[Outcome], spun: Spun, asked: 
 /// The exact solution beside discrete events.
 pub(super) fn events_table(parameters: &Parameters, seed: u64) -> Table {
     let mut table = Table::new(
-        "One lock for all (vm_token before, vmobj_token and the queues after): work done in a second by so many jobs",
+        "One lock for all (vm_token before, vmobj_token and the queues after): work per second by number of jobs",
         "jobs",
         ["before, exact", "before, by events", "after, exact", "after, by events"]
             .map(|name| Column::new(name, "s/s", 2))
@@ -145,7 +145,7 @@ pub(super) fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table,
     let mut table = Table::new(
         "Finer locks than before the patch, by events: work done by 48 jobs, and buildkernel -j48",
         "locks",
-        vec![Column::new("work in a second", "s/s", 1), Column::new("buildkernel -j48", "s", 1)],
+        vec![Column::new("work per second", "s/s", 1), Column::new("buildkernel -j48", "s", 1)],
     );
     let simulated = |global: f64, shared: f64| {
         let locks = Locks { token, global, shared, objects: 12, exponential: true };
@@ -174,7 +174,7 @@ pub(super) fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table,
     (
         table,
         study_plot(
-            "Work that n jobs do in a second",
+            "Work of n jobs per second",
             jobs,
             Axis::log("seconds of work per second", ""),
             series,

@@ -34,7 +34,7 @@ pub(super) fn beside(runs: &[Run], published: &[Row], model: &[Mean], speeds: &[
     };
     let columns = columns! {
         "" 2 "relative speed published" "model" "here";
-        "µs" 3 "a page read published" "model" "here";
+        "µs" 3 "page read, published" "model" "here";
         "/s" 0 "faults per second published" "model" "here";
     };
     let mut table = table(NAME, &live, runs, "active memory", columns);

@@ -144,7 +144,7 @@ pub fn checks(before: &Snapshot, now: &Snapshot, level: Level, page_size: u64) -
             "delay accounting",
             if on { "on" } else { "off" }.to_owned(),
             on,
-            "who waits is not told apart: sysctl kernel.task_delayacct=1 before the programs start",
+            "waiting tasks are unknown: sysctl kernel.task_delayacct=1 before the programs start",
         );
     }
     checks

@@ -36,7 +36,7 @@ pub(super) fn advice(now: &Snapshot, verdict: &Verdict, holding: &[Holder]) -> V
             _ => {}
         }
         if advice.is_empty() {
-            advice.push("give the machine more memory, or run less at a time".to_owned());
+            advice.push("give the machine more memory, or run fewer programs at once".to_owned());
         }
     }
     advice
@@ -74,7 +74,7 @@ fn about_largest(holding: &[Holder], whole: f64, place: &str) -> Option<String> 
     Some(match (largest.pid, largest.name.as_str()) {
         (Some(pid), name) => format!("limit or stop {name} (process {pid}): {share}"),
         (None, SHARED) => format!("remove shared memory (df -t tmpfs, ipcs -m): {share}"),
-        (None, SLAB) => format!("look what the slab is for (slabtop -s c): {share}"),
-        (None, name) => format!("look what {name} is for: {share}"),
+        (None, SLAB) => format!("find out what uses the slab (slabtop -s c): {share}"),
+        (None, name) => format!("find out what {name} is used for: {share}"),
     })
 }

@@ -114,7 +114,7 @@ pub fn evidence(before: &Snapshot, now: &Snapshot, rates: &Snapshot) -> Vec<Evid
             "pages/s",
             10.0,
             1000.0,
-            "at 0.1 ms a page from a solid-state disk 1000/s is a tenth of a task's time",
+            "at 0.1 ms per page from a solid-state disk 1000/s is a tenth of a task's time",
         ),
         figure("scanned", scans, "pages/s"),
         figure("reclaimed", steals, "pages/s"),

@@ -72,7 +72,7 @@ tables! {
         SHARE = "share", Share, "share of all threads' time";
     }
     beside = "beside", "number of workers, alone and with the other thread", compare(THROUGHPUT, WAITS) {
-        WORKERS = "workers", Text, "the workers, alone or beside the other thread";
+        WORKERS = "workers", Text, "the workers, alone or with the other thread";
         THROUGHPUT = "throughput", PerSecond, "operations of all workers per second";
         P50 = "p50", Nanoseconds, "time of an operation, median";
         P99 = "p99", Nanoseconds, "time of an operation, 99th percentile";
@@ -191,7 +191,7 @@ impl Declaration for Faultscale {
         }
         matches!(self.work, Work::Fork | Work::Build).then_some((
             "beside",
-            "works beside threads, not beside processes that they start",
+            "needs worker threads, and this work starts processes",
             "use --work anon, refill, file or map",
         ))
     }

@@ -34,7 +34,7 @@ const TIMES: u64 = 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Latency {
-    /// The working sets: 16K..256M, or 16K..1G:2 (points a doubling) [default: from 16K to four
+    /// The working sets: 16K..256M, or 16K..1G:2 (points per doubling) [default: from 16K to four
     /// times the last-level cache]
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,

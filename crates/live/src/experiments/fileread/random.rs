@@ -81,7 +81,7 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
                 note(
                     recorder,
                     Level::Info,
-                    "preadv2 with RWF_NOWAIT is refused by this file system or kernel (4.14 and later): hits are not told apart",
+                    "preadv2 with RWF_NOWAIT is refused by this file system or kernel (4.14 and later): hits are not counted",
                 )?;
                 continue;
             };

@@ -49,7 +49,7 @@ pub struct Arguments {
 /// Shows the screen until the user ends it.
 pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
     if !std::io::stdout().is_terminal() {
-        return Err(usage("top needs a terminal: use 'pagelab vmstat 1' or 'pagelab prstat -m 1' in a pipe"));
+        return Err(usage("top needs a terminal\nhint: use 'pagelab vmstat 1' or 'pagelab prstat -m 1' in a pipe"));
     }
     let interrupt = Interrupt::listen()?;
     let _accounting = accounting(arguments.enable_accounting)?;

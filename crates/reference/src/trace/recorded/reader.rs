@@ -96,7 +96,7 @@ impl Decoder {
         }
         let number = number.unwrap_or(self.processes.len() - 1);
         if number >= PROCESSES {
-            return Err(format!("it has more than {PROCESSES} processes: they cannot be told apart"));
+            return Err(format!("it has more than {PROCESSES} processes, the most that a reader can distinguish"));
         }
         let apart = if self.only.is_some() { 0 } else { (number as u64) << PROCESS };
         let wanted = self.only.is_none_or(|only| only == number);
@@ -275,8 +275,8 @@ impl References {
         }
         if !heading.unit.is_power_of_two() || heading.unit > page_size {
             return Err(Trouble::Content(format!(
-                "it was recorded in units of {} bytes, but pages have {page_size} bytes; use --page-size \
-                with that or a larger power of two",
+                "it was recorded in units of {} bytes, but pages have {page_size} bytes\nhint: use \
+                --page-size with that or a larger power of two",
                 heading.unit
             )));
         }
