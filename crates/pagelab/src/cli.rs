@@ -70,8 +70,9 @@ pub fn usage_error(error: &clap::Error) {
 /// The text of a usage error in words: clap's ranges are Rust's, and an experiment is no subcommand
 /// to who types it.
 fn in_words(text: &str, experiment: bool) -> String {
-    let what = if experiment { "unknown experiment" } else { "unknown command" };
-    let text = text.replace("unrecognized subcommand", what);
+    let noun = if experiment { "experiment" } else { "command" };
+    let text = text.replace("unrecognized subcommand", &format!("unknown {noun}"));
+    let text = text.replace("similar subcommand", &format!("similar {noun}"));
     let line = |line: &str| {
         let (before, range) = line.split_once(" is not in ")?;
         let (before, _) = before.rsplit_once(": ")?;

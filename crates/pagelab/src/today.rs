@@ -17,7 +17,7 @@ use crate::suite::Part;
 pub const NAME: &str = "mm-today";
 
 /// One line for help and completion.
-pub const TITLE: &str = "memory management of today in half a minute, each figure explained";
+pub const TITLE: &str = "a tour of today's memory management, each figure explained";
 
 /// The figures of each part that are explained, the first first.
 const FIGURES: [(&str, &[MetricId]); 8] = [

@@ -27,13 +27,17 @@ use crate::{consoles, page, suite, summary, today};
 
 /// The arguments.
 #[derive(clap::Args, Debug)]
-#[command(before_help = "Examples:
+#[command(
+    subcommand_value_name = "EXPERIMENT",
+    subcommand_help_heading = "Experiments",
+    before_help = "Examples:
   pagelab run
   pagelab run mapanon --pattern zipf:0.9 --memory 128M --pages 65536
   pagelab run mapanon --repeat 8 --on host,swap=file --on host,swap=zram
   pagelab run mapanon --on host --on model:linux-lru --on model:opt
   pagelab run command --memory 64M -- sort big.txt
-")]
+"
+)]
 pub struct Arguments {
     /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
     /// under the study's limit; or mm-today
@@ -171,9 +175,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     ));
                 };
                 let repeat = conditions.repeat.unwrap_or(sweep::REPEAT);
-                remark!(
-                    "--sweep-memory: the next release removes this option; use pagelab need -- PROGRAM"
-                );
+                remark!("--sweep-memory: the next release removes this option; use pagelab need -- PROGRAM");
                 let sweep = Sweep {
                     command,
                     name,

@@ -8,6 +8,8 @@ const REFUSALS: &[(&str, &str)] = &[
     // Words that nothing has, and what was probably meant.
     ("frobnicate", "unknown command 'frobnicate'"),
     ("run mapanom", "unknown experiment 'mapanom'"),
+    ("run mapanom", "a similar experiment exists: 'mapanon'"),
+    ("repotr", "a similar command exists: 'report'"),
     ("run mapanon --pattern sine", "smooth-sin"),
     ("run mapanon --pattern smooth-sn", "did you mean 'smooth-sin'?"),
     ("run mapanon --on hots", "did you mean 'host'?"),
