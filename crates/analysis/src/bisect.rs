@@ -23,7 +23,9 @@ pub enum NoVerdict {
     #[error("the run {0} measured no {1}{2}")]
     NotMeasured(String, String, String),
     /// The metric only describes.
-    #[error("{0} has no direction: neither a higher nor a lower value is better\nhint: name a metric that has one")]
+    #[error(
+        "{0} has no direction: neither a higher nor a lower value is better\nhint: name a metric that has one"
+    )]
     NoDirection(String),
     /// Instructions cannot be held against nanoseconds.
     #[error(
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_and_what_is_no_number_are_no_percentage() {
+    fn zero_and_nan_are_not_percentages() {
         let nothing = side("faults.major", &[0.0]);
         let judged = nothing.judge(&side("faults.major", &[0.0]), 1.0).unwrap();
         assert_eq!((judged.change, judged.bad), (None, false), "0 against 0");
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_says_why() {
+    fn unjudgeable_runs_give_the_reason() {
         let run = seen("fault.anonymous", &[1.0]);
         let mistyped = Side::of(&[&run], "fault.anonymus").unwrap_err().to_string();
         assert!(

@@ -372,7 +372,9 @@ pub enum SearchError {
     #[error("{0} to {1} bytes is not a range of at least a page")]
     NoRange(u64, u64),
     /// The program did not end by itself under the greatest limit.
-    #[error("the program does not end by itself under the largest limit, {0} bytes\nhint: search to a larger one")]
+    #[error(
+        "the program does not end by itself under the largest limit, {0} bytes\nhint: search to a larger one"
+    )]
     NoEndAtMost(u64),
     /// The program ended with a status other than 0, whatever the memory: its time means nothing.
     #[error("the program failed with exit status {0}: a failing program has no working size")]
@@ -668,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sweep() {
+    fn invalid_ranges_are_refused() {
         assert_eq!(
             Search::new(&[Goal::Slowdown], 4096, 1, 4096, EFFORT).unwrap_err(),
             SearchError::NoRange(4096, 1)

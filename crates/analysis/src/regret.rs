@@ -6,7 +6,7 @@
 //! is taken from the run: the most pages of the mapping that were present at any snapshot, which is
 //! what the limit really leaves after page tables and whatever else it pays for.
 //!
-//! OPT needs the whole stream: of a run with more than [`LONGEST`] references there is no regret, for a notebook
+//! OPT needs the whole stream: of a run with more than [`MAX_REFERENCES`] references there is no regret, for a notebook
 //! comes from anywhere, and what it says must not decide how much memory is taken.
 
 use pagelab_experiment::Run;
@@ -20,7 +20,7 @@ use pagelab_simulation::opening;
 use crate::stats::median;
 
 /// The most references, those of the population and the warm-up among them: 12 bytes each while it is computed.
-pub const LONGEST: u64 = 1 << 26;
+pub const MAX_REFERENCES: u64 = 1 << 26;
 
 /// Major faults of a kernel beside LRU's and OPT's misses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
     }
     if kernel == 0.0
         || present < 1.0
-        || paging.references.saturating_add(paging.pages.saturating_mul(3)) > LONGEST
+        || paging.references.saturating_add(paging.pages.saturating_mul(3)) > MAX_REFERENCES
     {
         return Ok(None);
     }

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_kept_until_it_is_undone() {
+    fn leftovers_are_listed_until_undone() {
         let folder = tempfile::tempdir().unwrap();
         let setting = folder.path().join("a setting");
         fs::write(&setting, "1").unwrap();

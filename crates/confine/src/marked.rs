@@ -58,7 +58,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn what_a_killed_program_left_running_is_found() {
+    fn processes_of_a_killed_program_are_found() {
         let name = format!("pagelab-{}-999999", std::process::id());
         let mut shell = Command::new("sh");
         // The sleeper leaves its session and its parent.

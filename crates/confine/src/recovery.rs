@@ -22,7 +22,7 @@ use pagelab_kernel::files;
 
 /// How long recovery may hold up the command that it comes before.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Between two looks whether it has ended.
+/// Between two samples whether it has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Whether this process is at it.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_names_what_is_not_pagelabs_is_not_followed() {
+    fn journal_of_foreign_objects_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let (precious, own) = (folder.path().join("precious"), folder.path().join("pagelab-1-0.data"));
         let journal = folder.path().join("a.journal");

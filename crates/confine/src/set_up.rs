@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_is_what_is_needed() {
+    fn planned_changes_match_the_setting() {
         assert_eq!((SetUp::default().changes().len(), SetUp::default().privileges().len()), (0, 0));
         let mut set_up = SetUp { load: 96 << 20, limit: Some(64 << 20), scratch: 4097, ..SetUp::default() };
         set_up.settings = vec![(ZSWAP.into(), "N".into())];

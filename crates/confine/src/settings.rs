@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_is_told_by_what_it_holds() {
+    fn setting_in_force_is_recognised_by_its_value() {
         for (given, holds, taken) in [
             ("7", "7", WriteResult::Yes),
             ("0x7", "7", WriteResult::Yes),

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_needs_no_undoing() {
+    fn missing_objects_need_no_undo() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("absent");
         for undo in [

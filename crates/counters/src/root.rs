@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_none() {
+    fn absent_files_are_none() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::new(folder.path());
         assert_eq!(root.read("proc/vmstat"), None);

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_with_the_reason() {
+    fn invalid_selectors_are_refused_with_the_reason() {
         for (wrong, says) in
             [("a:b:c:d:e", "four parts"), ("a:[", "no glob"), ("a:/(/", "no regular expression")]
         {

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_is_shown_and_the_rest_is_left() {
+    fn control_characters_are_escaped_and_text_is_unchanged() {
         for (text, shown) in [
             ("postgres: writer", "postgres: writer"),
             ("größer · 内存 · é", "größer · 内存 · é"),

@@ -96,7 +96,7 @@ fn a_selection_gives_the_same_as_the_whole_tree() {
 }
 
 #[test]
-fn what_was_recorded_reads_the_same() {
+fn recorded_counters_read_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let copying = Tree::new(Root::copying(fixture("adapted-cgroup2"), folder.path()));
     copying.root().page_size();

@@ -296,7 +296,7 @@ mod tests {
     use crate::setting::{Mode, Swap};
 
     #[test]
-    fn what_is_typed_is_what_is_stored() {
+    fn typed_values_are_stored_unchanged() {
         let all = [
             Access::stored_and_typed(),
             Action::stored_and_typed(),

@@ -12,7 +12,7 @@ use flate2::read::{ZlibDecoder, ZlibEncoder};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
 /// No array is longer than this when unpacked: a torn or hostile blob cannot exhaust memory.
-pub const MOST_NUMBERS: usize = 1 << 28;
+pub const MAX_NUMBERS: usize = 1 << 28;
 
 /// Bytes that are no packed array.
 #[derive(Debug, thiserror::Error)]
@@ -32,9 +32,9 @@ pub fn pack(numbers: &[u32]) -> Vec<u8> {
 /// Unpacks what [`pack`] made.
 ///
 /// # Errors
-/// When `bytes` are torn, not zlib, not a whole number of u32, or beyond [`MOST_NUMBERS`].
+/// When `bytes` are torn, not zlib, not a whole number of u32, or beyond [`MAX_NUMBERS`].
 pub fn unpack(bytes: &[u8]) -> Result<Vec<u32>, PackedError> {
-    unpack_at_most(bytes, MOST_NUMBERS)
+    unpack_at_most(bytes, MAX_NUMBERS)
 }
 
 /// The same for `most` numbers at most: no more is held, whatever the bytes would become.
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn unpacking_gives_what_was_packed(numbers: Vec<u32>) {
+        fn packed_numbers_unpack_the_same(numbers: Vec<u32>) {
             prop_assert_eq!(unpack(&pack(&numbers)).unwrap(), numbers);
         }
 

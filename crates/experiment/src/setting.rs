@@ -56,7 +56,7 @@ impl fmt::Display for Limit {
 as_text!(Limit);
 
 /// The most samples a second of a profile.
-pub const MOST_SAMPLES: u32 = 50_000;
+pub const MAX_SAMPLES: u32 = 50_000;
 
 /// The conditions of a run. Whatever is `None` or absent stays as the target has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
@@ -83,7 +83,7 @@ pub struct Setting {
     pub functions: bool,
     /// Sample the kernel's stack this many times per second, in an extra execution of the load
     /// (root) [default: forkstorm 997, others 0]
-    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_SAMPLES)), global = true)]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_SAMPLES)), global = true)]
     pub profile: Option<u32>,
     /// A file under /sys or /proc/sys and its value during the run
     #[arg(long, value_name = "FILE=VALUE", value_parser = assignment, global = true)]

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_known_to_lack_is_refused() {
+    fn only_known_missing_features_are_refused() {
         let known = Config(Some("CONFIG_KSM=y\n# CONFIG_DAMON is not set\nCONFIG_ZRAM=m\n".to_owned()));
         for (option, has) in [("CONFIG_KSM", true), ("CONFIG_ZRAM", true), ("CONFIG_DAMON", false)] {
             assert_eq!(known.has(option).is_ok(), has, "{option}");

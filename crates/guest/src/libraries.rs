@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_needs_nothing_and_what_is_missing_is_named() {
+    fn scripts_need_no_libraries_and_missing_ones_are_named() {
         assert_eq!(of(Path::new("/etc/hostname"), HERE), Ok(BTreeSet::new()));
         assert!(of(Path::new("/does/not/exist"), HERE).unwrap_err().contains("/does/not/exist"));
     }

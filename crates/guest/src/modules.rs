@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_module_depends_on() {
+    fn module_dependencies_are_found() {
         assert_eq!(depends(b"x\0depends=a,b-c\0y"), ["a", "b-c"]);
         assert!(depends(b"x\0depends=\0").is_empty() && depends(b"").is_empty());
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const ANSWER: Duration = Duration::from_secs(20);
 /// How long it may take to write or read a machine.
 const COPY: Duration = Duration::from_secs(120);
-/// Between two looks whether it is done.
+/// Between two samples whether it is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Bytes a second at which a machine is written: no bound.
 const UNBOUNDED: u64 = 1 << 40;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_from_events() {
+    fn answers_and_events_are_distinguished() {
         let (here, there) = UnixStream::pair().unwrap();
         let qemu = qemu(
             there,

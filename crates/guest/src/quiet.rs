@@ -14,7 +14,7 @@ const STEPS: u64 = 1_000_000;
 const SAME: f64 = 0.01;
 /// How many looks in a row have to be quiet.
 const QUIET_POLLS: u32 = 3;
-/// Time between two looks, for deferred work to come up.
+/// Time between two samples, for deferred work to come up.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The guest's time after which it is measured all the same, and said not to have come to rest.
 const LIMIT: Duration = Duration::from_secs(20);

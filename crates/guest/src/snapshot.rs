@@ -12,7 +12,7 @@ use crate::options::{Accel, Options};
 use crate::root::Root;
 
 /// How many are kept: those of the sides of a comparison, and a few sizes of disks.
-const KEPT: usize = 4;
+const MAX_SNAPSHOTS: usize = 4;
 
 /// What makes a machine the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn find(key: &Key) -> Option<Arc<Snapshot>> {
 pub fn keep(snapshot: Snapshot) {
     let mut list = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
     list.retain(|one| one.key != snapshot.key);
-    let many = (list.len() + 1).saturating_sub(KEPT);
+    let many = (list.len() + 1).saturating_sub(MAX_SNAPSHOTS);
     list.drain(..many);
     list.push(Arc::new(snapshot));
 }

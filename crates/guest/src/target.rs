@@ -49,7 +49,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// How long a guest on the host's own processor may take to boot before it is taken for one that never will.
 const KVM_TIMEOUT: Duration = Duration::from_secs(20);
 /// The memory that keeping a guest may take.
-const KEPT: u64 = 512 << 20;
+const SNAPSHOT_MEMORY: u64 = 512 << 20;
 /// QEMU's own memory beside the guest's.
 const QEMU: u64 = 128 << 20;
 
@@ -490,7 +490,7 @@ fn keep(running: &mut Running, key: &Key, initramfs: &Arc<File>) -> Result<()> {
     let Some(monitor) = &mut running.monitor else { return Ok(()) };
     let save = |monitor: &mut Monitor| -> std::io::Result<Snapshot> {
         // A guest at rest has used some 150 MiB of its memory.
-        refuse_beyond_half(KEPT).map_err(std::io::Error::other)?;
+        refuse_beyond_half(SNAPSHOT_MEMORY).map_err(std::io::Error::other)?;
         let state = in_memory("pagelab-snapshot")?;
         monitor.save(&state)?;
         Ok(Snapshot { key: key.clone(), state, initramfs: Arc::clone(initramfs) })

@@ -139,7 +139,7 @@ fn what_only_one_of_the_two_has_is_refused_by_the_other() {
 }
 
 #[test]
-fn what_is_known_of_a_guest_is_looked_at_before_it_is_booted() {
+fn guest_limits_are_checked_before_boot() {
     let folder = tempfile::tempdir().unwrap();
     for (options, name, parameters, asked, word) in [
         ([("ram", "1G")], "ksm", "{}", "", "CONFIG_KSM"),

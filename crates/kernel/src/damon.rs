@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_on_is_switched_off() {
+    fn running_monitor_is_switched_off() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("nr_kdamonds"), "2\n").unwrap();
         let file = |number: u32, name: &str| folder.path().join(format!("{number}/{name}"));

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_thread_of_the_kernels_has_no_time() {
+    fn user_processes_have_no_kthread_time() {
         assert_eq!(KernelThreads::find("no-such-thread").time(), None);
         let own = fs::read_to_string("/proc/self/comm").unwrap();
         assert_eq!(KernelThreads::find(own.trim_end()).time(), None, "a program has a command line");

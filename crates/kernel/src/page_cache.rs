@@ -49,7 +49,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn both_ways_see_what_was_written() {
+    fn both_interfaces_see_written_pages() {
         let mut file = tempfile::tempfile().unwrap();
         let bytes = 8 * page_size();
         file.write_all(&vec![1; bytes]).unwrap();

@@ -69,13 +69,13 @@ impl SnapshotReader {
         Self { source: Source::Mincore, buffer: vec![0; BLOCK] }
     }
 
-    /// Fills `look` with the state of `region`. Allocates nothing.
+    /// Fills `snapshot` with the state of `region`. Allocates nothing.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn look(&mut self, region: &Region, look: &mut Snapshot) -> io::Result<()> {
-        look.present.clear();
-        look.swapped.clear();
+    pub fn read(&mut self, region: &Region, snapshot: &mut Snapshot) -> io::Result<()> {
+        snapshot.present.clear();
+        snapshot.swapped.clear();
         let first = region.base() as usize / region.page_size();
         let mut page = 0;
         while page < region.pages() {
@@ -86,8 +86,8 @@ impl SnapshotReader {
                     file.read_exact_at(entries, (first + page) as u64 * 8)?;
                     for (i, entry) in entries.chunks_exact(8).enumerate() {
                         let entry = u64::from_ne_bytes(entry.try_into().expect("8 bytes"));
-                        look.present.put(page + i, entry & PRESENT != 0);
-                        look.swapped.put(page + i, entry & SWAPPED != 0);
+                        snapshot.present.put(page + i, entry & PRESENT != 0);
+                        snapshot.swapped.put(page + i, entry & SWAPPED != 0);
                     }
                 }
                 Source::Mincore => {
@@ -102,7 +102,7 @@ impl SnapshotReader {
                         return Err(io::Error::last_os_error());
                     }
                     for (i, flag) in flags.iter().enumerate() {
-                        look.present.put(page + i, flag & 1 != 0);
+                        snapshot.present.put(page + i, flag & 1 != 0);
                     }
                 }
             }
@@ -146,16 +146,16 @@ mod tests {
     fn pages_are_present_once_written() {
         let region = Region::base_pages(200).unwrap();
         let mut reader = SnapshotReader::anonymous().unwrap();
-        let mut look = Snapshot::new(200);
-        reader.look(&region, &mut look).unwrap();
-        assert!(!look.present().chain(look.swapped()).any(|flag| flag));
+        let mut snapshot = Snapshot::new(200);
+        reader.read(&region, &mut snapshot).unwrap();
+        assert!(!snapshot.present().chain(snapshot.swapped()).any(|flag| flag));
         // SAFETY: page 77 of the region.
         unsafe { region.base().add(77 * region.page_size()).write_volatile(1) };
-        reader.look(&region, &mut look).unwrap();
-        assert!(look.present().enumerate().all(|(page, flag)| flag == (page == 77)));
+        reader.read(&region, &mut snapshot).unwrap();
+        assert!(snapshot.present().enumerate().all(|(page, flag)| flag == (page == 77)));
         region.populate(|_, _| {});
-        reader.look(&region, &mut look).unwrap();
-        assert!(look.present().all(|flag| flag));
+        reader.read(&region, &mut snapshot).unwrap();
+        assert!(snapshot.present().all(|flag| flag));
     }
 
     #[test]
@@ -164,10 +164,10 @@ mod tests {
         let file = write_file(&folder.path().join("x"), 100, &Filler::default(), |_, _| {}).unwrap();
         let region = Region::file(&file, 100).unwrap();
         let mut reader = SnapshotReader::file();
-        let mut look = Snapshot::new(100);
+        let mut snapshot = Snapshot::new(100);
         let mut bytes = vec![0; 100 * region.page_size()];
         file.read_exact_at(&mut bytes, 0).unwrap();
-        reader.look(&region, &mut look).unwrap();
-        assert!(look.present().all(|flag| flag));
+        reader.read(&region, &mut snapshot).unwrap();
+        assert!(snapshot.present().all(|flag| flag));
     }
 }

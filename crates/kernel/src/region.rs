@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapped_file_has_what_was_written() {
+    fn mapped_file_has_the_written_data() {
         let folder = tempfile::tempdir().unwrap();
         let file = write_file(&folder.path().join("x"), 3, &Filler::default(), |_, _| {}).unwrap();
         let region = Region::file(&file, 3).unwrap();

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_told_by_their_names() {
+    fn sizes_are_parsed_from_names() {
         let file = Path::new("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled");
         assert!(is_size(file));
         assert_eq!(file.parent().and_then(kib), Some(64));

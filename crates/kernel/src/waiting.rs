@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_that_rings_is_told() {
+    fn ready_descriptor_is_reported() {
         let bells = [Bell::new().unwrap(), Bell::new().unwrap()];
         let heard = |most| readable(bells.each_ref().map(Bell::as_fd), most).unwrap();
         assert_eq!(heard(Some(Duration::from_millis(1))), [false, false]);

@@ -84,8 +84,8 @@ impl Process {
     ///
     /// # Errors
     /// When the process has ended.
-    pub fn look_with_bounds(&self, tlb: u64) -> io::Result<(Interval, Bounds)> {
-        let (interval, bounds, _) = self.look_at_areas(tlb)?;
+    pub fn sample_with_bounds(&self, tlb: u64) -> io::Result<(Interval, Bounds)> {
+        let (interval, bounds, _) = self.sample_areas(tlb)?;
         Ok((interval, bounds))
     }
 
@@ -93,7 +93,7 @@ impl Process {
     ///
     /// # Errors
     /// When the process has ended.
-    pub fn look_at_areas(&self, tlb: u64) -> io::Result<(Interval, Bounds, Vec<Area>)> {
+    pub fn sample_areas(&self, tlb: u64) -> io::Result<(Interval, Bounds, Vec<Area>)> {
         let begun = Instant::now();
         let text = files::text(self.folder.join("smaps"))?;
         let (referenced, resident, bounds) = mappings(&text, tlb.saturating_mul(page_size() as u64));
@@ -106,7 +106,7 @@ impl Process {
     /// # Errors
     /// When the process has ended.
     pub fn cost(&self) -> io::Result<Duration> {
-        Ok(self.clear()? + self.look_with_bounds(0)?.0.cost)
+        Ok(self.clear()? + self.sample_with_bounds(0)?.0.cost)
     }
 
     /// Begins an interval; the time that took.
@@ -123,7 +123,7 @@ impl Process {
     ///
     /// # Errors
     /// When the process has ended.
-    pub fn look(&self) -> io::Result<Interval> {
+    pub fn sample(&self) -> io::Result<Interval> {
         let begun = Instant::now();
         let text = files::text(self.folder.join("smaps_rollup"))?;
         let gone = || io::Error::other("the kernel stopped reporting the references of the process");
@@ -176,13 +176,13 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn what_is_referenced_is_seen_and_what_rests_is_not() {
+    fn referenced_pages_count_and_idle_pages_do_not() {
         let region = Region::base_pages(8192).unwrap();
         region.populate(|_, _| {});
         let process = Process::open(std::process::id()).unwrap();
         let stop = AtomicBool::new(false);
         let (base, size) = (region.base() as usize, page_size());
-        let look = || {
+        let sample = || {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
@@ -194,7 +194,7 @@ mod tests {
                 });
                 process.clear().unwrap();
                 std::thread::sleep(Duration::from_millis(200));
-                let seen = process.look_with_bounds(4096);
+                let seen = process.sample_with_bounds(4096);
                 stop.store(true, Ordering::Relaxed);
                 seen.unwrap()
             })
@@ -204,7 +204,7 @@ mod tests {
         let mut all = Vec::new();
         let known = (0..5).any(|_| {
             stop.store(false, Ordering::Relaxed);
-            let (seen, bounds) = look();
+            let (seen, bounds) = sample();
             all.push((seen, bounds));
             bounds.lower <= seen.referenced
                 && bounds.upper >= least

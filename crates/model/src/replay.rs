@@ -206,7 +206,9 @@ impl<'a> Feed<'a> {
 
     fn with(runs: &'a [(PolicyKind, u32)], pages: u32, future: Option<&'a NextUse>) -> Self {
         let feed = Self { runs, sizes: None, policies: Vec::new(), references: 0, writes: false };
-        if runs.len() > 1 && runs.len() <= lru_sizes::MOST && runs.iter().all(|run| run.0 == PolicyKind::Lru)
+        if runs.len() > 1
+            && runs.len() <= lru_sizes::MAX_SIZES
+            && runs.iter().all(|run| run.0 == PolicyKind::Lru)
         {
             return Self { sizes: Some(LruSizes::new(runs.iter().map(|run| run.1))), ..feed };
         }

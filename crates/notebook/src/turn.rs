@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const LOCKED: Duration = Duration::from_secs(30);
 /// How long each waits at most once the user wants to end.
 const HURRIED: Duration = Duration::from_millis(300);
-/// The sleeps between two looks: from this …
+/// The sleeps between two samples: from this …
 const MIN_POLL_INTERVAL: Duration = Duration::from_micros(500);
 /// … twice as long each time, up to this.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(16);
@@ -63,13 +63,13 @@ impl Turn {
 }
 
 /// The one policy for a locked notebook, given to SQLite: whether to look again, after a sleep.
-pub(crate) fn again(looks: i32) -> bool {
+pub(crate) fn again(polls: i32) -> bool {
     // The sum of the sleeps is the time waited, but for the looks themselves.
-    let looks = looks.unsigned_abs();
-    let waited = (0..looks.min(6)).map(pause).sum::<Duration>() + MAX_POLL_INTERVAL * looks.saturating_sub(6);
+    let polls = polls.unsigned_abs();
+    let waited = (0..polls.min(6)).map(pause).sum::<Duration>() + MAX_POLL_INTERVAL * polls.saturating_sub(6);
     let more = waited < at_most(LOCKED);
     if more {
-        std::thread::sleep(pause(looks));
+        std::thread::sleep(pause(polls));
     }
     more
 }

@@ -58,20 +58,20 @@ pub(crate) fn forget_empty(c: &Connection, run: RunId) -> Result<bool, Problem> 
 }
 
 /// The most bytes of a run's name.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// A name that may be any text, made one that a run can have.
 pub(crate) fn possible_name(name: &str) -> String {
     let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     let mut possible: String = name.chars().map(plain).collect();
     // Room for the number that makes it another than one that is taken.
-    possible.truncate(possible.floor_char_boundary(LONGEST_NAME - 20));
+    possible.truncate(possible.floor_char_boundary(MAX_NAME - 20));
     if is_possible(&possible) { possible } else { format!("run-{possible}") }
 }
 
 fn is_possible(name: &str) -> bool {
     let digits = name.bytes().all(|b| b.is_ascii_digit());
-    !name.starts_with('@') && !digits && name.len() <= LONGEST_NAME && !name.contains(char::is_control)
+    !name.starts_with('@') && !digits && name.len() <= MAX_NAME && !name.contains(char::is_control)
 }
 
 fn check_name(c: &Connection, name: &str) -> Result<(), Problem> {

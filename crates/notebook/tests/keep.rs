@@ -86,7 +86,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_is_stored_is_loaded_imported_and_exported(
+    fn stored_runs_load_import_and_export_the_same(
         seen in prop::collection::vec(observation(), 0..8),
         outcome in outcome(),
     ) {
@@ -150,7 +150,7 @@ fn a_spreadsheet_sees_no_formula_in_csv() {
 }
 
 #[test]
-fn what_is_no_number_is_null_in_json() {
+fn nan_is_null_in_json() {
     let (_folder, path) = place();
     let figure = |value| {
         Observation::Metric(Metric {

@@ -85,7 +85,7 @@ fn a_killed_writer_leaves_whole_repetitions() {
 }
 
 #[test]
-fn what_a_living_writer_writes_is_running_and_not_torn() {
+fn run_of_a_living_writer_is_running_not_torn() {
     let (_folder, path) = place();
     let mut child = start(&path);
     let mut seen = false;

@@ -15,7 +15,7 @@ use pagelab_testing::{TMPFS, run, tests};
 
 fn main() -> ExitCode {
     run(tests! {
-        a_full_disk_is_said_and_what_was_finished_stays: TMPFS;
+        full_disk_is_reported_and_finished_repetitions_stay: TMPFS;
         a_standard_run_stays_well_below_a_megabyte;
     })
 }
@@ -34,7 +34,7 @@ fn fill(path: &Path) -> Error {
     (1..1000).find_map(|number| one(number).err()).expect("it becomes full")
 }
 
-fn a_full_disk_is_said_and_what_was_finished_stays() {
+fn full_disk_is_reported_and_finished_repetitions_stay() {
     let (folder, _) = place();
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();

@@ -16,10 +16,10 @@ use signal_hook::iterator::Signals;
 
 use crate::output::remark;
 
-/// Between two looks how far the end is.
+/// Between two samples how far the end is.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long nobody may see the flag where nothing is set up.
-const UNSEEN: Duration = Duration::from_millis(600);
+const UNSEEN_TIMEOUT: Duration = Duration::from_millis(600);
 /// How long an end in order may take where nothing is set up any more: the last words into the notebook.
 const ORDERLY: Duration = Duration::from_secs(5);
 /// What shells report of an interrupted program.
@@ -77,7 +77,7 @@ fn attend(mut signals: Signals) {
     loop {
         thread::sleep(POLL_INTERVAL);
         let again = signals.pending().next().is_some();
-        let patience = if SEEN.load(Relaxed) { ORDERLY } else { UNSEEN };
+        let patience = if SEEN.load(Relaxed) { ORDERLY } else { UNSEEN_TIMEOUT };
         if (again || since.elapsed() > patience) && confine::close() {
             remark!("interrupted");
             std::process::exit(STATUS);

@@ -25,13 +25,13 @@ use crate::tracing::by_program;
 use crate::watching::Watching;
 
 /// References that are kept for the policies, those in a row to one page as one; of a longer stream LRU alone is drawn.
-const KEPT: usize = 1 << 25;
+const MAX_CHANGES: usize = 1 << 25;
 /// The policies beside LRU.
 const POLICIES: [&str; 6] = ["opt", "clock", "2q", "arc", "lirs", "s3-fifo"];
 /// Sizes of LRU's curve, and of the others'.
 const LRU_SIZES: usize = 64;
 const SIZES: usize = 12;
-/// References between two looks whether to go on.
+/// References between two samples whether to go on.
 const POLL_SHIFT: u32 = 22;
 /// What a page takes: numbers, places, distances, and the tables of policies side by side.
 const WORK: Cost = Cost { page: 200, reference: 0 };
@@ -111,7 +111,7 @@ fn runs(
         if number as usize == names.len() {
             names.push(page);
             if names.len().is_power_of_two() {
-                WORK.allow(names.len() as u64 * 2, 0, 4 * KEPT as u64)?;
+                WORK.allow(names.len() as u64 * 2, 0, 4 * MAX_CHANGES as u64)?;
             }
         }
         take(number, kind, count)?;
@@ -145,7 +145,7 @@ fn read(path: &Path, options: &Options, context: &Context) -> Result<TraceSummar
         piece.push(page);
         if piece.len() == PIECE {
             counting.take(pages, &piece);
-            if let Some(list) = kept.as_mut().filter(|list: &&mut Vec<u32>| list.len() < KEPT) {
+            if let Some(list) = kept.as_mut().filter(|list: &&mut Vec<u32>| list.len() < MAX_CHANGES) {
                 list.extend_from_slice(&piece);
             } else {
                 kept = None;
@@ -299,7 +299,7 @@ fn paragraphs(
         }
         (None, _) => format!(
             "More than {} changes of page: the curves of other policies than LRU take a while (pagelab replay).",
-            count(KEPT as u64)
+            count(MAX_CHANGES as u64)
         ),
     });
     list

@@ -127,9 +127,10 @@ impl Recording {
         let newer =
             self.program.iter().find(|word| changed(Path::new(word)).is_some_and(|at| Some(at) > recorded));
         match newer {
-            Some(file) => {
-                Err(anyhow!("{} was changed after {shown} was recorded\nhint: {remedy}", file.to_string_lossy()))
-            }
+            Some(file) => Err(anyhow!(
+                "{} was changed after {shown} was recorded\nhint: {remedy}",
+                file.to_string_lossy()
+            )),
             None => Ok(()),
         }
     }

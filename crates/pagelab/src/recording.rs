@@ -27,7 +27,7 @@ pub fn unmatched<'a>(tree: &Tree, selectors: &'a [String]) -> Option<&'a str> {
     selectors.iter().map(String::as_str).find(|selector| !matches(selector))
 }
 
-/// Between two looks beside a repetition.
+/// Between two samples beside a repetition.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// A repetition with fewer looks has no table: the sums beside it say as much.
 const MIN_SAMPLES: usize = 4;

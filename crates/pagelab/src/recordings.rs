@@ -19,7 +19,7 @@ use crate::watching::Watching;
 const SHOWN: usize = 20;
 /// Letters that are shown of a program and its arguments without `--all`.
 const WORDS: usize = 32;
-/// Runs between two looks whether to go on.
+/// Runs between two samples whether to go on.
 const RUNS_PER_POLL: u64 = 1 << 20;
 
 /// Shows the recording at `path`; `all`: every process, with all of its words.

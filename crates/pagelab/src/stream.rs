@@ -44,7 +44,9 @@ impl clap::builder::TypedValueParser for Formats {
 /// Columns by their names, as a header has them.
 fn columns(text: &str) -> Result<Columns, Refusal> {
     Columns::of_header(text.as_bytes()).ok_or_else(|| {
-        Refusal::new(format!("'{text}': no column is address or page\nhint: write for example time,address,rw"))
+        Refusal::new(format!(
+            "'{text}': no column is address or page\nhint: write for example time,address,rw"
+        ))
     })
 }
 

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 /// How often a wait looks whether the user wants to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Seconds between two looks.
+/// Seconds between two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval(pub Duration);
 

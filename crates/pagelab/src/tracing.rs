@@ -166,7 +166,7 @@ struct Recording {
 }
 
 /// What the processes have mapped, looked at now and then, and when one is about to end or to execute another program: what is
-/// mapped and unmapped between two looks has no name.
+/// mapped and unmapped between two samples has no name.
 struct Mappings {
     list: Vec<Mapping>,
     seen: HashSet<Mapping>,
@@ -187,10 +187,10 @@ impl Mappings {
     }
 
     /// Looks at all of them where it is time, and at those that wait for it.
-    fn look(&mut self, traced: &Traced) {
+    fn update(&mut self, traced: &Traced) {
         let due = Instant::now() >= self.next;
         for space in traced.open(!due) {
-            self.look_at(&space);
+            self.update_space(&space);
             traced.looked_at(&space);
         }
         if due {
@@ -199,7 +199,7 @@ impl Mappings {
         }
     }
 
-    fn look_at(&mut self, space: &Space) {
+    fn update_space(&mut self, space: &Space) {
         if self.list.len() < Self::MAX_MAPPINGS {
             let program = Path::new(space.words.first().map_or("", String::as_str));
             for found in pagelab_kernel::mappings::of(space.process, program) {
@@ -223,7 +223,7 @@ impl Recording {
     ) -> Result<(ExitStatus, bool)> {
         let (mut asked, mut over): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
-            self.mappings.look(traced);
+            self.mappings.update(traced);
             let ended = traced.ended().context("cannot wait for the program")?;
             let seen = traced
                 .read(&mut |source, words| self.write(source, words))

@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stored_comes_back(pages in proptest::collection::vec((0usize..4096, any::<u8>()), 1..20)) {
+        fn stored_pages_read_back(pages in proptest::collection::vec((0usize..4096, any::<u8>()), 1..20)) {
             let mut store = Store::new(20, 4096).unwrap();
             let content = |n: usize| -> Vec<u8> {
                 let (length, seed) = pages[n];

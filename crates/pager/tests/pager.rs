@@ -18,8 +18,8 @@ use pagelab_testing::{USERFAULT, tests};
 fn main() -> ExitCode {
     pagelab_testing::run(tests! {
         with_every_reference_visible_the_misses_are_the_models: USERFAULT;
-        what_is_not_hidden_is_not_seen: USERFAULT;
-        what_was_written_comes_back: USERFAULT;
+        unhidden_pages_take_no_fault: USERFAULT;
+        written_pages_read_back: USERFAULT;
     })
 }
 
@@ -69,7 +69,7 @@ fn with_every_reference_visible_the_misses_are_the_models() {
     assert!(runs > 75, "{runs}");
 }
 
-fn what_is_not_hidden_is_not_seen() {
+fn unhidden_pages_take_no_fault() {
     let paging =
         Paging { pages: 200, references: 5000, pattern: "zipf:0.9".parse().unwrap(), ..Paging::default() };
     let [all, some, misses] = ["1", "0.5", "0"].map(|hidden| performed(&pager("lru", hidden), &paging, 80));
@@ -86,7 +86,7 @@ fn what_is_not_hidden_is_not_seen() {
 }
 
 /// Words at random places of random pages, against a copy that nobody pages.
-fn what_was_written_comes_back() {
+fn written_pages_read_back() {
     const PAGES: usize = 50;
     const STEPS: usize = 6000;
     for (n, (policy, frames, window)) in [

@@ -37,7 +37,7 @@ enum References {
     Lent(Py<PyArray1<u32>>),
 }
 
-/// References between two looks at the caller.
+/// References between two checks of the caller.
 const STEP: usize = 1 << 16;
 
 /// Page numbers may be so many times the number of different pages.

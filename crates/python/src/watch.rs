@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// Between two looks at Python's signals: each takes the interpreter's lock for a moment.
+/// Between two samples at Python's signals: each takes the interpreter's lock for a moment.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The caller of one long call.
 struct Caller {
     thread: ThreadId,
-    looked: Mutex<Instant>,
+    polled: Mutex<Instant>,
     /// How far the work is, as the bits of a float.
     fraction: AtomicU64,
     stopped: AtomicBool,
@@ -33,19 +33,19 @@ impl Watch for Caller {
     fn stopped(&self) -> bool {
         // Signals are the main thread's: only the thread that called can be that.
         if std::thread::current().id() == self.thread {
-            self.look();
+            self.poll();
         }
         self.stopped.load(Relaxed)
     }
 }
 
 impl Caller {
-    fn look(&self) {
-        let mut looked = self.looked.lock().expect("no thread panics while it holds the lock");
-        if looked.elapsed() < POLL_INTERVAL {
+    fn poll(&self) {
+        let mut polled = self.polled.lock().expect("no thread panics while it holds the lock");
+        if polled.elapsed() < POLL_INTERVAL {
             return;
         }
-        *looked = Instant::now();
+        *polled = Instant::now();
         let fraction = f64::from_bits(self.fraction.load(Relaxed));
         let seen = Python::attach(|py| {
             py.check_signals()?;
@@ -70,7 +70,7 @@ pub fn during<T: Send>(
     let bar = py.import("pagelab._progress")?.getattr("Bar")?.call1((name,))?.unbind();
     let caller = Caller {
         thread: std::thread::current().id(),
-        looked: Mutex::new(Instant::now()),
+        polled: Mutex::new(Instant::now()),
         fraction: AtomicU64::new(0),
         stopped: AtomicBool::new(false),
         raised: Mutex::new(None),

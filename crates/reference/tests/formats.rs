@@ -424,7 +424,7 @@ fn every_format_has_a_good_trace_and_three_bad_ones() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_what_speaks_against_it() {
+fn foreign_files_are_refused_with_the_contradiction() {
     let whole = oracle_general(&scattered(2000), 1, 512);
     // Addresses, not pages: too great for page numbers, and no records either.
     let addresses: Vec<u64> = scattered(1 << 30).iter().map(|n| n + 0x7f00_0000_0000).collect();

@@ -22,7 +22,7 @@ pub struct Curve<'a> {
 }
 
 /// More curves than these do not stand beside one another in 80 columns.
-const BESIDE: usize = 6;
+const MAX_COLUMNS: usize = 6;
 
 /// The answer in a sentence: which is nearest to OPT, or has the fewest misses.
 pub fn answer(list: &[Curve]) -> String {
@@ -149,7 +149,7 @@ pub fn rows(list: &[Curve]) -> TextTable {
 pub fn beside(list: &[Curve]) -> TextTable {
     let sizes = |curve: &Curve| curve.table.numbers(curve::FRAMES).unwrap_or_default().to_vec();
     let Some(first) = list.first() else { return rows(list) };
-    if list.len() > BESIDE || has_error(list) || list.iter().any(|curve| sizes(curve) != sizes(first)) {
+    if list.len() > MAX_COLUMNS || has_error(list) || list.iter().any(|curve| sizes(curve) != sizes(first)) {
         return rows(list);
     }
     let bar = list.len() == 1;

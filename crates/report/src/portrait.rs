@@ -40,7 +40,7 @@ pub fn answer(portrait: &Portrait, misses: &Misses, page_size: u64) -> String {
             bytes(once)
         );
     }
-    if (2..=MOST_PHASES).contains(&portrait.phases.len()) {
+    if (2..=MAX_PHASES).contains(&portrait.phases.len()) {
         answer += &format!(" The run has {} phases.", portrait.phases.len());
     }
     answer
@@ -99,7 +99,7 @@ fn picture(portrait: &Portrait) -> Plot {
 }
 
 /// More phases than these would hide what they mark.
-const MOST_PHASES: usize = 24;
+const MAX_PHASES: usize = 24;
 
 /// Where one phase ends and the next begins.
 fn phase_marks(portrait: &Portrait) -> Vec<Mark> {
@@ -108,7 +108,7 @@ fn phase_marks(portrait: &Portrait) -> Vec<Mark> {
         kind: MarkKind::Place,
         ..Mark::at(phase.from as f64)
     };
-    if portrait.phases.len() <= MOST_PHASES { begins.map(mark).collect() } else { Vec::new() }
+    if portrait.phases.len() <= MAX_PHASES { begins.map(mark).collect() } else { Vec::new() }
 }
 
 fn working_set(portrait: &Portrait, page_size: u64) -> Plot {

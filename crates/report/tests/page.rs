@@ -25,16 +25,16 @@ fn main() -> ExitCode {
         many_experiments_are_not_tall: CHROMIUM;
         every_plot_has_its_data_and_a_table;
         runs_without_figures_are_drawn_all_the_same;
-        nothing_from_outside_gets_out_of_its_place;
+        foreign_text_stays_escaped;
         the_script_runs_in_a_browser_on_every_kind_of_page: CHROMIUM;
         keys_and_buttons_work: CHROMIUM;
-        what_is_missing_is_said;
+        missing_data_is_reported;
         instructions_and_time_share_no_axis;
         bandwidth_is_drawn_by_loop_and_threads_before_all_else;
         broken_observations_are_drawn_as_far_as_they_go;
         the_median_repetition_is_one_that_was_timed;
         the_words_of_a_small_page;
-        runs_on_different_targets_are_told_apart_by_them;
+        runs_on_different_targets_are_labelled_by_target;
     })
 }
 
@@ -216,7 +216,7 @@ fn scripts(page: &str) -> usize {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    fn nothing_from_outside_gets_out_of_its_place(text in "(<script>|</script>|<!--|-->|\"|'|&|<|>|\u{2028}|\u{0}|\u{1b}|\u{9b}|\r|]]>|javascript:|[a-z ]){0,12}") {
+    fn foreign_text_stays_escaped(text in "(<script>|</script>|<!--|-->|\"|'|&|<|>|\u{2028}|\u{0}|\u{1b}|\u{9b}|\r|]]>|javascript:|[a-z ]){0,12}") {
         let mut run = run("x", "linux-lru", Paging { pages: 64, references: 300, ..Paging::default() });
         run.header.name.clone_from(&text);
         let seen = &mut run.repetitions[0].observations;
@@ -442,7 +442,7 @@ fn keys_and_buttons_work() {
     assert_eq!((of("scale"), of("hidden"), of("theme")), ("linear", "2false", "dark"));
 }
 
-fn what_is_missing_is_said() {
+fn missing_data_is_reported() {
     let mut run = small();
     let seen = &mut run.repetitions[0].observations;
     seen.pages.clear();
@@ -541,7 +541,7 @@ fn the_words_of_a_small_page() {
     insta::assert_snapshot!(words(&html(&[&run])));
 }
 
-fn runs_on_different_targets_are_told_apart_by_them() {
+fn runs_on_different_targets_are_labelled_by_target() {
     let paging = Paging { pages: 64, references: 300, ..Paging::default() };
     let (a, mut b) = (run("a", "lru", paging.clone()), run("b", "opt", paging));
     let page = html(&[&a, &b]);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_data_reads_back() {
         let greatest = key((1 << 50) - 1, FETCH);
         let [low, high] = replace(1023, greatest);
         let Word::Replace(1023, lower) = Word::of(low) else { panic!("{:?}", Word::of(low)) };

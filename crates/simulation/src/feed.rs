@@ -280,7 +280,7 @@ pub fn feed<'a>(
         };
         let reading = decoded(path, options, watch, |batch| {
             densifier.number_all(batch, &mut piece.references).map_err(|_| too_many_pages(path))?;
-            room.look(densifier.pages(), 0)?;
+            room.check(densifier.pages(), 0)?;
             if piece.references.len() >= PIECE { pass_on(&mut piece, densifier.pages()) } else { Ok(()) }
         })?;
         pass_on(&mut piece, densifier.pages())?;
@@ -344,7 +344,7 @@ fn numbered(
     let mut list: Vec<u32> = Vec::new();
     let mut room = Room::new(path, cost);
     let reading = decode(&mut |batch| {
-        room.look(densifier.pages(), list.len())?;
+        room.check(densifier.pages(), list.len())?;
         densifier.number_all(batch, &mut list).map_err(|_| too_many_pages(path))
     })?;
     list.shrink_to_fit();

@@ -50,7 +50,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Pages and references between two looks at the memory that is left.
+    /// Pages and references between two checks of the memory that is left.
     const STEP: (u32, usize) = (1 << 20, 1 << 22);
 
     pub(crate) fn new(path: &'a Path, cost: &Cost) -> Self {
@@ -58,7 +58,7 @@ impl<'a> Room<'a> {
     }
 
     /// Refuses so many pages and references where they would take too much.
-    pub(crate) fn look(&mut self, pages: u32, references: usize) -> Result<()> {
+    pub(crate) fn check(&mut self, pages: u32, references: usize) -> Result<()> {
         if pages < self.allowed.0 && references < self.allowed.1 {
             return Ok(());
         }

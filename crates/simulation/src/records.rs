@@ -141,7 +141,7 @@ fn each(
                 piece.bytes.push(record.bytes.ok_or_else(no_column)?);
             }
             piece.pages = densifier.pages();
-            room.look(piece.pages, piece.references.len())?;
+            room.check(piece.pages, piece.references.len())?;
             if piece.references.len().is_multiple_of(PIECE) {
                 take(&mut piece)?;
             }

@@ -18,7 +18,7 @@ use crate::{Source, Stopped, Unanswerable, Watch};
 const OLR: Cost = Cost { page: 24, reference: 16 };
 /// What SAD takes, beside what is kept.
 const SAD: Cost = Cost { page: 28, reference: 0 };
-/// Bytes by which what is kept grows between two looks at the memory that is left.
+/// Bytes by which what is kept grows between two checks of the memory that is left.
 const STEP: u64 = 64 << 20;
 
 /// A shorter stream.

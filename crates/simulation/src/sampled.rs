@@ -16,7 +16,7 @@ use crate::{Source, Watch, spread};
 /// Another would sample other pages.
 pub const SEED: u64 = 1;
 
-/// Bytes by which a sample grows between two looks at the memory that is left.
+/// Bytes by which a sample grows between two checks of the memory that is left.
 const STEP: u64 = 64 << 20;
 
 /// What a sample tells.

@@ -19,7 +19,7 @@ const REQUEST: u64 = 12;
 /// What a replay takes an object.
 const REPLAY: u64 = 64;
 
-/// Requests between two looks at whoever waits.
+/// Requests between two checks of whoever waits.
 const STEP: usize = 1 << 18;
 
 /// How much memory.

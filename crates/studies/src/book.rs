@@ -57,7 +57,7 @@ struct Entry {
 
 /// What the model says to a claim.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct ModelFigure {
     /// The figure.
     pub figure: f64,
     /// What it comes from, in words.
@@ -66,13 +66,13 @@ pub struct Said {
     pub role: Option<Role>,
 }
 
-impl From<f64> for Said {
+impl From<f64> for ModelFigure {
     fn from(figure: f64) -> Self {
         Self { figure, detail: None, role: None }
     }
 }
 
-impl Said {
+impl ModelFigure {
     /// A figure, and what it comes from.
     pub fn of(figure: f64, detail: impl Into<String>) -> Self {
         Self { figure, detail: Some(detail.into()), role: None }
@@ -115,7 +115,7 @@ impl Book {
         &self,
         study: &'static str,
         sheets: &[Sheet],
-        model: impl Fn(At) -> Option<Said>,
+        model: impl Fn(At) -> Option<ModelFigure>,
         keep: impl Fn(&str, Option<&str>) -> bool,
     ) -> Result<Vec<Claim>, StudyError> {
         let mut claims = Vec::new();
@@ -157,7 +157,14 @@ impl Book {
 }
 
 impl Entry {
-    fn claim(&self, study: &str, row: usize, what: String, published: Option<f64>, said: Said) -> Claim {
+    fn claim(
+        &self,
+        study: &str,
+        row: usize,
+        what: String,
+        published: Option<f64>,
+        said: ModelFigure,
+    ) -> Claim {
         let model = said.figure;
         let distance = published.map(|published| match self.tolerance {
             Tolerance::Difference(_) | Tolerance::Exact => Distance::Difference(model - published),
@@ -210,15 +217,16 @@ mod tests {
     #[test]
     fn a_table_gives_a_claim_for_each_row_asked_for() {
         let book = Book::read("t", TEXT).unwrap();
-        let claims =
-            book.judge("t", &[SHEET], |at| (at.row == 2).then(|| Said::from(2.1)), |_, _| true).unwrap();
+        let claims = book
+            .judge("t", &[SHEET], |at| (at.row == 2).then(|| ModelFigure::from(2.1)), |_, _| true)
+            .unwrap();
         assert_eq!((claims[0].what.as_str(), claims[0].published), ("b of row 2", Some(2.0)));
         assert_eq!((claims[0].verdict, claims[0].id.as_str()), (Verdict::Reproduced, "rows/2"));
         assert_eq!(claims[0].distance, Some(Distance::Ratio(1.05)));
     }
 
     #[test]
-    fn what_is_not_reproduced_has_its_reason_by_row_or_for_all() {
+    fn failed_claims_have_a_reason_per_row_or_for_all() {
         let text = TEXT.replace("[[claim]]", "[suspected]\nrows = \"all\"\n\"rows/2\" = \"this\"\n[[claim]]");
         let why = |text: &str, figure: f64| {
             let book = Book::read("t", text).unwrap();

@@ -6,7 +6,7 @@ use pagelab_model::locks::{Build, Machine, Outcome, Token};
 
 pub(crate) use self::shown::live;
 use self::shown::{builds_bars, events_table, finer, jobs_plot, parameter_list, paths, rows_table};
-use crate::book::{At, Said};
+use crate::book::{At, ModelFigure};
 use crate::claim::{Role, log_rms};
 use crate::error::StudyError;
 use crate::here;
@@ -268,11 +268,11 @@ impl Model {
     }
 
     /// By how many percent the row after the patch is faster than the one before.
-    fn gain(&self, before: usize, after: usize) -> Said {
+    fn gain(&self, before: usize, after: usize) -> ModelFigure {
         let real = |row: usize| self.outcomes[row - 1].real;
         let fitted = [before, after].iter().all(|row| self.asked.contains(row));
         let role = if fitted { Role::Fitted } else { Role::HeldOut };
-        Said { role: Some(role), ..Said::from(100.0 * (1.0 - real(after) / real(before))) }
+        ModelFigure { role: Some(role), ..ModelFigure::from(100.0 * (1.0 - real(after) / real(before))) }
     }
 }
 
@@ -282,7 +282,7 @@ fn answering(model: Model) -> Answers {
             let index = row.checked_sub(1)?;
             Some((model.rows.get(index)?, model.outcomes.get(index)?))
         };
-        let of = |figure: f64| Said { role: Some(model.role(row)), ..Said::from(figure) };
+        let of = |figure: f64| ModelFigure { role: Some(model.role(row)), ..ModelFigure::from(figure) };
         Some(match id {
             "real" => {
                 let real = at()?.1.real;
@@ -292,14 +292,14 @@ fn answering(model: Model) -> Answers {
             "system" => {
                 let figure = system(at()?.0, &model.rows, &model.outcomes, model.spun);
                 let role = if row == GIVEN_SYSTEM { Role::Identity } else { model.role(row) };
-                Said { role: Some(role), ..Said::from(figure) }
+                ModelFigure { role: Some(role), ..ModelFigure::from(figure) }
             }
             "later" => model.later.into(),
             "retrograde" => {
                 let both = model.asked.contains(&12) && model.asked.contains(&15);
                 let role = if both { Role::Fitted } else { Role::HeldOut };
                 let words = format!("{:.1} s with 4, {:.1} s with 48", model.few, model.many);
-                Said { role: Some(role), ..Said::of(model.many / model.few, words) }
+                ModelFigure { role: Some(role), ..ModelFigure::of(model.many / model.few, words) }
             }
             "gain-world" => model.gain(2, 3),
             "gain-worlds" => model.gain(4, 6),

@@ -18,7 +18,7 @@ use pagelab_model::systems::SystemKind;
 use pagelab_reference::Pattern;
 use pagelab_simulation::spread::each;
 
-use crate::book::{At, Said};
+use crate::book::{At, ModelFigure};
 use crate::claim::{Parameter, columns, parameters};
 use crate::error::StudyError;
 use crate::here::{self, Live};
@@ -244,16 +244,16 @@ fn answering(model: Model) -> Answers {
         let [small, small_random, large, large_random] = [0, 1, 2, 3];
         let ratio = |pair: &Pair| {
             let both = format!("{:.1} s and {:.1} s", pair.rmap.total, pair.stock.total);
-            Said::of(pair.rmap.total / pair.stock.total, both)
+            ModelFigure::of(pair.rmap.total / pair.stock.total, both)
         };
         let slow = |pair: &Pair| {
             let stock = format!("2.4.19: {:.2} ms", pair.stock.longest() * 1e3);
-            Said::of(pair.rmap.longest() * 1e3, stock)
+            ModelFigure::of(pair.rmap.longest() * 1e3, stock)
         };
         let both = |test: usize, of: fn(&SystemResult) -> f64, unit: &str| {
             let pair = model.pair(test);
             let (rmap, stock) = (of(&pair.rmap), of(&pair.stock));
-            Said::of(rmap / stock, format!("{rmap:.2}{unit} and {stock:.2}{unit}"))
+            ModelFigure::of(rmap / stock, format!("{rmap:.2}{unit} and {stock:.2}{unit}"))
         };
         Some(match id {
             "small-alike" => ratio(model.pair(small)),
@@ -280,7 +280,7 @@ fn answering(model: Model) -> Answers {
                 ((model.pair(large).stock.late(0.02) - model.pair(large).rmap.late(0.02)) * 1e6).into()
             }
             "large-beginning" => (100.0 * model.pair(large).rmap.beginning_lost()).into(),
-            "large-random-sooner" => Said::of(
+            "large-random-sooner" => ModelFigure::of(
                 model.pair(large_random).stock.total - model.pair(large_random).rmap.total,
                 format!(
                     "{:.0} s and {:.0} s",

@@ -8,7 +8,7 @@ use pagelab_model::sun4::{Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Sun4
 use pagelab_simulation::spread::each;
 use serde::Deserialize;
 
-use crate::book::{At, Said};
+use crate::book::{At, ModelFigure};
 use crate::claim::{Parameter, columns, log_rms, parameters, study_plot};
 use crate::error::StudyError;
 use crate::options::{Answers, Change, Options, Shown};
@@ -161,7 +161,10 @@ fn answering(options: &Options, model: Model) -> Answers {
             "four-mb-processes" => {
                 let drop = sweeps::drop_of_large(system, &few);
                 let text = |(last, next)| format!("between {last} and {next} MB");
-                Said::of(drop.map_or(f64::NAN, |(_, next)| f64::from(next)), drop.map_or("none".into(), text))
+                ModelFigure::of(
+                    drop.map_or(f64::NAN, |(_, next)| f64::from(next)),
+                    drop.map_or("none".into(), text),
+                )
             }
             "faults-a-steal" => (last.faults / last.steals).into(),
             "steals" => {

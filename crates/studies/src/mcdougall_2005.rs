@@ -11,7 +11,7 @@ use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory
 use pagelab_model::systems::two_handed::Tunables;
 use pagelab_simulation::spread::each;
 
-use crate::book::{At, Said};
+use crate::book::{At, ModelFigure};
 use crate::claim::{Parameter, columns, parameters, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live, at};
@@ -123,8 +123,8 @@ fn answering(model: Model) -> Answers {
             "fastscan" => f64::from(tunables.fastscan).into(),
             "start-before" => (model.start[0] / 60.0).into(),
             "start-after" => model.start[1].into(),
-            "before-loses" => Said::of(read_in(before), format!("sr {:.0}/s", before.sr)),
-            "priority-spares" => Said::of(
+            "before-loses" => ModelFigure::of(read_in(before), format!("sr {:.0}/s", before.sr)),
+            "priority-spares" => ModelFigure::of(
                 read_in(priority) / read_in(before),
                 format!("{:.1}/s and {:.1}/s", read_in(priority), read_in(before)),
             ),
@@ -435,7 +435,7 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
         "Random reads of a file larger than segmap, by processors: all of them read",
         "processors",
         columns! {
-            "" 1 "cross-calls a read, Solaris 8";
+            "" 1 "cross-calls per read, Solaris 8";
             "µs" 0 "own time of a read, Solaris 8" "with the others' time";
             "/s" 0 "reads per second, Solaris 8" "reads per second, Solaris 10";
         },

@@ -7,7 +7,7 @@ use pagelab_experiment::{Experiment, Run};
 use pagelab_experiment::{metrics, tables};
 use pagelab_model::clocks::{Guest, Start, Step};
 
-use crate::book::{At, Said};
+use crate::book::{At, ModelFigure};
 use crate::claim::{Parameter, columns, parameters, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
@@ -216,7 +216,7 @@ fn jumping(guest: &Guest, seed: u64) -> Vec<Step> {
 }
 
 impl Model {
-    fn wrong(&self, machine: &str) -> Said {
+    fn wrong(&self, machine: &str) -> ModelFigure {
         let rows = self.rows.iter().filter(|row| row.machine == machine);
         let wrong: Vec<String> = rows
             .filter(|row| !row.step.suspicions(SLACK).is_empty())
@@ -224,7 +224,7 @@ impl Model {
             .collect();
         let seconds =
             if wrong.is_empty() { "none".to_owned() } else { format!("seconds {}", wrong.join(", ")) };
-        Said::of(wrong.len() as f64, seconds)
+        ModelFigure::of(wrong.len() as f64, seconds)
     }
 }
 

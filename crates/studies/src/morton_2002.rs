@@ -329,7 +329,7 @@ fn here(runs: &[Run], published: &Published, [with, without]: [[f64; 4]; 2], mod
         [ms(without[1]), ms(with[1]), ms(system), each(metrics::TIME_SYSTEM, 1e6)],
     );
     table.row("user time of a fork, ms", [ms(without[0]), ms(with[0]), None, each(metrics::TIME_USER, 1e6)]);
-    table.row("faults a fork", [None, Some(faults), Some(modelled), each(metrics::FAULTS_MINOR, 1.0)]);
+    table.row("faults per fork", [None, Some(faults), Some(modelled), each(metrics::FAULTS_MINOR, 1.0)]);
     table.row(
         "forks per second",
         [Some(forks / without[3]), Some(forks / with[3]), None, metric(metrics::FORKS_RATE)],
@@ -538,7 +538,7 @@ fn trade(costs: &Costs) -> (Table, Plot) {
     let plot = study_plot(
         "The trade: ten processes share a page",
         Axis::log("reclaims for each life of an entry", ""),
-        Axis::log("µs an entry, from fork to exit", ""),
+        Axis::log("µs per entry, from fork to exit", ""),
         series,
     );
     (table, plot)
@@ -550,7 +550,7 @@ fn parameters(script: &Script, model: &Model) -> Vec<Parameter> {
     parameters! {
         "copies", f64::from(script.instances), "", documented("Morton 2002");
         "iterations", f64::from(script.iterations), "", documented("Morton 2002");
-        "forks an iteration", 5.0, "", derived("12,477 forks in 5 × 500 iterations");
+        "forks per iteration", 5.0, "", derived("12,477 forks in 5 × 500 iterations");
         "mappings of the shell", SHELL.segments.len() as f64, "", fitted(calls);
         "pages of the shell", 222.0, "", fitted(calls);
         "of them its own", f64::from(SHELL_OWN), "", fitted("page_add_rmap_2nd");

@@ -3,7 +3,7 @@
 use pagelab_analysis::figure::{Bars, Plot, Table};
 use pagelab_experiment::Run;
 
-use crate::book::{At, Said};
+use crate::book::{At, ModelFigure};
 use crate::claim::Parameter;
 
 /// What can be asked of a study.
@@ -53,7 +53,7 @@ impl Options {
 }
 
 /// What a model says to each claim.
-pub(crate) type Answers = Box<dyn Fn(At) -> Option<Said>>;
+pub(crate) type Answers = Box<dyn Fn(At) -> Option<ModelFigure>>;
 
 /// What a study shows besides its claims.
 pub(crate) struct Shown {

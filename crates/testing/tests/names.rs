@@ -31,7 +31,7 @@ fn no_literal_repeats_a_declared_name() {
             // The names that metrics had in older notebooks stand beside the present ones.
             if !["tests.rs", "test_runs.rs", "metrics/renamed.rs"].iter().any(|apart| path.ends_with(apart)) {
                 let mut found = Found::default();
-                found.look(text(&file).parse().unwrap());
+                found.visit(text(&file).parse().unwrap());
                 declared.extend(found.declared);
                 literals.extend(found.literals.into_iter().map(|literal| (path.clone(), literal)));
                 named.extend(found.named.into_iter().map(|literal| (path.clone(), literal)));
@@ -72,7 +72,7 @@ fn no_finding_or_chart_asks_for_an_experiment_by_name() {
 fn a_repeated_name_is_found_also_in_a_macro_but_not_in_tests() {
     let found = |text: &str| {
         let mut found = Found::default();
-        found.look(text.parse().unwrap());
+        found.visit(text.parse().unwrap());
         found
     };
     let declared = "metrics! { A_B = \"a.b\", Count; WORD = \"word\", Count; } \
@@ -99,7 +99,7 @@ struct Found {
 }
 
 impl Found {
-    fn look(&mut self, tokens: TokenStream) {
+    fn visit(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
@@ -114,7 +114,7 @@ impl Found {
                     };
                     at += tokens[at..].iter().position(ends).map_or(0, |end| end + 1);
                 }
-                TokenTree::Group(group) => self.look(group.stream()),
+                TokenTree::Group(group) => self.visit(group.stream()),
                 TokenTree::Literal(literal) => self.literals.extend(string(&literal.to_string())),
                 TokenTree::Ident(word) => match (word.to_string().as_str(), &tokens[at..]) {
                     (

@@ -278,7 +278,7 @@ fn the_first_headline_metric_decides_where_the_primary_one_was_not_measured() {
 /// The same with each of four kinds of noise, in pairs and not: the change that is said to be detectable is found four
 /// times in five by a comparison made once more (80 times each: 4.5% standard error).
 #[test]
-fn the_minimum_detectable_change_is_found_as_often_as_said() {
+fn minimum_detectable_change_is_found_in_80_percent() {
     type Noise = fn(&mut Rng, f64) -> f64;
     let normal = |rng: &mut Rng| (0..12).map(|_| rng.unit()).sum::<f64>() - 6.0;
     let even: Noise = |rng, _| 0.05 * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);

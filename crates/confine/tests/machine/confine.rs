@@ -8,7 +8,7 @@ use pagelab_testing::{LIMITS, Need, Test, tests};
 pub fn tests() -> Vec<Test> {
     tests! {
         a_panic_undoes_everything: LIMITS;
-        what_a_program_made_inside_is_removed: LIMITS;
+        nested_cgroups_are_removed: LIMITS;
         a_limit_with_a_swap_file_is_undone: LIMITS;
         a_limit_with_zram_is_undone: LIMITS, ZRAM;
         a_limit_without_swap_is_undone: LIMITS;
@@ -103,7 +103,7 @@ fn a_limit_without_swap_is_undone() {
 }
 
 /// A program may make cgroups inside its own, and move into them.
-fn what_a_program_made_inside_is_removed() {
+fn nested_cgroups_are_removed() {
     let confinement = confined("none");
     let own = confinement.cgroup().unwrap().path().to_owned();
     let inner = own.join("a/b/c");

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_files_the_reason_is_told() {
+    fn missing_files_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let error = Census::take(&Root::new(folder.path())).unwrap_err().to_string();
         assert!(error.contains("needs root"), "{error}");

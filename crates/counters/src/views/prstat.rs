@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_traced_of_the_threads_is_their_processs() {
+    fn traced_faults_of_threads_count_for_their_process() {
         let (mut before, mut now) = (moment(0, [0, 0], 0), moment(1, [200 * MS, 0], 0));
         let of = |calls, lock| Traced { calls, lock_wait: lock, ..Traced::default() };
         before.traced = Some([(7, of(1_000, 0)), (8, of(7, 100 * MS))].into());

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_are_what_is_typed() {
+    fn contents_parse_and_print_the_same() {
         for text in ["compressible:0.5", "compressible:0", "zero", "random", "file:/a:b"] {
             assert_eq!(text.parse::<Content>().unwrap().to_string(), text);
         }

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_what_is_typed() {
+    fn shares_parse_and_print_the_same() {
         for text in ["0%", "5%", "0.5%", "33.3333%", "100%"] {
             assert_eq!(share(text).to_string(), text);
         }

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_and_sizes_are_what_is_typed() {
+    fn modes_and_sizes_parse_and_print_the_same() {
         for (text, shown) in [
             ("always", "always"),
             ("64k:always,2m:madvise", "64k:always,2m:madvise"),

@@ -13,7 +13,7 @@ use super::assembler::*;
 use super::map::{Full, Map};
 use super::program::{Program, Tracepoint};
 
-/// Files remembered between two looks; of more, those touched longest ago are forgotten.
+/// Files remembered between two samples; of more, those touched longest ago are forgotten.
 const FILES: u32 = 16_384;
 
 /// The key on the frame: device, nothing, inode; and a new value below it.
@@ -42,10 +42,10 @@ impl Pages {
         Ok(Self { files, executables: HashSet::new(), _programs: programs })
     }
 
-    /// The pages of executables that came and went since the last look. An executable is a file that
+    /// The pages of executables that came and went since the last sample. An executable is a file that
     /// some process maps executable now or did at an earlier look: a program that begins and ends
-    /// between two looks for the first time is none.
-    pub fn look(&mut self, root: &Root) -> Executables {
+    /// between two samples for the first time is none.
+    pub fn sample(&mut self, root: &Root) -> Executables {
         self.executables.extend(executable_files(root));
         let mut found = Executables::default();
         for key in self.files.keys() {

@@ -62,7 +62,7 @@ impl Requests {
 
     /// What the devices with a queue of requests had waiting since the start, those that wait now
     /// included. A device without such a queue (a partition, a mapper's) is absent.
-    pub fn look(&self) -> HashMap<String, Wait> {
+    pub fn sample(&self) -> HashMap<String, Wait> {
         let now = now();
         let mut waiting: HashMap<u32, u64> = HashMap::new();
         for key in self.queued.keys() {

@@ -54,7 +54,7 @@ impl Throttle {
     }
 
     /// Since the start.
-    pub fn look(&self) -> Paused {
+    pub fn sample(&self) -> Paused {
         let [pauses, milliseconds] = self.thread.get(self.key).unwrap_or_default();
         Paused { pauses, time: milliseconds.saturating_mul(1_000_000) }
     }

@@ -77,13 +77,13 @@ fn pages_of_code_are_counted() {
     file.sync_all().unwrap();
     let size = file.metadata().unwrap().len();
     // Nobody runs it yet: no executable.
-    let _ = pages.look(&Root::live());
+    let _ = pages.sample(&Root::live());
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
     let mut read = Executables::default();
     for _ in 0..50 {
         std::thread::sleep(Duration::from_millis(20));
-        let now = pages.look(&Root::live());
+        let now = pages.sample(&Root::live());
         read.paged_in += now.paged_in;
         read.freed += now.freed;
     }

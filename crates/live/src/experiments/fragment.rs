@@ -28,7 +28,7 @@ const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
 const PROACTIVE: &str = "/proc/sys/vm/compaction_proactiveness";
 const COMPACT: &str = "/proc/sys/vm/compact_memory";
-/// Pages between two looks at what is free.
+/// Pages between two checks of what is free.
 const PAGES_PER_POLL: usize = 128;
 /// `MADV_COLLAPSE`, Linux 6.1 and later.
 const COLLAPSE: libc::c_int = 25;
@@ -194,8 +194,9 @@ fn ask(
 fn fill(parameters: &Fragment, recorder: &mut dyn Recorder) -> Result<Region> {
     let page = page_size() as u64;
     let leave = parameters.leave * page;
-    let free =
-        || free().ok_or_else(|| Failure::unsupported("the kernel does not report free memory", "mount /proc"));
+    let free = || {
+        free().ok_or_else(|| Failure::unsupported("the kernel does not report free memory", "mount /proc"))
+    };
     let pages = (free()? / page) as usize;
     let region = Region::anonymous(pages).map_err(failed(&format!("mapping {pages} pages")))?;
     region.advise(HugePages::Forbidden).map_err(failed("madvise(MADV_NOHUGEPAGE)"))?;

@@ -38,10 +38,10 @@ use crate::harness::touch::Write;
 
 /// Where ksmd is told what to do, and tells what it did.
 pub const FOLDER: &str = "/sys/kernel/mm/ksm";
-/// Between two looks at the counters.
+/// Between two samples at the counters.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// A page is remembered in one scan, and merged in another one; the first one is not whole.
-const SCANS_AT_LEAST: u64 = 3;
+const MIN_SCANS: u64 = 3;
 
 /// The kernel's counters.
 #[derive(Clone, Copy, Default)]
@@ -217,7 +217,7 @@ fn merge(
             ]);
         }
         merged.scans = scans;
-        merged.settled = scans >= SCANS_AT_LEAST.max(last + 2);
+        merged.settled = scans >= MIN_SCANS.max(last + 2);
         if merged.settled || time > timeout {
             return Ok(merged);
         }

@@ -27,7 +27,7 @@ use crate::harness::measurement::Harness;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
 
-/// References between two looks at whether to go on.
+/// References between two checks of whether to go on.
 const BLOCK: usize = 20_000;
 /// Pages that the kernel charges to a cgroup in advance on each CPU (MEMCG_CHARGE_BATCH in
 /// include/linux/memcontrol.h): what is charged to the same pages differs by so much.

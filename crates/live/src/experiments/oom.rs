@@ -1,9 +1,9 @@
 //! `oom` on the running kernel.
 //!
 //! The worker stays outside the limit and looks; its children join the cgroup, hold what they are
-//! to hold, and the last one grows. A look, every fifth of a millisecond, reads the cgroup's count
+//! to hold, and the last one grows. A sample, every fifth of a millisecond, reads the cgroup's count
 //! of times at the limit, what each child holds (`/proc/PID/status`), and which children are gone.
-//! The scores are the kernel's formula (`oom_badness`) on the last look before the kill; who was
+//! The scores are the kernel's formula (`oom_badness`) at the last sample before the kill; who was
 //! killed and what the cgroup counts are the kernel's own word.
 
 use std::fs;
@@ -32,9 +32,9 @@ use crate::harness::measurement::Harness;
 /// `oom_score_adj` of all that are not adjusted: should the machine itself run out of memory, they
 /// go first.
 const BASE: u32 = 500;
-/// Between two looks.
+/// Between two samples.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
-/// Pages between two looks of the growing process at the count of kills: fewer than a killed one
+/// Pages between two samples of the growing process at the count of kills: fewer than a killed one
 /// gives back, so that nobody is killed after the first.
 const STRIDE: usize = 16;
 /// How long the others of a group may take to go after the first.
@@ -60,8 +60,8 @@ struct Child {
 }
 
 impl Child {
-    /// Looks at it, while it is there.
-    fn look(&mut self) {
+    /// Samples it, while it is there.
+    fn sample(&mut self) {
         let Ok(text) = fs::read_to_string(format!("/proc/{}/status", self.pid)) else { return };
         let bytes = |name: &str| value(&text, name);
         // One that is ending has given its memory back, and says nothing of it.
@@ -256,7 +256,7 @@ fn kill(
         let pid = family.pids().last().copied().unwrap_or(0);
         children.push(Child { pid, adjust, ..Child::default() });
     }
-    let look = |family: &mut Family, recorder: &mut dyn Recorder| -> Result<bool> {
+    let poll = |family: &mut Family, recorder: &mut dyn Recorder| -> Result<bool> {
         std::thread::sleep(POLL_INTERVAL);
         if barrier[REFUSED].load(Relaxed) > 0 {
             let what = "the kernel refused a process its place, its oom_score_adj or its memory";
@@ -268,7 +268,7 @@ fn kill(
     let all = children.len() as u64;
     while barrier[READY].load(Acquire) < all {
         recorder.progress(&format!("{situation}: hold"), barrier[READY].load(Relaxed), all);
-        if look(&mut family, recorder)? {
+        if poll(&mut family, recorder)? {
             let remedy = "give less --held, or more --memory";
             return Err(Failure::refused("the held memory does not fit into the limit", remedy));
         }
@@ -283,19 +283,19 @@ fn kill(
         if limited.is_none() {
             looked = Monotonic.now();
         }
-        children.iter_mut().for_each(Child::look);
+        children.iter_mut().for_each(Child::sample);
         if limited.is_none() && Counts::read(group).limit > before.limit {
             limited = Some(Monotonic.now());
         }
-        gone = look(&mut family, recorder)?;
+        gone = poll(&mut family, recorder)?;
     }
     let (end, last) = (Monotonic.now(), barrier[LAST].load(Relaxed));
     // A group goes together, but not in one moment.
     while gone && situation == "group" && !family.pids().is_empty() && Monotonic.now() - end < REST {
-        look(&mut family, recorder)?;
+        poll(&mut family, recorder)?;
     }
     let after = Counts::read(group);
-    // Met and killed between two looks: no longer ago than the one before.
+    // Met and killed between two samples: no longer ago than the one before.
     let limited = limited.or_else(|| (after.limit > before.limit).then_some(looked));
     let killed = children.iter().enumerate().filter(|(_, child)| !family.pids().contains(&child.pid));
     let killed = if gone { killed.map(|(place, _)| place).collect() } else { Vec::new() };

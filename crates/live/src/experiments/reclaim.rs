@@ -54,7 +54,7 @@ struct Load {
     hot: Vec<u32>,
     cold: Vec<u32>,
     reader: SnapshotReader,
-    look: Snapshot,
+    snapshot: Snapshot,
     /// References to the hot part so far, the thread's processor time for them, their faults, and
     /// the major ones of these.
     references: u64,
@@ -68,12 +68,13 @@ impl Load {
     fn new(parameters: &Reclaim, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<Self> {
         let pages = usize::try_from(parameters.hot.saturating_add(parameters.cold)).unwrap_or(usize::MAX);
         let reader = SnapshotReader::anonymous().map_err(failed("opening /proc/self/pagemap"))?;
-        let (look, first) = (Snapshot::new(pages), parameters.hot as u32);
+        let (snapshot, first) = (Snapshot::new(pages), parameters.hot as u32);
         let [hot, cold]: [Vec<u32>; 2] = [(0..first).collect(), (first..pages as u32).collect()];
         context.join()?;
         let region = Region::base_pages(pages).map_err(failed(&format!("mapping {pages} pages")))?;
         region.populate(|done, of| recorder.progress("populate", done, of));
-        let mut new = Self { region, hot, cold, reader, look, references: 0, time: 0, faults: 0, major: 0 };
+        let mut new =
+            Self { region, hot, cold, reader, snapshot, references: 0, time: 0, faults: 0, major: 0 };
         // Once before: what it executes for the first time is mapped then, with faults that bring
         // back nothing.
         new.reference(1, || false);
@@ -98,8 +99,8 @@ impl Load {
 
     /// Pages of the hot part and of the cold one that are not in memory.
     fn away(&mut self) -> Result<[u64; 2], Failure> {
-        self.reader.look(&self.region, &mut self.look).map_err(failed("reading /proc/self/pagemap"))?;
-        let flags = self.look.present().collect::<Vec<bool>>();
+        self.reader.read(&self.region, &mut self.snapshot).map_err(failed("reading /proc/self/pagemap"))?;
+        let flags = self.snapshot.present().collect::<Vec<bool>>();
         let (hot, cold) = flags.split_at(self.hot.len());
         Ok([hot, cold].map(|part| part.iter().filter(|present| !**present).count() as u64))
     }

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_tick_met_is_not_known_and_no_zero() {
+    fn shares_without_ticks_are_unknown_not_zero() {
         assert!((1e5..=1e7).contains(&tick()), "{} ns", tick());
         assert_eq!(parts(3.0 * tick(), 0.0), [None; 2], "too few ticks");
         assert_eq!(parts(99.0 * tick(), 0.0), [Some(99.0 * tick()), None]);

@@ -15,7 +15,7 @@ pub const MAGIC: [u8; 4] = *b"PLF1";
 
 /// No payload is longer than this many bytes. The largest one is a page map: 8 bytes a page before
 /// compression.
-pub const LONGEST: u32 = 1 << 28;
+pub const MAX_FRAME: u32 = 1 << 28;
 
 /// Magic, length and checksum.
 const HEADER: usize = 12;
@@ -37,8 +37,8 @@ pub enum WireError {
     /// Something else was written to the line.
     #[error("no frame begins here: {0:02x?} instead of {MAGIC:02x?}; something else writes to this line")]
     Magic([u8; 4]),
-    /// The length is beyond [`LONGEST`].
-    #[error("a frame of {0} bytes is longer than the longest ({LONGEST})")]
+    /// The length is beyond [`MAX_FRAME`].
+    #[error("a frame of {0} bytes is longer than the longest ({MAX_FRAME})")]
     Length(u64),
     /// The payload was changed on the way.
     #[error("a frame of {0} bytes has the wrong checksum")]
@@ -56,7 +56,7 @@ pub fn write<T: Serialize>(output: &mut impl Write, value: &T) -> Result<(), Wir
     let mut frame = vec![0; HEADER];
     serde_json::to_writer(&mut frame, value)?;
     let payload = frame.len() - HEADER;
-    let length = u32::try_from(payload).ok().filter(|&n| n <= LONGEST);
+    let length = u32::try_from(payload).ok().filter(|&n| n <= MAX_FRAME);
     let length = length.ok_or(WireError::Length(payload as u64))?;
     let checksum = crc32fast::hash(&frame[HEADER..]);
     frame[..4].copy_from_slice(&MAGIC);
@@ -82,7 +82,7 @@ pub fn read<T: DeserializeOwned>(input: &mut impl Read) -> Result<Option<T>, Wir
         return Err(WireError::Magic(word(0)));
     }
     let length = u32::from_le_bytes(word(4));
-    if length > LONGEST {
+    if length > MAX_FRAME {
         return Err(WireError::Length(length.into()));
     }
     // Grows with what arrives: a wrong length costs no memory.
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(values: Vec<String>) {
+        fn written_data_reads_back(values: Vec<String>) {
             let bytes: Vec<u8> = values.iter().flat_map(|v| frame(v)).collect();
             let mut input = bytes.as_slice();
             let mut read_back = Vec::new();

@@ -9,7 +9,7 @@ use crate::{figure, has_column, perform};
 
 pub fn tests() -> Vec<Test> {
     tests! {
-        what_takes_no_page_takes_no_fault;
+        operations_without_pages_take_no_faults;
     }
 }
 
@@ -27,7 +27,7 @@ fn row(seen: &Observations, operation: &str, sharers: f64, column: &str) -> Opti
     table.numbers_named(column).unwrap()[row]
 }
 
-fn what_takes_no_page_takes_no_fault() {
+fn operations_without_pages_take_no_faults() {
     let populate = perform(Experiment::Populate(small()), &Setting::default()).unwrap();
     has_column(&populate, "operations.cost", "page.median", Unit::Nanoseconds);
     let faults = row(&populate, "first writes", 0.0, "faults").unwrap();

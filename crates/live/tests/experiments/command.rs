@@ -14,7 +14,7 @@ pub fn tests() -> Vec<Test> {
         command_gives_no_zero_that_was_not_measured;
         command_under_a_limit_swaps: LIMITS;
         command_has_nothing_of_the_worker_in_its_peak;
-        command_failing_is_said;
+        failing_command_is_reported;
         command_has_the_working_set_of_all_its_processes;
         command_killed_inside_its_limit: LIMITS;
         command_is_stopped_whole_after_its_timeout;
@@ -93,7 +93,7 @@ fn command_has_nothing_of_the_worker_in_its_peak() {
     }
 }
 
-fn command_failing_is_said() {
+fn failing_command_is_reported() {
     let failed = perform(shell("exit 3"), &Setting::default()).unwrap_err();
     assert_eq!(failed.kind, FailureKind::ProgramFailed { status: Some(3), signal: None });
     let Experiment::Command(command) = shell("exit 3") else { unreachable!("made above") };

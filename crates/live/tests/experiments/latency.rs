@@ -10,7 +10,7 @@ use crate::{column, figure, has_column, limit, perform};
 pub fn tests() -> Vec<Test> {
     tests! {
         loads_are_timed_by_working_set;
-        first_touches_of_huge_pages_are_told_from_those_of_base_pages: THP;
+        first_touches_of_huge_and_base_pages_are_separate: THP;
         the_working_sets_stay_within_the_limit: LIMITS;
     }
 }
@@ -32,7 +32,7 @@ fn loads_are_timed_by_working_set() {
     assert_eq!(figure(&seen, "faults.major"), 0.0);
 }
 
-fn first_touches_of_huge_pages_are_told_from_those_of_base_pages() {
+fn first_touches_of_huge_and_base_pages_are_separate() {
     let with = |thp: &str| {
         let mut setting = Setting::default();
         setting.apply("thp", thp).unwrap();

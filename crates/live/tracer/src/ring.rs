@@ -16,12 +16,12 @@ use pagelab_ring::{
     BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RINGS, SLOTS, Slot, TABLE, WORDS,
 };
 
-/// Between two looks whether pagelab has read.
+/// Between two samples whether pagelab has read.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
-/// Looks between two whether it is still there.
+/// Polls between two checks whether it is still there.
 const ALIVE: u32 = 2000;
-/// The most looks whether pagelab has seen what the process has mapped.
-const SEEN: u32 = 2000;
+/// Polls for pagelab to have read the mappings of the process.
+const MAX_POLLS: u32 = 2000;
 
 static MAPPING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// The process that this is.
@@ -94,7 +94,7 @@ pub fn leave(leaving: bool) {
 pub fn be_looked_at() {
     let Some(image) = images().get(IMAGE.load(Relaxed) as usize) else { return };
     image.waiting.store(1, Release);
-    for _ in 0..SEEN {
+    for _ in 0..MAX_POLLS {
         if image.waiting.load(Acquire) == 0 {
             return;
         }
@@ -166,12 +166,12 @@ pub fn hand_over(slot: &Slot) -> Option<*mut AtomicU32> {
     let words = slot.used.swap(0, Relaxed);
     slot.words[(filled - 1) as usize % BUFFERS].store(words as u32, Relaxed);
     slot.filled.store(filled, Release);
-    let mut looks = 0;
+    let mut polls = 0;
     while filled - slot.read.load(Acquire) >= BUFFERS as u64 {
         std::thread::sleep(POLL_INTERVAL);
-        looks += 1;
+        polls += 1;
         // SAFETY: asks whether there is such a process, and sends nothing.
-        if looks % ALIVE == 0 && unsafe { libc::kill(header().reader.load(Relaxed).cast_signed(), 0) } != 0 {
+        if polls % ALIVE == 0 && unsafe { libc::kill(header().reader.load(Relaxed).cast_signed(), 0) } != 0 {
             // Nobody reads any more: the program goes on alone.
             return None;
         }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_is_refused() {
+    fn foreign_parts_are_refused() {
         let part = || {
             let mut chunk = Chunk::default();
             chunk.take(&[7, 8, 7, 9]).unwrap();

@@ -33,7 +33,7 @@ const IS_COLD: u8 = 2;
 const REFERENCED: u8 = 4;
 const IN_TEST: u8 = 8;
 
-/// Pages of a queue between two looks ahead of the hot hand.
+/// Pages of a queue between two samples ahead of the hot hand.
 const STEP: usize = 4;
 
 /// The hot hand's place in the ring. Page n is n + 1 in here.

@@ -12,7 +12,7 @@ use prefetch_index::prefetch_index;
 const AHEAD: usize = super::AHEAD;
 
 /// The most sizes, each of which a reference may have to go by.
-pub(crate) const MOST: usize = 200;
+pub(crate) const MAX_SIZES: usize = 200;
 
 /// LRU of several sizes; 4 bytes a page, and half a byte for the line.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ pub(crate) struct LruSizes {
 }
 
 impl LruSizes {
-    /// Empty memories of so many frames (at least 1), up to [`MOST`].
+    /// Empty memories of so many frames (at least 1), up to [`MAX_SIZES`].
     pub fn new(frames: impl Iterator<Item = u32>) -> Self {
         let mut sizes: Vec<u32> = frames.collect();
         sizes.sort_unstable();
         sizes.dedup();
-        assert!(sizes.len() <= MOST, "{} sizes", sizes.len());
+        assert!(sizes.len() <= MAX_SIZES, "{} sizes", sizes.len());
         Self {
             last: Vec::new(),
             line: TimeLine::new(),

@@ -109,7 +109,7 @@ impl Interleaved {
 /// No element: the pointer is direct.
 const DIRECT: u32 = u32::MAX;
 /// Elements that a processor keeps for itself, and how many it takes or gives at once (2.5's slab).
-const KEPT: usize = 252;
+const CACHED_ELEMENTS: usize = 252;
 const BATCH: usize = 126;
 
 /// What is asked of the bus.
@@ -307,7 +307,7 @@ impl Machine<'_> {
     }
 
     fn free(&mut self, element: u32, processor: &mut Processor) {
-        if processor.elements.len() >= KEPT {
+        if processor.elements.len() >= CACHED_ELEMENTS {
             self.slab.extend(processor.elements.drain(..BATCH).rev());
         }
         processor.elements.push(element);

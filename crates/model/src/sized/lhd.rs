@@ -17,7 +17,7 @@ const AGES: usize = 1024;
 /// Classes by the age at the last hit.
 const CLASSES: usize = 16;
 /// What is kept of the counts at an interval.
-const KEPT: f64 = 0.9;
+const DECAY: f64 = 0.9;
 /// Steps of age in the time in which as many requests come as objects are resident.
 const STEPS: u64 = 64;
 /// The least requests between two computations.
@@ -62,8 +62,8 @@ impl Class {
             } else {
                 self.density[age] = 0.0;
             }
-            self.hits[age] *= KEPT;
-            self.evictions[age] *= KEPT;
+            self.hits[age] *= DECAY;
+            self.evictions[age] *= DECAY;
         }
     }
 }

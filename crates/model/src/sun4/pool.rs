@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_context_loses_first() {
+    fn process_without_context_loses_pages_first() {
         let (mut pool, mut rng) = pool(3, Copies::None);
         let spaces: Vec<Space> = (0..3).map(|_| pool.space(2)).collect();
         for &space in &spaces[..2] {

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_ran_much_waits_and_who_wakes_goes_first() {
+    fn waking_processes_run_before_cpu_hogs() {
         let mut queue = RunQueue::new(Scheduler::Bsd, 3);
         queue.ran(0, 100 * TICK);
         queue.ready(0, false);

@@ -84,7 +84,7 @@ pub trait Player {
     }
 }
 
-/// References made at a time, and between two looks whether to go on.
+/// References made at a time, and between two samples whether to go on.
 pub(super) const BLOCK: usize = 1 << 16;
 
 /// What a stream that cannot be made is to who performs.

@@ -240,7 +240,9 @@ impl<'a> Players<'a> {
         let pages = recording.pages;
         let mut sizes = BTreeSet::new();
         let seat = |&(pager, frames): &(Pager, u32)| match pager {
-            Pager::Policy(PolicyKind::Lru) if sizes.contains(&frames) || sizes.len() < lru_sizes::MOST => {
+            Pager::Policy(PolicyKind::Lru)
+                if sizes.contains(&frames) || sizes.len() < lru_sizes::MAX_SIZES =>
+            {
                 sizes.insert(frames);
                 Seat::Lru(frames)
             }

@@ -145,7 +145,8 @@ fn good(arguments: &Arguments, notebook: &Notebook) -> Result<(Run, f64)> {
         }
         (Bound::Percent(_), None) => {
             return Err(usage(
-                "--worse-than PERCENT% needs the experiment\nhint: pagelab bisect-run EXPERIMENT …".to_owned(),
+                "--worse-than PERCENT% needs the experiment\nhint: pagelab bisect-run EXPERIMENT …"
+                    .to_owned(),
             ));
         }
         (Bound::Percent(percent), Some(experiment)) => {

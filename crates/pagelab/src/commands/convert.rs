@@ -210,7 +210,7 @@ struct Numbering<'a> {
 }
 
 impl<'a> Numbering<'a> {
-    /// Pages between two looks at the memory that is left.
+    /// Pages between two checks of the memory that is left.
     const STEP: u64 = 1 << 20;
 
     fn new(arguments: &'a Arguments) -> Self {

@@ -44,7 +44,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Looks and answers; status 1 on a shortage in the last look, 3 where nothing is known.
+/// Looks and answers; status 1 on a shortage in the last sample, 3 where nothing is known.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if arguments.leftovers {
         return leftovers(arguments.json, context);
@@ -57,12 +57,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         None => Schedule { interval: Some("2".parse().expect("two seconds")), count: Some(1) },
     };
     let mut ticker = Ticker::new(schedule, Some(interrupt));
-    let mut earlier = watcher.look();
+    let mut earlier = watcher.sample();
     loop {
         if !ticker.wait() {
             return Ok(ExitCode::SUCCESS);
         }
-        let now = watcher.look();
+        let now = watcher.sample();
         let tree = watcher.tree();
         let shares = tree.read(&doctor::share_selection(&now.counters));
         let mut report = doctor::examine(&earlier, &now, &shares, tree.root().page_size());

@@ -85,7 +85,8 @@ pub struct Arguments {
 struct Addresses(Vec<SocketAddr>);
 
 fn addresses(text: &str) -> Result<Addresses, Refusal> {
-    let refused = |why: String| Refusal::new(format!("{why}\nhint: write localhost:9750, 127.0.0.1:9750 or :9750"));
+    let refused =
+        |why: String| Refusal::new(format!("{why}\nhint: write localhost:9750, 127.0.0.1:9750 or :9750"));
     let found = match text.strip_prefix(':') {
         // IPv6's any is IPv4's too, where the machine has both.
         Some(port) => {

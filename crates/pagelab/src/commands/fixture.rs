@@ -40,7 +40,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let wanted = tree.read(&selection).samples().len();
     let kept = Tree::new(Root::new(folder)).read(&selection).samples().len();
     if kept != wanted {
-        bail!("{} holds {kept} of {wanted} statistics\nhint: check that the disk is not full", folder.display());
+        bail!(
+            "{} holds {kept} of {wanted} statistics\nhint: check that the disk is not full",
+            folder.display()
+        );
     }
     if !context.quiet {
         say!("{kept} statistics in {}: read them with 'pagelab stat --root'", folder.display());

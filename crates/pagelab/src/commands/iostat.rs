@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
     let mut ticker = Ticker::new(arguments.schedule, None);
     let mut before = None;
     loop {
-        let waits = tracing.as_ref().map(Requests::look);
+        let waits = tracing.as_ref().map(Requests::sample);
         let now = Moment { counters: tree.read(&selection), waits };
         let rows = iostat::rows(before.as_ref(), &now);
         let processors = iostat::processors(before.as_ref(), &now).filter(|_| arguments.cpu);

@@ -86,12 +86,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     let users = users(&Root::new(&arguments.machine.root));
     let mut ticker = Ticker::new(arguments.schedule, interrupt);
-    let mut before = watcher.look();
+    let mut before = watcher.sample();
     loop {
         if !ticker.wait() {
             return Ok(ExitCode::SUCCESS);
         }
-        let now = watcher.look();
+        let now = watcher.sample();
         let mut rows = prstat::rows(&before, &now, arguments.threads);
         let mut ended = prstat::ended(&before, &now);
         if !arguments.pids.is_empty() {

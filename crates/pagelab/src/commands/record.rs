@@ -19,7 +19,7 @@ use crate::output::say;
 use crate::recording;
 use crate::ticker::{Extra, Interval, Schedule, Ticker};
 
-/// The most looks of one recording: what fits on a page.
+/// The most samples of one recording: what fits on a page.
 const MAX_SAMPLES: u64 = 1_000_000;
 /// What was seen goes into the notebook at least so often: a killed recording loses no more.
 const KEEP: Duration = Duration::from_secs(1);
@@ -92,13 +92,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let mut last = first.clone();
     series.add(first.clone());
     let count = arguments.count.unwrap_or(MAX_SAMPLES);
-    let (mut looks, mut kept) = (0, Instant::now());
+    let (mut samples, mut kept) = (0, Instant::now());
     let mut ticker =
         Ticker::new(Schedule { interval: Some(arguments.interval), count: Some(count) }, Some(interrupt));
     while ticker.wait() {
         last = tree.read(&selection);
         series.add(last.clone());
-        looks += 1;
+        samples += 1;
         if kept.elapsed() >= KEEP {
             kept = Instant::now();
             keep(&mut notebook, repetition, &mut series)?;
@@ -109,12 +109,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     keep(&mut notebook, repetition, &mut series)?;
     notebook.record(repetition, &Observation::Counters(recording::counters(&first, &last)))?;
-    let outcome = if looks > 0 { Outcome::Done } else { Outcome::Interrupted };
+    let outcome = if samples > 0 { Outcome::Done } else { Outcome::Interrupted };
     notebook.finish_repetition(repetition, &outcome)?;
     if !context.quiet {
         let name = notebook.load(run)?.header.name;
         say!(
-            "{looks} samples in {} as '{name}': draw them with 'pagelab report {name} -o page.html'",
+            "{samples} samples in {} as '{name}': draw them with 'pagelab report {name} -o page.html'",
             context.notebook.display()
         );
     }

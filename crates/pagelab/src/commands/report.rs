@@ -43,7 +43,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.process.is_some() {
-        return Err(usage("--process needs a recording\nhint: pagelab report FILE.trace --process 2".to_owned()));
+        return Err(usage(
+            "--process needs a recording\nhint: pagelab report FILE.trace --process 2".to_owned(),
+        ));
     }
     let notebook = Notebook::open_existing(&context.notebook)?;
     let runs = arguments

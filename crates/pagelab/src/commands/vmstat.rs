@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
     let mut lines = 0;
     loop {
         let now = tree.read(&selection);
-        let executables = tracing.as_mut().map(|pages| pages.look(tree.root()));
+        let executables = tracing.as_mut().map(|pages| pages.sample(tree.root()));
         let row = Row::between(before.as_ref(), &now, page_size, executables.filter(|_| before.is_some()));
         let mut out = crate::output::stdout();
         if arguments.json {

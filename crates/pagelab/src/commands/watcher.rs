@@ -118,14 +118,14 @@ impl Watcher {
     }
 
     /// The tasks now.
-    pub fn look(&mut self) -> Moment {
+    pub fn sample(&mut self) -> Moment {
         // Before the rows are read: who ends in between is heard of the next time.
         let exits = self.exits.as_mut().map(Exits::take);
         let mut delays = HashMap::new();
         let (counters, accounts) = match (&mut self.taskstats, &mut self.last) {
             (Ok(taskstats), Some(last)) => {
                 let accounts = accounted(self.tree.root().list_numbers("proc"), taskstats, &mut delays);
-                (last.look(&self.tree, &self.selection, &accounts), Some(accounts))
+                (last.sample(&self.tree, &self.selection, &accounts), Some(accounts))
             }
             (Ok(taskstats), None) if self.whole => {
                 let counters = self.tree.read(&self.selection);
@@ -175,7 +175,7 @@ struct Last {
 
 impl Last {
     /// The counters of `selection` now, of processes that have not run since as they were.
-    fn look(&mut self, tree: &Tree, selection: &Selection, accounts: &HashMap<u64, Account>) -> Snapshot {
+    fn sample(&mut self, tree: &Tree, selection: &Selection, accounts: &HashMap<u64, Account>) -> Snapshot {
         let idle = |process: &u64| self.accounts.get(process) == accounts.get(process);
         let (idle, ran): (Vec<u64>, Vec<u64>) = accounts.keys().partition(|process| idle(process));
         let now = tree.read(&selection.of_instances("process", &ran));

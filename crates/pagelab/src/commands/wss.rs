@@ -169,7 +169,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
                 return Err(CommandError::Stopped.into());
             }
         }
-        let (seen, bounds, areas) = process.look_at_areas(tlb).with_context(ended)?;
+        let (seen, bounds, areas) = process.sample_areas(tlb).with_context(ended)?;
         let cost = clearing + seen.cost;
         let share = cost.as_secs_f64() / interval.as_secs_f64();
         let time = interval.saturating_mul(number).as_secs_f64();

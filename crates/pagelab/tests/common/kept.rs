@@ -5,17 +5,17 @@ use serde_json::Value;
 use super::Lab;
 
 /// The observations of a run's first repetition.
-pub struct Kept(pub Value);
+pub struct Recorded(pub Value);
 
 impl Lab {
     /// What was kept of the run.
-    pub fn kept(&self, run: &str) -> Kept {
+    pub fn kept(&self, run: &str) -> Recorded {
         let export = self.json(&format!("export {run} --format json"));
-        Kept(export["runs"][0]["repetitions"][0]["observations"].clone())
+        Recorded(export["runs"][0]["repetitions"][0]["observations"].clone())
     }
 }
 
-impl Kept {
+impl Recorded {
     /// A metric; `None` where it is a dash.
     pub fn metric(&self, name: &str) -> Option<f64> {
         let metric = self.0["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == name);

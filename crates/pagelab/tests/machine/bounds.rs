@@ -12,14 +12,14 @@ use pagelab_testing::{LIMITS, ROOT, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
-        what_is_beyond_the_machine_is_refused_with_the_figure;
+        load_beyond_the_machine_is_refused_with_the_figure;
         impossible_values_are_no_panic;
         memory_that_cannot_be_had_is_an_error;
         a_trace_is_bounded_while_it_is_read;
         a_sample_takes_memory_for_itself_alone;
         no_model_takes_more_than_was_planned;
         a_long_stream_is_never_held: LIMITS;
-        what_is_beyond_the_cgroup_is_refused_with_the_figure: LIMITS;
+        load_beyond_the_cgroup_is_refused_with_the_figure: LIMITS;
         too_few_threads_are_an_error: ROOT;
     }
 }
@@ -45,7 +45,7 @@ const BEYOND: &[&str] = &[
     "run mapanon --pages 100 --references 4294967295 --pattern smooth-sin-random --memory 32M --report none",
 ];
 
-fn what_is_beyond_the_machine_is_refused_with_the_figure() {
+fn load_beyond_the_machine_is_refused_with_the_figure() {
     let lab = Lab::new();
     for command in BEYOND {
         let output = lab.output(command);
@@ -229,7 +229,7 @@ impl Drop for Narrow {
 }
 
 /// The kernel would kill it without a word.
-fn what_is_beyond_the_cgroup_is_refused_with_the_figure() {
+fn load_beyond_the_cgroup_is_refused_with_the_figure() {
     let lab = Lab::new();
     let narrow = Narrow::new();
     for (command, fits) in [

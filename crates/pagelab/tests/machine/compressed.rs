@@ -47,7 +47,7 @@ const ZSWAP_POOL: Need = Need {
             return Err("this kernel does not count what zswap writes back, which is since 6.8".into());
         }
         match percent_of_memory() {
-            0..=MOST_FILLED => Ok(()),
+            0..=MAX_FILLED => Ok(()),
             bytes => {
                 Err(format!("a percent of the memory, {bytes} bytes, is more than a test fills zswap with"))
             }
@@ -56,7 +56,7 @@ const ZSWAP_POOL: Need = Need {
 };
 
 /// Bytes that a test may fill zswap's pool with.
-const MOST_FILLED: u64 = 512 << 20;
+const MAX_FILLED: u64 = 512 << 20;
 const PARAMETERS: [&str; 4] = ["enabled", "max_pool_percent", "accept_threshold_percent", "shrinker_enabled"];
 
 /// What zswap is told.

@@ -22,7 +22,7 @@ pub fn tests() -> Vec<Test> {
         pages_counted_one_by_one_agree_with_meminfo: KPAGEFLAGS;
         microstates_add_up;
         tasks_that_come_and_go_within_an_interval_are_seen;
-        nothing_that_matched_is_said;
+        empty_match_is_reported;
         a_selector_that_matches_nothing_is_no_recording;
         the_old_hands_habits_are_taken;
         a_name_and_a_port_alone_can_be_listened_on;
@@ -224,7 +224,7 @@ fn a_selector_that_matches_nothing_is_no_recording() {
     assert!(!lab.path("pagelab.db").exists());
 }
 
-fn nothing_that_matched_is_said() {
+fn empty_match_is_reported() {
     let lab = Lab::new();
     for (arguments, wanted) in [
         ("stat vmstatt", "nothing matched vmstatt (did you mean 'vmstat'?)"),

@@ -18,7 +18,7 @@ pub fn tests() -> Vec<Test> {
         a_gate_is_read_as_junit: READERS;
         dashboards_get_medians_with_their_direction;
         folded_stacks_add_up;
-        what_cannot_be_written_says_why;
+        unwritable_formats_give_the_reason;
     }
 }
 
@@ -250,7 +250,7 @@ fn folded_stacks_add_up() {
     assert!(two.lines().all(|line| line.starts_with("forks;")) && sum(&two) == sum(&text), "{two}");
 }
 
-fn what_cannot_be_written_says_why() {
+fn unwritable_formats_give_the_reason() {
     let lab = lab();
     let says = |arguments: &str, status: i32, words: &str| {
         lab.refuses(arguments, status, &[words]);

@@ -18,7 +18,7 @@ pub fn tests() -> Vec<Test> {
         a_hostile_cgroup_name_is_shown_and_not_obeyed;
         a_hostile_run_of_somebody_elses_notebook_is_shown_and_not_obeyed;
         a_mount_whose_name_is_no_text_hides_no_cgroup: LIMITS, TMPFS;
-        root_is_not_told_to_run_as_root_where_sys_is_read_only: LIMITS;
+        root_is_not_advised_to_run_as_root_with_read_only_sys: LIMITS;
         outputs_leave_links_fifos_and_neighbours_as_they_are;
         a_device_that_is_named_as_an_output_stays_one: ROOT;
         a_link_that_another_user_planted_where_everybody_may_is_refused: ROOT;
@@ -186,7 +186,7 @@ fn a_mount_whose_name_is_no_text_hides_no_cgroup() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn root_is_not_told_to_run_as_root_where_sys_is_read_only() {
+fn root_is_not_advised_to_run_as_root_with_read_only_sys() {
     let lab = Lab::new();
     for condition in ["--memory 16M", "--memory none --thp always", "--memory none --thp never"] {
         let script = format!(

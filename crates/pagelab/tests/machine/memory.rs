@@ -9,7 +9,7 @@ use pagelab_testing::{ALONE, KERNELS, Need, ROOT, Test, tests};
 pub fn tests() -> Vec<Test> {
     tests! {
         four_loops_move_bytes: ALONE;
-        ksmd_is_told_and_put_back: ROOT, KSM, ALONE;
+        ksm_settings_are_restored: ROOT, KSM, ALONE;
         after_kill_9_ksmd_is_put_back_by_the_next_start: ROOT, KSM, ALONE;
         equal_pages_share_and_a_write_parts_them: KERNELS, ALONE;
         a_hot_set_moves_between_tiers: KERNELS, ALONE;
@@ -63,7 +63,7 @@ fn ksmd() -> Vec<String> {
         .collect()
 }
 
-fn ksmd_is_told_and_put_back() {
+fn ksm_settings_are_restored() {
     let (lab, before) = (Lab::new(), ksmd());
     lab.ok("run ksm --pages 1024 --contents 4 --scan 777 --sleep 3 --report none --name k");
     assert_eq!(ksmd(), before);

@@ -32,11 +32,11 @@ const ZRAM: Need = Need {
 };
 
 /// An unrelated cgroup that may have 24 MiB; removed when dropped, with what runs in it.
-struct Beside {
+struct SiblingCgroup {
     path: PathBuf,
 }
 
-impl Beside {
+impl SiblingCgroup {
     fn new() -> Self {
         let one = Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists();
         let root = if one { "/sys/fs/cgroup/memory" } else { "/sys/fs/cgroup" };
@@ -69,7 +69,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for SiblingCgroup {
     fn drop(&mut self) {
         self.end();
         // Its processes take a moment to go.
@@ -82,7 +82,7 @@ impl Drop for Beside {
 
 fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
     let lab = Lab::new();
-    let beside = Beside::new();
+    let beside = SiblingCgroup::new();
     // At its limit by page cache, before the run; reclaim leaves it up to some large folios below.
     let file = lab.path("cache");
     let filled =

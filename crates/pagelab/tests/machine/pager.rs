@@ -11,9 +11,9 @@ pub fn tests() -> Vec<Test> {
     tests! {
         a_sorted_file_is_sorted: PRELOAD;
         a_program_finds_what_it_wrote: PRELOAD, CC;
-        what_cannot_be_paged_is_refused: PRELOAD, CC;
+        unpageable_programs_are_refused: PRELOAD, CC;
         more_memory_than_pages_takes_no_more: USERFAULT;
-        what_a_program_leaves_behind_ends_with_the_run: PRELOAD;
+        leftover_processes_end_with_the_run: PRELOAD;
     }
 }
 
@@ -150,7 +150,7 @@ fn a_program_finds_what_it_wrote() {
     }
 }
 
-fn what_cannot_be_paged_is_refused() {
+fn unpageable_programs_are_refused() {
     let lab = Lab::new();
     compiled(&lab, "static", &["-static"]);
     for (arguments, wanted) in [
@@ -165,7 +165,7 @@ fn what_cannot_be_paged_is_refused() {
     lab.refuses("run command --on pager:lru --memory 8M --report none -- false", 3, &["false ended with"]);
 }
 
-fn what_a_program_leaves_behind_ends_with_the_run() {
+fn leftover_processes_end_with_the_run() {
     let lab = Lab::new();
     // Nobody else's sleeper has this many seconds.
     let sleeper = |n: u32| format!("600.{}{n}", std::process::id());

@@ -19,7 +19,7 @@ pub fn tests() -> Vec<Test> {
         a_load_beyond_half_of_the_memory_is_refused_without_a_limit;
         settings_are_put_back: LIMITS, THP, ALONE;
         a_full_disk_is_a_clear_error_and_the_notebook_still_opens: LIMITS, TMPFS, ALONE;
-        what_a_program_made_inside_its_cgroup_ends_with_it: LIMITS, ALONE;
+        nested_cgroups_of_a_program_are_removed: LIMITS, ALONE;
         a_killed_worker_ends_the_run_and_what_it_started;
         a_kernel_with_cgroup_1_is_left_as_it_was: KERNELS;
         a_kernel_with_cgroup_2_is_left_as_it_was: KERNELS;
@@ -253,7 +253,7 @@ fn a_killed_worker_ends_the_run_and_what_it_started() {
 }
 
 /// A program may make cgroups inside its own, and move into them; also when pagelab is killed they go.
-fn what_a_program_made_inside_its_cgroup_ends_with_it() {
+fn nested_cgroups_of_a_program_are_removed() {
     for kill in [false, true] {
         let lab = Lab::new();
         let script = "while IFS=: read n c p; do case $p in */pagelab-*)

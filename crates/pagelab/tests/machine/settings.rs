@@ -18,8 +18,8 @@ pub fn tests() -> Vec<Test> {
         a_value_that_is_there_already_is_in_no_journal: LIMITS, ALONE;
         a_value_that_the_kernel_does_not_take_changes_nothing: LIMITS, ALONE;
         a_value_that_the_kernel_takes_otherwise_is_refused: LIMITS, ALONE;
-        what_cannot_be_put_back_is_refused: LIMITS, ALONE;
-        what_could_not_be_put_back_is_told_once_and_kept: ROOT, ALONE;
+        irreversible_settings_are_refused: LIMITS, ALONE;
+        failed_undo_is_reported_once_and_kept: ROOT, ALONE;
     }
 }
 
@@ -182,7 +182,7 @@ fn a_value_that_the_kernel_takes_otherwise_is_refused() {
     nothing_noted(&lab, "after a refusal");
 }
 
-fn what_cannot_be_put_back_is_refused() {
+fn irreversible_settings_are_refused() {
     let tainted = held("/proc/sys/kernel/tainted");
     let lab = Lab::new();
     for one_way in [
@@ -197,7 +197,7 @@ fn what_cannot_be_put_back_is_refused() {
     assert_eq!(held("/proc/sys/kernel/tainted"), tainted);
 }
 
-fn what_could_not_be_put_back_is_told_once_and_kept() {
+fn failed_undo_is_reported_once_and_kept() {
     let lab = Lab::new();
     let state = lab.path("state");
     fs::create_dir(&state).unwrap();

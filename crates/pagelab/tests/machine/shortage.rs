@@ -1,7 +1,7 @@
 //! What the kernel does where memory is short, or is about to be: `oom`, `reclaim` and `fragment`.
 
 use crate::common::Lab;
-use crate::common::kept::Kept;
+use crate::common::kept::Recorded;
 use pagelab_testing::{CGROUP_1, KERNELS, LIMITS, Test, tests};
 
 pub fn tests() -> Vec<Test> {
@@ -13,7 +13,7 @@ pub fn tests() -> Vec<Test> {
         damon_is_refused_where_it_cannot_be_had_alone: KERNELS;
         a_scheme_pages_cold_pages_out_and_counts_them: KERNELS;
         a_scheme_that_counts_alone_pages_nothing_out: KERNELS;
-        what_damon_was_told_is_undone_and_another_users_is_left_alone: KERNELS;
+        damon_settings_are_undone_and_foreign_ones_left_alone: KERNELS;
         huge_pages_are_few_in_pieces_and_many_after_compaction: KERNELS;
     }
 }
@@ -29,7 +29,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 /// In 16 MiB one holds 1, one 8 MiB, and the growing one cannot have more than 7: the second is the
 /// largest. With half of the limit in addition the first counts as 9 MiB.
-fn killed_as_reckoned(seen: &Kept) {
+fn killed_as_reckoned(seen: &Recorded) {
     let who = seen.texts("kills", "who");
     assert_eq!(who[..2], ["holds 2048", "holds 256"]);
     assert_eq!(seen.metric("oom.predicted"), Some(1.0));
@@ -120,7 +120,7 @@ fn damon_is_refused_where_it_cannot_be_had_alone() {
 }
 
 /// What else may take a page away for a moment, and grew over the run.
-fn meanwhile(seen: &Kept) -> String {
+fn meanwhile(seen: &Recorded) -> String {
     const WORDS: [&str; 9] =
         ["migrate", "compact", "thp", "ksm", "pswp", "numa", "pgsteal", "pgscan", "pgdeactivate"];
     let counters = seen.0["counters"].as_array().unwrap().iter();
@@ -133,7 +133,7 @@ fn meanwhile(seen: &Kept) -> String {
 }
 
 /// Growth of a counter of /proc/vmstat over the run.
-fn grown(seen: &Kept, name: &str) -> f64 {
+fn grown(seen: &Recorded, name: &str) -> f64 {
     let counters = seen.0["counters"].as_array().unwrap();
     let counter = counters.iter().find(|counter| counter["name"] == name && counter["source"] == "vmstat");
     let counter = counter.unwrap_or_else(|| panic!("no {name}"));
@@ -193,7 +193,7 @@ fn a_scheme_that_counts_alone_pages_nothing_out() {
 
 /// Performed inside a guest, whose DAMON is nobody else's. Each status says what was not as it
 /// should be.
-fn what_damon_was_told_is_undone_and_another_users_is_left_alone() {
+fn damon_settings_are_undone_and_foreign_ones_left_alone() {
     const SCRIPT: &str = r#"
 kdamonds=/sys/kernel/mm/damon/admin/kdamonds
 export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp

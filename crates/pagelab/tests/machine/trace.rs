@@ -12,7 +12,7 @@ use pagelab_testing::{CC, QEMU_USER, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
-        what_a_program_references_is_in_the_trace: QEMU_USER, CC;
+        trace_holds_the_references_of_a_program: QEMU_USER, CC;
         an_access_across_pages_references_both: QEMU_USER, CC;
         threads_and_forked_processes_have_their_own_order: QEMU_USER, CC;
         programs_that_it_executes_are_recorded: QEMU_USER, CC;
@@ -20,9 +20,9 @@ pub fn tests() -> Vec<Test> {
         one_process_is_read_by_itself_everywhere: QEMU_USER, CC;
         a_killed_program_and_an_interrupted_recording_keep_what_was_recorded: QEMU_USER, CC;
         the_programs_descriptors_and_status_are_its_own: QEMU_USER;
-        what_cannot_be_traced_is_said: QEMU_USER;
+        untraceable_programs_are_refused: QEMU_USER;
         a_torn_or_damaged_trace_is_refused: QEMU_USER;
-        models_play_what_a_program_was_recorded_with: QEMU_USER, CC;
+        models_replay_the_recording_of_a_program: QEMU_USER, CC;
         a_trace_is_drawn_with_its_mappings: QEMU_USER, CC;
         a_recording_is_exported_with_its_kinds: QEMU_USER;
     }
@@ -65,7 +65,7 @@ int main(void) {
     return sum == 1;
 }";
 
-fn what_a_program_references_is_in_the_trace() {
+fn trace_holds_the_references_of_a_program() {
     let lab = Lab::new();
     let program = compiled(&lab, "passes", PASSES);
     let output = trace(&lab, &format!("-o data.trace --only data -- {program}"));
@@ -459,7 +459,7 @@ fn the_programs_descriptors_and_status_are_its_own() {
     assert_eq!(script.status.code(), Some(7), "{script:?}");
 }
 
-fn what_cannot_be_traced_is_said() {
+fn untraceable_programs_are_refused() {
     let lab = Lab::new();
     let fails = |arguments: &str| joined(&lab.fails(&format!("trace {arguments}"), 3));
     assert!(fails("-- there-is-no-such-program").contains("there is no program 'there-is-no-such-program'"));
@@ -529,7 +529,7 @@ fn a_torn_or_damaged_trace_is_refused() {
     lab.refuses("mrc good.trace --page-size 1024", 3, &["units of 4096 bytes"]);
 }
 
-fn models_play_what_a_program_was_recorded_with() {
+fn models_replay_the_recording_of_a_program() {
     let lab = Lab::new();
     let program = compiled(&lab, "passes", PASSES);
     let line =

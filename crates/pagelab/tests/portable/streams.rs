@@ -282,7 +282,7 @@ fn several_streams_stand_in_one_table() {
 }
 
 #[test]
-fn what_is_converted_is_read_back() {
+fn converted_traces_read_back() {
     let lab = Lab::new();
     let stream = "zipf:0.9 --pages 500 --references 5000";
     let misses = |stream: &str| {
@@ -335,7 +335,7 @@ fn every_policy_is_listed_with_its_source() {
 }
 
 #[test]
-fn the_format_of_a_trace_is_always_said() {
+fn trace_format_is_always_printed() {
     let lab = Lab::new();
     let pages: Vec<u8> = (0..500u32).flat_map(|n| (n * 7 % 100).to_le_bytes()).collect();
     std::fs::write(lab.path("pages.bin"), pages).unwrap();

@@ -27,7 +27,7 @@ fn slot_of(page: u64, number: u32) -> Slot {
 /// No number, in the table that page numbers index.
 const FREE: u32 = u32::MAX;
 
-/// Pages looked up between two looks whether the table has room for them.
+/// Pages looked up between two samples whether the table has room for them.
 const BATCH: usize = 1024;
 
 /// So many pages ahead slots are fetched.

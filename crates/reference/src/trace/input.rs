@@ -13,7 +13,7 @@ const BLOCK: usize = 1 << 18;
 /// Bytes that a short file is read by: more than the longest line.
 const SHORT: usize = 1 << 14;
 /// The longest line accepted: memory stays bounded whatever the file is.
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE: usize = 4096;
 
 /// A file that can be read from any byte on.
 pub trait Seekable: Read + Seek + Send {}
@@ -212,13 +212,13 @@ impl Input {
                 break searched + end;
             }
             searched = rest.len();
-            if searched > LONGEST_LINE || self.ended {
+            if searched > MAX_LINE || self.ended {
                 break searched;
             }
             self.fill().map_err(Trouble::Read)?;
         };
-        if length > LONGEST_LINE {
-            return Err(Trouble::Content(format!("the line is longer than {LONGEST_LINE} bytes")));
+        if length > MAX_LINE {
+            return Err(Trouble::Content(format!("the line is longer than {MAX_LINE} bytes")));
         }
         if length == 0 && self.at == self.end {
             return Ok(None);

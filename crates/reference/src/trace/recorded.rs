@@ -59,8 +59,8 @@ pub const RUNS: usize = (1 << 15) + 1;
 /// Set in what a block has, of items.
 const EXECUTED: u32 = 1 << 31;
 /// The most bytes of a block: a word of the tracer's becomes no more than 6, a run no more than 10 + 4, and zstd adds little.
-pub(super) const LONGEST: usize = 6 * WORDS + (1 << 16);
-const _: () = assert!(16 * RUNS < LONGEST);
+pub(super) const MAX_PLAIN: usize = 6 * WORDS + (1 << 16);
+const _: () = assert!(16 * RUNS < MAX_PLAIN);
 /// The most bytes of the heading or the ending.
 pub(super) const TEXT: usize = 1 << 24;
 /// zstd's level: more make files little smaller and take longer than a second processor has.

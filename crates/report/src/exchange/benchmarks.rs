@@ -14,7 +14,7 @@ use crate::runs::Measure;
 use pagelab_analysis::stats::median;
 
 /// The longest slug of a measure that Bencher takes.
-const LONGEST_SLUG: usize = 64;
+const MAX_SLUG: usize = 64;
 
 /// An object by benchmark, in it one by measure: the median, and its 95% interval where there are enough repetitions
 /// for one.
@@ -47,7 +47,7 @@ fn slug(measure: &Measure) -> String {
         unit => symbol(unit),
     };
     let text = format!("{}-{unit}", measure.name.replace('.', "-"));
-    text.trim_end_matches('-').chars().take(LONGEST_SLUG).collect()
+    text.trim_end_matches('-').chars().take(MAX_SLUG).collect()
 }
 
 /// A list with an entry for each metric of which this direction is better.
@@ -109,6 +109,6 @@ mod tests {
         assert_eq!(of("access.mean", Unit::Nanoseconds), "access-mean-ns");
         assert_eq!(of("faults.major", Unit::Count), "faults-major");
         assert_eq!(of("forks.rate", Unit::PerSecond), "forks-rate-per-s");
-        assert_eq!(of(&"long.".repeat(30), Unit::Bytes).len(), LONGEST_SLUG);
+        assert_eq!(of(&"long.".repeat(30), Unit::Bytes).len(), MAX_SLUG);
     }
 }

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_what_is_no_number_have_no_bar() {
+    fn zero_and_nan_have_no_bar() {
         let rows = vec![BarRow::new("r", Some(0.0), Some(f64::NAN)), BarRow::new("s", None, None)];
         let html = figure(&bars(rows)).into_string();
         assert!(!html.contains("width=\"NaN"), "{html}");

@@ -17,7 +17,7 @@ const CLASSES: usize = 40;
 const REFERENCES: &str = "Pages present and swapped against references";
 const AGE: &str = "Page age and presence";
 const OVER_TIME: &str = "Pages over time";
-const KEPT: &str = "What was kept: presence by age";
+const PRESENCE: &str = "What was kept: presence by age";
 
 /// The plots of each run beside those of the others; without page maps, what is missing.
 pub fn panels(shown: &[Shown]) -> Vec<Panel> {
@@ -25,7 +25,7 @@ pub fn panels(shown: &[Shown]) -> Vec<Panel> {
         shown.iter().map(|s| (s, maps(s))).filter(|(_, maps)| !maps.is_empty()).collect();
     let absent = |title| Panel::Absent(title, "the target showed no whole page maps".to_owned());
     if mapped.is_empty() {
-        return [REFERENCES, AGE, OVER_TIME, KEPT].map(absent).into();
+        return [REFERENCES, AGE, OVER_TIME, PRESENCE].map(absent).into();
     }
     let of = |s: &Shown| if shown.len() > 1 { format!(": {}", s.name()) } else { String::new() };
     let last = |maps: &[&PageSnapshot]| maps.last().copied().cloned();
@@ -209,7 +209,7 @@ fn over_time(maps: &[&PageSnapshot], of: &str) -> Plot {
 /// What was kept: the share of pages present, by how recently they were referenced.
 fn kept(mapped: &[(&Shown, Vec<&PageSnapshot>)], several: bool) -> Plot {
     let mut plot = Plot::new(
-        KEPT,
+        PRESENCE,
         "Pages sorted by their last reference, the most recent left, in 40 classes of equal size. Least recently used replacement would keep the left ones and no others.",
         Axis::linear("pages more recently referenced", "share"),
         Axis::linear("share of the class in memory", "share"),

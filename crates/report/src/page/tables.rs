@@ -269,14 +269,14 @@ fn measured(run: &Run) -> Markup {
             @if !setting.is_empty() { " with " code { (setting) } }
             @if let Some(source) = entry(environment::CLOCK_SOURCE) {
                 "; timed by " (source)
-                @if let Some(cost) = entry(environment::CLOCK_COST) { ", " (cost) " ns a reading" }
+                @if let Some(cost) = entry(environment::CLOCK_COST) { ", " (cost) " ns per reading" }
                 @if let Some(cost) = entry(environment::HARNESS_COST) {
-                    "; the harness adds " (cost) " ns to a reference"
+                    "; the harness adds " (cost) " ns per reference"
                     @if let Some((low, high)) = entry(environment::HARNESS_COST_INTERVAL).and_then(|i| i.split_once("..")) {
                         " (95% interval " (low) " … " (high) ")"
                     }
-                    ", measured before the run and not taken off"
-                } @else { "; what the harness adds to a reference could not be told (" (text::DASH) ")" }
+                    ", measured before the run and not subtracted"
+                } @else { "; the cost that the harness adds to a reference is not significant (" (text::DASH) ")" }
             }
             "."
         }

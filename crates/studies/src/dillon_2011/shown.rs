@@ -173,12 +173,7 @@ pub(super) fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table,
     let jobs = Axis::linear("jobs", "");
     (
         table,
-        study_plot(
-            "Work of n jobs per second",
-            jobs,
-            Axis::log("seconds of work per second", ""),
-            series,
-        ),
+        study_plot("Work of n jobs per second", jobs, Axis::log("seconds of work per second", ""), series),
     )
 }
 

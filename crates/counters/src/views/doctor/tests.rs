@@ -171,7 +171,7 @@ fn the_machines_holders_are_not_processes_alone() {
 }
 
 #[test]
-fn nobody_is_told_to_take_swap_away_while_memory_is_short() {
+fn swapoff_is_not_advised_while_memory_is_short() {
     let swap = [gauge("meminfo", 0, "mem", "SwapTotal", 1e9), gauge("meminfo", 0, "mem", "SwapFree", 1e8)];
     let remedy = |some: f64| {
         let report = report_with(some, 900.0, 1000.0, &swap);
@@ -205,7 +205,7 @@ fn without_evidence_the_answer_is_unknown_with_the_reason() {
 }
 
 #[test]
-fn what_happened_before_and_who_grows_are_reported() {
+fn earlier_events_and_growing_processes_are_reported() {
     let more = [
         gauge("vmstat", 0, "vm", "oom_kill", 3.0),
         gauge("cgroup", 2, "/db", "oom_kill", 2.0),
@@ -268,7 +268,7 @@ fn a_cgroups_shortage_is_laid_at_its_own_door() {
 }
 
 #[test]
-fn what_is_unfit_has_a_remedy() {
+fn unfit_conditions_have_a_remedy() {
     let report = report(0.0, 0.0, 1000.0);
     assert!(report.fitness.iter().any(|c| c.what == "pressure information" && c.fit));
     assert!(report.fitness.iter().all(|c| c.fit == c.remedy.is_empty()));

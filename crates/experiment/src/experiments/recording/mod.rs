@@ -13,7 +13,7 @@ use crate::metrics::MetricId;
 pub struct Recording {
     /// Selectors of counters, `module:instance:name:statistic`.
     pub selectors: Vec<String>,
-    /// Nanoseconds between two looks.
+    /// Nanoseconds between two samples.
     pub interval: u64,
 }
 

@@ -23,7 +23,7 @@ use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
 
-/// The longest sleep between two looks at the user's wish to end.
+/// The longest sleep between two checks of the user's wish to end.
 const NAP: Duration = Duration::from_millis(50);
 
 /// Everything that the verdict is made from.

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_clock_is_an_error() {
+    fn foreign_replies_are_errors() {
         let banner = server(|mut s| {
             drop(s.write_all(b"SSH-2.0-OpenSSH_9.6p1 Debian and more than thirty-two bytes\r\n"))
         });

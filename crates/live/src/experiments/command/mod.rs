@@ -6,7 +6,7 @@
 //! clearing the accessed bits of its pages (which costs the program a little: see [`working_set`]).
 //! Its input is empty and its output goes nowhere; what it writes to standard error is passed on.
 //!
-//! The looks are kept out of the program's way: this thread sleeps between them, does not preempt
+//! The samples are kept out of the program's way: this thread sleeps between them, does not preempt
 //! the program when it wakes (SCHED_BATCH), and looks no more often than takes a fiftieth of a
 //! processor, a two-hundredth for working sets. Its processor time is `polls.cpu`, in none of the
 //! program's figures.
@@ -33,13 +33,13 @@ use crate::harness::microstates::Whose;
 
 /// Looks between two at the working set.
 const WORKING_SET_EVERY: u32 = 10;
-/// Of so many nanoseconds one may go into looks, and into looks at the working set.
+/// Of so many nanoseconds one may go into samples, and into samples of the working set.
 const POLL_COST_DIVISOR: u32 = 50;
 const WORKING_SETS: u32 = 200;
-/// Rows of the table, at most: then every second one is dropped and looks become half as frequent.
+/// Rows of the table, at most: then every second one is dropped and samples become half as frequent.
 const ROWS: usize = 2000;
 
-/// One look.
+/// One sample.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     time: f64,
@@ -73,7 +73,7 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     let used = rusage::children() - used;
     let mut measured = harness.finish();
     measured.record(recorder)?;
-    let peak = |of: fn(&Snapshot) -> Option<f64>| watched.looks.iter().filter_map(of).reduce(f64::max);
+    let peak = |of: fn(&Snapshot) -> Option<f64>| watched.samples.iter().filter_map(of).reduce(f64::max);
     let sampled = peak(|l| Some(l.memory.resident));
     // Of one process exactly: as it was when it ended, else, where it is above this process's own.
     let of_one = measured.peak().or_else(|| Some(rusage::children_peak()).filter(|&peak| peak > own_peak));
@@ -99,7 +99,7 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
         (metrics::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
     metrics(recorder, figures.into_iter().chain(measured.pressure(measured.swap)))?;
-    report(&watched.looks, recorder)?;
+    report(&watched.samples, recorder)?;
     measured.states(Whose::Descendants, None, recorder)?;
     measured.note_scope(recorder)?;
     match watched.status {
@@ -117,7 +117,7 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     }
 }
 
-/// As the kernel has noted it: exact, where the looks are samples. A kernel that does not has none.
+/// As the kernel has noted it: exact, unlike the samples. A kernel that does not has none.
 fn charged_peak(group: Group<'_>) -> Option<f64> {
     group.charged_peak().map(|bytes| bytes as f64)
 }
@@ -148,11 +148,11 @@ impl Drop for Background {
 }
 
 struct Watched {
-    looks: Vec<Snapshot>,
+    samples: Vec<Snapshot>,
     elapsed: Duration,
     /// How it ended; `None`: it was stopped.
     status: Option<ExitStatus>,
-    /// Processor time of the looks.
+    /// CPU time of the samples.
     cost: Duration,
 }
 
@@ -170,7 +170,7 @@ fn watch(
     let killed = kills();
     let begun = harness.begun();
     let cost = Cost::start();
-    let mut looks = Vec::new();
+    let mut samples = Vec::new();
     let mut step = Duration::from_millis(command.sample.max(1));
     let mut next = begun + step;
     let mut next_working_set = begun + step * WORKING_SET_EVERY;
@@ -182,14 +182,14 @@ fn watch(
             if let (true, Some(limit)) = (kills() > killed, context.limit()) {
                 return Err(Failure::out_of_memory(limit));
             }
-            return Ok(Watched { looks, elapsed, status: Some(status), cost: cost.so_far() });
+            return Ok(Watched { samples, elapsed, status: Some(status), cost: cost.so_far() });
         }
         if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
             let elapsed = begun.elapsed();
             tree::kill(pid);
             program.wait();
             harness.poll();
-            return Ok(Watched { looks, elapsed, status: None, cost: cost.so_far() });
+            return Ok(Watched { samples, elapsed, status: None, cost: cost.so_far() });
         }
         recorder.check()?;
         harness.poll();
@@ -199,17 +199,17 @@ fn watch(
             let (memory, processes) = tree::memory(pid);
             let charged = group.and_then(Group::charged).map(|bytes| bytes as f64);
             let middle = cost.so_far();
-            let working_set = (now >= next_working_set).then(|| working_sets.look(&processes)).flatten();
+            let working_set = (now >= next_working_set).then(|| working_sets.sample(&processes)).flatten();
             if now >= next_working_set {
                 let pause = (step * WORKING_SET_EVERY).max((cost.so_far() - middle) * WORKING_SETS);
                 next_working_set = now + pause;
             }
-            looks.push(Snapshot { time: begun.elapsed().as_nanos() as f64, memory, charged, working_set });
-            if looks.len() >= ROWS {
+            samples.push(Snapshot { time: begun.elapsed().as_nanos() as f64, memory, charged, working_set });
+            if samples.len() >= ROWS {
                 let mut keep = false;
-                looks.retain(|look| {
+                samples.retain(|sample| {
                     keep = !keep;
-                    keep || look.working_set.is_some()
+                    keep || sample.working_set.is_some()
                 });
                 step *= 2;
             }
@@ -236,17 +236,17 @@ impl Cost {
     }
 }
 
-/// The table `command`, one row for each look.
-fn report(looks: &[Snapshot], recorder: &mut dyn Recorder) -> Result<()> {
+/// The table `command`, one row per sample.
+fn report(samples: &[Snapshot], recorder: &mut dyn Recorder) -> Result<()> {
     let mut sheet = Sheet::new(tables::command::TABLE);
-    for look in looks {
+    for sample in samples {
         sheet.row([
-            Some(look.time),
-            Some(look.memory.resident),
-            Some(look.memory.swapped),
-            look.charged,
-            look.working_set,
-            Some(look.memory.processes),
+            Some(sample.time),
+            Some(sample.memory.resident),
+            Some(sample.memory.swapped),
+            sample.charged,
+            sample.working_set,
+            Some(sample.memory.processes),
         ]);
     }
     sheet.record(recorder)

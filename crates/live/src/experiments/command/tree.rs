@@ -88,14 +88,14 @@ pub(super) fn memory(root: u32) -> (Memory, Vec<u32>) {
     (found, processes)
 }
 
-/// The working sets of processes from look to look.
+/// The working sets of processes from sample to sample.
 #[derive(Debug, Default)]
 pub(super) struct WorkingSets(HashMap<u32, Process>);
 
 impl WorkingSets {
-    /// Bytes that `processes` referenced since the last look, one that began meanwhile since its
+    /// Bytes that `processes` referenced since the last sample, one that began meanwhile since its
     /// start; what several share counts for each. `None` when none of them may be looked at.
-    pub(super) fn look(&mut self, processes: &[u32]) -> Option<f64> {
+    pub(super) fn sample(&mut self, processes: &[u32]) -> Option<f64> {
         self.0.retain(|pid, _| processes.contains(pid));
         for &pid in processes {
             if let (false, Ok(process)) = (self.0.contains_key(&pid), Process::open(pid)) {
@@ -103,7 +103,7 @@ impl WorkingSets {
             }
         }
         let referenced = self.0.values().filter_map(|process| {
-            let seen = process.look().ok()?;
+            let seen = process.sample().ok()?;
             process.clear().ok()?;
             Some(seen.referenced as f64)
         });
@@ -121,8 +121,8 @@ mod tests {
         assert_eq!(processes[0], std::process::id());
         assert!(own.resident > 1e5 && own.processes >= 1.0, "{own:?}");
         assert_eq!(memory(u32::MAX), (Memory::default(), Vec::new()));
-        assert!(WorkingSets::default().look(&processes).is_none_or(|bytes| bytes > 1e4));
-        assert_eq!(WorkingSets::default().look(&[u32::MAX]), None);
+        assert!(WorkingSets::default().sample(&processes).is_none_or(|bytes| bytes > 1e4));
+        assert_eq!(WorkingSets::default().sample(&[u32::MAX]), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::harness::failure::failed;
 
 /// Functions of a unit: about a tenth of a second for a compiler.
 const FUNCTIONS: u32 = 120;
-/// Between two looks at the compilers.
+/// Between two samples at the compilers.
 const POLL_INTERVAL: Duration = Duration::from_micros(500);
 
 /// Builds once with `jobs` jobs in each copy. An operation is a unit, or the command.

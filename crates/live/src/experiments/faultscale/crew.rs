@@ -37,7 +37,7 @@ const EACH: usize = 8;
 
 /// Times of a worker that are kept.
 const TIMES: usize = 1 << 14;
-/// Between two looks.
+/// Between two samples.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Makes a crew, and the thread beside it where `beside` says so, lets it work for `time`, and

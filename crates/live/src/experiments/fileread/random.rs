@@ -35,7 +35,7 @@ use crate::harness::processor;
 /// Not in every libc: the read must not wait.
 const RWF_NOWAIT: libc::c_int = 8;
 
-/// Reads in a block, and between two looks at whether to go on.
+/// Reads in a block, and between two checks of whether to go on.
 const BLOCK: u64 = 64;
 
 /// One case's figures.

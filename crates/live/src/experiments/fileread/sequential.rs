@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reads_of_others_are_told() {
+    fn reads_of_other_processes_are_noted() {
         let device = |bytes| Counted { bytes, ..Counted::default() };
         assert!(!foreign(&device(32 << 20), 32 << 20));
         assert!(!foreign(&device((32 << 20) + 4096), 32 << 20));

@@ -20,7 +20,7 @@ use crate::harness::failure::failed;
 use crate::harness::family::{Barrier, Family};
 use crate::harness::samples::Samples;
 
-/// Between two looks at a running storm.
+/// Between two samples at a running storm.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Forks of one iteration of the script: a subshell, `cat`, `wc`, the command substitution, `expr`.

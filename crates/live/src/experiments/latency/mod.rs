@@ -183,7 +183,7 @@ mod tests {
     use pagelab_experiment::Observations;
 
     #[test]
-    fn a_working_set_without_room_for_fresh_huge_pages_is_said() {
+    fn working_set_without_huge_pages_is_noted() {
         let said = |fresh| {
             let mut seen = Observations::default();
             let geometry = Geometry { page_size: 4096, caches: [None; 3], tlb: None };

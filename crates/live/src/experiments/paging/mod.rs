@@ -61,7 +61,7 @@ use crate::harness::timing::{Tally, Timed};
 use crate::harness::touch::{Mixed, Page, Touch, Word, Write};
 use crate::harness::{calibrate, content, doubt, huge, marker, operations, phase, profile, timing};
 
-/// References between two looks at whether to go on, where nothing is timed.
+/// References between two checks of whether to go on, where nothing is timed.
 const BARE: usize = 20_000;
 
 /// From the beginning of one reading of cheap figures to the next there is so many times what it
@@ -90,7 +90,7 @@ struct RawResult {
     /// From the first reference to the last, pauses included, ns.
     wall: u64,
     windows: Vec<Window>,
-    looks: Vec<Snapshot>,
+    snapshots: Vec<Snapshot>,
     swap_before: Option<(u64, u64)>,
 }
 
@@ -383,7 +383,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                 pages: pages as u32,
                 wall: 0,
                 windows: Vec::with_capacity(plan.windows()),
-                looks: vec![Snapshot::new(pages); plan.looks()],
+                snapshots: vec![Snapshot::new(pages); plan.snapshots()],
                 swap_before: None,
             },
             sampling,
@@ -395,15 +395,15 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         let Self { clock, doubt, sampling: (every, rng), plan, harness, resident, others, .. } = self;
         let (reader, reads_ahead, seen) = (&mut self.reader, self.reads_ahead, &mut self.seen);
         let output = &mut self.output;
-        let mut looks = 0;
-        let mut look = |window: usize, seen: &mut RawResult| -> Result<()> {
-            if plan.look_after(window) {
-                reader.look(region, &mut seen.looks[looks]).map_err(failed("reading the page map"))?;
-                looks += 1;
+        let mut taken = 0;
+        let mut snapshot = |window: usize, seen: &mut RawResult| -> Result<()> {
+            if plan.snapshot_after(window) {
+                reader.read(region, &mut seen.snapshots[taken]).map_err(failed("reading the page map"))?;
+                taken += 1;
             }
             Ok(())
         };
-        look(0, seen)?;
+        snapshot(0, seen)?;
         if let Some((output, _)) = output {
             output.begin();
         }
@@ -421,11 +421,11 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             seen.wall = Monotonic.now() - begun;
             let faulted = timed.usage.minor + timed.usage.major > 0 && !reads_ahead;
             let mut present = None;
-            if faulted || seen.wall >= next || plan.look_after(window) {
+            if faulted || seen.wall >= next || plan.snapshot_after(window) {
                 present = resident.as_mut().and_then(ResidentSet::read);
                 swap = harness.swap();
                 if let Some((output, _)) = output {
-                    output.look(plan.end(window), seen.wall);
+                    output.sample(plan.end(window), seen.wall);
                 }
                 recorder.progress("references", plan.end(window) as u64, plan.references() as u64);
                 next = seen.wall + APART * (Monotonic.now() - begun - seen.wall);
@@ -435,7 +435,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                 swap,
                 present: present.zip(*others).map(|(all, others)| all.saturating_sub(others)),
             });
-            look(window, seen)?;
+            snapshot(window, seen)?;
             if let Some((output, file)) = output {
                 output.sync(file, plan, window)?;
             }

@@ -123,7 +123,7 @@ impl Output {
     /// The first reading, before all others: it waits for the processors.
     pub fn begin(&mut self) {
         self.flows[0] = self.vmstat.as_mut().and_then(Flow::read);
-        self.look(0, 0);
+        self.sample(0, 0);
         self.before = self.paused();
     }
 
@@ -133,11 +133,11 @@ impl Output {
     }
 
     fn paused(&self) -> Paused {
-        self.throttle.as_ref().map(Throttle::look).unwrap_or_default()
+        self.throttle.as_ref().map(Throttle::sample).unwrap_or_default()
     }
 
     /// Reads what is dirty after this reference, `time` after the start.
-    pub fn look(&mut self, reference: usize, time: u64) {
+    pub fn sample(&mut self, reference: usize, time: u64) {
         let Some((dirty, writeback)) = self.source.as_mut().and_then(Source::read) else { return };
         self.levels.push(Reading { reference: reference as u64, time, dirty, writeback });
     }

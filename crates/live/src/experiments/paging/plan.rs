@@ -42,14 +42,14 @@ impl Plan {
     }
 
     /// Whether the page map is looked at after this window; 0 stands for the start.
-    pub fn look_after(&self, window: usize) -> bool {
+    pub fn snapshot_after(&self, window: usize) -> bool {
         let number = |window: usize| window * POLLS / self.windows.max(1);
         window == 0 || number(window) != number(window - 1)
     }
 
-    /// The number of looks.
-    pub fn looks(&self) -> usize {
-        (0..=self.windows).filter(|&window| self.look_after(window)).count()
+    /// The number of snapshots.
+    pub fn snapshots(&self) -> usize {
+        (0..=self.windows).filter(|&window| self.snapshot_after(window)).count()
     }
 }
 
@@ -67,8 +67,8 @@ mod tests {
             for window in 1..=plan.windows() {
                 prop_assert!(plan.end(window) > plan.start(window));
             }
-            prop_assert!(plan.look_after(0) && plan.look_after(plan.windows()));
-            prop_assert_eq!(plan.looks(), 16.min(references + 1));
+            prop_assert!(plan.snapshot_after(0) && plan.snapshot_after(plan.windows()));
+            prop_assert_eq!(plan.snapshots(), 16.min(references + 1));
         }
     }
 }

@@ -53,7 +53,8 @@ pub fn report(
     let elapsed: u64 = seen.windows.iter().map(|w| w.timed.sum).sum();
     let mut usage = Usage::default();
     seen.windows.iter().for_each(|w| usage += w.timed.usage);
-    let present = seen.looks.iter().map(|look| look.present().filter(|&flag| flag).count() as f64);
+    let present =
+        seen.snapshots.iter().map(|snapshot| snapshot.present().filter(|&flag| flag).count() as f64);
     let number = |value: u64| Some(value as f64);
     let [processor, user, system] = processor::figures(&usage);
     let figures = [
@@ -148,13 +149,13 @@ fn snapshots(
     mut counted: Option<Counted>,
     recorder: &mut dyn Recorder,
 ) -> Result<()> {
-    let points = (0..=plan.windows()).filter(|&window| plan.look_after(window));
-    for (look, window) in seen.looks.iter().zip(points) {
+    let points = (0..=plan.windows()).filter(|&window| plan.snapshot_after(window));
+    for (snapshot, window) in seen.snapshots.iter().zip(points) {
         let mut map = PageSnapshot {
             reference: plan.end(window) as u64,
             pages: seen.pages,
-            present: PageSet::from_flags(look.present()),
-            swapped: PageSet::from_flags(look.swapped()),
+            present: PageSet::from_flags(snapshot.present()),
+            swapped: PageSet::from_flags(snapshot.swapped()),
             count: Vec::new(),
             last: Vec::new(),
         };

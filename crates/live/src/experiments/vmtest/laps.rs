@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_round_is_woken() {
+    fn waiters_for_a_round_wake() {
         let on = AtomicU32::new(0);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| (next(&on, 0), next(&on, 1)));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_nobody_stops_when_told() {
+    fn lone_waiter_stops_on_request() {
         let cells = [const { AtomicU32::new(0) }; 2];
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {

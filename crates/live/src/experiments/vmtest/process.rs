@@ -32,7 +32,7 @@ const COMMON: usize = 16;
 const EACH: usize = 8;
 /// Reads in a lap: a millisecond or two where a read takes some nanoseconds.
 const LAP: u64 = 1 << 18;
-/// Reads between two looks at [`STOP`].
+/// Reads between two checks of [`STOP`].
 const BLOCK: usize = 64;
 
 /// The cells for so many processes.
@@ -204,7 +204,7 @@ mod tests {
 
     /// Every page's first line, which is what is read, has the same place in a first-level cache.
     #[test]
-    fn what_is_looked_at_while_reading_is_no_first_line_of_a_page() {
+    fn polled_words_are_not_the_first_line_of_a_page() {
         const LINE: usize = 64;
         assert_ne!(STOP * size_of::<u64>() % page_size() / LINE, 0);
         assert!(COMMON > STOP && [READY, DONE, REFUSED, MAPPINGS].iter().all(|&cell| cell * 8 / LINE == 0));

@@ -49,7 +49,9 @@ pub struct Arguments {
 /// Shows the screen until the user ends it.
 pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
     if !std::io::stdout().is_terminal() {
-        return Err(usage("top needs a terminal\nhint: use 'pagelab vmstat 1' or 'pagelab prstat -m 1' in a pipe"));
+        return Err(usage(
+            "top needs a terminal\nhint: use 'pagelab vmstat 1' or 'pagelab prstat -m 1' in a pipe",
+        ));
     }
     let interrupt = Interrupt::listen()?;
     let _accounting = accounting(arguments.enable_accounting)?;
@@ -63,7 +65,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
 
 fn screen(terminal: &mut ratatui::DefaultTerminal, state: &mut State, interrupt: &Interrupt) -> Result<()> {
     let mut watcher = watch(state.threads);
-    state.look(watcher.look(), watcher.why_no_delays());
+    state.update(watcher.sample(), watcher.why_no_delays());
     let mut next = Instant::now() + state.interval.min(Duration::from_millis(500));
     draw(terminal, state, &watcher)?;
     while !interrupt.requested() {
@@ -87,7 +89,7 @@ fn screen(terminal: &mut ratatui::DefaultTerminal, state: &mut State, interrupt:
         }
         if Instant::now() >= next {
             next = Instant::now() + state.interval;
-            state.look(watcher.look(), watcher.why_no_delays());
+            state.update(watcher.sample(), watcher.why_no_delays());
             draw(terminal, state, &watcher)?;
         }
     }

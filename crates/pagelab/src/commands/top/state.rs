@@ -23,7 +23,7 @@ pub enum Sort {
     Memory,
 }
 
-/// One look.
+/// One sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// Shares of memory: kernel, anonymous, shared, mapped file, unmapped file, free.
@@ -56,7 +56,7 @@ pub struct State {
     pub threads: bool,
     /// Whether the screen is held.
     pub held: bool,
-    /// Between two looks.
+    /// Between two samples.
     pub interval: Duration,
     /// Why no task has delays.
     pub why_no_delays: Option<String>,
@@ -85,7 +85,7 @@ impl State {
     }
 
     /// Takes a look in; a held screen goes on counting and stays as it is.
-    pub fn look(&mut self, now: Moment, why_no_delays: Option<String>) {
+    pub fn update(&mut self, now: Moment, why_no_delays: Option<String>) {
         let counters = &now.counters;
         self.why_no_delays = why_no_delays;
         let mut point = Point { kinds: kinds(counters), ..Point::default() };

@@ -6,7 +6,7 @@ use pagelab_ring::WORDS;
 
 use super::executions::{Executions, Listener};
 use super::numbers::{get, unzigzag};
-use super::{BEFORE, END, EXECUTED, Ending, HEADER, Heading, LONGEST, MAGIC, RUNS, Run, TEXT};
+use super::{BEFORE, END, EXECUTED, Ending, HEADER, Heading, MAGIC, MAX_PLAIN, RUNS, Run, TEXT};
 use crate::trace::Options;
 use crate::trace::input::{Input, Trouble};
 
@@ -32,7 +32,7 @@ impl BlockHeader {
         let (count, executed) = ((word(0) & !EXECUTED) as usize, word(0) & EXECUTED != 0);
         let new = Self { count, executed, length: word(4) as usize, process: word(8), crc: word(16) };
         let (most, what) = if executed { (WORDS, "items") } else { (RUNS, "runs") };
-        if count > most || (executed && count == 0) || new.length > LONGEST {
+        if count > most || (executed && count == 0) || new.length > MAX_PLAIN {
             return Err(format!("it is damaged: a block of {count} {what} in {} bytes", new.length));
         }
         Ok(new)
@@ -88,7 +88,7 @@ impl Decoder {
         if crc32fast::hash(packed) != header.crc {
             return Err("it is damaged: the checksum of a block differs".into());
         }
-        let plain = self.decompressor.decompress(packed, LONGEST);
+        let plain = self.decompressor.decompress(packed, MAX_PLAIN);
         let plain = plain.map_err(|error| format!("the block cannot be decompressed ({error})"))?;
         let number = self.processes.iter().position(|&process| process == header.process);
         if number.is_none() {
@@ -96,7 +96,9 @@ impl Decoder {
         }
         let number = number.unwrap_or(self.processes.len() - 1);
         if number >= PROCESSES {
-            return Err(format!("it has more than {PROCESSES} processes, the most that a reader can distinguish"));
+            return Err(format!(
+                "it has more than {PROCESSES} processes, the most that a reader can distinguish"
+            ));
         }
         let apart = if self.only.is_some() { 0 } else { (number as u64) << PROCESS };
         let wanted = self.only.is_none_or(|only| only == number);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::executions::{Damaged, Executions, ITEM, Listener};
 use super::numbers::{put, zigzag};
-use super::{END, EXECUTED, Ending, HEADER, Heading, LEVEL, LONGEST, MAGIC, Mapping, Origin, Run};
+use super::{END, EXECUTED, Ending, HEADER, Heading, LEVEL, MAGIC, MAX_PLAIN, Mapping, Origin, Run};
 
 /// Writes a trace block by block.
 pub struct Writer<W: Write> {
@@ -39,8 +39,8 @@ impl<W: Write> Writer<W> {
             out,
             offset: (MAGIC.len() + 4 + text.len()) as u64,
             compressor: zstd::bulk::Compressor::new(LEVEL)?,
-            plain: vec![0; LONGEST].into(),
-            packed: Vec::with_capacity(LONGEST + 1024),
+            plain: vec![0; MAX_PLAIN].into(),
+            packed: Vec::with_capacity(MAX_PLAIN + 1024),
             crc: crc32fast::Hasher::new(),
             executions: Executions::default(),
             ending: Ending::default(),
