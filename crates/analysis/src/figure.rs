@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 pub struct Axis {
     /// What it measures, with the unit where the ticks do not carry one.
     pub label: String,
-    /// How figures are written: `ns`, `bytes`, `bytes/s`, `share`, `instr`, or empty for plain numbers.
+    /// How figures are written: `ns`, `bytes`, `bytes/s`, `share`, `instr`, `/Minstr`, `bytes/Minstr`, or empty for plain
+    /// numbers.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub unit: &'static str,
     /// Logarithmic at first.

@@ -146,8 +146,12 @@ fn direct(run: &Run) -> Option<Level> {
     let row = names.iter().position(|mode| mode == "direct")?;
     let number = |table: &&Table, column: ColumnId| table.numbers(column)?.get(row).copied().flatten();
     let size = number(tables.first()?, seqread::TRANSFER)?;
-    let times: Vec<f64> =
-        tables.iter().filter_map(|table| Some(size / number(table, seqread::BANDWIDTH)? * 1e9)).collect();
+    // A rate per instruction is no time.
+    let timed = |table: &&&Table| {
+        table.column(seqread::BANDWIDTH).is_some_and(|column| column.unit == Some(Unit::BytesPerSecond))
+    };
+    let rates = tables.iter().filter(timed).filter_map(|table| number(table, seqread::BANDWIDTH));
+    let times: Vec<f64> = rates.map(|rate| size / rate * 1e9).collect();
     let time = Figure::over("read.direct", Unit::Nanoseconds, Statistic::Mean, &times)?;
     let (kind, run) = (LevelKind::DirectRead, run.header.name.clone());
     Some(Level { kind, size: None, moved: Some(size), time, run })

@@ -49,6 +49,8 @@ fn words(unit: Unit) -> &'static str {
         Unit::PerSecond => "per second",
         Unit::BytesPerSecond => "bytes per second",
         Unit::Instructions => "instructions",
+        Unit::PerMillionInstructions => "per million instructions",
+        Unit::BytesPerMillionInstructions => "bytes per million instructions",
         Unit::Ratio => "a factor",
     }
 }

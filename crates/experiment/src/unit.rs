@@ -34,6 +34,23 @@ pub enum Unit {
     BytesPerSecond,
     /// Instructions executed.
     Instructions,
+    /// Things per million instructions.
+    PerMillionInstructions,
+    /// Bytes per million instructions.
+    BytesPerMillionInstructions,
     /// A plain ratio.
     Ratio,
+}
+
+impl Unit {
+    /// The unit that replaces this one where a clock counts each instruction as one nanosecond, and the factor by
+    /// which to multiply its figures.
+    pub fn counted(self) -> (Self, f64) {
+        match self {
+            Self::Nanoseconds => (Self::Instructions, 1.0),
+            Self::PerSecond => (Self::PerMillionInstructions, 1e-3),
+            Self::BytesPerSecond => (Self::BytesPerMillionInstructions, 1e-3),
+            other => (other, 1.0),
+        }
+    }
 }

@@ -47,11 +47,6 @@ const WITHOUT_WAITS: [MetricId; 11] = [
 /// The same in instructions; `waits`: whether the guest has disks, for which tasks wait.
 pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation> {
     let time = |unit: Unit| matches!(unit, Unit::Nanoseconds | Unit::PerSecond | Unit::BytesPerSecond);
-    let change = |unit: &mut Unit| {
-        if *unit == Unit::Nanoseconds {
-            *unit = Unit::Instructions;
-        }
-    };
     match &mut observation {
         Observation::Metric(metric) if metric.name.starts_with(MODELLED) => {}
         Observation::Metric(metric) => {
@@ -60,10 +55,13 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
             if unseen || waits && time(metric.unit) && !known(&WITHOUT_WAITS) {
                 metric.value = None;
             }
-            change(&mut metric.unit);
+            let (unit, factor) = metric.unit.counted();
+            (metric.unit, metric.value) = (unit, metric.value.map(|value| value * factor));
         }
         Observation::Histogram(histogram) if waits && time(histogram.unit) => return None,
-        Observation::Histogram(histogram) => change(&mut histogram.unit),
+        Observation::Histogram(histogram) if histogram.unit == Unit::Nanoseconds => {
+            histogram.unit = Unit::Instructions;
+        }
         Observation::Table(table) => {
             for column in &mut table.columns {
                 let Some(unit) = &mut column.unit else { continue };
@@ -75,12 +73,14 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
                     continue;
                 }
                 let slept = is(&SLEPT_COLUMNS);
-                if let Values::Number(numbers) = &mut column.values
-                    && (slept || waits && time(*unit) && profile::TABLE != *table.name)
-                {
-                    numbers.fill(None);
+                let unseen = slept || waits && time(*unit) && profile::TABLE != *table.name;
+                let (counted, factor) = unit.counted();
+                *unit = counted;
+                if let Values::Number(numbers) = &mut column.values {
+                    for number in numbers {
+                        *number = number.filter(|_| !unseen).map(|number| number * factor);
+                    }
                 }
-                change(unit);
             }
         }
         _ => {}
@@ -92,7 +92,7 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
 mod tests {
     use super::*;
     use pagelab_experiment::observation::Table;
-    use pagelab_experiment::tables::windows;
+    use pagelab_experiment::tables::{faultscale, windows};
 
     fn figure(name: MetricId, waits: bool) -> (Option<f64>, Unit) {
         match counted(Observation::Metric(name.figure(Some(7.0))), waits) {
@@ -109,6 +109,24 @@ mod tests {
         assert_eq!(figure(metrics::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
         assert_eq!(figure(metrics::LATENCY_DRAM, false), (None, Unit::Instructions));
         assert_eq!(figure(metrics::LATENCY_MINOR_FAULT, false), (Some(7.0), Unit::Instructions));
+    }
+
+    #[test]
+    fn rates_are_per_million_instructions() {
+        let rate = |name: MetricId, value| match counted(Observation::Metric(name.figure(Some(value))), false)
+        {
+            Some(Observation::Metric(metric)) => (metric.value, metric.unit),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(rate(metrics::FORKS_RATE, 2500.0), (Some(2.5), Unit::PerMillionInstructions));
+        let bytes = rate(metrics::BANDWIDTH_BUFFERED, 2_048_000.0);
+        assert_eq!(bytes, (Some(2048.0), Unit::BytesPerMillionInstructions));
+        let columns = [faultscale::WORKERS.of(vec![Some(1.0)]), faultscale::THROUGHPUT.of(vec![Some(4e5)])];
+        let table = Table { name: faultscale::TABLE.name.into(), columns: columns.into() };
+        let Some(Observation::Table(table)) = counted(Observation::Table(table), false) else { panic!() };
+        assert_eq!(table.numbers(faultscale::WORKERS).unwrap(), [Some(1.0)]);
+        assert_eq!(table.numbers(faultscale::THROUGHPUT).unwrap(), [Some(400.0)]);
+        assert_eq!(table.columns[1].unit, Some(Unit::PerMillionInstructions));
     }
 
     #[test]

@@ -162,6 +162,9 @@ pub fn value(value: Option<f64>, unit: Unit) -> String {
         Unit::PerSecond => format!("{}/s", count(value)),
         Unit::BytesPerSecond => format!("{}/s", bytes(value)),
         Unit::Instructions => format!("{} instr", count_exact(value)),
+        Unit::PerMillionInstructions if value.abs() < 99.95 => format!("{}/Minstr", digits(value)),
+        Unit::PerMillionInstructions => format!("{}/Minstr", count_exact(value)),
+        Unit::BytesPerMillionInstructions => format!("{}/Minstr", bytes(value)),
         Unit::Ratio => digits(value),
     }
 }
@@ -283,6 +286,9 @@ mod tests {
         assert_eq!(value(Some(4647.6), Unit::Instructions), "4,647.6 instr");
         assert_eq!(value(Some(1.5), Unit::Ratio), "1.50");
         assert_eq!(value(Some(1234.5), Unit::PerSecond), "1,234/s");
+        assert_eq!(value(Some(2.5), Unit::PerMillionInstructions), "2.50/Minstr");
+        assert_eq!(value(Some(1234.5), Unit::PerMillionInstructions), "1,234.5/Minstr");
+        assert_eq!(value(Some(2_097_152.0), Unit::BytesPerMillionInstructions), "2 MiB/Minstr");
     }
 
     #[test]

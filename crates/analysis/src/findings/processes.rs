@@ -51,8 +51,11 @@ pub fn fork_rate(run: &Run) -> Option<Finding> {
 pub fn scaling(run: &Run) -> Option<Finding> {
     let parameters = run.header.experiment.parameters::<Faultscale>()?;
     let (mut workers, mut throughput) = (Vec::new(), Vec::new());
+    let mut unit = Unit::PerSecond;
     for table in run.done().filter_map(|r| r.observations.table(tables::faultscale::TABLE)) {
         let numbers = |column: ColumnId| table.numbers(column).unwrap_or_default().iter().copied();
+        let column = table.column(tables::faultscale::THROUGHPUT);
+        unit = column.and_then(|column| column.unit).unwrap_or(unit);
         for (n, x) in numbers(tables::faultscale::WORKERS).zip(numbers(tables::faultscale::THROUGHPUT)) {
             workers.extend(n.filter(|_| x.is_some()));
             throughput.extend(x.filter(|_| n.is_some()));
@@ -61,7 +64,7 @@ pub fn scaling(run: &Run) -> Option<Finding> {
     let of = |number: u32| {
         let pairs = workers.iter().zip(&throughput).filter(|(n, _)| **n == f64::from(number));
         let values: Vec<f64> = pairs.map(|(_, x)| *x).collect();
-        Figure::over("", Unit::PerSecond, Statistic::Value, &values)
+        Figure::over("", unit, Statistic::Value, &values)
     };
     let by_number = parameters.workers.iter().filter_map(|&n| Some((n, of(n)?)));
     let best = by_number.max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;

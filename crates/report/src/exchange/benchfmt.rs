@@ -92,6 +92,8 @@ fn unit(measure: &Measure) -> String {
     match measure.unit {
         Unit::PerSecond => format!("{name}/s"),
         Unit::BytesPerSecond => format!("{name}-B/s"),
+        Unit::PerMillionInstructions => format!("{name}/Minstr"),
+        Unit::BytesPerMillionInstructions => format!("{name}-B/Minstr"),
         unit => match symbol(unit) {
             "" => (*name).to_owned(),
             symbol => format!("{name}-{symbol}"),

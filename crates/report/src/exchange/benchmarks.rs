@@ -43,6 +43,8 @@ fn slug(measure: &Measure) -> String {
     let unit = match measure.unit {
         Unit::PerSecond => "per-s",
         Unit::BytesPerSecond => "bytes-per-s",
+        Unit::PerMillionInstructions => "per-minstr",
+        Unit::BytesPerMillionInstructions => "bytes-per-minstr",
         Unit::Bytes => "bytes",
         unit => symbol(unit),
     };
@@ -109,6 +111,7 @@ mod tests {
         assert_eq!(of("access.mean", Unit::Nanoseconds), "access-mean-ns");
         assert_eq!(of("faults.major", Unit::Count), "faults-major");
         assert_eq!(of("forks.rate", Unit::PerSecond), "forks-rate-per-s");
+        assert_eq!(of("forks.rate", Unit::PerMillionInstructions), "forks-rate-per-minstr");
         assert_eq!(of(&"long.".repeat(30), Unit::Bytes).len(), MAX_SLUG);
     }
 }

@@ -75,7 +75,7 @@ fn status(run: &Run) -> &'static str {
 fn number(value: f64, unit: Unit) -> Value {
     match unit {
         Unit::Nanoseconds => json!({ "value": value / 1e9, "unit": "s", "prefix": "metric" }),
-        Unit::Bytes | Unit::BytesPerSecond => {
+        Unit::Bytes | Unit::BytesPerSecond | Unit::BytesPerMillionInstructions => {
             json!({ "value": value, "unit": symbol(unit), "prefix": "binary" })
         }
         unit => match symbol(unit) {

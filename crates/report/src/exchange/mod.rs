@@ -144,6 +144,8 @@ fn symbol(unit: Unit) -> &'static str {
         Unit::PerSecond => "1/s",
         Unit::BytesPerSecond => "B/s",
         Unit::Instructions => "instructions",
+        Unit::PerMillionInstructions => "1/Minstr",
+        Unit::BytesPerMillionInstructions => "B/Minstr",
         Unit::Count | Unit::Share | Unit::Ratio => "",
     }
 }

@@ -1,10 +1,10 @@
 //! Of reads of memory and of files.
 
-use pagelab_analysis::finding::Finding;
+use pagelab_analysis::finding::{Figure, Finding};
 use pagelab_analysis::vmtest::{Cause, Knee};
 
 use super::{shown, with_spread};
-use crate::text::bytes;
+use crate::text::{bytes, value};
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::tables::seqread;
 use pagelab_experiment::{ColumnId, MetricId, metrics};
@@ -66,11 +66,12 @@ pub(super) fn file_reads(finding: &Finding) -> String {
 
 pub(super) fn sequential_reads(finding: &Finding) -> String {
     let of = |mode: &str| {
-        let figure = |column: ColumnId| Some(finding.figure(format!("{}.{mode}", column.name))?.value);
+        let figure = |column: ColumnId| finding.figure(format!("{}.{mode}", column.name));
+        let shown = |figure: &Figure| value(Some(figure.value), figure.unit);
         let (bandwidth, transfer) = (figure(seqread::BANDWIDTH)?, figure(seqread::TRANSFER)?);
-        let mut text = format!("{}/s {mode} with {} transfers", bytes(bandwidth), bytes(transfer));
+        let mut text = format!("{} {mode} with {} transfers", shown(bandwidth), shown(transfer));
         if let Some(seen) = figure(seqread::DEVICE_TRANSFER) {
-            text += &format!(" (device transfer {})", bytes(seen));
+            text += &format!(" (device transfer {})", shown(seen));
         }
         Some(text)
     };

@@ -32,8 +32,10 @@ pub fn figure(value: Option<f64>, unit: &str) -> String {
         "ns" => text::duration(value),
         "bytes" => text::bytes(value),
         "bytes/s" => format!("{}/s", text::bytes(value)),
+        "bytes/Minstr" => format!("{}/Minstr", text::bytes(value)),
         "share" => format!("{}%", plain(value * 100.0)),
         "instr" => format!("{} instr", plain(value)),
+        "/Minstr" => format!("{}/Minstr", plain(value)),
         _ => plain(value),
     }
 }
@@ -45,6 +47,8 @@ pub fn tick(value: f64, unit: &str) -> String {
         "ns" => short(text::duration(value)),
         "bytes" => short(text::bytes(value)),
         "bytes/s" => format!("{}/s", short(text::bytes(value))),
+        "bytes/Minstr" => format!("{}/Minstr", short(text::bytes(value))),
+        "/Minstr" => format!("{}/Minstr", plain(value)),
         "share" => format!("{}%", plain(value * 100.0)),
         _ if size >= 1e12 => format!("{value:.0e}"),
         _ if size >= 1e9 => format!("{} G", plain(value / 1e9)),
@@ -125,6 +129,8 @@ mod tests {
         let plain: Vec<String> = [0.0, 5000.0, 4e5, 1.5e6, 0.25].iter().map(|&v| tick(v, "")).collect();
         assert_eq!(plain, ["0", "5,000", "400 k", "1.5 M", "0.25"]);
         assert_eq!(tick(0.0001, "share"), "0.01%");
+        assert_eq!([tick(250.0, "/Minstr"), figure(Some(2.5), "/Minstr")], ["250/Minstr", "2.5/Minstr"]);
+        assert_eq!(tick(2_097_152.0, "bytes/Minstr"), "2 MiB/Minstr");
         assert_eq!(figure(None, "ns"), "—");
         assert_eq!(figure(Some(f64::NAN), ""), "—");
     }

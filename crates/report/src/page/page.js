@@ -31,7 +31,9 @@
       case "bytes": return scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
       case "bytes/s": return figure(v, "bytes") + "/s";
       case "share": return plain(v * 100) + "%";
+      case "bytes/Minstr": return figure(v, "bytes") + "/Minstr";
       case "instr": return plain(v) + " instr";
+      case "/Minstr": return plain(v) + "/Minstr";
       default: return plain(v);
     }
   };

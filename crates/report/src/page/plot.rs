@@ -190,6 +190,8 @@ pub fn unit_name(unit: Option<Unit>) -> &'static str {
         Some(Unit::Instructions) => "instr",
         Some(Unit::Bytes) => "bytes",
         Some(Unit::BytesPerSecond) => "bytes/s",
+        Some(Unit::PerMillionInstructions) => "/Minstr",
+        Some(Unit::BytesPerMillionInstructions) => "bytes/Minstr",
         Some(Unit::Share) => "share",
         _ => "",
     }

@@ -130,6 +130,8 @@ fn unit_words(unit: Option<Unit>) -> &'static str {
         Some(Unit::PerSecond) => "per second",
         Some(Unit::BytesPerSecond) => "bytes per second",
         Some(Unit::Instructions) => "instructions",
+        Some(Unit::PerMillionInstructions) => "per million instructions",
+        Some(Unit::BytesPerMillionInstructions) => "bytes per million instructions",
         Some(Unit::Ratio) => "ratio",
         Some(Unit::Count) | None => "count",
     }
