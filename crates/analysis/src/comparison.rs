@@ -13,7 +13,8 @@
 //! deterministic run the other side is tested against its figure by the sign test. Where both sides
 //! repeat themselves to four digits, there is nothing to test either: a difference of [`REPEATED`] or more is a
 //! change; of machines that count instructions, any of [`COUNTED`] or more that is more than what the repetitions of
-//! a side are apart.
+//! a side are apart. Where one of these has a single repetition, which shows no spread, a difference counts from
+//! [`SINGLE`] on.
 
 mod caveats;
 mod detectable;
@@ -28,7 +29,7 @@ use pagelab_experiment::{MetricId, Run};
 pub use self::caveats::Caveat;
 use self::caveats::caveats;
 use self::line::unit_of;
-pub use self::line::{ALPHA, Line, PRACTICAL, Verdict};
+pub use self::line::{ALPHA, Line, PRACTICAL, SINGLE, Verdict};
 pub use self::test::Test;
 use crate::rank::holm;
 use crate::rows::{TableComparison, changed_rows};
@@ -121,7 +122,13 @@ impl Comparison {
     /// Whether a side that is not deterministic has but one repetition, so that nothing can be tested.
     pub fn untested(&self) -> bool {
         let single = self.lines.iter().all(|line| line.interval.is_none());
-        !self.exact && single && self.repetitions_needed().is_some()
+        !self.exact && single && !self.of_single_counts() && self.repetitions_needed().is_some()
+    }
+
+    /// Whether a side that counts instructions has but one repetition, so that changes are held against
+    /// [`SINGLE`].
+    pub fn of_single_counts(&self) -> bool {
+        self.lines.iter().any(|line| line.test == Test::Counts)
     }
 
     /// How many repetitions on each side could tell, where there are too few.
@@ -217,6 +224,9 @@ fn compare_in(baseline: &Run, other: &Run, metrics: &[String], together: bool) -
                 Test::Pairs if line.baseline.len() != line.other.len() => Test::Ranks,
                 test => test.at(line.baseline.len(), level),
             };
+            if counted {
+                line.test = line.test.of_counts(line);
+            }
             line.p = line.test.p(line);
             (line.change, line.interval) = line.test.change(line);
         }
@@ -303,6 +313,9 @@ fn verdict(line: &Line, better: Better, level: f64, floor: f64) -> Verdict {
     let test = line.test;
     if test == Test::Exact {
         return if difference == 0.0 { Verdict::Equal } else { changed(difference) };
+    }
+    if test == Test::Counts {
+        return if line.is_within_boots() { Verdict::WithinBoots } else { changed(difference) };
     }
     let Some(p) = line.p else {
         return match line.change {

@@ -1,6 +1,6 @@
 //! Comparisons as a sentence, as tables and as JSON.
 
-use pagelab_analysis::comparison::{Caveat, Comparison, Line, Side, Verdict};
+use pagelab_analysis::comparison::{Caveat, Comparison, Line, SINGLE, Side, Test, Verdict};
 use pagelab_analysis::rows::TableComparison;
 use pagelab_experiment::observation::{Better, Unit};
 use pagelab_experiment::{MetricId, metrics, tables, warnings};
@@ -38,6 +38,10 @@ fn described(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::NoDifference => {
             ("no significant difference", "a change, if there is one, is below the minimum detectable change")
         }
+        Verdict::WithinBoots => (
+            "no difference beyond boots",
+            "a side has one count of instructions, and the change is one that boots of one kernel can differ by",
+        ),
         Verdict::Inconclusive(_) => (
             "inconclusive",
             "so few repetitions cannot show any difference; the text has the number that \
@@ -47,9 +51,9 @@ fn described(verdict: Verdict) -> (&'static str, &'static str) {
 }
 
 /// Every verdict in words, with its meaning.
-pub fn verdicts() -> [(&'static str, &'static str); 6] {
-    use Verdict::{Better, Changed, Equal, Inconclusive, NoDifference, Worse};
-    [Better, Worse, Changed, Equal, NoDifference, Inconclusive(0)].map(described)
+pub fn verdicts() -> [(&'static str, &'static str); 7] {
+    use Verdict::{Better, Changed, Equal, Inconclusive, NoDifference, WithinBoots, Worse};
+    [Better, Worse, Changed, Equal, NoDifference, WithinBoots, Inconclusive(0)].map(described)
 }
 
 /// The words of the warnings about a comparison, and what they mean.
@@ -115,6 +119,11 @@ pub(crate) fn repetitions(needed: usize) -> String {
     format!("Inconclusive metrics need {needed} repetitions on each side (--repeat {needed}).")
 }
 
+/// What single counts are held against.
+pub(crate) fn single_counts() -> String {
+    format!("one count per side; boots differ by up to {}%", SINGLE * 100.0)
+}
+
 /// A side by its name, and its target where the sides' differ.
 fn side(side: &Side, other: &Side) -> String {
     if side.target == other.target { side.run.clone() } else { format!("{} ({})", side.run, side.target) }
@@ -127,7 +136,7 @@ pub fn title(comparison: &Comparison) -> String {
 }
 
 /// A primary metric in words.
-fn named(metric: &str) -> &str {
+fn named(line: &Line) -> String {
     let words = [
         (metrics::ACCESS_MEAN, "mean access time"),
         (metrics::SPEED_LAST, "page reads per second at the largest size"),
@@ -140,7 +149,12 @@ fn named(metric: &str) -> &str {
         (metrics::TIME_ELAPSED, "elapsed time"),
         (metrics::TIME_CPU, "CPU time"),
     ];
-    words.into_iter().find(|(known, _)| known == metric).map_or(metric, |(_, words)| words)
+    let name = line.name.as_str();
+    let words = words.into_iter().find(|(known, _)| known == name).map_or(name, |(_, words)| words);
+    match line.unit {
+        Unit::PerMillionInstructions => words.replace("per second", "per million instructions"),
+        _ => words.to_owned(),
+    }
 }
 
 /// Whether a change of the metric is one of speed; of two clocks it is one of agreement.
@@ -172,7 +186,7 @@ pub fn headline(comparison: &Comparison) -> String {
         return format!("{} {missing}, the primary metric, was not measured on both sides.", headline(&own));
     }
     let (before, after) = (side(baseline, other), side(other, baseline));
-    let metric = named(&line.name);
+    let metric = named(line);
     let figure = |v: f64| text::value(Some(v), line.unit);
     let from_to = format!("{} → {}", figure(line.medians.0), figure(line.medians.1));
     // The change is estimated from all pairs of repetitions, and need not be that of the medians beside it.
@@ -183,6 +197,7 @@ pub fn headline(comparison: &Comparison) -> String {
     });
     let sure = match (comparison.exact, line.interval, line.p) {
         (true, ..) => ", exact".to_owned(),
+        _ if line.test == Test::Counts => format!("; {}", single_counts()),
         (_, Some((low, high)), Some(p)) => {
             format!(", 95% interval {} … {}, p {}", percent(low), percent(high), p_value(p))
         }
@@ -195,6 +210,9 @@ pub fn headline(comparison: &Comparison) -> String {
         Verdict::Equal => format!("No difference: {metric} {} on both sides, exact.", figure(line.medians.0)),
         Verdict::NoDifference => {
             format!("No significant difference in {metric}: {from_to} ({change}{detectable}).")
+        }
+        Verdict::WithinBoots => {
+            format!("No difference beyond boots in {metric}: {from_to} ({change}{sure}).")
         }
         Verdict::Inconclusive(needed) => format!(
             "Inconclusive: {metric} {from_to} ({change}) with {} and {} repetitions; at least {needed} on \
@@ -283,7 +301,7 @@ fn row(line: &Line) -> Vec<String> {
 /// The columns that the comparison has figures for: an exact one has no interval and no p value, and one of
 /// single repetitions no verdict either.
 fn columns(comparison: &Comparison, mut cells: Vec<String>) -> Vec<String> {
-    if comparison.exact {
+    if comparison.exact || comparison.of_single_counts() {
         cells.drain(4..6);
     } else if comparison.untested() {
         cells.truncate(4);
@@ -326,8 +344,9 @@ pub fn terminal(comparison: &Comparison, options: Options, style: &Style) -> Str
     let wrap = |text: &str| wrapped(text, "", "  ", style) + "\n";
     let mut out = wrap(&title(comparison));
     out += &wrap(&headline(comparison));
-    let is_shown =
-        |line: &&Line| options.all || !matches!(line.verdict, Verdict::NoDifference | Verdict::Equal);
+    let is_shown = |line: &&Line| {
+        options.all || line.verdict.differs() || matches!(line.verdict, Verdict::Inconclusive(_))
+    };
     let rows: Vec<Vec<String>> =
         comparison.lines.iter().filter(is_shown).map(|line| columns(comparison, row(line))).collect();
     if !rows.is_empty() {
@@ -341,7 +360,11 @@ pub fn terminal(comparison: &Comparison, options: Options, style: &Style) -> Str
             true => hidden.iter().map(|line| line.name.clone()).collect(),
             false => hidden.iter().map(|line| no_difference(line)).collect(),
         };
-        let begin = if comparison.exact { "Equal" } else { "No significant difference" };
+        let begin = match (comparison.exact, comparison.of_single_counts()) {
+            (true, _) => "Equal",
+            (_, true) => "No difference beyond boots",
+            _ => "No significant difference",
+        };
         out += &wrap(&format!("{begin}: {}.", names.join(", ")));
     }
     if comparison.lines.is_empty() {
@@ -401,6 +424,7 @@ pub fn json(comparison: &Comparison) -> Value {
         "after": comparison.other.run,
         "sides": [side(&comparison.baseline), side(&comparison.other)],
         "exact": comparison.exact,
+        "basis": comparison.of_single_counts().then(single_counts),
         "primary": comparison.primary(),
         "deciding": comparison.deciding,
         "primary_not_measured": comparison.not_measured,

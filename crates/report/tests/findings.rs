@@ -457,6 +457,70 @@ fn a_change_that_is_not_that_of_the_medians_says_what_it_is() {
     assert!(text.contains("100 ns → 110 ns (+10.0%)"), "{text}");
 }
 
+/// One metric of a guest that counts instructions, as the guest hands it on.
+fn counting(name: &str, experiment: Experiment, metric: &str, value: f64) -> Run {
+    let figures: &[(&str, &[f64])] = &[("time.elapsed", &[1e6]), (metric, &[value])];
+    let mut run = run(name, experiment, "kernel:k,accel=icount", figures, &[]);
+    for metric in &mut run.repetitions[0].observations.metrics {
+        let (unit, factor) = metric.unit.counted();
+        (metric.unit, metric.value) = (unit, metric.value.map(|value| value * factor));
+    }
+    run
+}
+
+#[test]
+fn single_counts_are_compared_by_what_boots_differ_by() {
+    let text = |after: f64| {
+        let of = |name: &str, value| counting(name, paging(100, 100), "access.mean", value);
+        let comparison = compare(&of("before", 4000.0), &of("after", after));
+        (comparisons::terminal(&comparison, Options::default(), &STYLE), comparisons::json(&comparison))
+    };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (worse, json) = text(4040.0);
+    let label = "one count per side; boots differ by up to 0.5%";
+    let shown = words(&worse);
+    assert!(shown.contains("after is 1.01× worse than before"), "{worse}");
+    assert!(shown.contains(&format!("4,000 instr → 4,040 instr (+1.0%; {label})")), "{worse}");
+    assert!(!worse.contains("repetitions") && !worse.contains("interval"), "{worse}");
+    assert_eq!(json["basis"], label);
+    let line =
+        json["metrics"].as_array().unwrap().iter().find(|line| line["metric"] == "access.mean").unwrap();
+    assert_eq!([&line["verdict"], &line["test"], &line["unit"]], ["worse", "counts", "instructions"]);
+    let (same, json) = text(4012.0);
+    let shown = words(&same);
+    assert!(
+        shown.contains("No difference beyond boots in mean access time: 4,000 instr → 4,012 instr"),
+        "{same}"
+    );
+    assert!(json.to_string().contains("\"no difference beyond boots\""), "{json}");
+}
+
+#[test]
+fn rates_of_counted_instructions_are_per_instruction() {
+    let storm =
+        |name: &str, rate| counting(name, Experiment::Forkstorm(Forkstorm::default()), "forks.rate", rate);
+    let (before, after) = (storm("before", 2500.0), storm("after", 2000.0));
+    let text = findings::text(&assess(&[&before]).findings[0]);
+    assert!(text.contains("2.50/Minstr") && !text.contains("/s"), "{text}");
+    let text = comparisons::terminal(&compare(&before, &after), Options::default(), &STYLE);
+    assert!(text.contains("forks per million instructions") && text.contains("2.00/Minstr"), "{text}");
+    assert!(!text.contains("per second") && !text.contains("/s"), "{text}");
+    let page = pagelab_report::page(&assess(&[&before]));
+    assert!(page.contains("2.50/Minstr") && !page.contains("2,500/s"));
+}
+
+#[test]
+fn the_throughput_of_counted_instructions_is_per_instruction() {
+    let columns = vec![
+        numbers("workers", Unit::Count, &[1.0, 2.0]),
+        numbers("throughput", Unit::PerMillionInstructions, &[100.0, 90.0]),
+    ];
+    let scale = Experiment::Faultscale(Faultscale { workers: vec![1, 2], ..Faultscale::default() });
+    let run = run("scale", scale, "kernel:k,accel=icount", &[], &[table("faultscale", columns)]);
+    let text = findings::text(&assess(&[&run]).findings[0]);
+    assert!(text.contains("100/Minstr") && !text.contains("/s"), "{text}");
+}
+
 #[test]
 fn every_answer_of_a_comparison_in_words() {
     let file = [27_000.0, 26_500.0, 27_400.0, 26_900.0, 27_100.0, 27_300.0, 26_800.0, 27_000.0];

@@ -7,6 +7,7 @@ use pagelab_experiment::{Origin, Run};
 
 use super::line::{Line, unit_of};
 use super::test::Test;
+use crate::counts_instructions;
 use crate::stats::drift;
 
 /// What spoils a comparison.
@@ -76,8 +77,10 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
             list.push(Caveat::Environment(key, a, b));
         }
     }
-    // What a deterministic run sees does not depend on when it was performed.
-    if matches!(test, Test::Ranks | Test::Pairs) && baseline.header.batch != other.header.batch {
+    // What a deterministic run sees does not depend on when it was performed, nor does a count of instructions.
+    let counted = counts_instructions(baseline) && counts_instructions(other);
+    let varies = matches!(test, Test::Ranks | Test::Pairs) && !counted;
+    if varies && baseline.header.batch != other.header.batch {
         list.push(Caveat::NotInterleaved);
     }
     for run in [baseline, other] {

@@ -100,7 +100,7 @@ impl Noise {
     fn of(test: Test, a: &[f64], b: &[f64]) -> Option<Self> {
         let enough = |values: &[f64]| values.len() >= 3;
         let (sides, freedom) = match test {
-            Test::Exact => return None,
+            Test::Counts | Test::Exact => return None,
             Test::Pairs => {
                 let apart: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
                 enough(&apart).then_some(())?;

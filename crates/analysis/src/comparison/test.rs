@@ -24,6 +24,8 @@ pub enum Test {
         /// Whether it is the baseline.
         baseline_exact: bool,
     },
+    /// Both sides count instructions, and one has a single count: there is nothing to test.
+    Counts,
     /// Both sides are exact.
     Exact,
 }
@@ -47,6 +49,17 @@ impl Test {
         }
     }
 
+    /// The same between sides that count instructions.
+    pub(super) fn of_counts(self, line: &Line) -> Self {
+        let sides = [&line.baseline, &line.other];
+        let single = sides.iter().any(|values| values.len() == 1);
+        let agree = sides.iter().all(|values| values.len() == 1 || repeats_itself(values));
+        match self {
+            Self::Pairs | Self::Ranks if single && agree && !line.is_longest() => Self::Counts,
+            test => test,
+        }
+    }
+
     /// The same of the sides in the other order.
     pub(super) fn swapped(self) -> Self {
         match self {
@@ -61,6 +74,7 @@ impl Test {
             Self::Pairs => "signed-rank",
             Self::Ranks => "mann-whitney",
             Self::Sign { .. } => "sign",
+            Self::Counts => "counts",
             Self::Exact => "exact",
         }
     }
@@ -68,7 +82,7 @@ impl Test {
     /// The two-sided p value; `None` where there is nothing to test.
     pub(super) fn p(self, line: &Line) -> Option<f64> {
         match self {
-            Self::Exact => None,
+            Self::Counts | Self::Exact => None,
             Self::Sign { baseline_exact: true } => sign_test(&line.other, line.medians.0),
             Self::Sign { baseline_exact: false } => sign_test(&line.baseline, line.medians.1),
             Self::Pairs | Self::Ranks if repeats_itself(&line.baseline) && repeats_itself(&line.other) => {
@@ -82,7 +96,7 @@ impl Test {
     /// The smallest p value that `n` against `m` repetitions can give.
     pub(super) fn least_p(self, n: usize, m: usize) -> f64 {
         match self {
-            Self::Exact => 0.0,
+            Self::Counts | Self::Exact => 0.0,
             Self::Sign { baseline_exact: true } => least_sign_p(m),
             Self::Sign { baseline_exact: false } | Self::Pairs => least_sign_p(n),
             Self::Ranks => least_p(n, m),
@@ -96,7 +110,7 @@ impl Test {
         let scale = Scale::of(line);
         let exact = (before != 0.0).then(|| after / before - 1.0);
         let varying = match self {
-            Self::Exact => return (exact, None),
+            Self::Counts | Self::Exact => return (exact, None),
             Self::Sign { baseline_exact: true } => line.other.len(),
             Self::Sign { baseline_exact: false } => line.baseline.len(),
             Self::Pairs | Self::Ranks => line.baseline.len().min(line.other.len()),
@@ -128,7 +142,9 @@ impl Test {
             }
             Self::Sign { baseline_exact: true } => b.iter().map(|b| b - a[0]).collect(),
             Self::Sign { baseline_exact: false } => a.iter().map(|a| b[0] - a).collect(),
-            Self::Ranks | Self::Exact => a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect(),
+            Self::Ranks | Self::Counts | Self::Exact => {
+                a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect()
+            }
         };
         effects.sort_by(f64::total_cmp);
         effects
@@ -142,7 +158,7 @@ impl Test {
             Self::Ranks => rank::left_out(n, m, level),
             Self::Sign { baseline_exact: true } => build::left_out(m, level),
             Self::Sign { baseline_exact: false } => build::left_out(n, level),
-            Self::Exact => None,
+            Self::Counts | Self::Exact => None,
         }
     }
 }

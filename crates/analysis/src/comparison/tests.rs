@@ -1,6 +1,7 @@
 use super::*;
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Command;
+use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Metric;
 use pagelab_reference::rng::Rng;
 
@@ -91,6 +92,55 @@ fn instructions_are_compared_as_finely_as_they_repeat_themselves() {
     assert_eq!(against([100_010.0, 100_040.0]).lines[0].verdict, Verdict::NoDifference);
     assert_eq!(against([100_070.0, 100_080.0]).lines[0].verdict, Verdict::Worse);
     assert_eq!(against([100_010.0, 100_070.0]).lines[0].verdict, Verdict::NoDifference);
+}
+
+fn counting(unit: Unit, name: &str, values: &[f64]) -> Run {
+    // What says that the machine counts instructions.
+    let mut side =
+        run("x", &[("time.elapsed", Better::Lower, values.to_vec()), (name, Better::Lower, values.to_vec())]);
+    for repetition in &mut side.repetitions {
+        repetition.observations.metrics[0].unit = Unit::Instructions;
+        repetition.observations.metrics[1].unit = unit;
+    }
+    side
+}
+
+/// One boot per side shows no spread of its own: what boots were seen apart by is the floor.
+#[test]
+fn single_counts_differ_beyond_what_boots_do() {
+    let before = counting(Unit::Instructions, "m", &[100_000.0]);
+    let against = |values: &[f64]| compare(&before, &counting(Unit::Instructions, "m", values));
+    let verdict = |values: &[f64]| against(values).line("m").unwrap().verdict;
+    assert_eq!(verdict(&[100_499.0]), Verdict::WithinBoots);
+    assert_eq!(verdict(&[100_501.0]), Verdict::Worse);
+    assert_eq!(verdict(&[99_501.0]), Verdict::WithinBoots);
+    assert_eq!(verdict(&[99_499.0]), Verdict::Better);
+    assert_eq!(verdict(&[100_000.0]), Verdict::WithinBoots);
+    assert_eq!(verdict(&[101_000.0, 101_010.0]), Verdict::Worse, "two against one");
+    let worse = against(&[101_000.0]);
+    assert_eq!(worse.worse_by(0.9, &["m"]).len(), 1, "a gate acts on it");
+    assert!(worse.worse_by(1.1, &["m"]).is_empty());
+    assert!(worse.of_single_counts() && !worse.untested());
+    let mut later = counting(Unit::Instructions, "m", &[101_000.0]);
+    later.header.batch = "another command".into();
+    assert_eq!(compare(&before, &later).caveats, [], "a drift of the machine changes no count");
+    let line = worse.line("m").unwrap();
+    assert_eq!((line.test.name(), line.p, line.interval, line.detectable), ("counts", None, None, None));
+}
+
+/// A guest's own thread takes the processor once more, and the longest reference holds a tick of the timer or none.
+#[test]
+fn single_counts_of_boots_alone_are_no_change() {
+    let one = |unit, name: &str, before: f64, after: f64| {
+        let compared = compare(&counting(unit, name, &[before]), &counting(unit, name, &[after]));
+        compared.line(name).unwrap().verdict
+    };
+    assert_eq!(one(Unit::Count, "m", 3.0, 5.0), Verdict::WithinBoots);
+    assert_eq!(one(Unit::Count, "m", 0.0, 1.0), Verdict::WithinBoots);
+    assert_eq!(one(Unit::Count, "m", 0.0, 30.0), Verdict::Worse);
+    assert_eq!(one(Unit::Count, "m", 300.0, 330.0), Verdict::Worse);
+    let longest = one(Unit::Instructions, metrics::ACCESS_MAX.name, 4000.0, 9600.0);
+    assert!(matches!(longest, Verdict::Inconclusive(_)), "{longest:?}");
 }
 
 #[test]

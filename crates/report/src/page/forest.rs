@@ -20,15 +20,20 @@ pub fn plot(comparison: &Comparison) -> Markup {
         .iter()
         .partition(|line| primary(line) || line.verdict.differs() || comparison.untested());
     told.sort_by_key(|line| !primary(line));
-    let key = match comparison.exact || comparison.untested() {
+    let key = match comparison.exact || comparison.untested() || comparison.of_single_counts() {
         true => "change; logarithmic",
         false => "change (Hodges-Lehmann estimate), with its 95% interval; logarithmic",
+    };
+    let without = match (comparison.exact, comparison.of_single_counts()) {
+        (true, _) => "metrics are equal",
+        (_, true) => "metrics without a difference beyond boots",
+        _ => "metrics without a significant difference",
     };
     html! {
         (bars::key(key))
         (table(comparison, &told))
         @if !others.is_empty() {
-            details { summary { (others.len()) @if comparison.exact { " metrics are equal" } @else { " metrics without a significant difference" } } (table(comparison, &others)) }
+            details { summary { (others.len()) " " (without) } (table(comparison, &others)) }
         }
     }
 }
@@ -48,7 +53,7 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
         format!("{:.2}%", 2.0 + 96.0 * share.clamp(0.0, 1.0))
     };
     let value = |line: &Line, v: f64| text::value(Some(v), line.unit);
-    let whole = !comparison.exact && !comparison.untested();
+    let whole = !comparison.exact && !comparison.untested() && !comparison.of_single_counts();
     html! {
         div.scroll tabindex="0" role="region" aria-label="Changes" { table.forest {
             thead { tr {

@@ -51,6 +51,7 @@ pub fn comparison(comparison: &Comparison, contents: &mut Contents) -> Markup {
         section {
             (contents.heading(&comparisons::title(comparison)))
             (forest::plot(comparison))
+            @if comparison.of_single_counts() { p.soft { "No test: " (comparisons::single_counts()) "." } }
             @if let Some(needed) = comparison.repetitions_needed() { p.soft { (comparisons::repetitions(needed)) } }
             @if !comparison.caveats.is_empty() {
                 ul.verdict.warning { @for caveat in &comparison.caveats { li { "Warning: " (comparisons::caveat(caveat)) } } }
