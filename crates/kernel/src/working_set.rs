@@ -6,19 +6,25 @@
 //! process's mmap lock, the processor must set each bit anew (a page walk for each page that the TLB
 //! held), and reclaim loses what the cleared bits would have told it.
 //!
-//! The figure is not exact, and has bounds ([`Bounds`]). A page of a file counts as referenced also
-//! when another process referenced it: the lower bound has memory without a file alone. The kernel
-//! does not empty the TLB when it clears the bits, so the bit of a page whose translation stays
-//! there is not set again: the upper bound has as many pages more as the TLB has entries. (Of 1,024
-//! pages written again and again 892 were seen; with a sleep of ten milliseconds between the turns
-//! all.)
+//! A page of a file counts as referenced also when another process referenced it: the kernel marks
+//! the page itself, for example when a process that used it exits. So memory of which others may
+//! have used pages is told apart: anonymous pages, and pages of files that no other process maps,
+//! are private; the others are shared. The kernel sums references per mapping only. Where a mapping
+//! has private and shared pages and only some are marked, each kind gets its share of the resident
+//! pages.
+//!
+//! The private figure has bounds ([`Bounds`]). The lower bound assumes that shared pages of such a
+//! mapping were marked first, the upper bound that private pages were. The kernel does not empty the
+//! TLB when it clears the bits, so the bit of a page whose translation stays there is not set again:
+//! the upper bound has as many pages more as the TLB has entries. (Of 1,024 pages written again and
+//! again 892 were seen; with a sleep of ten milliseconds between the turns all.)
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pagelab_procfs::{addresses, value};
+use pagelab_procfs::{addresses, pair, value};
 
 use crate::files;
 use crate::region::page_size;
@@ -29,12 +35,12 @@ pub struct Process {
     folder: PathBuf,
 }
 
-/// Between what the working set of an interval lies, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Bounds of the private working set of an interval, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Referenced memory that no file stands behind.
+    /// Private memory that is marked as referenced for certain.
     pub lower: u64,
-    /// All that is marked as referenced, and as much as the TLB may hide.
+    /// All private memory that may be marked, and as much as the TLB may hide.
     pub upper: u64,
 }
 
@@ -48,6 +54,8 @@ pub struct Area {
     pub name: String,
     /// Bytes referenced during the interval.
     pub referenced: u64,
+    /// Of these, bytes of pages that other processes map too.
+    pub shared: u64,
     /// Bytes resident at its end.
     pub resident: u64,
 }
@@ -55,8 +63,11 @@ pub struct Area {
 /// One interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Bytes referenced during the interval.
+    /// Bytes marked as referenced during the interval.
     pub referenced: u64,
+    /// Of these, bytes of pages that other processes map too, so that any of them may have
+    /// referenced them. [`Process::look`] cannot tell: 0.
+    pub shared: u64,
     /// Bytes resident at its end.
     pub resident: u64,
     /// What reading took.
@@ -79,8 +90,8 @@ impl Process {
         Some(files::text(self.folder.join("comm")).ok()?.trim_end().to_owned())
     }
 
-    /// What was referenced since [`Process::clear`], and between what that lies where the TLB has
-    /// `tlb` entries.
+    /// What was referenced since [`Process::clear`], and the bounds of its private part where the TLB
+    /// has `tlb` entries.
     ///
     /// # Errors
     /// When the process has ended.
@@ -96,9 +107,17 @@ impl Process {
     pub fn sample_areas(&self, tlb: u64) -> io::Result<(Interval, Bounds, Vec<Area>)> {
         let begun = Instant::now();
         let text = files::text(self.folder.join("smaps"))?;
-        let (referenced, resident, bounds) = mappings(&text, tlb.saturating_mul(page_size() as u64));
         let cost = begun.elapsed();
-        Ok((Interval { referenced, resident, cost }, bounds, areas(&text)))
+        let mappings = mappings(&text);
+        let hidden = tlb.saturating_mul(page_size() as u64);
+        let sum = |of: fn(&Mapping) -> u64| mappings.iter().map(of).sum::<u64>();
+        let interval = Interval {
+            referenced: sum(|mapping| mapping.referenced),
+            shared: sum(Mapping::shared_referenced),
+            resident: sum(|mapping| mapping.resident),
+            cost,
+        };
+        Ok((interval, bounds(&mappings, hidden), areas(&mappings)))
     }
 
     /// What clearing and reading once takes.
@@ -129,41 +148,88 @@ impl Process {
         let gone = || io::Error::other("the kernel stopped reporting the references of the process");
         Ok(Interval {
             referenced: value(&text, "Referenced").ok_or_else(gone)?,
+            shared: 0,
             resident: value(&text, "Rss").ok_or_else(gone)?,
             cost: begun.elapsed(),
         })
     }
 }
 
-/// Bytes referenced and resident, and the bounds, from the mappings' lines: `START-END RIGHTS OFFSET DEVICE INODE
-/// [NAME]`, then `NAME:  N kB`. So many bytes may be `hidden` in the TLB.
-fn mappings(smaps: &str, hidden: u64) -> (u64, u64, Bounds) {
-    let (mut lower, mut all, mut resident, mut of_file) = (0, 0, 0, false);
-    for line in smaps.lines() {
-        if addresses(line).is_some() {
-            of_file = line.split_ascii_whitespace().nth(4).is_some_and(|inode| inode != "0");
-        } else if let Some(referenced) = value(line, "Referenced") {
-            all += referenced;
-            lower += if of_file { 0 } else { referenced };
-        } else if let Some(present) = value(line, "Rss") {
-            resident += present;
-        }
-    }
-    (all, resident, Bounds { lower, upper: (all + hidden).min(resident).max(all) })
+/// A mapping's lines: `START-END RIGHTS OFFSET DEVICE INODE [NAME]`, then `NAME:  N kB`.
+#[derive(Debug, Default)]
+struct Mapping {
+    start: u64,
+    name: String,
+    referenced: u64,
+    resident: u64,
+    anonymous: u64,
+    /// Pages that several processes map, of files and anonymous.
+    several: u64,
 }
 
-/// The mappings of the same text; files that the mappings before are of too are one with them.
-fn areas(smaps: &str) -> Vec<Area> {
-    let mut list: Vec<Area> = Vec::new();
+impl Mapping {
+    /// Resident bytes of files that several processes map. An accessed bit belongs to one process,
+    /// and the kernel marks no anonymous page for another's use of it: anonymous pages are private,
+    /// also those that a fork shares.
+    fn shared(&self) -> u64 {
+        self.several.min(self.resident.saturating_sub(self.anonymous))
+    }
+
+    /// The part of the referenced bytes that is shared: in proportion to the resident pages.
+    fn shared_referenced(&self) -> u64 {
+        let part = u128::from(self.referenced) * u128::from(self.shared()) / u128::from(self.resident.max(1));
+        u64::try_from(part).unwrap_or(u64::MAX)
+    }
+}
+
+fn mappings(smaps: &str) -> Vec<Mapping> {
+    let mut list: Vec<Mapping> = Vec::new();
     for line in smaps.lines() {
         if let Some(range) = addresses(line) {
             let name = line.split_ascii_whitespace().skip(5).collect::<Vec<_>>().join(" ");
-            if name.is_empty() || list.last().is_none_or(|last| last.name != name) {
-                list.push(Area { start: range.start, name, referenced: 0, resident: 0 });
+            list.push(Mapping { start: range.start, name, ..Mapping::default() });
+        } else if let (Some(mapping), Some((name, bytes))) = (list.last_mut(), pair(line)) {
+            match name {
+                "Referenced" => mapping.referenced = bytes,
+                "Rss" => mapping.resident = bytes,
+                "Anonymous" => mapping.anonymous = bytes,
+                "Shared_Clean" | "Shared_Dirty" => mapping.several += bytes,
+                _ => {}
             }
-        } else if let Some(area) = list.last_mut() {
-            area.referenced += value(line, "Referenced").unwrap_or(0);
-            area.resident += value(line, "Rss").unwrap_or(0);
+        }
+    }
+    list
+}
+
+/// The bounds of the private part, where so many bytes may be `hidden` in the TLB.
+fn bounds(mappings: &[Mapping], hidden: u64) -> Bounds {
+    let sum = |of: fn(&Mapping) -> u64| mappings.iter().map(of).sum::<u64>();
+    let resident = sum(|mapping| mapping.resident - mapping.shared());
+    let most = sum(|mapping| mapping.referenced.min(mapping.resident - mapping.shared()));
+    Bounds {
+        lower: sum(|mapping| mapping.referenced.saturating_sub(mapping.shared())),
+        upper: (most + hidden).min(resident),
+    }
+}
+
+/// The mappings for display; files that the mappings before are of too are one with them.
+fn areas(mappings: &[Mapping]) -> Vec<Area> {
+    let mut list: Vec<Area> = Vec::new();
+    for mapping in mappings {
+        let name = &mapping.name;
+        if name.is_empty() || list.last().is_none_or(|last| last.name != *name) {
+            list.push(Area {
+                start: mapping.start,
+                name: name.clone(),
+                referenced: 0,
+                shared: 0,
+                resident: 0,
+            });
+        }
+        if let Some(area) = list.last_mut() {
+            area.referenced += mapping.referenced;
+            area.shared += mapping.shared_referenced();
+            area.resident += mapping.resident;
         }
     }
     list
@@ -206,7 +272,7 @@ mod tests {
             stop.store(false, Ordering::Relaxed);
             let (seen, bounds) = sample();
             all.push((seen, bounds));
-            bounds.lower <= seen.referenced
+            bounds.lower <= seen.referenced - seen.shared
                 && bounds.upper >= least
                 && (least..3 * least).contains(&seen.referenced)
                 && seen.resident >= 4 * least
@@ -216,20 +282,35 @@ mod tests {
 
     #[test]
     fn bounds_of_mappings() {
-        let smaps = "7f00-7f10 rw-p 00000000 00:00 0 \nSize: 400 kB\nRss: 400 kB\nReferenced: 40 kB\nVmFlags: rd\n\
-                     7f20-7f30 r-xp 00001000 fe:00 77   /lib/x y\nRss: 100 kB\nReferenced: 60 kB\n";
-        let kib = |all: u64, resident: u64, lower: u64, upper: u64| {
-            (all << 10, resident << 10, Bounds { lower: lower << 10, upper: upper << 10 })
-        };
-        assert_eq!(mappings(smaps, 8 << 10), kib(100, 500, 40, 108));
-        assert_eq!(mappings(smaps, 8 << 20), kib(100, 500, 40, 500));
-        assert_eq!(mappings("", 1), kib(0, 0, 0, 0));
-        let shown: Vec<_> = areas(smaps).into_iter().map(|a| (a.start, a.name, a.referenced >> 10)).collect();
-        assert_eq!(shown, [(0x7f00, String::new(), 40), (0x7f20, "/lib/x y".into(), 60)]);
-        let twice =
-            smaps.replace("7f00-7f10 rw-p 00000000 00:00 0 ", "7f18-7f20 r--p 00000000 fe:00 77   /lib/x y");
-        let shown: Vec<_> = areas(&twice).into_iter().map(|a| (a.start, a.referenced >> 10)).collect();
-        assert_eq!(shown, [(0x7f18, 100)], "two mappings of one file");
+        // Anonymous memory, a part of it shared by a fork; a library, of which others map 80 of
+        // 100 kB; the program's own file.
+        let smaps = "7f00-7f10 rw-p 00000000 00:00 0 \nSize: 400 kB\nRss: 400 kB\nShared_Dirty: 300 kB\n\
+                     Private_Dirty: 100 kB\nReferenced: 40 kB\nAnonymous: 400 kB\nVmFlags: rd\n\
+                     7f20-7f30 r-xp 00001000 fe:00 77   /lib/x y\nRss: 100 kB\nShared_Clean: 80 kB\n\
+                     Private_Clean: 20 kB\nReferenced: 50 kB\nAnonymous: 0 kB\n\
+                     7f40-7f50 r-xp 00000000 fe:00 78   /bin/z\nRss: 10 kB\nPrivate_Clean: 10 kB\nReferenced: 5 kB\n";
+        let all = mappings(smaps);
+        let kib = |lower: u64, upper: u64| Bounds { lower: lower << 10, upper: upper << 10 };
+        // The library's 50 kB are all shared, or up to 20 of them private; by proportion 40 are shared.
+        assert_eq!(bounds(&all, 0), kib(45, 65));
+        assert_eq!(bounds(&all, 8 << 10), kib(45, 73));
+        assert_eq!(bounds(&all, 8 << 20), kib(45, 430));
+        assert_eq!(bounds(&[], 1), kib(0, 0));
+        let shown: Vec<_> =
+            areas(&all).into_iter().map(|a| (a.start, a.name, a.referenced >> 10, a.shared >> 10)).collect();
+        assert_eq!(
+            shown,
+            [
+                (0x7f00, String::new(), 40, 0),
+                (0x7f20, "/lib/x y".into(), 50, 40),
+                (0x7f40, "/bin/z".into(), 5, 0)
+            ]
+        );
+        let twice = smaps
+            .replace("7f40-7f50 r-xp 00000000 fe:00 78   /bin/z", "7f40-7f50 r--p 0 fe:00 77   /lib/x y");
+        let shown: Vec<_> =
+            areas(&mappings(&twice)).into_iter().map(|a| (a.start, a.referenced >> 10)).collect();
+        assert_eq!(shown, [(0x7f00, 40), (0x7f20, 55)], "two mappings of one file");
     }
 
     #[test]

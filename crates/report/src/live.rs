@@ -1,5 +1,5 @@
 //! A running process in space and time as a section of the page: its mappings by the share of their resident pages that each
-//! interval referenced, its working set between its bounds.
+//! interval referenced, and its working set between its bounds.
 
 use pagelab_analysis::figure::{Axis, Band, Heat, Layer, Plot, Series};
 
@@ -30,6 +30,19 @@ impl Mapping {
     }
 }
 
+/// The working set of an interval, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounded {
+    /// Referenced private memory.
+    pub size: u64,
+    /// Its lower bound.
+    pub lower: u64,
+    /// Its upper bound.
+    pub upper: u64,
+    /// Referenced memory that other processes map too.
+    pub shared: u64,
+}
+
 /// A process that was watched.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
@@ -39,15 +52,19 @@ pub struct Watched {
     pub page_size: u64,
     /// The length of an interval, ns.
     pub interval: f64,
-    /// The working set of each interval in bytes, its lower and its upper bound.
-    pub sizes: Vec<[u64; 3]>,
+    /// The working set of each interval.
+    pub sizes: Vec<Bounded>,
     /// The mappings in the order of their addresses; each has as many figures as there are intervals.
     pub mappings: Vec<Mapping>,
 }
 
 impl Watched {
     fn mean(&self) -> f64 {
-        self.sizes.iter().map(|size| size[0] as f64).sum::<f64>() / self.sizes.len().max(1) as f64
+        self.sizes.iter().map(|interval| interval.size as f64).sum::<f64>() / self.sizes.len().max(1) as f64
+    }
+
+    fn referenced(&self, interval: usize) -> u64 {
+        self.mappings.iter().filter_map(|mapping| mapping.referenced.get(interval)).sum()
     }
 
     fn resident(&self, interval: usize) -> u64 {
@@ -56,14 +73,14 @@ impl Watched {
 
     /// How much it references, and where most.
     pub fn answer(&self) -> String {
-        let peak = self.sizes.iter().enumerate().max_by_key(|size| size.1[0]);
+        let peak = self.sizes.iter().enumerate().max_by_key(|(_, interval)| interval.size);
         let Some((at, peak)) = peak else { return String::new() };
         let resident = (0..self.sizes.len()).map(|n| self.resident(n)).max().unwrap_or(0);
         let mut answer = format!(
-            "Working set (over {}): {} in the mean, {} at its peak, after {}, of {} resident at most.",
+            "Working set of private pages (over {}): {} in the mean, {} at its peak, after {}, of {} resident at most.",
             text::duration(self.interval),
             text::bytes(self.mean()),
-            text::bytes(peak[0] as f64),
+            text::bytes(peak.size as f64),
             text::duration((at + 1) as f64 * self.interval),
             text::bytes(resident as f64),
         );
@@ -134,7 +151,8 @@ impl Watched {
                 .map(|mapping| digit(mapping.map_or(0.0, |mapping| share(mapping, interval))))
                 .collect()
         };
-        let whole = |interval: usize| self.sizes[interval][0] as f64 / self.resident(interval).max(1) as f64;
+        let whole =
+            |interval: usize| self.referenced(interval) as f64 / self.resident(interval).max(1) as f64;
         plot.heat = Some(Heat {
             x: self.edges(),
             rows: rows as usize,
@@ -154,8 +172,9 @@ impl Watched {
     fn working_set(&self) -> Plot {
         let mut plot = Plot::new(
             "Working set over time",
-            "What each interval referenced. The lower bound has memory without a file alone, for a page of a file counts also when \
-             another process referenced it; the upper bound has as many pages more as the TLB may hide.",
+            "The private pages that each interval referenced: anonymous pages, and pages of files that no other process maps. Any \
+             process that maps a shared page may have referenced it, so these are a line of their own. The bounds allow for \
+             mappings with both kinds; the upper bound also has as many pages more as the TLB may hide.",
             Axis::linear("time", "ns"),
             Axis::linear("memory", "bytes"),
         );
@@ -167,9 +186,10 @@ impl Watched {
             Series { color, dash, step: true, ..Series::line(name, points) }
         };
         plot.series = vec![
-            line("working set", 0, 0, &|n| self.sizes[n][0]),
-            line("lower bound", 0, 1, &|n| self.sizes[n][1]),
-            line("upper bound", 0, 2, &|n| self.sizes[n][2]),
+            line("working set", 0, 0, &|n| self.sizes[n].size),
+            line("lower bound", 0, 1, &|n| self.sizes[n].lower),
+            line("upper bound", 0, 2, &|n| self.sizes[n].upper),
+            line("shared", 2, 0, &|n| self.sizes[n].shared),
             line("resident", 1, 0, &|n| self.resident(n)),
         ];
         plot.wide = true;
@@ -209,7 +229,14 @@ mod tests {
             name: "process 7".into(),
             page_size: 4096,
             interval: 1e9,
-            sizes: vec![[4 * 4096, 0, 5 * 4096], [20 * 4096, 4096, 30 * 4096]],
+            sizes: [[4, 0, 5], [20, 1, 30]]
+                .map(|[size, lower, upper]| Bounded {
+                    size: size * 4096,
+                    lower: lower * 4096,
+                    upper: upper * 4096,
+                    shared: 0,
+                })
+                .into(),
             mappings: vec![
                 mapping("program", [0, 0], [10, 10]),
                 mapping("heap", [4, 20], [8, 20]),

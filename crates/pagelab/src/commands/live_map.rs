@@ -137,7 +137,7 @@ mod tests {
     const PLAIN: Style = Style { color: false, width: 80 };
 
     fn area(start: u64, name: &str, referenced: u64, resident: u64) -> Area {
-        Area { start, name: name.into(), referenced: referenced << 10, resident: resident << 10 }
+        Area { start, name: name.into(), referenced: referenced << 10, shared: 0, resident: resident << 10 }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use pagelab_experiment::experiments::WorkingSet;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, TargetSpec};
 use pagelab_kernel::working_set::Process;
-use pagelab_report::live::Watched;
+use pagelab_report::live::{Bounded, Watched};
 use pagelab_report::text;
 use pagelab_simulation::working_set::working_set;
 use serde_json::json;
@@ -41,11 +41,17 @@ use crate::watching::Watching;
 again after the interval. That walks its page tables twice (the column 'cost'), makes the CPU set every \
 bit again, and hides references from the kernel's reclaim: do not leave it running.
 
-The lower bound counts only memory without a file, because another process may have referenced a page of a \
-file. The upper bound adds as many pages as the TLB may hide, because the kernel does not flush it.
+The working set has the private pages: anonymous pages, and pages of files that no other process maps. The \
+column 'shared' has the other pages of files: any process that maps one may have referenced it. The kernel \
+sums both per mapping, so pagelab splits a mapping with both kinds in proportion to its resident pages. The \
+lower bound assigns as many references as possible to its shared pages; the upper bound assigns them to its \
+private pages, and adds as many pages as the TLB may hide, because the kernel does not flush it.
 
-With --map each mapping is a row and each interval a cell: the share of its resident pages that were \
-referenced (· none, ░ up to 25%, ▒ 50%, ▓ 75%, █ more). The kernel gives sums per mapping; single pages \
+pagelab cannot see which shared pages the process itself uses. The code of a program that runs twice is \
+shared. A page of a file also counts as referenced when another process reads it with read(2).
+
+With --map each mapping is a row and each interval a cell: the share of its resident pages, private and \
+shared, that were referenced (· none, ░ up to 25%, ▒ 50%, ▓ 75%, █ more). The kernel gives sums per mapping; single pages \
 and their order are only in a recording (pagelab trace).",
     mut_arg("stream", |stream| {
         stream.required(false).required_unless_present("pid").conflicts_with("pid").default_value_if(
@@ -83,11 +89,12 @@ pub struct Arguments {
 }
 
 /// The columns of a process, with their meanings.
-pub const COLUMNS: [Described; 6] = [
+pub const COLUMNS: [Described; 7] = [
     ("second", "the end of the interval, in seconds since the start"),
-    ("working set", "memory that the process referenced in the interval"),
-    ("lower bound", "the same without pages of files, which other processes may have referenced"),
-    ("upper bound", "the same with as many more pages as the TLB may hide"),
+    ("working set", "private memory that the process referenced in the interval"),
+    ("lower", "lower bound: as many references as possible were to shared pages"),
+    ("upper", "upper bound: as few as possible were, and the TLB hides as many pages as it has entries"),
+    ("shared", "referenced pages of files that other processes map, whichever process referenced them"),
     ("resident", "memory of the process that was resident at the end"),
     ("cost", "time that the two walks of its page tables took, and its share of the interval"),
 ];
@@ -144,8 +151,8 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
         None => usual(process.cost().with_context(remedy)?),
     };
     let row = |cells: [&str; COLUMNS.len()]| {
-        let [second, size, lower, upper, resident, cost] = cells;
-        say!("{second:>6}  {size:>11}  {lower:>11}  {upper:>11}  {resident:>9}  {cost:>16}");
+        let [second, size, lower, upper, shared, resident, cost] = cells;
+        say!("{second:>6}  {size:>11}  {lower:>9}  {upper:>9}  {shared:>9}  {resident:>9}  {cost:>15}");
     };
     if !arguments.json {
         if interval > CHOSEN[0] && asked.is_none() {
@@ -173,15 +180,21 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
         let cost = clearing + seen.cost;
         let share = cost.as_secs_f64() / interval.as_secs_f64();
         let time = interval.saturating_mul(number).as_secs_f64();
-        sizes.push((time * 1e9, seen.referenced as f64 / page));
-        bounded.push([seen.referenced, bounds.lower, bounds.upper]);
+        let private = seen.referenced - seen.shared;
+        sizes.push((time * 1e9, private as f64 / page));
+        bounded.push(Bounded {
+            size: private,
+            lower: bounds.lower,
+            upper: bounds.upper,
+            shared: seen.shared,
+        });
         if arguments.json {
             let mappings = areas.iter().filter(|area| arguments.map && area.resident > 0);
             let mappings: Vec<_> = mappings
                 .map(|area| {
                     json!({
                         "start": area.start, "name": area.name, "referenced_bytes": area.referenced,
-                        "resident_bytes": area.resident,
+                        "shared_referenced_bytes": area.shared, "resident_bytes": area.resident,
                     })
                 })
                 .collect();
@@ -190,6 +203,7 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
                 json!({
                     "schema_version": SCHEMA_VERSION, "mappings": arguments.map.then_some(mappings),
                     "time_seconds": time, "referenced_bytes": seen.referenced,
+                    "private_referenced_bytes": private, "shared_referenced_bytes": seen.shared,
                     "lower_bound_bytes": bounds.lower, "upper_bound_bytes": bounds.upper, "cost_share": share,
                     "resident_bytes": seen.resident, "cost_nanoseconds": cost.as_nanos() as u64,
                 })
@@ -200,9 +214,10 @@ fn process(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
         map.add(areas);
         row([
             &time.to_string(),
-            &text::bytes(seen.referenced as f64),
+            &text::bytes(private as f64),
             &text::bytes(bounds.lower as f64),
             &text::bytes(bounds.upper as f64),
+            &text::bytes(seen.shared as f64),
             &text::bytes(seen.resident as f64),
             &format!("{} ({:.1}%)", text::duration(cost.as_nanos() as f64), share * 100.0),
         ]);

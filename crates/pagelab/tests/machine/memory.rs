@@ -1,7 +1,8 @@
 //! Memory itself: its bandwidth, equal pages merged, tiers.
 
 use std::fs;
-use std::process::Stdio;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
 
 use crate::common::{Lab, eventually, joined};
 use pagelab_testing::{ALONE, KERNELS, Need, ROOT, Test, tests};
@@ -10,6 +11,7 @@ pub fn tests() -> Vec<Test> {
     tests! {
         four_loops_move_bytes: ALONE;
         ksm_settings_are_restored: ROOT, KSM, ALONE;
+        the_working_set_of_a_dynamic_program_is_its_private_pages: ALONE;
         after_kill_9_ksmd_is_put_back_by_the_next_start: ROOT, KSM, ALONE;
         equal_pages_share_and_a_write_parts_them: KERNELS, ALONE;
         a_hot_set_moves_between_tiers: KERNELS, ALONE;
@@ -52,6 +54,52 @@ fn four_loops_move_bytes() {
         lab.ok("run bandwidth --sizes 1M --threads 2 --rounds 2 --report none --name two");
         let kept = lab.kept("two");
         assert!(kept.metric("bandwidth.triad").unwrap() > 1e7);
+    }
+}
+
+/// A program that touches 5 MiB of 10 MiB again and again.
+const HOT: &str = r#"
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+    size_t hot = 5 << 20;
+    char *memory = mmap(0, 2 * hot, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return 1;
+    madvise(memory, 2 * hot, MADV_NOHUGEPAGE);
+    memset(memory, 1, 2 * hot);
+    write(1, "r", 1);
+    for (;;) {
+        for (size_t at = 0; at < hot; at += 4096)
+            ((volatile char *)memory)[at]++;
+        usleep(5000);
+    }
+}
+"#;
+
+/// Another program uses libc meanwhile, so that its pages are marked as referenced.
+fn the_working_set_of_a_dynamic_program_is_its_private_pages() {
+    let lab = Lab::new();
+    let mut hot = Command::new(lab.compile("hot", HOT, &[])).stdout(Stdio::piped()).spawn().unwrap();
+    hot.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let mut busy = Command::new("sh").args(["-c", "while :; do ls / > /dev/null; done"]).spawn().unwrap();
+    let output = lab.command(&format!("wss {} --interval 1 --count 3 --json --no-keep", hot.id())).output();
+    for child in [&mut hot, &mut busy] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let output = String::from_utf8(output.unwrap().stdout).unwrap();
+    let lines: Vec<serde_json::Value> =
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{output}");
+    for line in lines {
+        let bytes = |name: &str| line[name].as_f64().unwrap();
+        let private = bytes("private_referenced_bytes");
+        assert!((private / f64::from(5 << 20) - 1.0).abs() < 0.03, "{line}");
+        assert!(bytes("shared_referenced_bytes") > 100e3, "libc is shared: {line}");
+        assert!((bytes("lower_bound_bytes")..=bytes("upper_bound_bytes")).contains(&private), "{line}");
     }
 }
 

@@ -597,6 +597,7 @@ fn a_running_process_has_a_map_of_its_mappings() {
         let mappings = row["mappings"].as_array().unwrap();
         let sum = |key: &str| mappings.iter().map(|mapping| mapping[key].as_u64().unwrap()).sum::<u64>();
         assert_eq!(sum("referenced_bytes"), row["referenced_bytes"].as_u64().unwrap());
+        assert_eq!(sum("shared_referenced_bytes"), row["shared_referenced_bytes"].as_u64().unwrap());
         assert_eq!(sum("resident_bytes"), row["resident_bytes"].as_u64().unwrap());
         assert!(mappings.iter().any(|mapping| mapping["name"] == "[stack]"), "{row}");
     }
