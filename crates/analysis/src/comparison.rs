@@ -119,10 +119,11 @@ impl Comparison {
         worse
     }
 
-    /// Whether a side that is not deterministic has but one repetition, so that nothing can be tested.
+    /// Whether a side that is not deterministic has too few repetitions for any test, and no metric repeats itself so
+    /// closely that it needs none.
     pub fn untested(&self) -> bool {
-        let single = self.lines.iter().all(|line| line.interval.is_none());
-        !self.exact && single && !self.of_single_counts() && self.repetitions_needed().is_some()
+        let untested = self.lines.iter().all(|line| line.interval.is_none() && !line.verdict.differs());
+        !self.exact && untested && !self.of_single_counts() && self.repetitions_needed().is_some()
     }
 
     /// Whether a side that counts instructions has but one repetition, so that changes are held against

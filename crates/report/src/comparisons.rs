@@ -44,8 +44,8 @@ fn described(verdict: Verdict) -> (&'static str, &'static str) {
         ),
         Verdict::Inconclusive(_) => (
             "inconclusive",
-            "so few repetitions cannot show any difference; the text has the number that \
-                can",
+            "there are too few repetitions to show any difference; the line below the table says how \
+                many are needed",
         ),
     }
 }

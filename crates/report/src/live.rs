@@ -77,7 +77,7 @@ impl Watched {
         let Some((at, peak)) = peak else { return String::new() };
         let resident = (0..self.sizes.len()).map(|n| self.resident(n)).max().unwrap_or(0);
         let mut answer = format!(
-            "Working set of private pages (over {}): {} in the mean, {} at its peak, after {}, of {} resident at most.",
+            "Working set of private pages (over {}): {} on average, {} at its peak, after {}, of {} resident at most.",
             text::duration(self.interval),
             text::bytes(self.mean()),
             text::bytes(peak.size as f64),

@@ -22,7 +22,7 @@ pub fn answer(portrait: &Portrait, misses: &Misses, page_size: u64) -> String {
     let at = portrait.edges[column] as f64 / portrait.references as f64 * 100.0;
     let columns = portrait.working_set.len();
     let mut answer = format!(
-        "The working set (over 1/{columns} of the references) is {} in the mean, {} at its peak, at {at:.0}% of the \
+        "The working set (over 1/{columns} of the references) is {} on average, {} at its peak, at {at:.0}% of the \
          run, of {} referenced in all.",
         bytes(portrait.mean_working_set()),
         bytes(f64::from(peak)),
@@ -35,7 +35,7 @@ pub fn answer(portrait: &Portrait, misses: &Misses, page_size: u64) -> String {
     };
     if let (Some(twice), Some(once)) = (least(2.0), least(1.0)) {
         answer += &format!(
-            " Under LRU, {} fetch each page at most twice in the mean, {} fetch each once.",
+            " With {}, LRU fetches a page at most twice on average; with {}, once.",
             bytes(twice),
             bytes(once)
         );

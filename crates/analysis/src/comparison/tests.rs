@@ -87,6 +87,7 @@ fn instructions_are_compared_as_finely_as_they_repeat_themselves() {
     assert_eq!(worse.lines[0].verdict, Verdict::Worse);
     assert_eq!(worse.worse_by(0.1, &["m"]).len(), 1, "a gate at 0.1% sees 0.2%");
     assert!(worse.worse_by(0.3, &["m"]).is_empty());
+    assert!(!worse.untested(), "the table shows this verdict");
     assert_eq!(against([100_000.0; 2]).lines[0].verdict, Verdict::NoDifference);
     // What the repetitions themselves are apart is no change.
     assert_eq!(against([100_010.0, 100_040.0]).lines[0].verdict, Verdict::NoDifference);
