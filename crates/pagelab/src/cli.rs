@@ -1,12 +1,13 @@
 //! The command line's grammar. Help, manual pages and completions come from these definitions.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::builder::StyledStr;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pagelab_experiment::Experiment;
 
 use crate::commands::{
@@ -32,6 +33,17 @@ use crate::terminal::{self, Color};
 shortage, 'stat' no match; 2 wrong usage; 3 failure."
 )]
 pub struct Cli {
+    /// The options that every command has
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The options that every command has.
+#[derive(clap::Args, Debug)]
+pub struct Global {
     /// The notebook: one SQLite file that keeps every run [env: PAGELAB_NOTEBOOK]
     // Not clap's `env`: its usage lines would show the option as if it had been typed.
     #[arg(long, value_name = "FILE", default_value_os_t = notebook(), global = true, help_heading = GLOBAL)]
@@ -50,9 +62,6 @@ pub struct Cli {
     /// No progress and no notes, only results and errors
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
-    /// What to do
-    #[command(subcommand)]
-    pub command: Command,
 }
 
 fn notebook() -> PathBuf {
@@ -114,9 +123,27 @@ const GROUPS: [(&str, &[&str]); 6] = [
 /// # Errors
 /// A usage error, or a help or version to print.
 pub fn parse() -> Result<Cli, clap::Error> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(cli) = parse_view(&words) {
+        return Ok(cli);
+    }
     let mut grammar = grammar();
-    let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
+    let matches = grammar.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+}
+
+/// A command line that begins with the name of a live view, by the grammar of that view alone, for a view is to cost
+/// little and the whole grammar is large. None of every other line, also of one that is wrong or asks for help.
+fn parse_view(words: &[OsString]) -> Option<Cli> {
+    let view = |name: &'static str, arguments: fn(clap::Command) -> clap::Command| {
+        (words.get(1)? == name).then(|| arguments(clap::Command::new(name)))
+    };
+    let view = view("vmstat", vmstat::Arguments::augment_args)
+        .or_else(|| view("prstat", prstat::Arguments::augment_args))
+        .or_else(|| view("iostat", iostat::Arguments::augment_args))
+        .or_else(|| view("memstat", memstat::Arguments::augment_args))?;
+    let grammar = Global::augment_args(clap::Command::new("pagelab")).subcommand(view);
+    Cli::from_arg_matches(&grammar.try_get_matches_from(words).ok()?).ok()
 }
 
 /// The grammar with its helps arranged: description, usage, arguments, and examples as they are
@@ -253,7 +280,8 @@ pub enum Command {
 
 /// Performs the command.
 pub fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let context = Context { notebook: cli.notebook, style: terminal::style(cli.color), quiet: cli.quiet };
+    let Global { notebook, color, quiet } = cli.global;
+    let context = Context { notebook, style: terminal::style(color), quiet };
     output::set_style(&context.style);
     // Whatever an earlier pagelab could not undo is undone first.
     let recovery = pagelab_confine::Recovery::begin();
@@ -437,6 +465,33 @@ mod tests {
             }
         }
         assert!(wrong.is_empty() && seen > 150, "{} of {seen}: {wrong:#?}", wrong.len());
+    }
+
+    #[test]
+    fn the_grammar_of_a_view_takes_what_the_whole_grammar_takes() {
+        let split = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for line in [
+            "pagelab vmstat 1 20",
+            "pagelab vmstat -S --json 1 --root x",
+            "pagelab prstat -mL -n 3 -p 1,2 0.1 1 --quiet",
+            "pagelab iostat -q --notebook x.db 1",
+            "pagelab memstat --color never",
+        ] {
+            let words = split(line);
+            let whole = Cli::try_parse_from(&words).unwrap();
+            assert_eq!(format!("{:?}", parse_view(&words).unwrap()), format!("{whole:?}"), "{line}");
+        }
+        for line in [
+            "pagelab",
+            "pagelab list",
+            "pagelab -q vmstat",
+            "pagelab vmstat --help",
+            "pagelab vmstat -V",
+            "pagelab vmstat --no",
+            "pagelab prstat x",
+        ] {
+            assert!(parse_view(&split(line)).is_none(), "{line}");
+        }
     }
 
     #[test]
