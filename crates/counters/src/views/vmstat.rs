@@ -26,6 +26,11 @@ pub fn selection() -> Selection {
     super::constant(&OPERANDS)
 }
 
+/// What to read for a line after the first: the time since boot is needed for that one alone.
+pub fn selection_of_intervals() -> Selection {
+    super::constant(&OPERANDS[..OPERANDS.len() - 1])
+}
+
 /// Pages of executables since the look before, from the kernel's tracepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executables {

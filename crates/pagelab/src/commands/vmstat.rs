@@ -73,13 +73,14 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         traced: arguments.trace,
         swapping: arguments.swapping,
     };
+    let of_intervals = vmstat::selection_of_intervals();
     let page_size = tree.root().page_size();
     let mut tracing = arguments.trace.then(Pages::start).transpose()?;
     let mut ticker = Ticker::new(arguments.schedule, None);
     let mut before = None;
     let mut lines = 0;
     loop {
-        let now = tree.read(&selection);
+        let now = tree.read(if before.is_none() { &selection } else { &of_intervals });
         let executables = tracing.as_mut().map(|pages| pages.sample(tree.root()));
         let row = Row::between(before.as_ref(), &now, page_size, executables.filter(|_| before.is_some()));
         let mut out = crate::output::stdout();
