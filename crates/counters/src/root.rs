@@ -10,6 +10,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Bytes of a setting, which is a line, asked for at first.
 const SETTING: usize = 256;
 
+/// More than most files of a process have.
+const PIECE: usize = 4 << 10;
+
 /// Enough for most files of /proc in one call; the larger ones grow.
 const FIRST_READ: usize = 16 << 10;
 
@@ -110,6 +113,27 @@ impl Root {
             copy(&folder.join(relative), &bytes);
         }
         Some(bytes)
+    }
+
+    /// As [`Root::read`], of a file that the kernel gives in one piece, as it does those of a process: what is shorter than
+    /// asked for has ended, so that its end is not read.
+    pub fn read_piece(&self, relative: &str) -> Option<String> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let mut file = self.had(File::open(self.path.join(relative)))?;
+        let mut piece = [0; PIECE];
+        let length = file.read(&mut piece).ok()?;
+        let mut rest = Vec::new();
+        let bytes = if length < PIECE {
+            &piece[..length]
+        } else {
+            rest.extend_from_slice(&piece);
+            file.read_to_end(&mut rest).ok()?;
+            &rest
+        };
+        if let Some(folder) = &self.copy_to {
+            copy(&folder.join(relative), bytes);
+        }
+        Some(text(bytes))
     }
 
     /// As [`Root::read`], of a file that is always there and read by every look: it stays open, which saves
@@ -265,6 +289,18 @@ mod tests {
         assert_eq!(root.read_again("proc/version"), root.read("proc/version"));
         assert_eq!(root.read_again("proc/none"), None);
         assert_eq!(root.opened(), 7);
+    }
+
+    #[test]
+    fn a_file_in_one_piece_is_read_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        for length in [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE] {
+            std::fs::write(folder.path().join("file"), "x".repeat(length)).unwrap();
+            assert_eq!(root.read_piece("file").unwrap().len(), length);
+        }
+        assert_eq!(root.read_piece("none"), None);
+        assert_eq!(Root::live().read_piece("proc/self/cgroup"), Root::live().read("proc/self/cgroup"));
     }
 
     #[test]

@@ -64,7 +64,8 @@ impl Tree {
 pub struct Snapshot {
     /// When reading began, in nanoseconds on a clock that only goes forward.
     pub at_ns: u64,
-    samples: Vec<Sample>,
+    /// Shared, so that a copy of a moment costs nothing.
+    samples: Arc<Vec<Sample>>,
 }
 
 impl Snapshot {
@@ -72,7 +73,7 @@ impl Snapshot {
     pub fn new(at_ns: u64, mut samples: Vec<Sample>) -> Self {
         samples.sort_by(Sample::order);
         samples.dedup_by(|b, a| a.order(b).is_eq());
-        Self { at_ns, samples }
+        Self { at_ns, samples: samples.into() }
     }
 
     /// The samples in order.
@@ -146,7 +147,7 @@ impl Snapshot {
                 ..now.clone()
             })
         };
-        Self { at_ns: self.at_ns, samples: self.samples.iter().filter_map(rate).collect() }
+        Self { at_ns: self.at_ns, samples: Arc::new(self.samples.iter().filter_map(rate).collect()) }
     }
 }
 

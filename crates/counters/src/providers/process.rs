@@ -53,7 +53,7 @@ pub fn processes(root: &Root, sink: &mut Sink<'_>) {
             continue;
         }
         let folder = format!("proc/{pid}");
-        let Some(text) = root.read(&format!("{folder}/stat")) else { continue };
+        let Some(text) = root.read_piece(&format!("{folder}/stat")) else { continue };
         let Some(stat) = Stat::parse(&text) else { continue };
         let Some(mut group) = sink.group(pid, stat.command) else { continue };
         stat.give(root, &mut group);
@@ -65,7 +65,7 @@ pub fn processes(root: &Root, sink: &mut Sink<'_>) {
             io(root, &folder, &mut group);
         }
         if group.wants("cgroup") {
-            let text = root.read(&format!("{folder}/cgroup")).unwrap_or_default();
+            let text = root.read_piece(&format!("{folder}/cgroup")).unwrap_or_default();
             group.text("cgroup", memory_cgroup(&text));
         }
     }
@@ -90,7 +90,7 @@ pub fn threads(root: &Root, sink: &mut Sink<'_>) {
             continue;
         }
         let folder = format!("proc/{pid}/task/{tid}");
-        let Some(text) = root.read(&format!("{folder}/stat")) else { continue };
+        let Some(text) = root.read_piece(&format!("{folder}/stat")) else { continue };
         let Some(stat) = Stat::parse(&text) else { continue };
         let Some(mut group) = sink.group(tid, stat.command) else { continue };
         if group.wants("pid") {
@@ -102,7 +102,7 @@ pub fn threads(root: &Root, sink: &mut Sink<'_>) {
             status(root, &folder, &SWITCHES, &mut group);
         }
         if group.wants_any(&SCHEDULER) {
-            let line = root.line(&format!("{folder}/schedstat")).unwrap_or_default();
+            let line = root.read_piece(&format!("{folder}/schedstat")).unwrap_or_default();
             let mut words = line.split_ascii_whitespace().map(|w| w.parse::<u64>().ok());
             for (statistic, unit) in
                 SCHEDULER.into_iter().zip([Unit::Nanoseconds, Unit::Nanoseconds, Unit::Count])
@@ -115,7 +115,7 @@ pub fn threads(root: &Root, sink: &mut Sink<'_>) {
 
 /// The process of a thread that was found by its own number.
 fn process_of(root: &Root, tid: u64) -> Option<u64> {
-    let text = root.read(&format!("proc/{tid}/status"))?;
+    let text = root.read_piece(&format!("proc/{tid}/status"))?;
     pairs(&text).find(|(name, _)| *name == "Tgid").map(|(_, process)| process)
 }
 
@@ -178,7 +178,7 @@ impl<'t> Stat<'t> {
 }
 
 fn status(root: &Root, folder: &str, wanted: &[(&str, &'static str)], group: &mut Group<'_>) {
-    let Some(text) = root.read(&format!("{folder}/status")) else { return };
+    let Some(text) = root.read_piece(&format!("{folder}/status")) else { return };
     for (name, value) in pairs(&text) {
         let Some((_, statistic)) = wanted.iter().find(|(n, _)| *n == name) else { continue };
         match *statistic {
@@ -190,7 +190,7 @@ fn status(root: &Root, folder: &str, wanted: &[(&str, &'static str)], group: &mu
 }
 
 fn io(root: &Root, folder: &str, group: &mut Group<'_>) {
-    let Some(text) = root.read(&format!("{folder}/io")) else { return };
+    let Some(text) = root.read_piece(&format!("{folder}/io")) else { return };
     for (name, value) in pairs(&text) {
         if let Some((_, statistic)) = IO.iter().find(|(n, _)| *n == name) {
             let unit = if statistic.ends_with("_size") { Unit::Bytes } else { Unit::Count };

@@ -36,19 +36,26 @@ use crate::tree::{Snapshot, of_group, text_of_group};
 
 /// What to read for this view.
 pub fn selection() -> Selection {
-    super::constant(&[
-        "thread:::/^(pid|start|utime|stime|minor_faults|major_faults|run_time|run_delay)$/",
-        "thread:::*_switches",
-        "process:::/^(state|threads|rss|swap|virtual_size|uid|cgroup|utime|stime|cutime|cstime|start|minor_faults|major_faults)$/",
-        "stat:0:all:forks",
-        "system:0:clock:uptime",
-    ])
+    super::constant(&[THREADS, SWITCHES, PROCESSES_IN_FULL, "process:::cgroup", FORKS, UPTIME])
 }
+
+/// What to read for its lines, which have no cgroup and, but for the microstates, no switches: each is a file.
+pub fn selection_of_lines(microstates: bool) -> Selection {
+    let switches = microstates.then_some(SWITCHES);
+    let operands = [THREADS, PROCESSES_IN_FULL, FORKS, UPTIME];
+    super::constant(&operands.into_iter().chain(switches).collect::<Vec<_>>())
+}
+
+const THREADS: &str = "thread:::/^(pid|start|utime|stime|minor_faults|major_faults|run_time|run_delay)$/";
+const SWITCHES: &str = "thread:::/^(voluntary_switches|involuntary_switches)$/";
+const PROCESSES_IN_FULL: &str = "process:::/^(state|threads|rss|swap|virtual_size|uid|utime|stime|cutime|cstime|start|minor_faults|major_faults)$/";
+const FORKS: &str = "stat:0:all:forks";
+const UPTIME: &str = "system:0:clock:uptime";
 
 /// What to read for the rows of processes where the kernel accounts each as a whole ([`Moment::accounts`]): a file for a
 /// process. What else a row shows is read of those that are shown ([`describe`]).
 pub fn processes() -> Selection {
-    super::constant(&[PROCESSES, "stat:0:all:forks", "system:0:clock:uptime"])
+    super::constant(&[PROCESSES, UPTIME])
 }
 
 /// The counters of processes that [`processes`] reads.
@@ -292,19 +299,55 @@ fn task_row(
     (module, task, name, group): (&str, u64, &str, &[Sample]),
     seconds: f64,
 ) -> Row {
-    let seconds = lived(before, now, module, group, seconds);
-    let rate = |statistic| growth(before, module, group, statistic) / seconds;
+    let ends = Ends::of(before, module, group);
+    let seconds = ends.lived(now, seconds);
+    let rate = |statistic| ends.growth(statistic) / seconds;
     let (minor_faults, major_faults) = (rate("minor_faults"), rate("major_faults"));
     let command = name.to_owned();
     Row { seconds, command, minor_faults, major_faults, ..row_of(sum, delays(before, now, task)) }
 }
 
-/// The growth of a counter; a task that was not there before starts at nothing. Tasks are told apart
-/// by their numbers and when they started, for they may change their names.
-fn growth(before: &Moment, module: &str, group: &[Sample], statistic: &str) -> f64 {
-    let end = of_group(group, statistic).unwrap_or(0.0);
-    let start = earlier(before, module, group).and_then(|task| of_group(task, statistic)).unwrap_or(0.0);
-    (end - start).max(0.0)
+/// A task's counters at both ends of the interval. Tasks are told apart by their numbers and when they started, for they
+/// may change their names.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    /// None of a task that was not there.
+    before: Option<&'a [Sample]>,
+    now: &'a [Sample],
+}
+
+impl<'a> Ends<'a> {
+    fn of(before: &'a Moment, module: &str, now: &'a [Sample]) -> Self {
+        Self { before: earlier(before, module, now), now }
+    }
+
+    /// The growth of a counter; a task that was not there before starts at nothing.
+    fn growth(self, statistic: &str) -> f64 {
+        let end = of_group(self.now, statistic).unwrap_or(0.0);
+        let start = self.before.and_then(|task| of_group(task, statistic)).unwrap_or(0.0);
+        (end - start).max(0.0)
+    }
+
+    /// The growth of its times in user mode and in the kernel.
+    fn modes(self) -> (f64, f64) {
+        let times = (self.growth("utime"), self.growth("stime"));
+        if times.0 + times.1 > 0.0 {
+            return times;
+        }
+        // Too short for a tick: the whole life tells the mode.
+        let life = |statistic| of_group(self.now, statistic).unwrap_or(0.0);
+        (life("utime"), life("stime"))
+    }
+
+    /// The seconds of the interval that it lived: since its start, if that was within the interval.
+    fn lived(self, now: &Moment, seconds: f64) -> f64 {
+        if self.before.is_some() {
+            return seconds;
+        }
+        let uptime = now.counters.number("system", 0, "clock", "uptime");
+        let age = uptime.zip(of_group(self.now, "start")).map(|(now, start)| (now - start) / 1e9);
+        age.map_or(seconds, |age| age.clamp(TICK.min(seconds), seconds))
+    }
 }
 
 /// The same task before.
@@ -316,34 +359,13 @@ fn earlier<'a>(before: &'a Moment, module: &str, group: &[Sample]) -> Option<&'a
 /// The kernel tells when a task started in steps of this many seconds.
 const TICK: f64 = 0.01;
 
-/// The seconds of the interval that a task lived: since its start, if that was within it.
-fn lived(before: &Moment, now: &Moment, module: &str, group: &[Sample], seconds: f64) -> f64 {
-    if earlier(before, module, group).is_some() {
-        return seconds;
-    }
-    let uptime = now.counters.number("system", 0, "clock", "uptime");
-    let age = uptime.zip(of_group(group, "start")).map(|(now, start)| (now - start) / 1e9);
-    age.map_or(seconds, |age| age.clamp(TICK.min(seconds), seconds))
-}
-
 /// The growth of what was traced of a thread; None where nothing was.
-fn traced(before: &Moment, now: &Moment, group: &[Sample]) -> Option<Traced> {
-    let thread = group.first()?.instance;
+fn traced(before: &Moment, now: &Moment, ends: Ends<'_>) -> Option<Traced> {
+    let thread = ends.now.first()?.instance;
     let end = now.traced.as_ref()?.get(&thread).copied().unwrap_or_default();
-    let known = before.traced.as_ref()?.get(&thread).filter(|_| earlier(before, "thread", group).is_some());
+    let known = before.traced.as_ref()?.get(&thread).filter(|_| ends.before.is_some());
     let start = known.copied().unwrap_or_default();
     Some(end.with(start, u64::saturating_sub))
-}
-
-/// The growth of a task's times in user mode and in the kernel.
-fn modes(before: &Moment, module: &str, group: &[Sample]) -> (f64, f64) {
-    let grown = |statistic| growth(before, module, group, statistic);
-    let times = (grown("utime"), grown("stime"));
-    if times.0 + times.1 > 0.0 {
-        return times;
-    }
-    // Too short for a tick: the whole life tells the mode.
-    (of_group(group, "utime").unwrap_or(0.0), of_group(group, "stime").unwrap_or(0.0))
 }
 
 /// The share of user mode in both times.
@@ -353,15 +375,15 @@ fn share((user, system): (f64, f64)) -> f64 {
 
 /// A process as the kernel accounts it.
 fn accounted(end: &Account, before: &Moment, now: &Moment, group: &[Sample], seconds: f64) -> Sums {
-    let known = earlier(before, "process", group)
-        .and_then(|known| before.accounts.as_ref()?.get(&known.first()?.instance));
+    let ends = Ends::of(before, "process", group);
+    let known = ends.before.and_then(|known| before.accounts.as_ref()?.get(&known.first()?.instance));
     let start = known.copied().unwrap_or_default();
     let grown = |end: u64, start: u64| end.saturating_sub(start) as f64;
     let threads = of_group(group, "threads").unwrap_or(1.0);
-    let (run, share) = (grown(end.run_time, start.run_time), share(modes(before, "process", group)));
+    let (run, share) = (grown(end.run_time, start.run_time), share(ends.modes()));
     Sums {
         threads: threads as u64,
-        lived: threads * lived(before, now, "process", group, seconds) * 1e9,
+        lived: threads * ends.lived(now, seconds) * 1e9,
         user: run * share,
         system: run * (1.0 - share),
         delay: grown(end.run_delay, start.run_delay),
@@ -372,18 +394,19 @@ fn accounted(end: &Account, before: &Moment, now: &Moment, group: &[Sample], sec
 }
 
 fn add(sum: &mut Sums, before: &Moment, now: &Moment, group: &[Sample], seconds: f64) {
-    let grown = |statistic| growth(before, "thread", group, statistic);
-    let (user, system) = modes(before, "thread", group);
+    let ends = Ends::of(before, "thread", group);
+    let grown = |statistic| ends.growth(statistic);
+    let (user, system) = ends.modes();
     let run = if of_group(group, "run_time").is_some() { grown("run_time") } else { user + system };
     let share = share((user, system));
     sum.threads += 1;
-    sum.lived += lived(before, now, "thread", group, seconds) * 1e9;
+    sum.lived += ends.lived(now, seconds) * 1e9;
     sum.user += run * share;
     sum.system += run * (1.0 - share);
     sum.delay += grown("run_delay");
     sum.voluntary += grown("voluntary_switches");
     sum.involuntary += grown("involuntary_switches");
-    if let Some(grown) = traced(before, now, group) {
+    if let Some(grown) = traced(before, now, ends) {
         sum.traced = Some(sum.traced.unwrap_or_default().with(grown, |a, b| a + b));
     }
 }

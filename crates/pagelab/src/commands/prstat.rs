@@ -1,7 +1,7 @@
 //! `pagelab prstat`: in which state each process or thread spends its time; who waits for memory.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -68,13 +68,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     // A signal must not leave the switch on.
     let interrupt = if arguments.enable_accounting { Some(Interrupt::listen()?) } else { None };
     let _accounting = accounting(arguments.enable_accounting)?;
-    let selection = prstat::selection();
+    let selection = match arguments.json {
+        true => prstat::selection(),
+        false => prstat::selection_of_lines(arguments.microstates),
+    };
     let mut watcher = match (arguments.machine.is_live(), arguments.threads || arguments.trace) {
-        (true, false) => {
-            let watcher = Watcher::processes(selection, prstat::processes());
-            // Microstates in text have no sizes.
-            if arguments.microstates && !arguments.json { watcher.leaving_idle() } else { watcher }
-        }
+        (true, false) => Watcher::processes(selection, prstat::processes()).leaving_idle(),
         (true, true) => Watcher::live(selection, arguments.threads),
         (false, _) => Watcher::recorded(arguments.machine.tree(), selection),
     };
@@ -107,7 +106,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             rows.sort_by(|a, b| used(b).total_cmp(&used(a)));
         }
         rows.truncate(arguments.rows);
-        watcher.describe(&mut rows);
+        watcher.describe(&mut rows, arguments.json);
         print(arguments, &rows, ended.as_ref(), &users, context)?;
         before = now;
         if !ticker.more() {
@@ -128,7 +127,7 @@ fn print(
     users: &HashMap<u64, String>,
     context: &Context,
 ) -> Result<()> {
-    let mut out = crate::output::stdout();
+    let mut out = BufWriter::new(crate::output::stdout());
     if arguments.json {
         let time = jiff::Timestamp::now().to_string();
         writeln!(
@@ -136,6 +135,7 @@ fn print(
             "{}",
             json!({ "schema_version": SCHEMA_VERSION, "time": time, "tasks": rows, "ended": ended })
         )?;
+        out.flush()?;
         return Ok(());
     }
     let threads = arguments.threads;

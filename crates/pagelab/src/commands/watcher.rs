@@ -50,8 +50,8 @@ impl Watcher {
         }
     }
 
-    /// Reads no file of a process that has not run since the look before. Its resident set is then that of when it ran:
-    /// for views that do not show it.
+    /// Reads no file of a process that has not run since the look before. Its sizes and its state are then those of when
+    /// it ran, until [`Watcher::describe`]: for views that show no others.
     pub fn leaving_idle(mut self) -> Self {
         self.last = self.whole.then(Last::default);
         self
@@ -110,10 +110,10 @@ impl Watcher {
         }
     }
 
-    /// Reads of rows that are shown what they do not have yet.
-    pub fn describe(&self, rows: &mut [Row]) {
+    /// Reads of rows that are shown what they do not have yet, their cgroup where it is wanted.
+    pub fn describe(&self, rows: &mut [Row], cgroups: bool) {
         if self.whole {
-            prstat::describe(self.tree.root(), rows);
+            prstat::describe(self.tree.root(), rows, cgroups);
         }
     }
 
@@ -177,8 +177,15 @@ impl Last {
     /// The counters of `selection` now, of processes that have not run since as they were.
     fn sample(&mut self, tree: &Tree, selection: &Selection, accounts: &HashMap<u64, Account>) -> Snapshot {
         let idle = |process: &u64| self.accounts.get(process) == accounts.get(process);
-        let (idle, ran): (Vec<u64>, Vec<u64>) = accounts.keys().partition(|process| idle(process));
-        let now = tree.read(&selection.of_instances("process", &ran));
+        let (mut idle, ran): (Vec<u64>, Vec<u64>) = accounts.keys().partition(|process| idle(process));
+        // At the first look every process has run.
+        let now = if idle.is_empty() {
+            tree.read(selection)
+        } else {
+            tree.read(&selection.of_instances("process", &ran))
+        };
+        // In order they are merged and not sorted.
+        idle.sort_unstable();
         let known = idle.iter().flat_map(|&process| self.counters.instance("process", process));
         self.counters = Snapshot::new(now.at_ns, now.samples().iter().chain(known).cloned().collect());
         self.accounts.clone_from(accounts);

@@ -1,23 +1,37 @@
-//! What a row shows beside its figures, read only of those that are shown: whose it is, what is swapped out, its cgroup.
+//! What a row shows beside its figures, read only of those that are shown: whose it is, its sizes, its state and its cgroup.
 
 use super::Row;
 use crate::providers::process::memory_cgroup;
 use crate::root::Root;
-use pagelab_procfs::pairs;
+use pagelab_procfs::pair;
 
-/// Fills in the user, swap and cgroup of rows that do not have them. A process that has ended meanwhile stays without.
-pub fn describe(root: &Root, rows: &mut [Row]) {
+/// Fills in the user, the sizes and the state of rows that have no user yet, and the cgroup where that is wanted. A
+/// process that has ended meanwhile keeps what it has.
+pub fn describe(root: &Root, rows: &mut [Row], cgroups: bool) {
     for row in rows.iter_mut().filter(|row| row.uid.is_none()) {
-        let status = root.read(&format!("proc/{}/status", row.pid)).unwrap_or_default();
-        for (name, value) in pairs(&status) {
-            match name {
-                "Uid" => row.uid = Some(value),
-                "VmSwap" => row.swap = Some(value as f64),
-                _ => {}
-            }
+        let folder = format!("proc/{}", row.pid);
+        of_status(&root.read_piece(&format!("{folder}/status")).unwrap_or_default(), row);
+        if cgroups {
+            let text = root.read_piece(&format!("{folder}/cgroup")).unwrap_or_default();
+            row.cgroup = memory_cgroup(&text).map(str::to_owned);
         }
-        let text = root.read(&format!("proc/{}/cgroup", row.pid)).unwrap_or_default();
-        row.cgroup = memory_cgroup(&text).map(str::to_owned);
+    }
+}
+
+fn of_status(status: &str, row: &mut Row) {
+    for line in status.lines() {
+        let Some((name, rest)) = line.split_once(':') else { continue };
+        let value = || pair(line).map(|(_, value)| value);
+        match name {
+            "State" => row.state = rest.split_ascii_whitespace().next().unwrap_or_default().to_owned(),
+            "Uid" => row.uid = value(),
+            "VmSize" => row.virtual_size = value().map(|bytes| bytes as f64),
+            "VmRSS" => row.rss = value().map(|bytes| bytes as f64),
+            "VmSwap" => row.swap = value().map(|bytes| bytes as f64),
+            // Behind everything that a row shows.
+            "Threads" => return,
+            _ => {}
+        }
     }
 }
 
@@ -28,8 +42,10 @@ mod tests {
     #[test]
     fn this_process_is_described_and_one_that_ended_is_not() {
         let mut rows = [u64::from(std::process::id()), u64::MAX].map(|pid| Row { pid, ..Row::default() });
-        describe(&Root::live(), &mut rows);
+        describe(&Root::live(), &mut rows, true);
         assert!(rows[0].uid.is_some() && rows[0].cgroup.is_some(), "{:?}", rows[0]);
+        assert!(rows[0].rss > Some(0.0) && rows[0].rss < rows[0].virtual_size, "{:?}", rows[0]);
+        assert!(["R", "S"].contains(&rows[0].state.as_str()), "{:?}", rows[0]);
         assert_eq!((rows[1].uid, &rows[1].cgroup), (None, &None));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Account, Delays, Moment, earlier, growth};
+use super::{Account, Delays, Ends, Moment, earlier};
 use crate::Sample;
 use crate::tree::of_group;
 
@@ -86,7 +86,8 @@ fn waited_for(before: &Moment, now: &Moment) -> Option<f64> {
     let children = ["cutime", "cstime"];
     let counted = |(_, _, group): (u64, _, &[Sample])| {
         of_group(group, "cutime")?;
-        Some(children.map(|name| growth(before, "process", group, name)).iter().sum::<f64>())
+        let ends = Ends::of(before, "process", group);
+        Some(children.map(|name| ends.growth(name)).iter().sum::<f64>())
     };
     let grown = now.counters.groups("process").filter_map(counted).reduce(|a, b| a + b)?;
     // What a process and its children had used before the interval is its parent's too when it ends.

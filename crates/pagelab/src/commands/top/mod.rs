@@ -106,7 +106,7 @@ fn watch(threads: bool) -> Watcher {
 /// Draws the rows that there is room for, read to the end.
 fn draw(terminal: &mut ratatui::DefaultTerminal, state: &mut State, watcher: &Watcher) -> Result<()> {
     let room = terminal.size()?.height.into();
-    watcher.describe(state.within(room));
+    watcher.describe(state.within(room), true);
     terminal.draw(|frame| draw::screen(frame, state))?;
     Ok(())
 }
