@@ -82,6 +82,18 @@ impl Lab {
         self.begin(arguments, Stdio::piped()).wait_with_output().unwrap()
     }
 
+    /// Runs it under strace(1), expects success, gives its system calls, one per line: those of strace's `trace=WHICH`.
+    pub fn system_calls(&self, arguments: &str, which: &str) -> Vec<String> {
+        let run = self.command(arguments);
+        let mut traced = Command::new("strace");
+        traced.args(["-f", "-y", "-o", "calls", "-e"]).arg(format!("trace={which}"));
+        traced.arg(run.get_program()).args(run.get_args()).current_dir(self.path("."));
+        traced.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = traced.output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        self.text("calls").lines().map(str::to_owned).collect()
+    }
+
     /// Runs it, expects success, gives standard output.
     pub fn ok(&self, arguments: &str) -> String {
         let output = self.output(arguments);

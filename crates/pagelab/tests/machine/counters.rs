@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{Lab, eventually};
-use pagelab_testing::{ALONE, LIMITS, Need, PROMETHEUS, ROOT, Test, tests};
+use pagelab_testing::{ALONE, LIMITS, Need, PROMETHEUS, ROOT, STRACE, Test, tests};
 
 pub fn tests() -> Vec<Test> {
     tests! {
@@ -17,6 +17,8 @@ pub fn tests() -> Vec<Test> {
         counters_of_the_users_own_are_read_recorded_and_asked_for;
         views_of_a_recorded_machine_are_stable;
         vmstat_prints_a_line_an_interval;
+        an_interval_of_vmstat_is_a_few_system_calls: STRACE;
+        prstat_reads_one_file_of_a_process_that_runs_and_none_of_an_idle_one: ROOT, STRACE;
         a_recorded_machine_can_be_looked_at;
         memory_is_counted_by_meminfo;
         pages_counted_one_by_one_agree_with_meminfo: KPAGEFLAGS;
@@ -145,6 +147,34 @@ fn vmstat_prints_a_line_an_interval() {
     assert_eq!((rows[0]["since_boot"].as_bool(), rows[1]["since_boot"].as_bool()), (Some(true), Some(false)));
     assert!(rows[1]["vmstat"]["avail"].as_f64().unwrap() > 1e6);
     assert!(rows[1]["vmstat"]["epi"].is_null());
+}
+
+fn an_interval_of_vmstat_is_a_few_system_calls() {
+    let lab = Lab::new();
+    let calls = lab.system_calls("vmstat 0.05 12", "all");
+    let waits: Vec<usize> = (0..calls.len()).filter(|&call| calls[call].contains("nanosleep(")).collect();
+    let intervals = waits.windows(2).map(|ends| &calls[ends[0]..ends[1]]);
+    // On a busy machine a line may be late, and then nothing waits before the next one.
+    let interval = intervals.min_by_key(|calls| calls.len()).expect("there are intervals");
+    // Four files that stay open, of which one is longer than a page; the line; the wait.
+    assert!(interval.len() <= 8, "{interval:#?}");
+    let since = &calls[waits[0]..];
+    assert!(!since.iter().any(|call| call.contains(" open")), "{since:#?}");
+}
+
+fn prstat_reads_one_file_of_a_process_that_runs_and_none_of_an_idle_one() {
+    let lab = Lab::new();
+    let mut idle = Command::new("sleep").arg("60").spawn().unwrap();
+    let calls = lab.system_calls("prstat -n 1 0.2 5", "open,openat");
+    let _ = idle.kill();
+    idle.wait().unwrap();
+    let opened = |name: &str| calls.iter().filter(|call| call.contains(name)).count();
+    // A kernel that accounts no process as a whole tells of its threads alone.
+    if opened("/task/") == 0 {
+        assert!(opened(&format!("/proc/{}/", idle.id())) <= 3, "{calls:#?}");
+        assert!(opened("/status\"") <= 5, "of the one row of each print: {calls:#?}");
+    }
+    assert_eq!(opened("/cgroup\""), 0, "no line shows it: {calls:#?}");
 }
 
 fn a_recorded_machine_can_be_looked_at() {

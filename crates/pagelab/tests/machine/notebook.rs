@@ -1,6 +1,6 @@
 //! From a run to its listing, comparison, page, export and import, through the binary.
 
-use crate::common::{Lab, said};
+use crate::common::Lab;
 use pagelab_testing::{LIMITS, STRACE, Test, tests};
 
 pub fn tests() -> Vec<Test> {
@@ -133,16 +133,7 @@ fn models_are_compared_exactly() {
 
 /// The system calls of a run that wait for the disk, start programs or end them, one per line.
 fn calls(lab: &Lab, arguments: &str) -> Vec<String> {
-    let run = lab.command(arguments);
-    let mut traced = std::process::Command::new("strace");
-    traced.args(["-f", "-y", "-o", "calls", "-e"]);
-    traced.arg("trace=fsync,fdatasync,sync_file_range,msync,sync,syncfs,execve,exit_group");
-    traced.arg(run.get_program()).args(run.get_args()).current_dir(lab.path("."));
-    traced.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = traced.output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
-    let text = std::fs::read_to_string(lab.path("calls")).unwrap();
-    text.lines().map(str::to_owned).collect()
+    lab.system_calls(arguments, "fsync,fdatasync,sync_file_range,msync,sync,syncfs,execve,exit_group")
 }
 
 fn syncs(calls: &[String]) -> usize {
