@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn invalid_selectors_are_refused_with_the_reason() {
         for (wrong, says) in
-            [("a:b:c:d:e", "four parts"), ("a:[", "no glob"), ("a:/(/", "no regular expression")]
+            [("a:b:c:d:e", "four parts"), ("a:[", "not a glob"), ("a:/(/", "not a regular expression")]
         {
             let error = wrong.parse::<Selector>().unwrap_err().to_string();
             assert!(error.contains(says), "{wrong}: {error}");

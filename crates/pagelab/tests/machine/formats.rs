@@ -255,7 +255,7 @@ fn unwritable_formats_give_the_reason() {
     let says = |arguments: &str, status: i32, words: &str| {
         lab.refuses(arguments, status, &[words]);
     };
-    says("export model-1 --format folded", 3, "there are no stacks in model-1\nhint: run with --profile 99");
+    says("export model-1 --format folded", 3, "there are no stacks in model-1 hint: run with --profile 99");
     says("export failed --format perfetto -o x", 3, "nothing was seen over time in failed");
     says("export torn --format bencher", 3, "no metric was measured in torn");
     says("export model-1 --format kcidb", 2, "add --build ORIGIN:ID");
