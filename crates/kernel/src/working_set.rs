@@ -66,7 +66,7 @@ pub struct Interval {
     /// Bytes marked as referenced during the interval.
     pub referenced: u64,
     /// Of these, bytes of pages that other processes map too, so that any of them may have
-    /// referenced them. [`Process::look`] cannot tell: 0.
+    /// referenced them. [`Process::sample`] cannot tell: 0.
     pub shared: u64,
     /// Bytes resident at its end.
     pub resident: u64,
