@@ -3,6 +3,7 @@
 //! Waiting takes no instructions, yet the clock runs on while every processor waits; and how processor time is parted
 //! into user mode and kernel is sampled at the kernel's ticks, millions of instructions apart. Such a figure is a dash.
 
+use pagelab_experiment::build::SHARED_CACHE;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Unit, Values};
 use pagelab_experiment::tables::{ColumnId, TableId, merging, profile, tiers};
@@ -48,6 +49,7 @@ const WITHOUT_WAITS: [MetricId; 11] = [
 pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation> {
     let time = |unit: Unit| matches!(unit, Unit::Nanoseconds | Unit::PerSecond | Unit::BytesPerSecond);
     match &mut observation {
+        Observation::Note(note) if note.text == SHARED_CACHE => return None,
         Observation::Metric(metric) if metric.name.starts_with(MODELLED) => {}
         Observation::Metric(metric) => {
             let known = |list: &[MetricId]| list.iter().any(|known| *known == *metric.name);
@@ -91,7 +93,7 @@ pub fn counted(mut observation: Observation, waits: bool) -> Option<Observation>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_experiment::observation::Table;
+    use pagelab_experiment::observation::{Level, Note, Table};
     use pagelab_experiment::tables::{faultscale, windows};
 
     fn figure(name: MetricId, waits: bool) -> (Option<f64>, Unit) {
@@ -109,6 +111,13 @@ mod tests {
         assert_eq!(figure(metrics::FAULTS_MAJOR, false), (Some(7.0), Unit::Count));
         assert_eq!(figure(metrics::LATENCY_DRAM, false), (None, Unit::Instructions));
         assert_eq!(figure(metrics::LATENCY_MINOR_FAULT, false), (Some(7.0), Unit::Instructions));
+    }
+
+    #[test]
+    fn a_shared_cache_is_no_reason_where_instructions_are_counted() {
+        let note = |text: &str| Observation::Note(Note { level: Level::Info, text: text.into() });
+        assert_eq!(counted(note(SHARED_CACHE), false), None);
+        assert_eq!(counted(note("another"), false), Some(note("another")));
     }
 
     #[test]

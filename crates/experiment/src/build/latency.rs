@@ -17,6 +17,11 @@ use crate::metrics;
 use crate::recorder::Recorder;
 use crate::tables::latency;
 
+/// The note where no working set showed the third-level cache. Where a clock counts instructions it
+/// is not true: no cache shows there.
+pub const SHARED_CACHE: &str = "no time of the third-level cache: a working set of twice the second-level \
+    cache costs about as much as memory, so other CPUs fill the shared cache; repeat on an idle machine";
+
 /// A third-level cache that costs more than this share of memory's time was not met: others use it.
 const NOT_MET: f64 = 0.8;
 

@@ -26,7 +26,7 @@ pub use distribution::{Distribution, merged};
 pub use estimate::{Estimate, estimate, left_out};
 pub use faultscale::throughputs;
 pub use fileread::{ReadCosts, case_names};
-pub use latency::{Geometry, Loads, latencies, loads};
+pub use latency::{Geometry, Loads, SHARED_CACHE, latencies, loads};
 pub use sheet::Sheet;
 pub use vmtest::speeds;
 pub use windows::{Window, Windows};

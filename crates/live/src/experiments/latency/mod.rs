@@ -10,7 +10,9 @@
 mod chain;
 mod touch;
 
-use pagelab_experiment::build::{Figure, Geometry, Loads, latencies, loads, median, metrics, note};
+use pagelab_experiment::build::{
+    Figure, Geometry, Loads, SHARED_CACHE, latencies, loads, median, metrics, note,
+};
 use pagelab_experiment::environment::{CACHE_L1D, CACHE_L2, CACHE_L3, TLB_L1D, TLB_L2};
 use pagelab_experiment::experiments::Latency;
 use pagelab_experiment::metrics;
@@ -147,10 +149,7 @@ fn remarks(levels: &[Figure], given: &Given, geometry: &Geometry, recorder: &mut
     let lacks = |metric| levels.iter().any(|(level, value)| *level == metric && value.is_none());
     let mut texts = Vec::new();
     if lacks(metrics::LATENCY_L3) && geometry.caches[2].is_some() && !lacks(metrics::LATENCY_DRAM) {
-        texts.push(
-            "no time of the third-level cache: a working set of twice the second-level cache costs about as \
-            much as memory, so other CPUs fill the shared cache; repeat on an idle machine",
-        );
+        texts.push(SHARED_CACHE);
     }
     if lacks(metrics::LATENCY_DRAM) {
         texts.push(
