@@ -42,7 +42,7 @@ impl Tracing {
         let missing = || {
             Failure::unsupported(
                 "the tracer, libpagelab_tracer.so, is not next to pagelab",
-                "build it (cargo build --release -p pagelab-tracer) or name it (PAGELAB_TRACER)",
+                "'make install' installs both; PAGELAB_TRACER names another place",
             )
         };
         let qemu = machine::program(image.machine);

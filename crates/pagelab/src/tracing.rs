@@ -64,8 +64,8 @@ pub fn record(order: &Order) -> Result<Recorded> {
     let (qemu, version) = qemu::runs(Path::new(&program[0]))?;
     let tracer = tracer::find_tracer().ok_or_else(|| {
         anyhow!(
-            "the tracer, libpagelab_tracer.so, is not next to pagelab\nhint: build it (cargo build \
-            --release -p pagelab-tracer) or name it (PAGELAB_TRACER)"
+            "the tracer, libpagelab_tracer.so, is not next to pagelab\nhint: 'make install' installs \
+            both; PAGELAB_TRACER names another place"
         )
     })?;
     let path = order.path;
