@@ -47,7 +47,7 @@ sums both per mapping, so pagelab splits a mapping with both kinds in proportion
 lower bound assigns as many references as possible to its shared pages; the upper bound assigns them to its \
 private pages, and adds as many pages as the TLB may hide, because the kernel does not flush it.
 
-pagelab cannot see which shared pages the process itself uses. The code of a program that runs twice is \
+Accessed bits do not show which shared pages the process itself uses. The code of a program that runs twice is \
 shared. A page of a file also counts as referenced when another process reads it with read(2).
 
 With --map each mapping is a row and each interval a cell: the share of its resident pages, private and \
