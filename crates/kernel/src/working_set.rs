@@ -8,7 +8,7 @@
 //!
 //! A page of a file counts as referenced also when another process referenced it: the kernel marks
 //! the page itself, for example when a process that used it exits. So memory of which others may
-//! have used pages is told apart: anonymous pages, and pages of files that no other process maps,
+//! have used pages is separated: anonymous pages, and pages of files that no other process maps,
 //! are private; the others are shared. The kernel sums references per mapping only. Where a mapping
 //! has private and shared pages and only some are marked, each kind gets its share of the resident
 //! pages.

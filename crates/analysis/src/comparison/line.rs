@@ -11,11 +11,12 @@ pub const ALPHA: f64 = 0.05;
 /// Changes below this share of the baseline are of no practical interest.
 pub const PRACTICAL: f64 = 0.01;
 
-/// Changes from this share on count between guests that count instructions where a side has one repetition. Short runs
-/// (3,000 references) on boots of one kernel were seen 0.27% apart, and none of twenty pairs of boots 0.5%
-/// (`scripts/words`).
+/// The smallest change that counts, as a share of the baseline, between guests that count instructions
+/// where a side has one repetition. Boots of one kernel differed by up to 0.27% in short runs (3,000
+/// references), and none of twenty pairs of boots by 0.5% (`scripts/words`).
 pub const SINGLE: f64 = 0.005;
-/// Things that boots of one kernel differ by: a thread of the guest's own takes the processor once more on either side.
+/// The largest difference of a count between boots of one kernel: a kernel thread may run once more on
+/// either side.
 const WOKEN: f64 = 2.0;
 
 /// What became of a metric.
@@ -75,8 +76,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether the difference is one that boots of one kernel can have by chance: below [`SINGLE`] of the baseline, or
-    /// a thread that woke at another moment.
+    /// Whether boots of one kernel can differ as much: by less than [`SINGLE`] of the baseline, or by a
+    /// kernel thread that woke at another moment.
     pub(super) fn is_within_boots(&self) -> bool {
         let difference = (self.medians.1 - self.medians.0).abs();
         let woken = self.unit == Unit::Count && difference <= WOKEN;
@@ -84,7 +85,7 @@ impl Line {
         difference == 0.0 || woken || self.change.is_some_and(|change| change.abs() < floor)
     }
 
-    /// Whether the figure is the longest of many, which holds a tick of the timer in one boot and none in another.
+    /// Whether the figure is a maximum, which includes a timer tick in one boot and none in another.
     pub(super) fn is_longest(&self) -> bool {
         let statistic = MetricId::find(&self.name).map(|metric| metric.statistic);
         self.unit == Unit::Instructions && statistic == Some(Statistic::Max)

@@ -50,8 +50,8 @@ impl Watcher {
         }
     }
 
-    /// Reads no file of a process that has not run since the look before. Its sizes and its state are then those of when
-    /// it ran, until [`Watcher::describe`]: for views that show no others.
+    /// Reads no file of a process that has not run since the previous sample. Its sizes and its state are
+    /// older until [`Watcher::describe`] updates them: for views that show only described rows.
     pub fn leaving_idle(mut self) -> Self {
         self.last = self.whole.then(Last::default);
         self

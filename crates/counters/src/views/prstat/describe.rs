@@ -1,12 +1,12 @@
-//! What a row shows beside its figures, read only of those that are shown: whose it is, its sizes, its state and its cgroup.
+//! The user, sizes, state and cgroup of a process, read only for the rows that are shown.
 
 use super::Row;
 use crate::providers::process::memory_cgroup;
 use crate::root::Root;
 use pagelab_procfs::pair;
 
-/// Fills in the user, the sizes and the state of rows that have no user yet, and the cgroup where that is wanted. A
-/// process that has ended meanwhile keeps what it has.
+/// Fills in the user, the sizes and the state of rows without a user, and the cgroup if `cgroups`. The row
+/// of a process that has ended does not change.
 pub fn describe(root: &Root, rows: &mut [Row], cgroups: bool) {
     for row in rows.iter_mut().filter(|row| row.uid.is_none()) {
         let folder = format!("proc/{}", row.pid);
