@@ -39,10 +39,11 @@ pub struct TargetSpec {
 /// A text that names no target.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "unknown target '{text}': {problem}\nhint: write host, kernel:PATH, model:NAME or pager:POLICY, with options as in host,memory=64M"
+    "unknown target '{text}'{problem}\nhint: write host, kernel:PATH, model:NAME or pager:POLICY, with options as in host,memory=64M"
 )]
 pub struct TargetSpecError {
     text: String,
+    /// What follows the name.
     problem: String,
 }
 
@@ -73,7 +74,8 @@ impl FromStr for TargetSpec {
     type Err = TargetSpecError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = |problem: &str| TargetSpecError { text: text.to_owned(), problem: problem.to_owned() };
+        let wrong =
+            |problem: &str| TargetSpecError { text: text.to_owned(), problem: format!(": {problem}") };
         let mut parts = split_outside_quotes(text).ok_or_else(|| wrong("a quote is not closed"))?.into_iter();
         let name = parts.next().unwrap_or_default();
         let kind = match name.split_once(':') {
@@ -84,7 +86,7 @@ impl FromStr for TargetSpec {
             _ => {
                 let forms = ["host", "kernel:PATH", "model:NAME", "pager:POLICY"];
                 let meant = closest(&name, forms).map(|form| format!(" (did you mean '{form}'?)"));
-                return Err(wrong(&format!("the name is unknown{}", meant.unwrap_or_default())));
+                return Err(TargetSpecError { text: text.to_owned(), problem: meant.unwrap_or_default() });
             }
         };
         let options = parts

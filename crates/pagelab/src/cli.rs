@@ -1,14 +1,15 @@
 //! The command line's grammar. Help, manual pages and completions come from these definitions.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::builder::StyledStr;
+use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pagelab_experiment::Experiment;
+use pagelab_experiment::declaration::closest;
 
 use crate::commands::{
     bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, import,
@@ -70,31 +71,83 @@ fn notebook() -> PathBuf {
 
 /// Prints what is wrong with the command line.
 pub fn usage_error(error: &clap::Error) {
-    let run = std::env::args_os().skip(1).any(|word| word == "run");
-    let text = error.render();
-    let text = if terminal::error_columns().is_some() { text.ansi().to_string() } else { text.to_string() };
-    let _ = std::io::stderr().lock().write_all(in_words(&text, run).as_bytes());
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return;
+    }
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let text = in_words(&error.render().to_string(), &named_command(&words));
+    output::error(&anyhow::anyhow!("{text}"));
 }
 
-/// The text of a usage error in words: clap's ranges are Rust's, and an experiment is no subcommand
-/// to who types it.
-fn in_words(text: &str, experiment: bool) -> String {
-    let noun = if experiment { "experiment" } else { "command" };
-    let text = text.replace("unrecognized subcommand", &format!("unknown {noun}"));
-    let text = text.replace("similar subcommand", &format!("similar {noun}"));
-    let line = |line: &str| {
-        let (before, range) = line.split_once(" is not in ")?;
-        let (before, _) = before.rsplit_once(": ")?;
-        let (from, to) = range.trim_end().split_once("..")?;
-        let from = from.parse::<i128>().ok()?;
-        Some(match to.strip_prefix('=') {
-            Some(to) => format!("{before}: must be between {from} and {to}"),
-            // A range without an end, or to the largest number.
-            None => format!("{before}: must be at least {from}"),
-        })
+/// The command that a command line names, as far as it exists: "pagelab run latency".
+fn named_command(words: &[OsString]) -> String {
+    let grammar = grammar();
+    let mut command = &grammar;
+    let mut path = vec!["pagelab"];
+    for word in words.iter().filter_map(|word| word.to_str()) {
+        if let Some(found) = command.find_subcommand(word) {
+            command = found;
+            path.push(found.get_name());
+        }
+    }
+    path.join(" ")
+}
+
+/// A usage error of clap in the form of every other error: the problem, then one hint. Ranges are
+/// written in words, and an experiment is not called a subcommand.
+fn in_words(text: &str, command: &str) -> String {
+    let (noun, all) = if command == "pagelab run" {
+        ("experiment", "'pagelab experiments' lists all".to_owned())
+    } else {
+        ("command", format!("'{command} --help' lists all"))
     };
-    let lines = text.split('\n').map(|text| line(text).unwrap_or_else(|| text.to_owned()));
-    lines.collect::<Vec<_>>().join("\n")
+    let is_unknown = text.contains("unrecognized subcommand");
+    let is_incomplete = text.contains("required");
+    let text = text.replace("unrecognized subcommand", &format!("unknown {noun}"));
+    let mut problem: Vec<String> = Vec::new();
+    let mut hints: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if let Some(hint) = line.strip_prefix(&output::HINT[1..]) {
+            hints.push(hint.to_owned());
+        } else if let Some(tip) = line.strip_prefix("  tip: ") {
+            hints.extend(suggestion(tip, &text));
+        } else if !line.starts_with("For more information") && (is_incomplete || !line.starts_with("Usage:"))
+        {
+            problem.push(range_in_words(line).unwrap_or_else(|| line.to_owned()));
+        }
+    }
+    if is_unknown {
+        hints.push(all);
+    } else if hints.is_empty() {
+        hints.push(format!("see '{command} --help'"));
+    }
+    format!("{}{}{}", problem.join("\n"), output::HINT, hints.join(" "))
+        .trim_start_matches("error: ")
+        .to_owned()
+}
+
+/// A tip of clap as a question, if what it suggests is near what was written.
+fn suggestion(tip: &str, text: &str) -> Option<String> {
+    let Some((_, similar)) = tip.split_once("similar ").and_then(|(_, rest)| rest.split_once(": ")) else {
+        return Some(tip.to_owned());
+    };
+    let written = text.split('\'').nth(1)?;
+    let suggested: Vec<&str> = similar.split('\'').skip(1).step_by(2).collect();
+    closest(written, suggested).map(|near| format!("did you mean '{near}'?"))
+}
+
+/// A line of clap about a range, which it writes as Rust does.
+fn range_in_words(line: &str) -> Option<String> {
+    let (before, range) = line.split_once(" is not in ")?;
+    let (before, _) = before.rsplit_once(": ")?;
+    let (from, to) = range.trim_end().split_once("..")?;
+    let from = from.parse::<i128>().ok()?;
+    Some(match to.strip_prefix('=') {
+        Some(to) => format!("{before}: must be between {from} and {to}"),
+        // A range without an end, or to the largest number.
+        None => format!("{before}: must be at least {from}"),
+    })
 }
 
 /// The heading of the options that every command has.
@@ -568,8 +621,22 @@ mod tests {
     }
 
     #[test]
-    fn only_ranges_are_put_in_words() {
-        assert_eq!(in_words("a\nb is not in 3 words\n", false), "a\nb is not in 3 words\n");
-        assert_eq!(in_words("b: 0 is not in 1..=1000\n", false), "b: must be between 1 and 1000\n");
+    fn a_usage_error_is_a_problem_and_one_hint() {
+        let of = |text: &str| in_words(text, "pagelab run mapanon");
+        let see = "\nhint: see 'pagelab run mapanon --help'";
+        assert_eq!(of("error: a\n\nb is not in 3 words\n"), format!("a\nb is not in 3 words{see}"));
+        assert_eq!(of("error: b: 0 is not in 1..=1000\n"), format!("b: must be between 1 and 1000{see}"));
+        let tip = |tip: &str| {
+            format!("error: invalid value 'wrote'\n\n  tip: {tip}\n\nFor more information, try '--help'.\n")
+        };
+        let invalid = "invalid value 'wrote'\nhint: ";
+        assert_eq!(of(&tip("a similar value exists: 'write'")), format!("{invalid}did you mean 'write'?"));
+        assert_eq!(of(&tip("a similar value exists: 'other'")), format!("invalid value 'wrote'{see}"));
+        assert_eq!(of(&tip("use '-- -1'")), format!("{invalid}use '-- -1'"));
+        let unknown = "error: unrecognized subcommand 'sho'\n\nUsage: pagelab run\n";
+        assert_eq!(
+            in_words(unknown, "pagelab run"),
+            "unknown experiment 'sho'\nhint: 'pagelab experiments' lists all"
+        );
     }
 }

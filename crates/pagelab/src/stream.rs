@@ -167,7 +167,10 @@ impl StreamArguments {
                 let (pages, references, seed) = (self.pages, self.references, self.seed);
                 Ok(Source::Pattern { pattern, pages, references, seed })
             }
-            Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!("there is no trace {}", self.stream)),
+            Err(_) if self.stream.contains(['/', '.']) => Err(anyhow!(
+                "there is no trace {}\nhint: 'pagelab trace -o FILE -- PROGRAM' records one",
+                self.stream
+            )),
             Err(error) => Err(usage(format!("'{}' is not a file, and {error}", self.stream))),
         }
     }

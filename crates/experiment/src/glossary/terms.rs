@@ -3,6 +3,11 @@
 /// Each term with its paragraph.
 pub const TERMS: &[(&str, &str)] = &[
     (
+        "ablation",
+        "A model with one mechanism switched off. A claim that the model still reproduces \
+         without the mechanism is no evidence for it.",
+    ),
+    (
         "access time",
         "The time of one reference, from before it to after it, including any fault. Access \
          times are stored as histograms for hits, minor faults and major faults.",
@@ -45,6 +50,11 @@ pub const TERMS: &[(&str, &str)] = &[
          when the thread starts (/proc/sys/kernel/task_delayacct).",
     ),
     (
+        "derived",
+        "The role of a claim whose figure, or one like it, a parameter of the model was \
+         computed from. See claim.",
+    ),
+    (
         "deterministic",
         "Of a target: every repetition gives the same figures, as simulators do. Two such runs \
          differ exactly, so there are no p-values and repetitions add nothing.",
@@ -68,6 +78,11 @@ pub const TERMS: &[(&str, &str)] = &[
          cgroup v1 of the machine's memory.",
     ),
     (
+        "fitted",
+        "The role of a claim whose figure a parameter of the model was fitted with. Its \
+         agreement says little. See held out.",
+    ),
+    (
         "frame",
         "A piece of physical memory that holds one page. A load has fewer frames than its limit \
          divided by the page size, because page tables and other memory are charged too.",
@@ -79,9 +94,31 @@ pub const TERMS: &[(&str, &str)] = &[
          metrics.",
     ),
     (
+        "held out",
+        "The role of a claim whose figure no parameter of the model has seen. Only held-out \
+         claims test the model. See claim, derived, fitted, identity.",
+    ),
+    (
         "hit",
         "A reference to a page that is present, without a fault. In the page cache: a read \
          without a device.",
+    ),
+    (
+        "Hodges-Lehmann estimate",
+        "The median of all pairwise differences between the repetitions of two runs. \
+         `compare` prints it as the change. See change.",
+    ),
+    (
+        "icount",
+        "A guest that counts instructions (--on kernel:PATH,accel=icount): QEMU translates the \
+         guest's code, and each instruction advances the guest's clock by the same step. \
+         Costs are then instructions and repeat exactly; they include no caches and no \
+         waiting.",
+    ),
+    (
+        "identity",
+        "The role of a claim that follows without a model: arithmetic, a unit, or a rule on \
+         the source's own rows. It is never counted as reproduced. See claim.",
     ),
     (
         "knee",
@@ -203,6 +240,11 @@ pub const TERMS: &[(&str, &str)] = &[
          on every target, bit for bit (`pagelab patterns`).",
     ),
     (
+        "phase",
+        "A part of a program's run in which it references mostly the same pages. `trace` \
+         finds the phases of a recording and gives the mean working set of each.",
+    ),
+    (
         "pmeg",
         "Page map entry group: the unit in which the MMU of the Sun-4 maps memory. There are \
          few, and a system that uses more must reload them. That was the first knee of Irlam's \
@@ -280,6 +322,12 @@ pub const TERMS: &[(&str, &str)] = &[
          1%. All three must hold.",
     ),
     (
+        "slowdown",
+        "The run time under a memory limit divided by the run time without one, less the time \
+         that the program waited for a CPU. `need` reports the least memory for a slowdown \
+         of at most 10%.",
+    ),
+    (
         "stall",
         "Time in which a task could not run because of memory: see PSI, direct reclaim, \
          thrashing.",
@@ -310,7 +358,18 @@ pub const TERMS: &[(&str, &str)] = &[
          (entries × page size) each reference to another page costs a page walk. Huge pages \
          extend the reach.",
     ),
+    (
+        "tolerance",
+        "The distance from the published figure within which a model reproduces a claim. It \
+         is stated with its reason before the model runs. Up to twice that distance the claim \
+         is partly reproduced.",
+    ),
     ("translation", "Finding the frame of a virtual address, in the TLB or by a walk of the page tables."),
+    (
+        "verdict",
+        "The word that a comparison, a claim or `doctor` ends with, such as better, inconclusive \
+         or reproduced. Each is explained under its own name.",
+    ),
     (
         "window",
         "A section of a run's references, with its mean time, faults and swap traffic. The \

@@ -131,11 +131,17 @@ fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
     if !found.is_empty() {
         return Ok(found);
     }
-    let names = || all.iter().map(|entry| entry.name);
-    let with = names().filter(|name| plain(name).split(' ').any(|word| word == plain(term)));
-    let with: Vec<String> = with.map(|name| format!("'{name}'")).collect();
-    let meant = match (with.as_slice(), closest(term, names())) {
-        ([_, ..], _) => format!(" (there is {})", with.join(", ")),
+    // A part of a name: the entry, if there is only one.
+    let is_part = |entry: &&Entry| plain(entry.name).split(' ').any(|word| word == plain(term));
+    let with: Vec<&Entry> = all.iter().filter(is_part).collect();
+    if let [only] = with[..] {
+        return Ok(vec![only.clone()]);
+    }
+    let meant = match (&with[..], closest(term, all.iter().map(|entry| entry.name))) {
+        ([_, ..], _) => {
+            let names: Vec<String> = with.iter().map(|entry| format!("'{}'", entry.name)).collect();
+            format!(" (there is {})", names.join(", "))
+        }
         ([], Some(name)) => format!(" (did you mean '{name}'?)"),
         ([], None) => String::new(),
     };
@@ -167,6 +173,7 @@ mod tests {
         }
         assert_eq!(names("set /proc/sys/vm/swappiness"), ["set FILE"]);
         assert_eq!(names("model.cost.major"), ["model.cost.NAME"]);
+        assert_eq!(names("primary"), ["primary metric"]);
     }
 
     #[test]
