@@ -129,10 +129,11 @@ fn in_words(text: &str, command: &str) -> String {
 
 /// A tip of clap as a question, if what it suggests is near what was written.
 fn suggestion(tip: &str, text: &str) -> Option<String> {
-    let Some((_, similar)) = tip.split_once("similar ").and_then(|(_, rest)| rest.split_once(": ")) else {
-        return Some(tip.to_owned());
-    };
     let written = text.split('\'').nth(1)?;
+    let Some((_, similar)) = tip.split_once("similar ").and_then(|(_, rest)| rest.split_once(": ")) else {
+        // Advice on passing an option as a value is for numbers below zero only.
+        return (!tip.contains("as a value") || written.parse::<f64>().is_ok()).then(|| tip.to_owned());
+    };
     let suggested: Vec<&str> = similar.split('\'').skip(1).step_by(2).collect();
     closest(written, suggested).map(|near| format!("did you mean '{near}'?"))
 }

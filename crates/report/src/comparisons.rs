@@ -116,7 +116,7 @@ pub fn caveat(caveat: &Caveat) -> String {
 
 /// How many repetitions could tell, as a sentence.
 pub(crate) fn repetitions(needed: usize) -> String {
-    format!("Inconclusive metrics need {needed} repetitions on each side (--repeat {needed}).")
+    format!("To judge every inconclusive metric, repeat {needed} times on each side (--repeat {needed}).")
 }
 
 /// What single counts are held against.
@@ -215,8 +215,8 @@ pub fn headline(comparison: &Comparison) -> String {
             format!("No difference beyond boots in {metric}: {from_to} ({change}{sure}).")
         }
         Verdict::Inconclusive(needed) => format!(
-            "Inconclusive: {metric} {from_to} ({change}) with {} and {} repetitions; at least {needed} on \
-            each side are needed (--repeat {needed}).",
+            "Inconclusive: {metric} {from_to} ({change}) with {} and {} repetitions; this metric needs at \
+            least {needed} on each side.",
             baseline.n, other.n
         ),
         Verdict::Better | Verdict::Worse | Verdict::Changed => {

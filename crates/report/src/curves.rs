@@ -43,6 +43,18 @@ pub fn answer(list: &[Curve]) -> String {
     }
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
     let percent = |share: f64| format!("{}%", text::digits(share * 100.0));
+    let sizes = list.first().and_then(|curve| curve.table.numbers(curve::SIZE)).unwrap_or_default();
+    let known: Vec<f64> = sizes.iter().copied().flatten().collect();
+    let over = match known[..] {
+        [] => "over the sizes".to_owned(),
+        [only] => format!("with {}", text::bytes(only)),
+        [first, .., last] => format!(
+            "on average over {} sizes from {} to {}",
+            known.len(),
+            text::bytes(first.min(last)),
+            text::bytes(first.max(last))
+        ),
+    };
     let others = |of: &dyn Fn(f64) -> String| {
         let rest: Vec<String> =
             ranked.iter().skip(1).map(|(mean, name)| format!("{name} {}", of(*mean))).collect();
@@ -50,19 +62,12 @@ pub fn answer(list: &[Curve]) -> String {
     };
     let more = |share: f64| format!("{} more", percent(share));
     match (ranked.first(), optimum, list.len()) {
+        (Some((mean, name)), Some(_), 2) => format!("{name}: {} misses than OPT {over}.", more(*mean)),
         (Some((mean, name)), Some(_), _) => {
-            format!(
-                "Nearest to OPT: {name}, {} misses on average over the sizes{}.",
-                more(*mean),
-                others(&more)
-            )
+            format!("Nearest to OPT: {name}, {} misses {over}{}.", more(*mean), others(&more))
         }
         (Some((mean, name)), None, 2..) => {
-            format!(
-                "Fewest misses: {name}, mean miss ratio {} over the sizes{}.",
-                percent(*mean),
-                others(&percent)
-            )
+            format!("Fewest misses: {name}, miss ratio {} {over}{}.", percent(*mean), others(&percent))
         }
         _ => String::new(),
     }
@@ -74,21 +79,26 @@ pub fn sizing(list: &[Curve], about: &experiments::Curve) -> String {
     if about.references == 0 || list.is_empty() {
         return String::new();
     }
-    let percent = |share: f64| format!("{} %", text::digits(share * 100.0));
+    let percent = |share: f64| format!("{}%", text::digits(share * 100.0));
     let needs = list.iter().zip(&names).map(|(curve, name)| match program.enough(curve.table) {
-        Some(size) => format!("{name} {}", text::bytes(size)),
-        None => format!("{name} more than these sizes"),
+        Some(size) => format!("{} ({name})", text::bytes(size)),
+        None => format!("more than the largest size ({name})"),
     });
+    // Of a program that ends within a second the number is plainer than the rate.
+    let (misses, of_them) = match program.time / 1e9 {
+        seconds if seconds < 1.0 => (program.bearable() * seconds, "misses"),
+        _ => (program.bearable(), "misses per second"),
+    };
     let assumed = |known: Option<f64>, how: &str| match known {
         Some(_) => String::new(),
         None => format!(" ({how})"),
     };
     let mut told = format!(
-        "Memory for at most {} misses per second beyond first references ({} of the program's time): {}. \
+        "Needs {} for at most {} {of_them} beyond first references, which take {}% of the program's time. \
          A miss costs {}{}; the program runs {}{}.",
-        text::digits(program.bearable()),
-        percent(BEARABLE),
         needs.collect::<Vec<_>>().join(", "),
+        text::count(misses.floor()),
+        BEARABLE * 100.0,
         text::duration(program.miss),
         assumed(about.miss_cost, "assumed; --miss-cost"),
         text::duration(program.time),

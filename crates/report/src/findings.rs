@@ -107,7 +107,7 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::AccessTime { .. } => "mean access time",
         What::ReadTime { .. } => "mean read time at the smallest size",
         What::ForkRate { .. } => "fork rate",
-        What::Scaling { .. } => "best throughput",
+        What::Scaling { .. } => "best median throughput",
         What::FileReads => "mean CPU time of a cached read",
         What::SequentialReads => "best sequential bandwidth",
         What::Latencies => "mean load from DRAM",
@@ -122,7 +122,7 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::HugePagesHad => "huge pages allocated in fragmented memory",
         What::ClockAgreement { .. } => "max difference of two clocks",
         What::Program { .. } => "elapsed time",
-        What::LeastMemory { .. } => "memory for full speed",
+        What::LeastMemory { .. } => "memory needed",
         What::Recording => "counters recorded",
         _ => return None,
     };

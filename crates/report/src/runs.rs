@@ -133,6 +133,19 @@ pub(crate) fn machine(run: &Run) -> Vec<String> {
     kernel.into_iter().chain(processors).collect()
 }
 
+/// The machines of several runs: their kernels, then their processors, each once.
+pub(crate) fn machines(runs: &[&Run]) -> Vec<String> {
+    let mut parts: Vec<String> = runs.iter().flat_map(|run| machine(run)).collect();
+    parts.sort_by_key(|part| !part.starts_with("Linux "));
+    let mut once: Vec<String> = Vec::new();
+    for part in parts {
+        if !once.contains(&part) {
+            once.push(part);
+        }
+    }
+    once
+}
+
 /// The notes that are no warnings (those are findings), each once.
 fn remarks(run: &Run) -> Vec<&str> {
     let mut seen: Vec<&str> = Vec::new();

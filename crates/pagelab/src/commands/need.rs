@@ -52,8 +52,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The file for the page of plots; none: no page
-    #[arg(long, value_name = "FILE", default_value = "report.html")]
-    report: PathBuf,
+    #[arg(long, alias = "report", value_name = "FILE", default_value = "report.html")]
+    html: PathBuf,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -100,5 +100,5 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let (done, found) = sweep.perform(sizes, context)?;
     let runs: Vec<&Run> = done.runs.iter().collect();
     let assessment = assess_sweep(&runs, found);
-    run::conclude(&assessment, Detail::Verdict, done.failure, &arguments.report, arguments.json, context)
+    run::conclude(&assessment, Detail::Verdict, done.failure, &arguments.html, arguments.json, context)
 }

@@ -101,8 +101,8 @@ struct Conditions {
     #[arg(long, value_name = "NAME", global = true)]
     name: Option<String>,
     /// The file for the page of plots; none: no page
-    #[arg(long, value_name = "FILE", default_value = "report.html", global = true)]
-    report: PathBuf,
+    #[arg(long, alias = "report", value_name = "FILE", default_value = "report.html", global = true)]
+    html: PathBuf,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
@@ -397,25 +397,25 @@ fn finish(
     if conditions.keep {
         consoles::keep(&assessment.runs)?;
     }
-    conclude(assessment, detail, failure, &conditions.report, conditions.json, context)
+    conclude(assessment, detail, failure, &conditions.html, conditions.json, context)
 }
 
-/// The same without consoles; `report`: the page's file, or none.
+/// The same without consoles; `html`: the page's file, or none.
 pub fn conclude(
     assessment: &Assessment,
     detail: Detail,
     failure: Option<anyhow::Error>,
-    report: &Path,
+    html: &Path,
     json: bool,
     context: &Context,
 ) -> Result<ExitCode> {
     // A page without a figure would replace one that has some.
     let seen = assessment.runs.iter().any(|run| run.done().next().is_some());
-    let drawn = if report.as_os_str() == "none" || !seen {
+    let drawn = if html.as_os_str() == "none" || !seen {
         None
     } else {
-        page::write(assessment, report)?;
-        Some(report)
+        page::write(assessment, html)?;
+        Some(html)
     };
     if json {
         summary::print_json(assessment, drawn)?;

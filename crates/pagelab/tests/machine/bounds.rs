@@ -36,13 +36,13 @@ const BEYOND: &[&str] = &[
     "replay smooth-sin --pages 4294967295 --references 10 --on linux-lru --memory 10p",
     "wss uniform --pages 4294967295 --references 4294967295",
     "wss drift --pages 4294967295 --references 10",
-    "run mapanon --on model:lru --pages 4294967295 --references 10 --report none",
-    "run mapanon --on model:opt --pages 10 --references 4294967295 --report none",
-    "run mapanon --on model:linux-mglru --pages 4294967295 --references 10 --report none",
-    "run mapanon --on model:arc,frames=4294967295 --pages 4294967295 --references 10 --report none",
-    "run mapanon --on model:lru --pages 100 --references 4294967295 --pattern smooth-sin-random --report none",
-    "run mapanon --pages 4294967295 --references 10 --memory 32M --swap none --report none",
-    "run mapanon --pages 100 --references 4294967295 --pattern smooth-sin-random --memory 32M --report none",
+    "run mapanon --on model:lru --pages 4294967295 --references 10 --html none",
+    "run mapanon --on model:opt --pages 10 --references 4294967295 --html none",
+    "run mapanon --on model:linux-mglru --pages 4294967295 --references 10 --html none",
+    "run mapanon --on model:arc,frames=4294967295 --pages 4294967295 --references 10 --html none",
+    "run mapanon --on model:lru --pages 100 --references 4294967295 --pattern smooth-sin-random --html none",
+    "run mapanon --pages 4294967295 --references 10 --memory 32M --swap none --html none",
+    "run mapanon --pages 100 --references 4294967295 --pattern smooth-sin-random --memory 32M --html none",
 ];
 
 fn load_beyond_the_machine_is_refused_with_the_figure() {
@@ -56,7 +56,7 @@ fn load_beyond_the_machine_is_refused_with_the_figure() {
     // Frames without pages take nothing.
     for frames in ["lru", "arc", "s3-fifo", "clock-pro", "random", "linux-lru", "two-handed"] {
         let line = format!(
-            "run mapanon --on model:{frames},frames=4294967295 --pages 8 --references 20 --report none"
+            "run mapanon --on model:{frames},frames=4294967295 --pages 8 --references 20 --html none"
         );
         let output = lab.output(&line);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -73,7 +73,7 @@ fn impossible_values_are_no_panic() {
     lab.fails("replay t --memory 1p --page-size 18446744073709551615", 3);
     lab.ok("wss t --window 18446744073709551615");
     lab.ok("wss linear --pages 10 --references 100 --window 18446744073709551615");
-    lab.ok("run mapanon --on model:ws:18446744073709551615 --pages 8 --references 20 --report none");
+    lab.ok("run mapanon --on model:ws:18446744073709551615 --pages 8 --references 20 --html none");
 }
 
 /// Runs it with so many KiB of address space.
@@ -93,9 +93,9 @@ fn memory_that_cannot_be_had_is_an_error() {
         "replay uniform --pages 20000000 --references 1000 --on arc --memory 10%",
         "replay uniform --pages 1000 --references 150000000 --on opt --memory 10%",
         "wss uniform --pages 1000 --references 300000000",
-        "run mapanon --on model:opt --pages 1000 --references 150000000 --report none",
-        "run mapanon --on model:lru --pages 20000000 --references 1000 --report none",
-        "run mapanon --on model:lru --pages 1000 --references 300000000 --pattern smooth-sin-random --report none",
+        "run mapanon --on model:opt --pages 1000 --references 150000000 --html none",
+        "run mapanon --on model:lru --pages 20000000 --references 1000 --html none",
+        "run mapanon --on model:lru --pages 1000 --references 300000000 --pattern smooth-sin-random --html none",
     ] {
         let (status, error) = within(&lab, 800 << 10, command);
         assert_eq!(status, Some(3), "{command}: {error}");
@@ -171,7 +171,7 @@ fn no_model_takes_more_than_was_planned() {
     let lab = Lab::new();
     for model in ["lru", "opt", "arc", "lirs", "clock-pro", "s3-fifo", "lfu", "linux-lru", "linux-mglru"] {
         let line = format!(
-            "run mapanon --on model:{model} --pages 400000 --references 1000000 --memory 800M --report none -q"
+            "run mapanon --on model:{model} --pages 400000 --references 1000000 --memory 800M --html none -q"
         );
         let planned = lab.json(&format!("{line} --dry-run --json"));
         let planned = planned["plans"][0]["needs"]["memory"].as_u64().unwrap_or_else(|| panic!("{planned}"));
@@ -190,7 +190,7 @@ fn a_long_stream_is_never_held() {
     let lab = Lab::new();
     for target in ["host", "model:lru", "model:linux-lru"] {
         let line = format!(
-            "run mapanon --on {target} --pages 4096 --references 4294967295 --pattern uniform --memory 64M --report none -q"
+            "run mapanon --on {target} --pages 4096 --references 4294967295 --pattern uniform --memory 64M --html none -q"
         );
         let child = lab.begin(&line, Stdio::null());
         std::thread::sleep(Duration::from_millis(1500));
@@ -236,7 +236,7 @@ fn load_beyond_the_cgroup_is_refused_with_the_figure() {
         ("mrc zipf:1 --pages 1000000 --no-keep", false),
         ("replay uniform --pages 1000000 --references 5000000 --memory 10% --on arc --no-keep", false),
         ("wss uniform --pages 1000 --references 5000000 --no-keep", false),
-        ("run mapanon --on model:lru --pages 1000000 --references 1000 --report none", false),
+        ("run mapanon --on model:lru --pages 1000000 --references 1000 --html none", false),
         ("convert zipf:1 --pages 1000000 --to oracle-general -o whole", false),
         ("reduce zipf:1 --pages 1000000 --memory 64M -o reduced", false),
         ("mrc zipf:1 --pages 1000 --references 1000 --no-keep", true),
@@ -280,16 +280,16 @@ fn too_few_threads_are_an_error() {
     };
     for most in 1..=12 {
         for command in [
-            "run mapanon --pages 64 --references 100 --memory none --report none",
-            "run populate --pages 64 --rounds 1 --report none",
-            "run mapanon --on model:lru --pages 64 --references 100 --report none",
+            "run mapanon --pages 64 --references 100 --memory none --html none",
+            "run populate --pages 64 --rounds 1 --html none",
+            "run mapanon --on model:lru --pages 64 --references 100 --html none",
             "mrc zipf:1 --pages 1000 --references 1000 --no-keep",
         ] {
             let (status, error) = run(&most.to_string(), command);
             assert!(matches!(status, Some(0 | 3)), "{most} threads: {command}: {status:?} {error}");
         }
     }
-    let (status, error) = run("20", "run forkstorm --copies 50 --report none");
+    let (status, error) = run("20", "run forkstorm --copies 50 --html none");
     assert_eq!(status, Some(3), "{error}");
     assert!(error.contains("pids.max is 20") && error.contains("101 of its own"), "{error}");
 }

@@ -85,7 +85,7 @@ fn told(name: &str, value: &str) -> String {
 }
 
 const LINE: &str = "run mapanon --pages 4096 --references 8000 --pattern uniform --touch word --memory 8M \
-                    --report none --json";
+                    --html none --json";
 const PAGE: f64 = 4096.0;
 /// Pages in the swap that are not the mapping's: the header, and the program's own, of which six
 /// were seen.
@@ -159,7 +159,7 @@ fn a_full_pool_is_written_back() {
     let pages = (2 * percent_of_memory() + (64 << 20)) / PAGE as u64;
     let line = format!(
         "run mapanon --pages {pages} --references 2000 --pattern uniform --touch write --memory 32M --swap file \
-         --content random --report none --json{}{}{}",
+         --content random --html none --json{}{}{}",
         told("enabled", "Y"),
         told("max_pool_percent", "1"),
         told("accept_threshold_percent", "85")
@@ -212,7 +212,7 @@ fn after_kill_9_zswap_is_put_back_by_the_next_start() {
     let (lab, before) = (Lab::new(), parameters());
     let percent = if before[1].trim() == "7" { "8" } else { "7" };
     let line = format!(
-        "run mapanon --pages 64 --references 4000000000 --touch word --memory none --report none -q{}{}",
+        "run mapanon --pages 64 --references 4000000000 --touch word --memory none --html none -q{}{}",
         told("max_pool_percent", percent),
         told("accept_threshold_percent", "77")
     );

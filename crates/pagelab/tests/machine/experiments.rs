@@ -24,7 +24,7 @@ pub fn tests() -> Vec<Test> {
 
 /// Standard output of a run, without a page of plots and progress.
 fn run(lab: &Lab, arguments: &str) -> String {
-    lab.ok(&format!("run --report none --quiet {arguments}"))
+    lab.ok(&format!("run --html none --quiet {arguments}"))
 }
 
 fn each_is_performed_kept_and_judged_in_a_sentence() {
@@ -32,7 +32,7 @@ fn each_is_performed_kept_and_judged_in_a_sentence() {
     for (arguments, wanted) in [
         ("vmtest --sizes 16K..4M:1 --seconds 0.05 --name a", "a: mean read time"),
         ("forkstorm --forks 50 --name b", "b: fork rate"),
-        ("faultscale --workers 1,2,3,4 --seconds 0.05 --name c", "c: best throughput"),
+        ("faultscale --workers 1,2,3,4 --seconds 0.05 --name c", "c: best median throughput"),
         (
             "fileread --memory none --sizes 256K,1M,4M --reads 500 --name d",
             "d: mean CPU time of a random read",
@@ -153,7 +153,7 @@ fn a_sweep_over_memory_finds_a_knee_that_a_person_would_agree_with() {
 fn need_finds_the_memory_of_a_program_of_known_need() {
     let lab = Lab::new();
     lab.compile("touch", TOUCH, &[]);
-    let output = lab.output("need --report none --json --budget 200 -- ./touch");
+    let output = lab.output("need --html none --json --budget 200 -- ./touch");
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let finding = &found["result"]["findings"][0];
     let figure = |name: &str| {
@@ -169,7 +169,7 @@ fn need_finds_the_memory_of_a_program_of_known_need() {
     assert_eq!(finding["inconclusive"], false, "{finding}");
     assert!(finding["limits"].as_array().unwrap().len() <= 20, "{finding}");
     // For people, on a terminal of 80 columns.
-    let output = lab.command("need --report none -- ./touch").env("COLUMNS", "80").output().unwrap();
+    let output = lab.command("need --html none -- ./touch").env("COLUMNS", "80").output().unwrap();
     let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
     let lines = text.lines().flat_map(|line| line.split('\r'));
     let wide: Vec<&str> = lines.filter(|line| line.chars().count() > 80).collect();
@@ -189,10 +189,10 @@ int main(void) {
 
 fn need_of_a_program_that_fails_or_grows_without_end_is_an_error() {
     let lab = Lab::new();
-    let error = lab.fails("need -q --report none -- false", 3);
+    let error = lab.fails("need -q --html none -- false", 3);
     assert!(error.contains("false"), "{error}");
     lab.compile("leak", "#include <stdlib.h>\n#include <string.h>\nint main(void) {\n    for (;;) memset(malloc(1 << 20), 1, 1 << 20);\n}\n", &[]);
-    let error = lab.fails("need -q --report none --max-memory 32M --on host,swap-size=32M -- ./leak", 3);
+    let error = lab.fails("need -q --html none --max-memory 32M --on host,swap-size=32M -- ./leak", 3);
     assert!(error.contains("does not end by itself under the largest limit"), "{error}");
 }
 
@@ -220,7 +220,7 @@ fn a_sweep_stops_at_a_limit_that_is_too_small() {
     let mut data = std::fs::File::create(lab.path("data")).unwrap();
     data.write_all(&vec![0; 32 << 20]).unwrap();
     data.sync_all().unwrap();
-    let output = lab.output("run --report none command --sweep-memory 4M..256M --name s -- ./reads");
+    let output = lab.output("run --html none command --sweep-memory 4M..256M --name s -- ./reads");
     let text = joined(&String::from_utf8(output.stdout).unwrap());
     let said = joined(&String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success() && said.contains("more limits"), "{said}");
@@ -230,9 +230,9 @@ fn a_sweep_stops_at_a_limit_that_is_too_small() {
 
 fn a_sweep_over_a_failing_program_is_an_error() {
     let lab = Lab::new();
-    let error = lab.fails("run -q --report none command --sweep-memory 32M..64M --name s -- false", 3);
+    let error = lab.fails("run -q --html none command --sweep-memory 32M..64M --name s -- false", 3);
     assert!(error.contains("--sweep-memory") || error.contains("false"), "{error}");
-    let output = lab.output("run -q --report none command --sweep-memory 32M..64M -- false");
+    let output = lab.output("run -q --html none command --sweep-memory 32M..64M -- false");
     assert!(!String::from_utf8_lossy(&output.stdout).contains("full speed"), "no size for what fails");
 }
 

@@ -36,7 +36,7 @@ fn kernels() -> (PathBuf, PathBuf) {
 /// The metrics of a repetition by their names.
 type Metrics = Map<String, Value>;
 
-const SMALL: &str = "run mapanon --pages 4000 --references 8000 --pattern uniform --report none";
+const SMALL: &str = "run mapanon --pages 4000 --references 8000 --pattern uniform --html none";
 
 fn metric(run: &Value, repetition: usize, name: &str) -> f64 {
     run["repetitions"][repetition]["metrics"][name]["value"]
@@ -78,7 +78,7 @@ fn two_kernels_page_under_a_limit() {
 fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
     let (a, b) = kernels();
     let lab = Lab::new();
-    let small = "run mapanon --pages 1000 --references 2000 --memory none --report none --json";
+    let small = "run mapanon --pages 1000 --references 2000 --memory none --html none --json";
     // Counting and sampling are done in loads of their own, and change no figure.
     let same = "kernel:OLD,accel=icount";
     let watched = format!("{same},functions=on,profile=20000");
@@ -136,7 +136,7 @@ fn instructions_are_the_same_every_time_and_tell_kernels_apart() {
 fn words_that_do_nothing_raise_no_alarm() {
     let (_, kernel) = kernels();
     let lab = Lab::new();
-    let small = "run mapanon --pages 1000 --references 6000 --memory none --report none -q";
+    let small = "run mapanon --pages 1000 --references 6000 --memory none --html none -q";
     let plain = "kernel:NEW,accel=icount";
     // The image by a longer path, with its modules beside it.
     let package = kernel.parent().and_then(std::path::Path::parent).unwrap();
@@ -164,7 +164,7 @@ fn words_that_do_nothing_raise_no_alarm() {
 fn every_instruction_of_a_load_is_of_a_function() {
     let lab = Lab::new();
     let result = lab.json(
-        "run mapanon --pages 500 --references 1000 --memory none --report none --json -q --name traced \
+        "run mapanon --pages 500 --references 1000 --memory none --html none --json -q --name traced \
          --on kernel:NEW,accel=icount,trace=functions --on kernel:NEW,accel=icount,trace=functions",
     );
     let (run, again) = (&result["result"]["runs"][0], &result["result"]["runs"][1]);
@@ -192,7 +192,7 @@ fn misses_are_of_functions_and_the_same_every_time() {
     let lab = Lab::new();
     let run = |name: &str, pages: u64, sides: &[&str]| {
         let sides: String = sides.iter().map(|side| format!(" --on kernel:NEW,accel=icount{side}")).collect();
-        let line = "--pattern linear --memory none --report none --json -q";
+        let line = "--pattern linear --memory none --html none --json -q";
         let line = format!("run mapanon --pages {pages} --references {pages} {line} --name {name}{sides}");
         lab.json(&line)["result"]["runs"].clone()
     };
@@ -288,7 +288,7 @@ fn a_full_disk_ends_a_recording_and_not_the_guest() {
     let mount = ["-t", "tmpfs", "-o", "size=64k", "none", disk.to_str().unwrap()];
     assert!(Command::new("mount").args(mount).status().unwrap().success());
     let output = lab.output(
-        "run mapanon --pages 3000 --references 3000 --pattern linear --memory none --report none -q \
+        "run mapanon --pages 3000 --references 3000 --pattern linear --memory none --html none -q \
          --on kernel:NEW,accel=icount,trace=on,to=disk/full.trace",
     );
     let left = std::fs::read_dir(&disk).unwrap().count();
@@ -330,7 +330,7 @@ fn same_but_for_the_boot(without: &Metrics, with: &Metrics) {
 fn a_guest_that_is_brought_back_counts_the_same_and_what_instructions_cannot_say_is_a_dash() {
     let lab = Lab::new();
     let result = lab.json(
-        "run mapanon --pages 3000 --references 3000 --pattern uniform --memory 8M --report none --json -q \
+        "run mapanon --pages 3000 --references 3000 --pattern uniform --memory 8M --html none --json -q \
          --on kernel:NEW,accel=icount --on kernel:NEW,accel=icount --on kernel:NEW,accel=icount,swap=file",
     );
     let runs = result["result"]["runs"].as_array().unwrap();
@@ -357,7 +357,7 @@ fn a_guest_that_is_brought_back_counts_the_same_and_what_instructions_cannot_say
 
 fn a_file_is_mapped_from_a_scratch_disk() {
     let lab = Lab::new();
-    let line = "run mapfile --pages 4000 --references 8000 --memory 12M --report none --json";
+    let line = "run mapfile --pages 4000 --references 8000 --memory 12M --html none --json";
     let result = lab.json(&format!("{line} --on kernel:OLD,accel=tcg"));
     let run = &result["result"]["runs"][0];
     assert!(metric(run, 0, "faults.major") > 10.0);
@@ -436,7 +436,7 @@ fn what_cannot_be_brought_or_built_is_refused_before_booting() {
         ("--shell mapanon --on kernel:NEW", "runs no experiment"),
         ("--shell --on kernel:NEW,memory=8M", "leave out memory"),
     ] {
-        lab.refuses(&format!("run --report none --memory none {line}"), 2, &[wanted]);
+        lab.refuses(&format!("run --html none --memory none {line}"), 2, &[wanted]);
     }
     lab.refuses("run --shell --on kernel:NEW,root=empty", 3, &["finds no program '/bin/sh' in empty"]);
     if !Command::new("busybox").arg("true").status().is_ok_and(|status| status.success()) {
@@ -465,7 +465,7 @@ fn a_load_that_outgrows_the_guests_limit_is_reported() {
 fn a_kernel_is_judged_for_git_bisect() {
     let (a, b) = kernels();
     let lab = Lab::new();
-    let small = "run mapanon --pages 500 --references 500 --memory none --report none -q";
+    let small = "run mapanon --pages 500 --references 500 --memory none --html none -q";
     lab.ok(&format!("{small} --name good --on kernel:OLD,accel=icount"));
     let ends = |line: &str| {
         let line = line.replace("OLD", &a.display().to_string()).replace("NEW", &b.display().to_string());
@@ -554,7 +554,7 @@ fn git_bisects_a_regression_to_its_commit() {
     }
     let kernel = kernel.display();
     let good = format!(
-        "run mapanon --pages 200 --references 200 --memory none --report none -q --name good --on kernel:{kernel},accel=icount,append={}",
+        "run mapanon --pages 200 --references 200 --memory none --html none -q --name good --on kernel:{kernel},accel=icount,append={}",
         lines[0]
     );
     lab.ok(&good);

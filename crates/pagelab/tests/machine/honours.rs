@@ -64,7 +64,7 @@ fn line(experiment: &str, target: &str, condition: &str, name: &str) -> String {
     let short = of(&SHORT, experiment)
         .replace("--step 1000", if target == "host" { "--step 20" } else { "--step 1000" });
     let program = if experiment == "command" { " -- true" } else { "" };
-    format!("run --report none --quiet --on {target} --name {name} {condition} {short}{program}")
+    format!("run --html none --quiet --on {target} --name {name} {condition} {short}{program}")
 }
 
 struct Cell {

@@ -121,7 +121,7 @@ fn a_hostile_cgroup_name_is_shown_and_not_obeyed() {
 
 fn a_hostile_run_of_somebody_elses_notebook_is_shown_and_not_obeyed() {
     let lab = Lab::new();
-    lab.ok("run mapanon --on model:lru --on model:opt --pages 8 --references 20 --memory 4p --report none --name x");
+    lab.ok("run mapanon --on model:lru --on model:opt --pages 8 --references 20 --memory 4p --html none --name x");
     let notebook = rusqlite::Connection::open(lab.path("pagelab.db")).unwrap();
     let hostile = |sql: &str| notebook.execute(sql, [NAME]).unwrap();
     hostile("UPDATE run SET name = ?1, batch = ?1, started = ?1, pagelab = ?1 WHERE id = 1");
@@ -157,7 +157,7 @@ fn a_hostile_run_of_somebody_elses_notebook_is_shown_and_not_obeyed() {
         assert!(!lab.ok(view).contains('\u{1b}'));
     }
     assert!(!lab.fails("show 1", 3).contains('\u{1b}'));
-    let mut named = lab.command("run mapanon --on model:lru --pages 8 --references 20 --report none --name");
+    let mut named = lab.command("run mapanon --on model:lru --pages 8 --references 20 --html none --name");
     let named = named.arg(NAME).output().unwrap();
     assert!(!named.status.success() && !String::from_utf8_lossy(&named.stderr).contains('\u{1b}'));
 }
@@ -178,7 +178,7 @@ fn a_mount_whose_name_is_no_text_hides_no_cgroup() {
         "20",
         "--memory",
         "16M",
-        "--report",
+        "--html",
         "none",
     ]);
     let output = command.current_dir(lab.folder.path()).env("PAGELAB_STATE_DIR", lab.path("state")).output();
@@ -191,7 +191,7 @@ fn root_is_not_advised_to_run_as_root_with_read_only_sys() {
     for condition in ["--memory 16M", "--memory none --thp always", "--memory none --thp never"] {
         let script = format!(
             "for d in $(cut -d' ' -f2 /proc/self/mounts | grep ^/sys); do mount -o remount,bind,ro $d; done
-             exec '{}' run mapanon --pages 8 --references 20 --report none --dry-run {condition}",
+             exec '{}' run mapanon --pages 8 --references 20 --html none --dry-run {condition}",
             env!("CARGO_BIN_EXE_pagelab")
         );
         let mut command = Command::new("unshare");
@@ -208,13 +208,13 @@ fn outputs(name: &str) -> [String; 3] {
     [
         format!("report x -o {name}"),
         format!("export x -o {name}"),
-        format!("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report {name}"),
+        format!("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html {name}"),
     ]
 }
 
 fn outputs_leave_links_fifos_and_neighbours_as_they_are() {
     let lab = Lab::new();
-    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none --name x");
+    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html none --name x");
     // A neighbour that is the user's own, and one that somebody planted.
     fs::write(lab.path("victim"), "precious").unwrap();
     fs::write(lab.path("a.new"), "mine").unwrap();
@@ -257,7 +257,7 @@ fn outputs_leave_links_fifos_and_neighbours_as_they_are() {
 
 fn a_device_that_is_named_as_an_output_stays_one() {
     let lab = Lab::new();
-    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none --name x");
+    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html none --name x");
     let null = lab.path("null");
     assert!(Command::new("mknod").arg(&null).args(["c", "1", "3"]).status().unwrap().success());
     symlink("null", lab.path("link")).unwrap();
@@ -270,7 +270,7 @@ fn a_device_that_is_named_as_an_output_stays_one() {
 
 fn a_link_that_another_user_planted_where_everybody_may_is_refused() {
     let lab = Lab::new();
-    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none --name x");
+    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html none --name x");
     let victim = lab.path("victim");
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     for shared in [lab.path("shared"), memory.path().join("shared")] {
@@ -302,7 +302,7 @@ fn a_link_that_another_user_planted_where_everybody_may_is_refused() {
         let (notebook, made) = (shared.join("n.db"), lab.path("made"));
         symlink(&made, &notebook).unwrap();
         lchown(&notebook, Some(12_345), None).unwrap();
-        let run = "run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none";
+        let run = "run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html none";
         for notebook in [notebook, folder.join("made")] {
             for command in [run, "list"] {
                 let error = joined(&lab.fails(&format!("--notebook {} {command}", notebook.display()), 3));
@@ -320,7 +320,7 @@ fn a_program_gets_its_arguments_byte_by_byte() {
     let odd = OsStr::from_bytes(b"a\xff'\xc3 b\xc3\xa9");
     let program = ["sh", "-c", "printf %s \"$1\" >got", "sh"].map(OsStr::new);
     let run =
-        lab.command("run command --memory none --report none --name x -q --").args(program).arg(odd).status();
+        lab.command("run command --memory none --html none --name x -q --").args(program).arg(odd).status();
     assert!(run.unwrap().success());
     assert_eq!(fs::read(lab.path("got")).unwrap(), odd.as_bytes());
     // The record has them, as a shell reads them.
@@ -330,7 +330,7 @@ fn a_program_gets_its_arguments_byte_by_byte() {
 
 fn an_output_that_cannot_be_written_is_no_panic() {
     let lab = Lab::new();
-    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none --name x");
+    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html none --name x");
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     // Remarks have nowhere to go.
     for (command, status) in
@@ -360,7 +360,7 @@ fn an_output_that_cannot_be_written_is_no_panic() {
 
 fn a_limit_on_the_size_of_files_is_an_error() {
     let lab = Lab::new();
-    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none --name x");
+    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html none --name x");
     let limited = |command: &str| {
         let script = format!("ulimit -f 8; exec '{}' {command}", env!("CARGO_BIN_EXE_pagelab"));
         let mut shell = Command::new("sh");
@@ -375,7 +375,7 @@ fn a_limit_on_the_size_of_files_is_an_error() {
     assert_eq!(status, Some(3), "{error}");
     assert!(error.contains("File too large") && !lab.path("page.html").exists(), "{error}");
     let (status, error) =
-        limited("run mapanon --on model:lru --pages 4096 --references 90000 --report none --name y");
+        limited("run mapanon --on model:lru --pages 4096 --references 90000 --html none --name y");
     assert_eq!(status, Some(3), "{error}");
     assert!(!error.contains("INSERT") && error.contains("limit"), "{error}");
     lab.shows("list", &["x"]);
@@ -384,7 +384,7 @@ fn a_limit_on_the_size_of_files_is_an_error() {
 fn a_fifo_is_no_kernel_image() {
     let lab = Lab::new();
     assert!(Command::new("mkfifo").arg(lab.path("image")).status().unwrap().success());
-    let mut command = lab.command("run mapanon --on kernel:image --report none");
+    let mut command = lab.command("run mapanon --on kernel:image --html none");
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
     let mut error = String::new();
@@ -450,7 +450,7 @@ fn a_folder_that_others_may_write_is_refused_with_a_way_on() {
         let taken = lab.path(folder);
         fs::create_dir(&taken).unwrap();
         fs::set_permissions(&taken, fs::Permissions::from_mode(0o777)).unwrap();
-        let mut command = lab.command("run mapanon --pages 8 --references 20 --memory 16M --report none -q");
+        let mut command = lab.command("run mapanon --pages 8 --references 20 --memory 16M --html none -q");
         let output = command.env(variable, &taken).output().unwrap();
         let error = joined(&String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.status.code(), Some(3), "{error}");

@@ -50,7 +50,7 @@ fn covered(result: &Value) {
 
 fn huge_pages_cover_the_mapping_and_take_one_fault_each() {
     let lab = Lab::new();
-    let line = "run mapanon --pages 16384 --references 20000 --memory none --report none";
+    let line = "run mapanon --pages 16384 --references 20000 --memory none --html none";
     for mode in ["always", "madvise"] {
         covered(&lab.json(&format!("{line} --thp {mode} --json")));
     }
@@ -65,7 +65,7 @@ fn huge_pages_cover_the_mapping_and_take_one_fault_each() {
 
 fn huge_pages_are_split_to_be_swapped() {
     let lab = Lab::new();
-    let line = "run mapanon --pages 16384 --references 20000 --pattern uniform --memory 32M --report none";
+    let line = "run mapanon --pages 16384 --references 20000 --pattern uniform --memory 32M --html none";
     let result = lab.json(&format!("{line} --thp always --json"));
     let (first, last) = (metric(&result, "huge.coverage.before"), metric(&result, "huge.coverage.after"));
     let (first, last) = (first.unwrap(), last.unwrap());
@@ -74,7 +74,7 @@ fn huge_pages_are_split_to_be_swapped() {
 
 fn a_guest_says_how_far_huge_pages_cover_the_mapping() {
     let lab = Lab::new();
-    let line = "run mapanon --pages 16384 --references 2000 --memory none --report none --thp always --json";
+    let line = "run mapanon --pages 16384 --references 2000 --memory none --html none --thp always --json";
     covered(&lab.json(&format!("{line} --on kernel:NEW,accel=tcg,ram=512M")));
 }
 
@@ -91,7 +91,7 @@ fn cell(export: &Value, table: &str, row: &str, column: &str) -> Option<f64> {
 /// 64 KiB is one thing.
 fn folios_of_64k(lab: &Lab, target: &str) {
     let line =
-        "run mapanon --pages 16384 --references 2000 --memory none --report none --thp 64k:always --json";
+        "run mapanon --pages 16384 --references 2000 --memory none --html none --thp 64k:always --json";
     let seen = lab.json(&format!("{line} --name folios {target}"));
     let coverage = metric(&seen, "folio.coverage.before").unwrap();
     assert!((0.98..=1.0).contains(&coverage), "{coverage} of the mapping");
@@ -124,13 +124,13 @@ fn sizes_are_given_and_counted_and_put_back() {
     assert_eq!(held(), before);
     // Two sizes, of which the smaller is for what is advised.
     let line =
-        "run mapanon --pages 16384 --references 2000 --memory none --report none --thp 16k:madvise,2m:always";
+        "run mapanon --pages 16384 --references 2000 --memory none --html none --thp 16k:madvise,2m:always";
     let seen = lab.json(&format!("{line} --json"));
     assert!(metric(&seen, "huge.coverage.before").unwrap() > 0.9, "{seen}");
     assert_eq!(held(), before);
     lab.nothing_is_left("after sizes");
     // A killed pagelab leaves them set; the next start of any kind puts them back.
-    let endless = "run mapanon --pages 64 --references 4000000000 --memory none --report none -q";
+    let endless = "run mapanon --pages 64 --references 4000000000 --memory none --html none -q";
     let mut child = lab.begin(&format!("{endless} --thp 64k:always,32k:madvise"), Stdio::null());
     eventually("the sizes are in force", || {
         let now = held();

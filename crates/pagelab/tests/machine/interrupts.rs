@@ -40,12 +40,12 @@ const WAITS: &[&str] = &[
     "mrc FIFO",
     "replay FIFO --memory 10%",
     "wss FIFO",
-    "run mapanon --on model:lru --pages 64 --references 100 --pattern trace:FIFO --report none",
-    "run forkstorm --script FIFO --memory none --report none",
-    "run mapanon --on model:lru --pages 64 --references 100 --report FIFO",
-    "run clock --reference SILENT --report none",
+    "run mapanon --on model:lru --pages 64 --references 100 --pattern trace:FIFO --html none",
+    "run forkstorm --script FIFO --memory none --html none",
+    "run mapanon --on model:lru --pages 64 --references 100 --html FIFO",
+    "run clock --reference SILENT --html none",
     // The notebook is somebody else's for as long as the test lasts.
-    "--notebook LOCKED run mapanon --on model:lru --pages 64 --references 100 --report none",
+    "--notebook LOCKED run mapanon --on model:lru --pages 64 --references 100 --html none",
     "--notebook LOCKED record --interval 1000",
 ];
 
@@ -56,35 +56,35 @@ const COMPUTATIONS: &[&str] = &[
     "mrc zipf:0.9 --pages 3000000 --references 4000000000 --sample 0.01",
     "replay uniform --pages 1000000 --references 20000000 --on lru --on linux-lru --on linux-mglru --memory 10%",
     "wss uniform --pages 3000000 --references 30000000",
-    "run mapanon --on model:opt --pages 1000000 --references 60000000 --report none",
-    "run mapanon --on model:linux-mglru --pages 1000000 --references 30000000 --memory 1G --report none",
-    "run vmtest --on model:sun4c-sunos403 --repeat 1000 --report none",
+    "run mapanon --on model:opt --pages 1000000 --references 60000000 --html none",
+    "run mapanon --on model:linux-mglru --pages 1000000 --references 30000000 --memory 1G --html none",
+    "run vmtest --on model:sun4c-sunos403 --repeat 1000 --html none",
     "reproduce irlam-1990",
 ];
 
 /// Loads this machine, under a limit and without one.
 const LOADS: &[&str] = &[
-    "run mapanon --pages 12288 --references 2000000000 --pattern uniform --memory 32M --report none",
-    "run mapanon --pages 12288 --references 20000000 --pattern uniform --memory 32M --swap zram --report none",
-    "run mapfile --pages 12288 --references 20000000 --memory 32M --report none",
-    "run vmtest --seconds 100 --memory 32M --report none",
-    "run forkstorm --forks 100000000 --memory none --report none",
-    "run forkstorm --script endless --report none",
-    "run forkstorm --script endless --memory none --report none",
-    "run faultscale --seconds 100 --memory none --report none",
-    "run fileread --seconds 100 --memory 32M --report none",
-    "run seqread --seconds 100 --memory 32M --report none",
-    "run clock --steps 1000 --memory none --report none",
-    "run command --report none -- sleep 1000",
-    "run command --memory none --report none -- setsid sleep 1000",
-    "need --max-memory 64M --report none -- sleep 1000",
-    "run --report none",
+    "run mapanon --pages 12288 --references 2000000000 --pattern uniform --memory 32M --html none",
+    "run mapanon --pages 12288 --references 20000000 --pattern uniform --memory 32M --swap zram --html none",
+    "run mapfile --pages 12288 --references 20000000 --memory 32M --html none",
+    "run vmtest --seconds 100 --memory 32M --html none",
+    "run forkstorm --forks 100000000 --memory none --html none",
+    "run forkstorm --script endless --html none",
+    "run forkstorm --script endless --memory none --html none",
+    "run faultscale --seconds 100 --memory none --html none",
+    "run fileread --seconds 100 --memory 32M --html none",
+    "run seqread --seconds 100 --memory 32M --html none",
+    "run clock --steps 1000 --memory none --html none",
+    "run command --html none -- sleep 1000",
+    "run command --memory none --html none -- setsid sleep 1000",
+    "need --max-memory 64M --html none -- sleep 1000",
+    "run --html none",
     "reproduce --on host",
 ];
 
 const MACHINES: &[&str] = &[
-    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:OLD,accel=tcg",
-    "run mapanon --pages 64 --references 100 --memory none --report none --on kernel:OLD,accel=tcg,append=rdinit=/nothing",
+    "run mapanon --pages 64 --references 100 --memory none --html none --on kernel:OLD,accel=tcg",
+    "run mapanon --pages 64 --references 100 --memory none --html none --on kernel:OLD,accel=tcg,append=rdinit=/nothing",
 ];
 
 fn waits_end() {
@@ -152,7 +152,7 @@ fn filled(lab: &Lab, command: &str) -> (String, (TcpListener, Option<rusqlite::C
         assert!(Command::new("mkfifo").arg(lab.path("fifo")).status().unwrap().success());
     }
     let held = command.contains("LOCKED").then(|| {
-        lab.ok("--notebook locked.db run mapanon --on model:lru --pages 8 --references 20 --report none");
+        lab.ok("--notebook locked.db run mapanon --on model:lru --pages 8 --references 20 --html none");
         let notebook = rusqlite::Connection::open(lab.path("locked.db")).unwrap();
         notebook.execute_batch("BEGIN EXCLUSIVE").unwrap();
         notebook

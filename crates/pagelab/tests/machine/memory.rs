@@ -35,7 +35,7 @@ const KSM: Need = Need {
 fn four_loops_move_bytes() {
     let lab = Lab::new();
     lab.shows(
-        "run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --report none --name b",
+        "run bandwidth --sizes 256K,2M --threads 1,1000 --rounds 3 --html none --name b",
         &["median bandwidth, largest working set: copy"],
     );
     let kept = lab.kept("b");
@@ -51,7 +51,7 @@ fn four_loops_move_bytes() {
     assert_eq!(triad.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true, false]);
     assert_eq!(kept.column("bandwidth", "size")[3], Some(2.0 * 1024.0 * 1024.0));
     if std::thread::available_parallelism().unwrap().get() > 1 {
-        lab.ok("run bandwidth --sizes 1M --threads 2 --rounds 2 --report none --name two");
+        lab.ok("run bandwidth --sizes 1M --threads 2 --rounds 2 --html none --name two");
         let kept = lab.kept("two");
         assert!(kept.metric("bandwidth.triad").unwrap() > 1e7);
     }
@@ -113,7 +113,7 @@ fn ksmd() -> Vec<String> {
 
 fn ksm_settings_are_restored() {
     let (lab, before) = (Lab::new(), ksmd());
-    lab.ok("run ksm --pages 1024 --contents 4 --scan 777 --sleep 3 --report none --name k");
+    lab.ok("run ksm --pages 1024 --contents 4 --scan 777 --sleep 3 --html none --name k");
     assert_eq!(ksmd(), before);
     let kept = lab.kept("k");
     // 512 equal pages of four contents, 128 each.
@@ -125,7 +125,7 @@ fn ksm_settings_are_restored() {
 fn after_kill_9_ksmd_is_put_back_by_the_next_start() {
     let (lab, before) = (Lab::new(), ksmd());
     // Scanning one page a second, it is never done.
-    let line = "run ksm --pages 4096 --scan 1 --sleep 1000 --report none -q";
+    let line = "run ksm --pages 4096 --scan 1 --sleep 1000 --html none -q";
     let mut child = lab.begin(line, Stdio::null());
     eventually("it begins", || ksmd()[0].trim() == "1" && ksmd()[2].trim() == "1000");
     child.kill().unwrap();
@@ -140,7 +140,7 @@ fn after_kill_9_ksmd_is_put_back_by_the_next_start() {
 /// are parted by the advice.
 fn equal_pages_share_and_a_write_parts_them() {
     let lab = Lab::new();
-    let line = "run ksm --pages 2048 --equal 50% --contents 8 --sleep 1 --report none --name k";
+    let line = "run ksm --pages 2048 --equal 50% --contents 8 --sleep 1 --html none --name k";
     lab.shows(&format!("{line} --on kernel:NEW,accel=icount"), &["merging saved"]);
     let kept = lab.kept("k");
     assert_eq!((kept.metric("ksm.sharing"), kept.metric("ksm.shared")), (Some(1016.0), Some(8.0)));
@@ -172,7 +172,7 @@ fn equal_pages_share_and_a_write_parts_them() {
 /// into the fast one, and the hot set is at its end.
 fn a_hot_set_moves_between_tiers() {
     let lab = Lab::new();
-    let line = "run tier --hot 1024 --positions 1 --seconds 1 --report none --name t";
+    let line = "run tier --hot 1024 --positions 1 --seconds 1 --html none --name t";
     lab.shows(
         &format!("{line} --on kernel:NEW,numa=192M+512M@slow,accel=icount"),
         &["with demotion and balancing"],
@@ -223,7 +223,7 @@ fn a_hot_set_moves_between_tiers() {
 /// Two nodes alike: the hot set begins on the other one, and balancing brings it over.
 fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
     let lab = Lab::new();
-    let line = "run tier --pages 4096 --hot 512 --positions 1 --seconds 1 --report none --name t";
+    let line = "run tier --pages 4096 --hot 512 --positions 1 --seconds 1 --html none --name t";
     lab.ok(&format!("{line} --on kernel:NEW,numa=2x192M,accel=icount"));
     let kept = lab.kept("t");
     assert_eq!((kept.metric("tier.promoted"), kept.metric("tier.latency.on")), (None, None));
@@ -236,7 +236,7 @@ fn nodes_of_one_tier_are_balanced_and_nothing_is_promoted() {
 /// modelled wait, and no promotion.
 fn a_kernel_that_does_not_read_the_tables_balances_alone() {
     let lab = Lab::new();
-    let line = "run tier --hot 512 --positions 1 --seconds 0.6 --report none --name t";
+    let line = "run tier --hot 512 --positions 1 --seconds 0.6 --html none --name t";
     let seen = joined(&lab.ok(&format!("{line} --on kernel:OLD,numa=192M+256M@slow,accel=icount")));
     assert!(seen.contains("; with balancing alone") && !seen.contains("demotion and balancing"), "{seen}");
     let kept = lab.kept("t");

@@ -22,7 +22,7 @@ fn version_one_of_cgroups_is_refused() {
 /// The victim's 8 MiB fit into 16 MiB, and its neighbour's 16 MiB do not fit beside them.
 fn a_neighbour_costs_faults_and_protection_spares_them() {
     let lab = Lab::new();
-    let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --report none";
+    let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --html none";
     lab.shows(&format!("{line} --name n --on kernel:NEW,accel=icount"), &["with a neighbour"]);
     let kept = lab.kept("n");
     let column = |name: &str| kept.numbers("situations", name);
@@ -52,7 +52,7 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
 fn faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping() {
     let lab = Lab::new();
     let line =
-        "run faultscale --work refill --beside protect --workers 1 --seconds 0.4 --memory none --report none";
+        "run faultscale --work refill --beside protect --workers 1 --seconds 0.4 --memory none --html none";
     let on = "--on kernel:OLD,accel=tcg,cpus=2 --on kernel:NEW,accel=tcg,cpus=2";
     lab.shows(&format!("{line} --name b {on}"), &["with another thread's", "waits per million"]);
     let waits = |run: &str| {

@@ -15,7 +15,7 @@ pub fn tests() -> Vec<Test> {
 /// that QEMU tells the kernel. The second repetition is of a machine that boots again.
 fn a_kernel_sees_the_machine_that_was_asked_for() {
     let lab = Lab::new();
-    let line = "run mapanon --pages 100 --references 200 --memory none --report none --name n";
+    let line = "run mapanon --pages 100 --references 200 --memory none --html none --name n";
     let machine = "numa=384M+128M,distance=40,cpu=max,append=loglevel=8";
     let words = "qemu=\"-smbios type=1,product=PLNODES\"";
     let image = pagelab_testing::kernels()[1].display().to_string();
@@ -39,7 +39,7 @@ fn a_kernel_sees_the_machine_that_was_asked_for() {
 /// No firmware table calls one of them slow. An eighth more than one node has free would be refused.
 fn nodes_of_one_tier_take_no_more_than_two_hot_sets() {
     let lab = Lab::new();
-    let tier = "run tier --hot 512 --positions 1 --seconds 0.05 --report none --json";
+    let tier = "run tier --hot 512 --positions 1 --seconds 0.05 --html none --json";
     let result = lab.json(&format!("{tier} --on kernel:NEW,accel=tcg,numa=2x384M"));
     let run = &result["result"]["runs"][0];
     assert_eq!(metric(&result, "tier.hot.off"), Some(0.0), "it begins on the slow node: {run}");

@@ -17,8 +17,7 @@ pub fn tests() -> Vec<Test> {
     }
 }
 
-const SMALL: &str =
-    "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --report none";
+const SMALL: &str = "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --html none";
 
 fn a_run_is_kept_shown_exported_and_imported() {
     let lab = Lab::new();
@@ -142,7 +141,7 @@ fn syncs(calls: &[String]) -> usize {
 
 fn a_repetition_is_one_transaction() {
     let lab = Lab::new();
-    let run = "run mapanon --pages 1024 --references 2000 --memory 2M --on model:lru --report none -q";
+    let run = "run mapanon --pages 1024 --references 2000 --memory 2M --on model:lru --html none -q";
     // Makes the notebook.
     lab.ok(run);
     let once = syncs(&calls(&lab, run));
@@ -154,7 +153,7 @@ fn a_repetition_is_one_transaction() {
 fn nothing_is_synced_while_the_worker_measures() {
     let lab = Lab::new();
     let run = "run mapanon --pages 4096 --references 40000 --pattern uniform --memory 12M --swap file \
-               --report none -q";
+               --html none -q";
     lab.ok(run);
     let calls = calls(&lab, run);
     // Where the kernel killed the first worker for want of memory, there is a second.
@@ -170,7 +169,7 @@ fn nothing_is_synced_while_the_worker_measures() {
 
 fn a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes() {
     let lab = Lab::new();
-    let study = "run --study gorman-2002 --on model:lru --on model:opt -q --report study.html";
+    let study = "run --study gorman-2002 --on model:lru --on model:opt -q --html study.html";
     let text = lab.ok(study);
     for part in ["in-order-fits", "shuffled-fits", "in-order-twice", "shuffled-twice"] {
         assert!(text.contains(&format!("gorman-2002-{part}-2")), "{text}");
@@ -210,8 +209,7 @@ fn a_foreign_file_is_refused_and_not_touched() {
     let lab = Lab::new();
     for (name, bytes) in [("text.db", b"not a notebook".to_vec()), ("zero.db", vec![0; 4096])] {
         std::fs::write(lab.path(name), &bytes).unwrap();
-        for command in
-            ["list", "show @1", "run mapanon --pages 16 --references 16 --memory none --report none"]
+        for command in ["list", "show @1", "run mapanon --pages 16 --references 16 --memory none --html none"]
         {
             lab.refuses(&format!("--notebook {name} {command}"), 3, &[name]);
         }

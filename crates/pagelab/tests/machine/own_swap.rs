@@ -89,7 +89,7 @@ fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
         beside.begin(&format!("head -c 40M /dev/urandom > {0}; cat {0} > /dev/null", file.display())).wait();
     assert!(filled.unwrap().success());
     fs::File::open("/proc/swaps").unwrap().lock().unwrap();
-    let line = "run mapanon --pages 12288 --references 150000 --pattern uniform --memory 32M --report none --name beside";
+    let line = "run mapanon --pages 12288 --references 150000 --pattern uniform --memory 32M --html none --name beside";
     let run = lab.begin(line, Stdio::piped());
     eventually("swap comes", || !lab.swaps().is_empty());
     // 40 MiB that are never given back: 16 of them and more must be in swap, and there is only the run's.
@@ -123,7 +123,8 @@ fn others_that_page_into_the_runs_swap_are_named_and_not_killed() {
 /// Of two users, with notebooks and journals of their own.
 fn two_runs_with_swap_take_turns() {
     let labs = [Lab::new(), Lab::new()];
-    let line = "run mapanon --pages 10240 --references 40000 --pattern uniform --memory 32M --swap file --report none";
+    let line =
+        "run mapanon --pages 10240 --references 40000 --pattern uniform --memory 32M --swap file --html none";
     let mut runs = labs.each_ref().map(|lab| lab.begin(line, Stdio::piped()));
     let mut seen = [false; 2];
     while runs.iter_mut().any(|run| run.try_wait().unwrap().is_none()) {

@@ -37,7 +37,7 @@ fn a_sorted_file_is_sorted() {
     fs::write(lab.path("words"), lines.join("\n") + "\n").unwrap();
     lines.sort();
     for policy in ["arc", "lru,hidden=1", "fifo,hidden=0"] {
-        let run = format!("run command --on pager:{policy} --memory 2M --report none --quiet");
+        let run = format!("run command --on pager:{policy} --memory 2M --html none --quiet");
         let mut sort = lab.command(&format!("{run} -- sort -S 12M words -o sorted"));
         let output = sort.env("LC_ALL", "C").output().unwrap();
         assert!(output.status.success(), "{policy}: {}", String::from_utf8_lossy(&output.stderr));
@@ -144,7 +144,7 @@ fn a_program_finds_what_it_wrote() {
     let lab = Lab::new();
     compiled(&lab, "program", &[]);
     for policy in ["lru", "clock,hidden=0", "arc,hidden=1", "s3-fifo"] {
-        lab.ok(&format!("run command --on pager:{policy} --memory 2M --report none --quiet -- ./program"));
+        lab.ok(&format!("run command --on pager:{policy} --memory 2M --html none --quiet -- ./program"));
         assert!(metric(&lab, "faults.major") > 1000.0 && metric(&lab, "swap.out") > 1000.0, "{policy}");
         assert_eq!(metric(&lab, "command.status"), 0.0);
     }
@@ -162,7 +162,7 @@ fn unpageable_programs_are_refused() {
         lab.refuses(arguments, 2, &[wanted]);
     }
     // A program that ends badly is a failed repetition, as on the host.
-    lab.refuses("run command --on pager:lru --memory 8M --report none -- false", 3, &["false ended with"]);
+    lab.refuses("run command --on pager:lru --memory 8M --html none -- false", 3, &["false ended with"]);
 }
 
 fn leftover_processes_end_with_the_run() {
@@ -174,7 +174,7 @@ fn leftover_processes_end_with_the_run() {
         found.status.success()
     };
     let line = |seconds: &str, rest: &str| {
-        let mut run = lab.command("run command --on pager:lru --memory 8M --report none --quiet -- sh -c");
+        let mut run = lab.command("run command --on pager:lru --memory 8M --html none --quiet -- sh -c");
         run.arg(format!("setsid sleep {seconds} & {rest}"));
         run
     };
@@ -199,7 +199,7 @@ fn more_memory_than_pages_takes_no_more() {
     let lab = Lab::new();
     for policy in ["lru", "arc", "opt"] {
         lab.ok(&format!(
-            "run mapanon --on pager:{policy} --memory 100G --pages 100 --references 1000 --report none"
+            "run mapanon --on pager:{policy} --memory 100G --pages 100 --references 1000 --html none"
         ));
         assert_eq!(metric(&lab, "faults.major"), 0.0, "{policy}");
     }

@@ -60,7 +60,7 @@ fn metric(run: &Value, repetition: usize, name: &str) -> Option<f64> {
 fn a_program_with_its_libraries_runs_in_a_guest() {
     let lab = Lab::new();
     compile(&lab, "fill", &[]);
-    let line = "run command --memory 8M --report none --json -q --repeat 2";
+    let line = "run command --memory 8M --html none --json -q --repeat 2";
     let result = lab.json(&format!("{line} --on kernel:NEW,accel=icount -- ./fill fill 16"));
     let run = &result["result"]["runs"][0];
     for repetition in [0, 1] {
@@ -75,7 +75,7 @@ fn a_program_with_its_libraries_runs_in_a_guest() {
     }
     let begun = |repetition: usize| run["repetitions"][repetition]["environment"]["guest.begun"].clone();
     assert_eq!((begun(0), begun(1)), ("booted".into(), "restored".into()));
-    let line = "run command --keep --name ended --memory none --report none";
+    let line = "run command --keep --name ended --memory none --html none";
     let line = format!("{line} --on kernel:NEW,accel=tcg -- ./fill end 3");
     lab.refuses(&line, 3, &["exit status: 3", "the end is wanted"]);
     let console = std::fs::read_to_string(lab.path("ended-1.console")).unwrap();
@@ -93,7 +93,7 @@ fn a_program_in_a_root_of_its_own_sees_that_root() {
     // Out of the root it would lead to another file.
     std::os::unix::fs::symlink("/etc/marker", lab.path("root/link")).unwrap();
     let on = format!("--on kernel:NEW,accel=tcg,root={}", lab.path("root").display());
-    let line = "run command --memory none --report none --json -q";
+    let line = "run command --memory none --html none --json -q";
     let result = lab.json(&format!("{line} {on} -- see read /link inside"));
     let environment = &result["result"]["runs"][0]["repetitions"][0]["environment"];
     assert!(environment["guest.programs"].as_str().unwrap().starts_with("2 files, "), "{environment}");
@@ -109,7 +109,7 @@ fn a_script_and_a_storm_find_what_they_call() {
     .unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::write(lab.path("beside"), "text\n").unwrap();
-    let line = "--memory none --report none --json -q";
+    let line = "--memory none --html none --json -q";
     let on = "--on kernel:NEW,accel=tcg";
     lab.json(&format!("run command {line} {on} -- ./script"));
     let storm = lab.json(&format!("run forkstorm --script beside --forks 25 --copies 1 {line} {on}"));
@@ -120,7 +120,7 @@ fn a_script_and_a_storm_find_what_they_call() {
 fn a_kernel_is_judged_by_a_program_of_the_users() {
     let lab = Lab::new();
     compile(&lab, "selftest", &["-static"]);
-    let line = "run command --allow-failure --memory none --report none -q --name good";
+    let line = "run command --allow-failure --memory none --html none -q --name good";
     lab.ok(&format!("{line} --on kernel:NEW,accel=icount -- ./selftest word broken"));
     let image = pagelab_testing::kernels()[1].display().to_string();
     let judge = |append: &str| {

@@ -28,7 +28,7 @@ pub fn tests() -> Vec<Test> {
 
 /// A run of about a second that pages for real.
 const RUN: &str =
-    "run mapanon --pages 12288 --references 60000 --pattern uniform --memory 32M --report none -q";
+    "run mapanon --pages 12288 --references 60000 --pattern uniform --memory 32M --html none -q";
 
 fn spawn(lab: &Lab, run: &str) -> Child {
     lab.begin(run, Stdio::null())
@@ -84,7 +84,7 @@ fn ctrl_c_and_sigterm_leave_nothing_and_keep_the_notebook() {
 
 fn an_interrupt_leaves_no_run_that_was_never_performed() {
     let lab = Lab::new();
-    let lines = "run mapanon --pages 512 --references 30000000 --memory none --report none -q --name side --on host --on model:lru";
+    let lines = "run mapanon --pages 512 --references 30000000 --memory none --html none -q --name side --on host --on model:lru";
     let child = spawn(&lab, lines);
     eventually("the run begins", || lab.output("show side-1").status.success());
     std::thread::sleep(Duration::from_millis(200));
@@ -161,7 +161,7 @@ fn after_kill_9_the_pipelines_of_a_script_end() {
         };
         all.map(line).filter(|line| line.starts_with("cat") && line.contains(&name)).count()
     };
-    let run = format!("run forkstorm --script {name} --memory none --report none -q");
+    let run = format!("run forkstorm --script {name} --memory none --html none -q");
     let mut child = spawn(&lab, &run);
     eventually("the script begins", || pipelines() > 0);
     child.kill().unwrap();
@@ -174,7 +174,7 @@ fn after_kill_9_what_a_program_left_running_is_ended_by_the_next_start() {
     let lab = Lab::new();
     let script = "setsid sleep 1000 & exec sleep 1000";
     std::fs::write(lab.path("leaves"), script).unwrap();
-    let mut child = spawn(&lab, "run command --memory none --report none -q -- sh leaves");
+    let mut child = spawn(&lab, "run command --memory none --html none -q -- sh leaves");
     let sleepers = || lab.processes().iter().filter(|line| line.starts_with("sleep")).count();
     eventually("the program begins", || sleepers() == 2);
     child.kill().unwrap();
@@ -187,13 +187,13 @@ fn after_kill_9_what_a_program_left_running_is_ended_by_the_next_start() {
 fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
     let lab = Lab::new();
     lab.refuses(
-        "run mapanon --pages 12288 --references 1000 --memory 16M --swap none --report none",
+        "run mapanon --pages 12288 --references 1000 --memory 16M --swap none --html none",
         3,
         &["out of memory"],
     );
     lab.nothing_is_left("after an out-of-memory kill");
     // One side that cannot be performed does not take the other with it.
-    let both = "run mapanon --pages 12288 --references 1000 --name both --on host,memory=16M,swap=none --on host,memory=64M --report none";
+    let both = "run mapanon --pages 12288 --references 1000 --name both --on host,memory=16M,swap=none --on host,memory=64M --html none";
     lab.fails(both, 3);
     assert_eq!(lab.json("list --json")["runs"][2]["done"], 1);
     lab.shows("show both-1", &["out of memory"]);
@@ -201,11 +201,7 @@ fn an_out_of_memory_kill_ends_the_experiment_and_not_pagelab() {
 
 fn a_load_beyond_half_of_the_memory_is_refused_without_a_limit() {
     let lab = Lab::new();
-    lab.refuses(
-        "run mapanon --pages 1000000000 --references 10 --memory none --report none",
-        3,
-        &["refused"],
-    );
+    lab.refuses("run mapanon --pages 1000000000 --references 10 --memory none --html none", 3, &["refused"]);
     assert!(!lab.path("pagelab.db").exists() || !lab.ok("list").contains("mapanon"));
 }
 
@@ -215,7 +211,7 @@ fn settings_are_put_back() {
     let lab = Lab::new();
     let other = if before.contains("[never]") { "always" } else { "never" };
     let result = lab.json(&format!(
-        "run mapanon --pages 1024 --references 5000 --memory 32M --thp {other} --report none --json"
+        "run mapanon --pages 1024 --references 5000 --memory 32M --thp {other} --html none --json"
     ));
     let environment = &result["result"]["runs"][0]["repetitions"][0]["environment"];
     assert_eq!(environment["thp.enabled"], other, "the setting was in force");
@@ -228,7 +224,7 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
     std::fs::create_dir(&disk).unwrap();
     let mount = ["-t", "tmpfs", "-o", "size=300k", "none", disk.to_str().unwrap()];
     assert!(std::process::Command::new("mount").args(mount).status().unwrap().success());
-    let small = "--notebook disk/small.db run mapanon --pages 4096 --references 20000 --pattern uniform --memory 12M --repeat 40 --report none -q";
+    let small = "--notebook disk/small.db run mapanon --pages 4096 --references 20000 --pattern uniform --memory 12M --repeat 40 --html none -q";
     let output = lab.output(small);
     let listed = lab.output("--notebook disk/small.db list --json");
     let unmounted = std::process::Command::new("umount").arg(&disk).status().unwrap();
@@ -244,7 +240,7 @@ fn a_full_disk_is_a_clear_error_and_the_notebook_still_opens() {
 fn a_killed_worker_ends_the_run_and_what_it_started() {
     let lab = Lab::new();
     std::fs::File::create(lab.path("endless")).unwrap().set_len(1 << 40).unwrap();
-    let mut child = spawn(&lab, "run forkstorm --script endless --memory none --report none -q");
+    let mut child = spawn(&lab, "run forkstorm --script endless --memory none --html none -q");
     eventually("the script is read", || lab.processes().iter().any(|line| line.contains("endless")));
     let worker = lab.workers()[0].to_string();
     assert!(std::process::Command::new("kill").args(["-9", &worker]).status().unwrap().success());
@@ -263,7 +259,7 @@ fn nested_cgroups_of_a_program_are_removed() {
 esac; done < /proc/self/cgroup
 sleep 1000 & sleep 1000";
         std::fs::write(lab.path("inside"), script).unwrap();
-        let mut child = spawn(&lab, "run command --memory 32M --report none -q -- sh inside");
+        let mut child = spawn(&lab, "run command --memory 32M --html none -q -- sh inside");
         let inside = || {
             let cgroups = lab.cgroups();
             cgroups.iter().any(|path| {

@@ -25,7 +25,7 @@ pub fn tests() -> Vec<Test> {
 
 const BYTES: &str = "/proc/sys/vm/dirty_bytes";
 const RATIO: &str = "/proc/sys/vm/dirty_ratio";
-const SHORT: &str = "run mapanon --pages 512 --references 2000 --memory 32M --report none -q";
+const SHORT: &str = "run mapanon --pages 512 --references 2000 --memory 32M --html none -q";
 
 fn held(path: &str) -> String {
     fs::read_to_string(path).unwrap().trim().to_owned()
@@ -78,7 +78,7 @@ fn both_of_a_pair_are_put_back() {
 fn a_kill_puts_both_of_a_pair_back() {
     let before = pairs();
     let lab = Lab::new();
-    let line = "run mapanon --pages 512 --references 30000000 --memory 32M --report none -q";
+    let line = "run mapanon --pages 512 --references 30000000 --memory 32M --html none -q";
     let mut child = lab.begin(&format!("{line} --set {BYTES}=268435456"), Stdio::null());
     wait_until_set("268435456");
     child.kill().unwrap();
@@ -101,7 +101,7 @@ fn notes(result: &serde_json::Value) -> String {
 fn runs_with_different_state_directories_take_turns() {
     let before = pairs();
     let (first, second) = (Lab::new(), Lab::new());
-    let line = "run mapanon --pages 512 --references 3000000 --memory 32M --swap none --report none -q";
+    let line = "run mapanon --pages 512 --references 3000000 --memory 32M --swap none --html none -q";
     let mut child = first.begin(&format!("{line} --set {BYTES}=268435456"), Stdio::null());
     wait_until_set("268435456");
     let result = second.json(&format!("{SHORT} --swap none --json --set {BYTES}=134217728"));
@@ -117,7 +117,7 @@ fn runs_with_different_state_directories_take_turns() {
 fn a_setting_that_another_program_changes_is_in_the_record() {
     let before = pairs();
     let lab = Lab::new();
-    let line = "run mapanon --pages 512 --references 3000000 --memory 32M --report none --name x -q";
+    let line = "run mapanon --pages 512 --references 3000000 --memory 32M --html none --name x -q";
     let mut child = lab.begin(&format!("{line} --set {BYTES}=268435456"), Stdio::null());
     wait_until_set("268435456");
     eventually("it has a worker", || !lab.workers().is_empty());
@@ -144,7 +144,7 @@ fn two_settings_of_one_pair_are_refused() {
 
 fn a_value_that_is_there_already_is_in_no_journal() {
     let (lab, ratio) = (Lab::new(), "/proc/sys/vm/overcommit_ratio");
-    let line = "run mapanon --pages 512 --references 30000000 --memory 32M --report none -q";
+    let line = "run mapanon --pages 512 --references 30000000 --memory 32M --html none -q";
     let mut child = lab.begin(&format!("{line} --set {ratio}={}", held(ratio)), Stdio::null());
     // What has a worker is set up wholly.
     eventually("it has a worker", || !lab.workers().is_empty());

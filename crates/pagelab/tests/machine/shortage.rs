@@ -45,13 +45,13 @@ fn killed_as_reckoned(seen: &Recorded) {
 fn the_largest_process_is_killed() {
     let lab = Lab::new();
     lab.shows(
-        "run oom --held 256,2048 --grow 8192 --memory 16M --report none --name o",
+        "run oom --held 256,2048 --grow 8192 --memory 16M --html none --name o",
         &["the process that holds 2048 was killed"],
     );
     killed_as_reckoned(&lab.kept("o"));
     // Where there is room for all nobody is.
     lab.shows(
-        "run oom --held 256 --grow 512 --memory 64M --report none --name r",
+        "run oom --held 256 --grow 512 --memory 64M --html none --name r",
         &["no process was killed", "raise --grow"],
     );
     assert_eq!(lab.kept("r").metric("oom.killed.equal"), None);
@@ -59,7 +59,7 @@ fn the_largest_process_is_killed() {
 
 fn a_guest_kills_one_or_all() {
     let lab = Lab::new();
-    let line = "run oom --held 256,2048 --grow 8192 --memory 16M --report none --name o";
+    let line = "run oom --held 256,2048 --grow 8192 --memory 16M --html none --name o";
     lab.shows(
         &format!("{line} --on kernel:NEW,accel=tcg"),
         &["with memory.oom.group 3 processes were killed"],
@@ -79,7 +79,7 @@ fn a_guest_kills_one_or_all() {
 /// the hot part.
 fn cold_pages_are_reclaimed_before_hot_ones() {
     let lab = Lab::new();
-    lab.shows("run reclaim --report none --name r --on kernel:NEW,accel=icount", &["of 16 MiB asked for"]);
+    lab.shows("run reclaim --html none --name r --on kernel:NEW,accel=icount", &["of 16 MiB asked for"]);
     let seen = lab.kept("r");
     let had = seen.metric("reclaim.reclaimed").unwrap();
     let out = seen.metric("reclaim.pages").unwrap() * 4096.0;
@@ -104,7 +104,7 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
 /// What is the machine's own, or a kernel's without it, is left alone.
 fn damon_is_refused_where_it_cannot_be_had_alone() {
     let lab = Lab::new();
-    let line = "run reclaim --by damon --report none --name d";
+    let line = "run reclaim --by damon --html none --name d";
     let held = std::fs::read_to_string("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds").ok();
     let why = match held.as_deref().map(str::trim) {
         None => Some("a kernel without DAMON"),
@@ -143,7 +143,7 @@ fn grown(seen: &Recorded, name: &str) -> f64 {
 /// 8 MiB of the mapping are hot and 24 cold, of which the scheme may take 8.
 fn a_scheme_pages_cold_pages_out_and_counts_them() {
     let lab = Lab::new();
-    let line = "run reclaim --by damon --ask 2048 --steps 4 --seconds 0.4 --report none --name d";
+    let line = "run reclaim --by damon --ask 2048 --steps 4 --seconds 0.4 --html none --name d";
     lab.shows(&format!("{line} --on kernel:NEW,accel=icount"), &["of 8 MiB allowed to a DAMON scheme"]);
     let seen = lab.kept("d");
     let out = seen.metric("reclaim.pages").unwrap();
@@ -179,7 +179,7 @@ fn a_scheme_pages_cold_pages_out_and_counts_them() {
 /// The same without its action: DAMON watches, the scheme finds cold regions, and no page goes.
 fn a_scheme_that_counts_alone_pages_nothing_out() {
     let lab = Lab::new();
-    let line = "run reclaim --by damon --action stat --steps 2 --seconds 0.3 --report none --name d";
+    let line = "run reclaim --by damon --action stat --steps 2 --seconds 0.3 --html none --name d";
     lab.ok(&format!("{line} --on kernel:NEW,accel=icount"));
     let seen = lab.kept("d");
     assert!(seen.metric("reclaim.tried").unwrap() > 0.0, "it found cold regions");
@@ -199,10 +199,10 @@ kdamonds=/sys/kernel/mm/damon/admin/kdamonds
 export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
 mkdir -p /tmp/state
 cd /tmp
-PAGELAB run reclaim --by damon --steps 1 --seconds 0.2 --report none -q >/tmp/out 2>&1 || { cat /tmp/out >&2; exit 11; }
+PAGELAB run reclaim --by damon --steps 1 --seconds 0.2 --html none -q >/tmp/out 2>&1 || { cat /tmp/out >&2; exit 11; }
 test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 12
 for signal in KILL INT; do
-  PAGELAB run reclaim --by damon --steps 1000 --report none -q >/tmp/out 2>&1 &
+  PAGELAB run reclaim --by damon --steps 1000 --html none -q >/tmp/out 2>&1 &
   pid=$!
   while test "$(cat $kdamonds/0/state 2>/dev/null)" != on; do
     kill -0 $pid || { cat /tmp/out >&2; exit 13; }
@@ -223,14 +223,14 @@ test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
 "#;
     let lab = Lab::new();
     let script = SCRIPT.replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "));
-    let line = "run command --memory none --report none --on kernel:NEW,accel=tcg,ram=2G -- sh -c";
+    let line = "run command --memory none --html none --on kernel:NEW,accel=tcg,ram=2G -- sh -c";
     let output = lab.command(line).arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
     let lab = Lab::new();
-    let line = "run fragment --report none --name f";
+    let line = "run fragment --html none --name f";
     lab.shows(&format!("{line} --on kernel:OLD,accel=tcg"), &["huge pages allocated in fragmented memory"]);
     let seen = lab.kept("f");
     let had = seen.numbers("ways", "had");

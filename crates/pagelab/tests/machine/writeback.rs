@@ -19,7 +19,7 @@ const PAGE: f64 = 4096.0;
 /// The draws are those of the seed, and reads and writes are all that there is.
 fn mixed_references_write_their_share() {
     let lab = Lab::new();
-    let line = "run mapanon --pages 200 --references 10000 --touch word --memory none --report none --json";
+    let line = "run mapanon --pages 200 --references 10000 --touch word --memory none --html none --json";
     let mixed = lab.json(&format!("{line} --writes 5%"));
     let writes = metric(&mixed, "writes").unwrap();
     assert!((writes - 500.0).abs() < 5.0 * 21.8, "five standard deviations: {writes}");
@@ -37,7 +37,7 @@ fn a_model_knows_which_references_write() {
     let lab = Lab::new();
     let out = |writes: &str| {
         let line = "run mapanon --pages 2000 --references 20000 --pattern uniform --touch word --memory 4M";
-        let line = format!("{line} --writes {writes} --on model:linux-lru --report none --json");
+        let line = format!("{line} --writes {writes} --on model:linux-lru --html none --json");
         metric(&lab.json(&line), "swap.out").unwrap()
     };
     let (none, few, all) = (out("0%"), out("5%"), out("100%"));
@@ -47,7 +47,7 @@ fn a_model_knows_which_references_write() {
 fn a_written_file_goes_to_the_disk() {
     let lab = Lab::new();
     let line = "run mapfile --pages 4000 --references 20000 --pattern uniform --touch word --writes 50% \
-                --syncs 4 --memory 64M --report none --json";
+                --syncs 4 --memory 64M --html none --json";
     let seen = lab.json(line);
     assert!(metric(&seen, "dirty.max").unwrap() > 100.0 * PAGE, "{seen}");
     assert!(metric(&seen, "pages.dirtied").unwrap() > 3000.0, "{seen}");
@@ -65,7 +65,7 @@ fn a_guest_counts_what_becomes_dirty_and_what_is_written() {
     let lab = Lab::new();
     let run = |syncs: u32| {
         let line = "run mapfile --pages 1000 --references 20000 --pattern uniform --touch write --memory 64M";
-        let line = format!("{line} --syncs {syncs} --report none --json");
+        let line = format!("{line} --syncs {syncs} --html none --json");
         // Nothing is written back for its age or its share meanwhile.
         let set = "set=/proc/sys/vm/dirty_writeback_centisecs=0";
         lab.json(&format!("{line} --on kernel:NEW,accel=icount,{set}"))
@@ -91,7 +91,7 @@ fn a_guest_is_paused_for_dirty_pages() {
     let lab = Lab::new();
     let line = "run mapfile --pages 2000 --references 2000 --pattern linear --touch write --memory 64M";
     let set = "set=/proc/sys/vm/dirty_bytes=1048576";
-    let seen = lab.json(&format!("{line} --report none --json --on kernel:NEW,accel=tcg,{set}"));
+    let seen = lab.json(&format!("{line} --html none --json --on kernel:NEW,accel=tcg,{set}"));
     let pauses = metric(&seen, "dirty.pauses").unwrap();
     let throttled = metric(&seen, "dirty.throttled").unwrap();
     assert!(pauses >= 1.0, "{seen}");

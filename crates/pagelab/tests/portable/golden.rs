@@ -54,7 +54,7 @@ fn every_command_takes_notebooks_of_every_version() {
         let there = lab.json("--notebook other.db list --check --json");
         assert_eq!(there["runs"].as_array().unwrap().len(), names.len());
         // And goes on being written to.
-        lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --report none --name more");
+        lab.ok("run mapanon --on model:lru --pages 8 --references 20 --memory 4p --html none --name more");
         assert_eq!(self::names(&lab).len(), names.len() + 1);
     }
 }

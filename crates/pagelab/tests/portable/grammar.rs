@@ -37,7 +37,7 @@ fn a_shell_completes_words_targets_patterns_and_runs() {
     for shell in ["bash", "zsh", "fish"] {
         lab.shows(&format!("completions {shell}"), &["PAGELAB_COMPLETE"]);
     }
-    lab.ok("run --report none --quiet --name first-of-all mapanon --pages 10 --references 10 --on model:lru --memory none");
+    lab.ok("run --html none --quiet --name first-of-all mapanon --pages 10 --references 10 --on model:lru --memory none");
     let completed = |line: &str| {
         let mut command = lab.command("");
         command.env("PAGELAB_COMPLETE", "fish").arg("--").args(line.split(' '));
@@ -154,7 +154,7 @@ fn completed_by(shell: &str, lab: &Lab, line: &str) -> Option<String> {
 #[test]
 fn the_shells_themselves_complete_targets_patterns_policies_settings_and_runs() {
     let lab = Lab::new();
-    lab.ok("run --report none --quiet --name first-of-all mapanon --pages 10 --references 10 --on model:lru --memory none");
+    lab.ok("run --html none --quiet --name first-of-all mapanon --pages 10 --references 10 --on model:lru --memory none");
     let mut tried = 0;
     for shell in ["bash", "zsh", "fish"] {
         for (line, wanted) in [

@@ -28,7 +28,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("run --study mm-today mapanon", "leave out"),
     ("run --study gorman-2002 mapanon", "leave out"),
     ("run --shell", "needs a guest"),
-    ("run mapanon --keep --report none", "--keep"),
+    ("run mapanon --keep --html none", "--keep"),
     // Values out of their range.
     ("run mapanon --repeat 0", ": must be between 1 and 1000 "),
     ("wss t --window 0", ": must be at least 1 "),
@@ -131,7 +131,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("run forkstorm --script /dev/zero", "no regular file"),
     ("run forkstorm --script /dev/zero --on kernel:vmlinuz", "no regular file"),
     ("run command -- no-such-program-as-this", "no-such-program-as-this"),
-    ("run command --report none -- /does/not/exist", "/does/not/exist"),
+    ("run command --html none -- /does/not/exist", "/does/not/exist"),
     ("reproduce mcdougall-2007 --without nothing", "one-node"),
     ("reproduce mcdougall-2007 --on model:lru", "name host"),
     ("reproduce nobody-1999", "gorman-2002"),

@@ -8,7 +8,7 @@ use crate::common::Lab;
 /// What each command prints is looked at with these arguments. Of a run its name is its
 /// experiment's first letters.
 const LINES: &[(&str, &[&str])] = &[
-    ("run", &["run --quiet --report none mapanon --memory none --pages 100 --references 1000 --name r1"]),
+    ("run", &["run --quiet --html none mapanon --memory none --pages 100 --references 1000 --name r1"]),
     ("list", &["list", "list --check"]),
     (
         "show",
@@ -97,7 +97,7 @@ fn filled() -> Lab {
         "clock --steps 2 --step 20 --name clock",
         "command --name com -- sort /etc/passwd",
     ] {
-        lab.ok(&format!("run --quiet --report none {run}"));
+        lab.ok(&format!("run --quiet --html none {run}"));
     }
     lab.ok("record --interval 0.1 --count 5 --name rec");
     lab

@@ -78,7 +78,7 @@ def run(
     """
     targets = [on] if isinstance(on, str) else list(on)
     own = {"repeat": repeat, "memory": memory, "swap": swap, "name": name, "on": targets, **parameters}
-    words = ["--notebook", str(Path(notebook)), "run", experiment, *_flags(own), "--json", "--report", "none"]
+    words = ["--notebook", str(Path(notebook)), "run", experiment, *_flags(own), "--json", "--html", "none"]
     program = list(program)
     if program:
         words += ["--", *program]

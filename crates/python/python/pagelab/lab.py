@@ -130,7 +130,7 @@ def _perform(version: str, words: list[str], behind: list[str], key: str) -> tup
         failed = None
         try:
             _run.perform(
-                ["--notebook", str(notebook), "run", *words, "--json", "--report", "none", *behind], PAGELAB_FLEET=fleet
+                ["--notebook", str(notebook), "run", *words, "--json", "--html", "none", *behind], PAGELAB_FLEET=fleet
             )
         except PagelabError as error:
             failed = f"{worker.name} on {socket.gethostname()}: {error}"

@@ -54,7 +54,7 @@ pub(super) fn scaling(finding: &Finding, work: &str, workers: &str, lock: Option
             shown(finding, metrics::OPERATION_P99),
         ));
     }
-    parts.push(format!("best throughput {best} of {what} with {number} {workers}"));
+    parts.push(format!("best median throughput {best} of {what} with {number} {workers}"));
     parts.extend(
         [at(metrics::THROUGHPUT_FIRST, "workers.first"), at(metrics::THROUGHPUT_LAST, "workers.last")]
             .into_iter()

@@ -173,9 +173,15 @@ pub fn limits(finding: &Finding) -> Option<TextTable> {
         ]
     };
     let title = format!("Time of {program} against the memory limit");
-    Some(TextTable::new(
+    let mut table = TextTable::new(
         title,
         ["limit", "stall", "fastest", "slowdown", "pages fetched", ""],
         limits.iter().map(row),
-    ))
+    );
+    if needed {
+        table.remarks.push(
+            "Limits are judged by the stall: the slowdown also contains the effect of other load.".to_owned(),
+        );
+    }
+    Some(table)
 }

@@ -52,6 +52,8 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
         let share = 0.5 + 0.5 * factor(change).ln() / reach.ln();
         format!("{:.2}%", 2.0 + 96.0 * share.clamp(0.0, 1.0))
     };
+    // What the scale does not reach ends in an arrow.
+    let is_beyond = |change: f64| factor(change).ln().abs() > 1.001 * reach.ln();
     let value = |line: &Line, v: f64| text::value(Some(v), line.unit);
     let whole = !comparison.exact && !comparison.untested() && !comparison.of_single_counts();
     html! {
@@ -80,6 +82,10 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
                         @let interval = line.interval.map(|(low, high)| (at(low), at(high)));
                         @if let Some(change) = line.change {
                             (bars::dot(&at(change), interval.as_ref().map(|(low, high)| (&**low, &**high))))
+                            @for end in [line.interval.map_or(change, |(low, _)| low), line.interval.map_or(change, |(_, high)| high)] {
+                                @if is_beyond(end) && end < 0.0 { text.end x="0" y="50%" { "◂" } }
+                                @if is_beyond(end) && end > 0.0 { text.end x="100%" y="50%" { "▸" } }
+                            }
                         }
                     } }
                     @if whole {
@@ -89,10 +95,10 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
                     @if !comparison.untested() {
                         td.text { (comparisons::verdict(line.verdict))
                             @if let Verdict::Inconclusive(needed) = line.verdict {
-                                span.soft { "; " (needed) " repetitions on each side can tell" }
+                                span.soft { " (needs " (needed) " per side)" }
                             }
                             @if let (Verdict::NoDifference, Some(factor)) = (line.verdict, line.detectable) {
-                                span.soft { "; detectable: " (comparisons::either_way(factor)) }
+                                span.soft { " (detectable: " (comparisons::either_way(factor)) ")" }
                             }
                         }
                     }

@@ -131,6 +131,9 @@ fn found(assessment: &Assessment, many: bool) -> Option<String> {
         let main = findings::main(finding)?;
         // Of one curve its ends and knees are the answer.
         let is_curve = matches!(finding.what, What::ReadTime { .. }) && assessment.runs.len() == 1;
+        if let What::LeastMemory { .. } = finding.what {
+            return findings::text(finding).split(';').next().map(str::to_owned);
+        }
         let answer = if is_curve { findings::text(finding) } else { format!("{} {}", main.what, main.value) };
         Some(format!("{}: {answer}", finding.run))
     };

@@ -109,12 +109,7 @@ pub fn least_memory(finding: &Finding) -> Option<(Vec<Plot>, TextTable)> {
     });
     let mark = bytes("memory.enough").map(|enough| {
         let low = bytes("memory.too-little");
-        Mark {
-            low,
-            high: Some(enough),
-            label: format!("{} is enough", text::bytes(enough)),
-            ..Mark::at(enough)
-        }
+        Mark { low, high: Some(enough), label: format!("{} needed", text::bytes(enough)), ..Mark::at(enough) }
     });
     let any_stopped = limits.iter().any(|limit| limit.stopped);
     let plot = |title: &str, caption: &str, y: Axis, of: fn(&MeasuredLimit) -> Option<f64>| {

@@ -25,11 +25,16 @@ pub fn byline(named: &str, runs: &[&Run]) -> Markup {
     html! {
         p.soft {
             (named) " · "
-            (run.header.started.get(..16).unwrap_or(&run.header.started).replace('T', " ")) " UTC"
-            @for part in runs::machine(run) { " · " (part) }
+            (started(run)) " UTC"
+            @for part in runs::machines(runs) { " · " (part) }
             " · pagelab " (run.header.pagelab)
         }
     }
+}
+
+/// When a run began, to the minute.
+fn started(run: &Run) -> String {
+    run.header.started.get(..16).unwrap_or(&run.header.started).replace('T', " ")
 }
 
 /// The findings, a line each.
@@ -118,7 +123,7 @@ pub fn time(shown: &[Shown]) -> Markup {
         let elapsed = of(metrics::TIME_ELAPSED).filter(|&elapsed| elapsed > 0.0)?;
         let parts = match (of(metrics::TIME_USER), of(metrics::TIME_SYSTEM)) {
             (Some(user), Some(system)) => vec![("user", user), ("system", system)],
-            // Not parted: the kernel's ticks met it too seldom.
+            // The run was too short for the kernel's ticks to tell user from system time.
             _ => vec![("processor", of(metrics::TIME_CPU)?)],
         };
         // The processor's times have a microsecond's resolution: never beyond the whole.
@@ -143,7 +148,7 @@ pub fn time(shown: &[Shown]) -> Markup {
     let whole = rows.iter().any(|(_, (_, parts, _))| parts.iter().any(|(name, ..)| *name == "processor"));
     html! {
         h3 { "Where the time went" }
-        p.legend { span.key.user { "user" } span.key.system { "system" } @if whole { span.key.processor { "processor, not parted" } } span.key.waiting { "waiting (the rest of the elapsed time)" } }
+        p.legend { span.key.user { "user" } span.key.system { "system" } @if whole { span.key.processor { "CPU, user and system together" } } span.key.waiting { "waiting (the rest of the elapsed time)" } }
         @for (s, (elapsed, parts, unit)) in &rows {
             @let most = most(*unit);
             @let whole = text::value(Some(*elapsed), *unit);
@@ -323,7 +328,7 @@ pub fn conditions(runs: &[&Run], contents: &mut Contents) -> Markup {
             tbody {
                 tr { td { "target" } @for run in runs { td.text { code { (run.header.target) } } } }
                 tr { td { "setting" } @for run in runs { td.text { code { (run.header.setting) } } } }
-                tr { td { "started" } @for run in runs { td.text { (run.header.started) } } }
+                tr { td { "started" } @for run in runs { td.text { (started(run)) } } }
                 @for key in &keys {
                     @let values: Vec<Option<String>> = runs.iter().map(|run| of(run, key)).collect();
                     tr class=[values.windows(2).any(|w| w[0] != w[1]).then_some("differs")] {

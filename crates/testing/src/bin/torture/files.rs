@@ -14,8 +14,8 @@ use pagelab_testing::random::Random;
 
 /// Runs that take a moment and fill a notebook.
 const MODEL: &str =
-    "run mapanon --on model:lru --on model:opt --pages 2048 --references 20000 --repeat 3 --report none -q";
-const HOST: &str = "run mapanon --pages 1024 --references 9000 --memory 32M --repeat 2 --report none -q";
+    "run mapanon --on model:lru --on model:opt --pages 2048 --references 20000 --repeat 3 --html none -q";
+const HOST: &str = "run mapanon --pages 1024 --references 9000 --memory 32M --repeat 2 --html none -q";
 
 /// Commands that read a notebook.
 const READERS: [&str; 11] = [
@@ -64,9 +64,9 @@ pub fn full_disk(lab: &Lab, random: &mut Random) -> Result<(), String> {
     let line = match random.below(3) {
         0 => HOST.replace("run ", "--notebook disk/n.db run "),
         1 => "--notebook disk/n.db record --interval 0.01 --count 100".to_owned(),
-        _ => MODEL
-            .replace("run ", "--notebook disk/n.db run ")
-            .replace("--report none", "--report disk/page.html"),
+        _ => {
+            MODEL.replace("run ", "--notebook disk/n.db run ").replace("--html none", "--html disk/page.html")
+        }
     };
     for _ in 0..6 {
         let output = lab.run(&line)?;
@@ -154,7 +154,7 @@ pub fn trace(lab: &Lab, random: &mut Random) -> Result<(), String> {
     for line in ["mrc t", "replay t --memory 10%", "wss t", "mrc t --sample 0.5"] {
         lab.run(&format!("{line}{format} --no-keep"))?;
     }
-    lab.run("run mapanon --on model:lru --pages 300 --references 2000 --pattern trace:t --report none -q")?;
+    lab.run("run mapanon --on model:lru --pages 300 --references 2000 --pattern trace:t --html none -q")?;
     Ok(())
 }
 
@@ -326,7 +326,7 @@ pub fn arguments(lab: &Lab, random: &mut Random) -> Result<(), String> {
 
 pub fn writers(lab: &Lab, random: &mut Random) -> Result<(), String> {
     lab.ok(&MODEL.replace("--repeat 3", "--repeat 1"))?;
-    let line = "run mapanon --on model:lru --pages 256 --references 2000 --repeat 5 --report none -q";
+    let line = "run mapanon --on model:lru --pages 256 --references 2000 --repeat 5 --html none -q";
     let mut writers = Vec::new();
     for _ in 0..8 {
         writers.push((lab.begin(line)?, random.below(3) == 0));

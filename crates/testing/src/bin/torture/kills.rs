@@ -13,42 +13,42 @@ use pagelab_testing::random::Random;
 
 /// Loads that need a worker: SWAP is a size that is the lab's own.
 pub const LOADS: [&str; 23] = [
-    "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap file --report none -q",
-    "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap zram --swap-size SWAP --report none -q",
-    "run mapanon --pages 12288 --references 600000 --memory 16M --swap none --report none -q",
-    "run mapanon --pages 2048 --references 9000000 --memory none --set /proc/sys/vm/stat_interval=3 --report none -q",
-    "run mapanon --pages 2048 --references 9000000 --memory 32M --set /proc/sys/vm/dirty_bytes=4294967296 --report none -q",
-    "run mapfile --pages 8192 --references 300000 --memory 16M --report none -q",
-    "run vmtest --seconds 0.3 --memory 32M --report none -q",
-    "run forkstorm --forks 20000 --report none -q",
-    "run forkstorm --script script --forks 2000 --memory none --report none -q",
-    "run faultscale --seconds 0.5 --report none -q",
-    "run fileread --seconds 0.3 --memory 32M --report none -q",
-    "run seqread --seconds 0.3 --memory 32M --report none -q",
-    "run clock --steps 30 --report none -q",
-    "run latency --loads 100000 --memory 32M --report none -q",
-    "run unmap --rounds 50 --sharers 2 --report none -q",
-    "run mremap --rounds 50 --report none -q",
-    "run populate --rounds 50 --sharers 2 --report none -q",
-    "run bandwidth --sizes 4M,8M --threads 1,2 --rounds 5 --report none -q",
-    "run ksm --pages 4096 --report none -q",
-    "run oom --memory 32M --report none -q",
-    "run command --memory 32M --report none -q -- sleep 20",
-    "run command --memory none --report none -q -- setsid sleep 20",
-    "need --max-memory 64M --report none -q -- sleep 0.05",
+    "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap file --html none -q",
+    "run mapanon --pages 12288 --references 600000 --pattern uniform --memory 32M --swap zram --swap-size SWAP --html none -q",
+    "run mapanon --pages 12288 --references 600000 --memory 16M --swap none --html none -q",
+    "run mapanon --pages 2048 --references 9000000 --memory none --set /proc/sys/vm/stat_interval=3 --html none -q",
+    "run mapanon --pages 2048 --references 9000000 --memory 32M --set /proc/sys/vm/dirty_bytes=4294967296 --html none -q",
+    "run mapfile --pages 8192 --references 300000 --memory 16M --html none -q",
+    "run vmtest --seconds 0.3 --memory 32M --html none -q",
+    "run forkstorm --forks 20000 --html none -q",
+    "run forkstorm --script script --forks 2000 --memory none --html none -q",
+    "run faultscale --seconds 0.5 --html none -q",
+    "run fileread --seconds 0.3 --memory 32M --html none -q",
+    "run seqread --seconds 0.3 --memory 32M --html none -q",
+    "run clock --steps 30 --html none -q",
+    "run latency --loads 100000 --memory 32M --html none -q",
+    "run unmap --rounds 50 --sharers 2 --html none -q",
+    "run mremap --rounds 50 --html none -q",
+    "run populate --rounds 50 --sharers 2 --html none -q",
+    "run bandwidth --sizes 4M,8M --threads 1,2 --rounds 5 --html none -q",
+    "run ksm --pages 4096 --html none -q",
+    "run oom --memory 32M --html none -q",
+    "run command --memory 32M --html none -q -- sleep 20",
+    "run command --memory none --html none -q -- setsid sleep 20",
+    "need --max-memory 64M --html none -q -- sleep 0.05",
 ];
 
 /// Loads of a guest, for what this machine does not perform: IMAGE is a kernel's.
 const GUESTS: [&str; 4] = [
-    "run neighbour --on kernel:IMAGE,accel=tcg --report none -q",
-    "run tier --on kernel:IMAGE,accel=tcg,numa=256M+512M@slow --report none -q",
-    "run reclaim --on kernel:IMAGE,accel=tcg --report none -q",
-    "run fragment --on kernel:IMAGE,accel=tcg --report none -q",
+    "run neighbour --on kernel:IMAGE,accel=tcg --html none -q",
+    "run tier --on kernel:IMAGE,accel=tcg,numa=256M+512M@slow --html none -q",
+    "run reclaim --on kernel:IMAGE,accel=tcg --html none -q",
+    "run fragment --on kernel:IMAGE,accel=tcg --html none -q",
 ];
 
 /// Commands without one.
 const OTHERS: [&str; 12] = [
-    "run --report none -q",
+    "run --html none -q",
     "reproduce --on host",
     "record --interval 0.01",
     "export --listen 127.0.0.1:0",
@@ -58,8 +58,8 @@ const OTHERS: [&str; 12] = [
     "wss uniform --pages 300000 --references 9000000",
     "mrc uniform --pages 300000 --references 9000000",
     "replay zipf:0.9 --pages 300000 --references 9000000 --on lru --on linux-lru --on opt --memory 10% --memory 50%",
-    "run mapanon --on model:arc --on model:opt --pages 100000 --references 9000000 --report none -q",
-    "run mapanon --repeat 50 --on model:lru --pages 1000 --references 9000 --report none -q",
+    "run mapanon --on model:arc --on model:opt --pages 100000 --references 9000000 --html none -q",
+    "run mapanon --repeat 50 --on model:lru --pages 1000 --references 9000 --html none -q",
 ];
 
 /// Processes that were killed, by the command or experiment that they performed.

@@ -120,7 +120,7 @@ pub fn exporter(lab: &Lab, random: &mut Random) -> Result<(), String> {
 
 pub fn clock(lab: &Lab, random: &mut Random) -> Result<(), String> {
     attacked(lab, ("clock serve 127.0.0.1:0", true, "serving the clock at "), random, |address| {
-        let line = format!("run clock --steps 2 --reference {address} --memory none --report none -q");
+        let line = format!("run clock --steps 2 --reference {address} --memory none --html none -q");
         lab.ok(&line).map(drop)
     })
 }

@@ -20,7 +20,7 @@ fn line(lab: &Lab, random: &mut Random) -> String {
     let views = ["stat", "memstat", "doctor", "vmstat 0.05 2", "prstat 0.05 2", "iostat 0.05 2", "list"];
     let line = match random.below(4) {
         0 => random.of(&views).to_owned(),
-        1 => "run mapanon --on model:lru --pages 900 --references 9000 --repeat 2 --report none".to_owned(),
+        1 => "run mapanon --on model:lru --pages 900 --references 9000 --repeat 2 --html none".to_owned(),
         _ => random
             .of(&LOADS)
             .replace("sleep 20", "sleep 0.1")
@@ -123,7 +123,7 @@ pub fn bombs(lab: &Lab, random: &mut Random) -> Result<(), String> {
         format!("run bandwidth --threads {many}"),
         format!("run vmtest --sizes 1M..{}G", 100_000 + few),
     ] {
-        let output = lab.run(&format!("{line} --report none -q --memory none"))?;
+        let output = lab.run(&format!("{line} --html none -q --memory none"))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if !matches!(output.status.code(), Some(2 | 3)) {
             return Err(format!("{line}: {}: {said}", output.status));
@@ -140,8 +140,8 @@ pub fn bombs(lab: &Lab, random: &mut Random) -> Result<(), String> {
 
 /// Commands that write: FILE is a planted link to a file, FOLDER one to a folder.
 const WRITERS: [&str; 22] = [
-    "run mapanon --on model:lru --pages 8 --references 20 --report FILE",
-    "run command --on model:lru --trace FILE --report none -- true",
+    "run mapanon --on model:lru --pages 8 --references 20 --html FILE",
+    "run command --on model:lru --trace FILE --html none -- true",
     "report x -o FILE",
     "report x -o FOLDER/page.html",
     "export x -o FILE",
@@ -160,14 +160,14 @@ const WRITERS: [&str; 22] = [
     "fixture FOLDER",
     "man FOLDER",
     "--notebook FILE list",
-    "--notebook FOLDER/new.db run mapanon --on model:lru --pages 8 --references 20 --report none",
+    "--notebook FOLDER/new.db run mapanon --on model:lru --pages 8 --references 20 --html none",
     "--notebook FOLDER/new.db record --interval 0.01 --count 2",
 ];
 
 /// No command writes through a link that another user has put into a folder where everybody may.
 pub fn links(lab: &Lab, random: &mut Random) -> Result<(), String> {
     let error = |e: std::io::Error| format!("planting links: {e}");
-    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --report none --name x -q")?;
+    lab.ok("run mapanon --on model:lru --pages 8 --references 20 --html none --name x -q")?;
     let (shared, victim, folder) = (lab.path("shared"), lab.path("victim"), lab.path("precious"));
     fs::create_dir(&shared).map_err(error)?;
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).map_err(error)?;
