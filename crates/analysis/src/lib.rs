@@ -13,6 +13,7 @@ pub mod ladder;
 pub mod least_memory;
 mod linear;
 pub mod portrait;
+pub mod probe;
 pub mod rank;
 pub mod regret;
 pub mod rows;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pagelab_procfs::value;
 
-use crate::files::number;
+use crate::files::{number, stalled};
 
 /// A memory cgroup.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,35 @@ impl<'a> Group<'a> {
         Some(most < limit - limit / 16)
     }
 
+    /// The file that reclaims on request (version 2, Linux 5.19).
+    pub const RECLAIM: &'static str = "memory.reclaim";
+
+    /// Has the kernel reclaim `bytes` of it; the bytes by which it is smaller then. The kernel may find
+    /// less to reclaim.
+    ///
+    /// # Errors
+    /// When the file is missing, or this user may not write it.
+    pub fn reclaim(self, bytes: u64) -> io::Result<u64> {
+        let before = self.charged().unwrap_or(0);
+        match fs::write(self.0.join(Self::RECLAIM), bytes.to_string()) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(before.saturating_sub(self.charged().unwrap_or(before))),
+        }
+    }
+
+    /// Pages that were reclaimed and fetched again, of anonymous memory and of files.
+    pub fn refaults(self) -> Option<u64> {
+        let text = self.text("memory.stat")?;
+        let parts = [value(&text, "workingset_refault_anon"), value(&text, "workingset_refault_file")];
+        // Before Linux 5.9 there is one figure for both.
+        parts.into_iter().flatten().reduce(|a, b| a + b).or_else(|| value(&text, "workingset_refault"))
+    }
+
+    /// ns in which some of its tasks stalled for memory; `None` without PSI.
+    pub fn stalled(self) -> Option<u64> {
+        stalled(&self.text("memory.pressure")?)
+    }
+
     /// One of its files.
     pub fn text(self, file: &str) -> Option<String> {
         fs::read_to_string(self.0.join(file)).ok()
@@ -98,6 +127,10 @@ mod tests {
         put("memory.memsw.limit_in_bytes", "101\n");
         assert_eq!((group.charged(), group.kills(), group.had_swap_left()), (Some(4096), 2, Some(false)));
         put("memory.current", "8192\n");
+        assert_eq!((group.refaults(), group.stalled()), (None, None));
+        put("memory.stat", "anon 1\nworkingset_refault_anon 3\nworkingset_refault_file 4\n");
+        put("memory.pressure", "some avg10=0.00 total=5\nfull avg10=0.00 total=1\n");
+        assert_eq!((group.refaults(), group.stalled()), (Some(7), Some(5000)));
         put("memory.events", "low 0\noom 3\noom_kill 1\noom_group_kill 0\n");
         put("memory.swap.events", "high 0\nmax 0\nfail 0\n");
         assert_eq!((group.charged(), group.kills(), group.had_swap_left()), (Some(8192), 1, Some(true)));

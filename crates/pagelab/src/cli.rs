@@ -263,7 +263,7 @@ fn overview(command: &clap::Command) -> StyledStr {
 pub enum Command {
     /// Run an experiment, or the standard suite, and store the results
     Run(run::Arguments),
-    /// Find how much memory a program needs
+    /// Find how much memory a program, a process or a container needs
     Need(need::Arguments),
     /// List the runs in the notebook
     List(list::Arguments),

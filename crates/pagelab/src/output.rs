@@ -115,21 +115,35 @@ pub const HINT: &str = "\nhint: ";
 
 /// Prints why a command failed: the problem, and on a line of its own the remedy if the error has one.
 pub fn error(error: &anyhow::Error) {
-    let text = format!("{error:#}");
-    let remedy = error.chain().find_map(|cause| cause.downcast_ref::<Failure>()?.remedy());
-    let (problem, remedy) = match text.split_once(HINT) {
-        Some((problem, remedy)) => (problem, Some(remedy)),
-        None => {
-            match remedy.and_then(|remedy| Some((text.strip_suffix(remedy)?.strip_suffix("; ")?, remedy))) {
-                Some((problem, remedy)) => (problem, Some(remedy)),
-                None => (text.as_str(), None),
-            }
-        }
-    };
+    let (problem, remedy) = in_two(error);
     remark_text(&format!("error: {problem}"));
     if let Some(remedy) = remedy {
         remark_text(&format!("hint: {remedy}"));
     }
+}
+
+/// The problem with its causes, and the remedy of whichever of them has one.
+fn in_two(error: &anyhow::Error) -> (String, Option<String>) {
+    let (mut problem, mut remedy) = (String::new(), None);
+    for cause in error.chain() {
+        let text = cause.to_string();
+        let of_failure = cause.downcast_ref::<Failure>().and_then(Failure::remedy);
+        let (what, hint) = match (text.split_once(HINT), of_failure) {
+            (Some((what, hint)), _) => (what.to_owned(), Some(hint.to_owned())),
+            (None, Some(hint)) => {
+                let what = text.strip_suffix(hint).and_then(|what| what.strip_suffix("; "));
+                (what.unwrap_or(&text).to_owned(), Some(hint.to_owned()))
+            }
+            (None, None) => (text, None),
+        };
+        // A cause may be part of the text of what it caused.
+        if !problem.ends_with(&what) {
+            problem += if problem.is_empty() { "" } else { ": " };
+            problem += &what;
+        }
+        remedy = remedy.or(hint);
+    }
+    (problem, remedy)
 }
 
 /// The same without the program's name.
@@ -277,6 +291,18 @@ mod tests {
         let mut out = Visible::new(Vec::new());
         parts.iter().for_each(|part| out.write_all(part).unwrap());
         String::from_utf8(out.to).unwrap()
+    }
+
+    #[test]
+    fn a_hint_ends_before_the_cause_begins() {
+        let of = |error: anyhow::Error| in_two(&error);
+        let cause = || anyhow::Error::from(io::Error::other("no such file"));
+        let both = of(cause().context("cannot read 7\nhint: run as root"));
+        assert_eq!(both, ("cannot read 7: no such file".into(), Some("run as root".into())));
+        let failure = Failure::unsupported("no cgroup", "give --memory");
+        let both = of(anyhow::Error::from(failure).context("oom on host"));
+        assert_eq!(both, ("oom on host: no cgroup".into(), Some("give --memory".into())));
+        assert_eq!(of(cause()), ("no such file".into(), None));
     }
 
     #[test]

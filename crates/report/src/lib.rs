@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod findings;
 pub mod ladder;
 pub mod live;
+pub mod need;
 pub mod page;
 pub mod portrait;
 pub mod runs;

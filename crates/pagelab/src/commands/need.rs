@@ -1,6 +1,9 @@
-//! `pagelab need -- PROGRAM…`: how much memory a program needs.
+//! `pagelab need PID | CGROUP | -- PROGRAM…`: how much memory a process, a container or a program needs.
 
-use std::path::PathBuf;
+mod cgroup;
+mod process;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -17,39 +20,66 @@ use crate::failure::usage;
 use crate::summary::Detail;
 use crate::sweep::{self, Sweep};
 
+/// The headings of the options of one kind only.
+const RUNNING: &str = "Options for a running process or cgroup";
+const PROGRAM: &str = "Options for a program";
+
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:
   pagelab need -- sort big.txt
   pagelab need --max-memory 2G -- ./server --self-test
-  pagelab need --on host,swap=zram --json -- python3 script.py
+  sudo pagelab need system.slice/nginx.service   # a running container
+  sudo pagelab need 1234 --for 300               # a running process
+  sudo pagelab need web --watch 600 --json
 ",
-    after_help = "The program first runs under a limit that it does not meet, then under smaller ones. pagelab judges a \
+    after_help = "A running cgroup (version 2, Linux 5.19 and later): pagelab reclaims a little of its memory per second \
+through memory.reclaim and watches how much comes back. Memory in use comes back; the rest is not needed. The tasks \
+stall for at most --max-stall of the time. No setting is changed, so there is nothing to undo. Memory that is used more \
+rarely than --for counts as not needed. Without swap the kernel cannot reclaim anonymous memory, so all of it counts as needed.
+
+A running process: pagelab clears the accessed bits of its pages and counts the private pages that are referenced within \
+--for. That is a lower bound: the bits do not show files that it reads with read(2), memory of the kernel, or \
+pages that it shares. A process that is alone in a cgroup of version 2 is measured by its cgroup.
+
+A program first runs under a limit that it does not meet, then under smaller ones. pagelab judges a \
 limit by the pages that the program fetched again and the time in which it stalled for them (PSI), which other load does \
 not change, before elapsed time. Without the pressure of a cgroup (version 2 with PSI) the stall is an estimate: those pages at the lowest cost per page measured.
 
-The program runs about ten times, so it must do the same each time and end by itself. Pages of files that were cached \
+It runs about ten times, so it must do the same each time and end by itself. Pages of files that were cached \
 before the first run are not charged to it. Ctrl-C ends the search and undoes everything."
 )]
 pub struct Arguments {
+    /// The running process (its number) or cgroup (its path, or the last part of it)
+    #[arg(value_name = "PID|CGROUP", conflicts_with = "program", required_unless_present = "program")]
+    of: Option<String>,
+    /// The time limit of the measurement, in seconds
+    #[arg(long = "for", help_heading = RUNNING, value_name = "SECONDS", default_value_t = 60, conflicts_with = "program", value_parser = clap::value_parser!(u32).range(12..=86_400))]
+    seconds: u32,
+    /// The share of the time for which the tasks may stall because of the measurement
+    #[arg(long, help_heading = RUNNING, value_name = "SHARE", default_value = "1%", conflicts_with = "program", value_parser = stall)]
+    max_stall: f64,
+    /// Measure again this many seconds after each measurement, and print the change
+    #[arg(long, help_heading = RUNNING, value_name = "SECONDS", conflicts_with = "program", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    watch: Option<u32>,
     /// The largest limit: the first run has it [default: a third of the memory available]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, help_heading = PROGRAM, value_name = "SIZE", conflicts_with = "of")]
     max_memory: Option<Size>,
     /// Stop a run after this multiple of the program's own run time: it does not complete
-    #[arg(long, value_name = "FACTOR", default_value_t = 10.0, value_parser = factor)]
+    #[arg(long, help_heading = PROGRAM, value_name = "FACTOR", default_value_t = 10.0, value_parser = factor, conflicts_with = "of")]
     give_up: f64,
     /// The time limit of the search, in multiples of the program's own run time
-    #[arg(long, value_name = "FACTOR", default_value_t = 60.0, value_parser = factor)]
+    #[arg(long, help_heading = PROGRAM, value_name = "FACTOR", default_value_t = 60.0, value_parser = factor, conflicts_with = "of")]
     budget: f64,
     /// Runs under each limit; a doubtful limit has up to three times as many
-    #[arg(long, value_name = "N", default_value_t = sweep::REPEAT, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, help_heading = PROGRAM, value_name = "N", default_value_t = sweep::REPEAT, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "of")]
     repeat: u32,
     /// Where the program runs: this host, or a guest
-    #[arg(long, value_name = "TARGET", default_value = "host")]
+    #[arg(long, help_heading = PROGRAM, value_name = "TARGET", default_value = "host", conflicts_with = "of")]
     on: TargetSpec,
     /// What the names of the runs begin with
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = PROGRAM, value_name = "NAME", conflicts_with = "of")]
     name: Option<String>,
     /// The file for the page of plots; none: no page
     #[arg(long, alias = "report", value_name = "FILE", default_value = "report.html")]
@@ -58,8 +88,15 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM", value_parser = word())]
+    #[arg(last = true, value_name = "PROGRAM", value_parser = word())]
     program: Vec<String>,
+}
+
+impl Arguments {
+    /// The file for the page, if one is wanted.
+    fn page(&self) -> Option<&Path> {
+        (self.html.as_os_str() != "none").then_some(&self.html)
+    }
 }
 
 /// The smallest limit that is tried: less holds no program.
@@ -74,8 +111,35 @@ fn factor(text: &str) -> Result<f64, &'static str> {
     factor.ok_or("write a number above 1, such as 10")
 }
 
-/// Searches and prints.
+fn stall(text: &str) -> Result<f64, &'static str> {
+    let share =
+        text.strip_suffix('%').and_then(|percent| percent.parse().ok()).map(|percent: f64| percent / 100.0);
+    share.filter(|share| (0.0001..=0.5).contains(share)).ok_or("write a percentage from 0.01% to 50%")
+}
+
+/// Measures or searches, and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    match &arguments.of {
+        Some(of) => running(of, arguments, context),
+        None => program(arguments, context),
+    }
+}
+
+/// Of a running process or cgroup.
+fn running(of: &str, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let pid = of.parse::<u32>().ok();
+    let folder = match pid {
+        Some(pid) => cgroup::alone(pid),
+        None => Some(cgroup::find(of)?),
+    };
+    match (folder, pid) {
+        (Some(folder), _) => cgroup::run(&folder, arguments, context),
+        (None, pid) => process::run(pid.unwrap_or_default(), arguments, context),
+    }
+}
+
+/// Of a program that pagelab starts.
+fn program(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let page = pagelab_kernel::region::page_size() as u64;
     let most = match (arguments.max_memory, room::available()) {
         (Some(size), _) => size.bytes(page),

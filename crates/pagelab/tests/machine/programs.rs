@@ -15,6 +15,9 @@ pub fn tests() -> Vec<Test> {
         a_script_and_a_storm_find_what_they_call: KERNELS;
         a_kernel_is_judged_by_a_program_of_the_users: KERNELS, CC;
         a_shell_opens_in_a_guest: KERNELS;
+        the_need_of_a_running_cgroup_is_what_it_uses: KERNELS, CC;
+        the_need_of_a_running_process_is_at_least_what_it_uses: CC;
+        what_does_not_run_has_no_need;
     }
 }
 
@@ -184,4 +187,93 @@ fn a_shell_opens_in_a_guest() {
     assert!(shown.contains("\nknee: "), "{shown}");
     let kvm = std::fs::File::options().read(true).write(true).open("/dev/kvm").is_ok();
     assert_eq!(lab.path("tried").exists(), kvm, "KVM is tried where it is");
+}
+
+/// `hot HOT COLD SECONDS`: writes HOT and COLD MiB once, and then HOT again and again.
+const HOT: &str = r#"
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main(int count, char **words) {
+  size_t hot = strtoul(words[1], 0, 10) << 20, cold = strtoul(words[2], 0, 10) << 20;
+  char *used = malloc(hot), *unused = malloc(cold);
+  time_t end = time(0) + atoi(words[3]);
+  for (size_t at = 0; at < cold; at += 4096) unused[at] = (char)(at >> 12);
+  do {
+    for (size_t at = 0; at < hot; at += 4096) used[at]++;
+    usleep(200000);
+  } while (time(0) < end);
+  return count;
+}
+"#;
+
+/// 24 MiB are used and 48 are not; a cgroup that is removed meanwhile is an error.
+fn the_need_of_a_running_cgroup_is_what_it_uses() {
+    let lab = Lab::new();
+    lab.compile("hot", HOT, &["-static"]);
+    let own = Command::new("strip").arg("-o").arg(lab.path("pl")).arg(env!("CARGO_BIN_EXE_pagelab")).status();
+    assert!(own.unwrap().success());
+    let script = "#!/bin/sh
+set -e
+echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/web /sys/fs/cgroup/gone
+sh -c 'echo 0 > /sys/fs/cgroup/web/cgroup.procs; exec ./hot 24 48 600' &
+sleep 4
+./pl need web --for 90 --html none >answer
+read -r line <answer; echo \"<$line>\" >&2
+./pl need $! --for 20 --html none >answer
+read -r line <answer; echo \"<$line>\" >&2
+./pl need gone --for 20 --html none &
+sleep 3
+rmdir /sys/fs/cgroup/gone
+wait $! || echo \"<status $?>\" >&2
+exit 9
+";
+    std::fs::write(lab.path("script"), script).unwrap();
+    std::fs::set_permissions(lab.path("script"), PermissionsExt::from_mode(0o755)).unwrap();
+    let line = "run command --html none --memory 200M --swap file --swap-size 128M";
+    let on = "--on kernel:NEW,accel=tcg,append=psi=1,file=hot,file=pl";
+    // What a program that fails has printed is part of the error.
+    let said = lab.refuses(&format!("{line} {on} -- ./script"), 3, &[]);
+    let needs: Vec<f64> = said
+        .split("<web needs ")
+        .skip(1)
+        .map(|rest| rest.split(' ').next().and_then(|mib| mib.parse().ok()).expect(&said))
+        .collect();
+    assert_eq!(needs.len(), 2, "the second by the process that is alone in it: {said}");
+    assert!(needs.iter().all(|need| (24.0..24.0 * 1.1).contains(need)), "{said}");
+    assert!(said.contains("the cgroup /sys/fs/cgroup/gone was removed"), "{said}");
+    assert!(said.contains("<status 3>"), "{said}");
+}
+
+/// Of 40 MiB 16 are used.
+fn the_need_of_a_running_process_is_at_least_what_it_uses() {
+    let lab = Lab::new();
+    let program = lab.compile("hot", HOT, &["-static"]);
+    let mut hot = Command::new(program).args(["16", "24", "600"]).spawn().unwrap();
+    let found = lab.json(&format!("need {} --for 12 --json --html need.html", hot.id()));
+    hot.kill().unwrap();
+    hot.wait().unwrap();
+    let ages = found["need"]["ages"].as_array().unwrap();
+    let of = |age: &Value, what: &str| age[what].as_f64().unwrap() / 1_048_576.0;
+    let last = ages.last().unwrap();
+    assert_eq!(ages.iter().map(|age| age["seconds"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4, 8, 12]);
+    assert!((16.0..17.0).contains(&of(last, "size")) && of(last, "lower") <= 16.5, "{last}");
+    assert!(of(last, "upper") >= 16.0 && of(last, "resident") >= 40.0, "{last}");
+    assert!(std::fs::read_to_string(lab.path("need.html")).unwrap().contains("Referenced memory by age"));
+}
+
+fn what_does_not_run_has_no_need() {
+    let lab = Lab::new();
+    lab.refuses(
+        "need 4000000000 --for 12",
+        3,
+        &["cannot read process 4000000000", "check that it is running"],
+    );
+    lab.refuses("need --for 12 -- true", 2, &["--for <SECONDS>"]);
+    lab.refuses("need 1 --max-memory 1G", 2, &["--max-memory"]);
+    lab.refuses("need web --max-stall 0%", 2, &["from 0.01% to 50%"]);
+    let no_such = lab.output("need no-such-cgroup");
+    assert_ne!(no_such.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&no_such.stderr).contains("hint: "));
 }

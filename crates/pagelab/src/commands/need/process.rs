@@ -1,0 +1,92 @@
+//! How much memory a running process needs at least: the private pages that it references, by their age.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use pagelab_kernel::geometry;
+use pagelab_kernel::working_set::Process;
+use pagelab_report::need::{self, Age};
+use serde_json::json;
+
+use super::{Arguments, cgroup};
+use crate::context::Context;
+use crate::interrupt::Interrupt;
+use crate::output::{SCHEMA_VERSION, print_json, say, sentences};
+use crate::page;
+
+/// Measures and prints.
+pub fn run(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let process = Process::open(pid).with_context(|| {
+        format!(
+            "cannot read process {pid}: check that it is running\nhint: run as root if it is another user's"
+        )
+    })?;
+    let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
+    let name = process.name().map_or_else(|| format!("process {pid}"), |name| format!("{name} ({pid})"));
+    if !arguments.json && !context.quiet {
+        crate::output::remark!("watching {name} for {} s", arguments.seconds);
+    }
+    let mut first: Option<u64> = None;
+    loop {
+        let ages = measure(&process, pid, arguments.seconds, interrupt)?;
+        let Some(last) = ages.last().copied() else { return Ok(ExitCode::SUCCESS) };
+        if first.is_none() || arguments.json {
+            print(&name, &ages, arguments, context)?;
+        } else {
+            say!("{}", need::drift(last.size, first.unwrap_or(last.size)));
+        }
+        first = first.or(Some(last.size));
+        let Some(pause) = arguments.watch else { return Ok(ExitCode::SUCCESS) };
+        cgroup::wait(Instant::now() + Duration::from_secs(pause.into()), interrupt)?;
+    }
+}
+
+/// What was referenced within 1, 2, 4, … seconds up to `seconds`.
+fn measure(process: &Process, pid: u32, seconds: u32, interrupt: Interrupt) -> Result<Vec<Age>> {
+    let ended = || format!("the process {pid} ended");
+    let tlb = geometry::tlb_entries();
+    process.clear().with_context(ended)?;
+    let begun = Instant::now();
+    let doubling = std::iter::successors(Some(1u32), |second| second.checked_mul(2));
+    let ends = doubling.take_while(|&second| second < seconds).chain([seconds]);
+    let mut ages = Vec::new();
+    for second in ends {
+        cgroup::wait(begun + Duration::from_secs(second.into()), interrupt)?;
+        let (seen, bounds) = process.sample_with_bounds(tlb).with_context(ended)?;
+        ages.push(Age {
+            seconds: second,
+            size: seen.referenced - seen.shared,
+            lower: bounds.lower,
+            upper: bounds.upper,
+            shared: seen.shared,
+            resident: seen.resident,
+        });
+    }
+    Ok(ages)
+}
+
+fn print(name: &str, ages: &[Age], arguments: &Arguments, context: &Context) -> Result<()> {
+    if let Some(file) = arguments.page() {
+        page::write_document(
+            &format!("Memory need of {name}"),
+            None,
+            &[need::ages_section(name, ages)],
+            file,
+        )?;
+    }
+    if arguments.json {
+        if arguments.watch.is_some() {
+            say!("{}", json!({ "schema_version": SCHEMA_VERSION, "process": name, "ages": ages }));
+        } else {
+            print_json("need", json!({ "process": name, "ages": ages }))?;
+        }
+        return Ok(());
+    }
+    sentences(&need::ages_answer(name, ages), "", "  ", &context.style);
+    say!("\n{}", need::ages_table(ages).terminal(&context.style));
+    if let Some(file) = arguments.page() {
+        say!("Plots: {}", file.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! How much memory running tasks need, in words, as a table and as a section of a page.
+
+use pagelab_analysis::figure::{Axis, Plot, Series};
+use pagelab_analysis::probe::{Ending, Interval, Need};
+use serde::Serialize;
+
+use crate::page::Section;
+use crate::table::TextTable;
+use crate::text::{self, DASH};
+
+/// Rows of a printed table; of more intervals some are left out.
+const ROWS: usize = 24;
+/// The growth that is mentioned, as a share of the memory in use per minute.
+const MENTIONED: f64 = 0.01;
+
+/// What the memory of a cgroup is, and what keeps the kernel from reclaiming it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Bytes of anonymous memory; `None` if unknown.
+    pub anonymous: Option<u64>,
+    /// Bytes of files in the page cache.
+    pub files: Option<u64>,
+    /// Whether the cgroup may swap, and there is swap.
+    pub has_swap: bool,
+    /// Whether the kernel reports the pressure of the cgroup.
+    pub has_pressure: bool,
+}
+
+/// The memory of a process that was referenced within some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Age {
+    /// The time in seconds.
+    pub seconds: u32,
+    /// Bytes of private memory.
+    pub size: u64,
+    /// Its lower bound.
+    pub lower: u64,
+    /// Its upper bound.
+    pub upper: u64,
+    /// Bytes of referenced pages that other processes map too.
+    pub shared: u64,
+    /// Bytes resident at the end.
+    pub resident: u64,
+}
+
+fn bytes(bytes: u64) -> String {
+    text::bytes(bytes as f64)
+}
+
+/// A share as a percentage with as many digits as it needs.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 || percent >= 1.0 && percent.fract() < 0.05 {
+        format!("{percent:.0}%")
+    } else if percent >= 0.1 {
+        format!("{percent:.1}%")
+    } else {
+        "< 0.1%".to_owned()
+    }
+}
+
+/// The change of a need since the first measurement.
+pub fn drift(now: u64, first: u64) -> String {
+    let sign = if now < first { "-" } else { "+" };
+    format!("{}  {sign}{} since the first measurement", bytes(now), bytes(now.abs_diff(first)))
+}
+
+/// How much the cgroup needs, in sentences.
+pub fn answer(name: &str, need: &Need, held: &Held) -> String {
+    let Need { needed, before, intervals, .. } = need;
+    let seconds = intervals.last().map_or(0.0, |last| last.second);
+    let gone = bytes(before.saturating_sub(*needed));
+    let (needed, before) = (bytes(*needed), bytes(*before));
+    let mut answer = match need.ending {
+        Ending::Found => format!(
+            "{name} needs {needed}: of the {before} in use, {gone} was reclaimed and did not come back within {seconds:.0} s."
+        ),
+        Ending::NotReclaimable => {
+            format!(
+                "{name} needs at most {needed}: the kernel could reclaim no more than {gone} of {before}."
+            )
+        }
+        Ending::ShortAlready => format!(
+            "{name} needs more than {needed}: its tasks stall for memory for {} of the time, so nothing was reclaimed.",
+            percent(need.stall_before)
+        ),
+        Ending::TimeOver => format!(
+            "{name} needs at most {needed}: {gone} of {before} was reclaimed in {seconds:.0} s and did not come back. \
+             Find the need with a longer --for."
+        ),
+        Ending::BudgetSpent => format!(
+            "{name} needs about {needed}: of the {before} in use, {gone} was reclaimed until the tasks had stalled for \
+             as long as --max-stall allows."
+        ),
+    };
+    answer += &format!(
+        " The tasks stalled for {} of the time ({} before).",
+        percent(need.stall),
+        percent(need.stall_before)
+    );
+    let minute = need.growth * 60.0;
+    if minute.abs() > MENTIONED * need.before as f64 {
+        let word = if minute > 0.0 { "grew" } else { "shrank" };
+        answer += &format!(" Apart from that it {word} by {} per minute.", text::bytes(minute.abs()));
+    }
+    if let (Some(anonymous), Some(files)) = (held.anonymous, held.files) {
+        answer +=
+            &format!(" It holds {} of anonymous memory and {} of files.", bytes(anonymous), bytes(files));
+    }
+    if !held.has_swap {
+        answer += " There is no swap for it, so the kernel cannot reclaim anonymous memory: all of it counts as needed.";
+    }
+    if !held.has_pressure {
+        answer +=
+            " The kernel reports no pressure (PSI), so stalls are estimated from the pages that came back.";
+    }
+    answer
+}
+
+/// One row per interval.
+pub fn table(need: &Need) -> TextTable {
+    let all = &need.intervals;
+    let step = all.len().div_ceil(ROWS).max(1);
+    let row = |part: &[Interval]| {
+        let sum = |of: fn(&Interval) -> u64| part.iter().map(of).sum::<u64>();
+        let last = part.last().copied().unwrap_or_default();
+        vec![
+            format!("{:.0} s", last.second),
+            bytes(last.memory),
+            bytes(sum(|one| one.reclaimed)),
+            bytes(sum(|one| one.returned)),
+            percent(part.iter().map(|one| one.stall).sum::<f64>() / part.len() as f64),
+        ]
+    };
+    TextTable::new(
+        "Memory over time",
+        ["time", "memory", "reclaimed", "came back", "stall"],
+        all.chunks(step).map(row),
+    )
+}
+
+fn series(name: &str, color: usize, points: impl Iterator<Item = (f64, f64)>) -> Series {
+    let (x, y): (Vec<_>, Vec<_>) = points.map(|(x, y)| (Some(x), Some(y))).unzip();
+    Series { name: name.to_owned(), color, dots: true, x, y, ..Series::default() }
+}
+
+/// The section of a page.
+pub fn section(name: &str, need: &Need, held: &Held) -> Section {
+    let mut over_time = Plot::new(
+        "Memory over time",
+        "Charged to the cgroup at the end of each interval.",
+        Axis::linear("time", "s"),
+        Axis::linear("memory", "bytes"),
+    );
+    over_time.series = vec![series("", 0, need.intervals.iter().map(|one| (one.second, one.memory as f64)))];
+    let mut curve = Plot::new(
+        "What comes back against memory",
+        "Pages that were reclaimed and fetched again, per interval of a second.",
+        Axis::linear("memory", "bytes"),
+        Axis::linear("came back per second", "bytes"),
+    );
+    curve.series =
+        vec![series("", 1, need.intervals.iter().map(|one| (one.memory as f64, one.returned as f64)))];
+    // A cloud of points: the intervals are not in the order of memory.
+    curve.series[0].dash = 4;
+    Section {
+        heading: name.to_owned(),
+        answer: answer(name, need, held),
+        plots: vec![over_time, curve],
+        seen: Some(2),
+        tables: vec![table(need)],
+        ..Section::default()
+    }
+}
+
+/// How much the process needs at least, in sentences.
+pub fn ages_answer(name: &str, ages: &[Age]) -> String {
+    let Some(last) = ages.last() else { return String::new() };
+    format!(
+        "{name} needs at least {}: the private memory that it referenced within {} s (between {} and {}), of {} \
+         resident. Not counted are {} of files that other processes map too, files that it reads with read(2), \
+         memory of the kernel, and memory that it uses more rarely.",
+        bytes(last.size),
+        last.seconds,
+        bytes(last.lower),
+        bytes(last.upper),
+        bytes(last.resident),
+        bytes(last.shared)
+    )
+}
+
+/// One row per age.
+pub fn ages_table(ages: &[Age]) -> TextTable {
+    let mut before = None;
+    let row = |age: &Age| {
+        let more = before.map_or_else(|| DASH.to_owned(), |before| bytes(age.size.saturating_sub(before)));
+        before = Some(age.size);
+        let of = [age.size, age.lower, age.upper, age.shared, age.resident].map(bytes);
+        let [size, lower, upper, shared, resident] = of;
+        vec![format!("{} s", age.seconds), size, more, lower, upper, shared, resident]
+    };
+    TextTable::new(
+        "Referenced memory by age",
+        ["within", "private", "more", "lower", "upper", "shared", "resident"],
+        ages.iter().map(row),
+    )
+}
+
+/// The section of a page.
+pub fn ages_section(name: &str, ages: &[Age]) -> Section {
+    let mut plot = Plot::new(
+        "Referenced memory by age",
+        "Private memory that was referenced within the time, and its bounds.",
+        Axis::log("time", "s"),
+        Axis::linear("memory", "bytes"),
+    );
+    let of = |what: fn(&Age) -> u64| ages.iter().map(move |age| (f64::from(age.seconds), what(age) as f64));
+    plot.series = vec![
+        series("private", 0, of(|age| age.size)),
+        series("lower bound", 1, of(|age| age.lower)),
+        series("upper bound", 2, of(|age| age.upper)),
+    ];
+    plot.wide = true;
+    Section {
+        heading: name.to_owned(),
+        answer: ages_answer(name, ages),
+        plots: vec![plot],
+        tables: vec![ages_table(ages)],
+        ..Section::default()
+    }
+}
