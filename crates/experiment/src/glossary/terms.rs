@@ -324,7 +324,7 @@ pub const TERMS: &[(&str, &str)] = &[
     (
         "slowdown",
         "The run time under a memory limit divided by the run time without one, less the time \
-         that the program waited for a CPU. `need` reports the least memory for a slowdown \
+         that the program waited for a CPU. `need` reports the smallest memory for a slowdown \
          of at most 10%.",
     ),
     (
