@@ -14,6 +14,7 @@ use pagelab_experiment::experiments::{Backing, Load, Paging};
 use pagelab_experiment::metrics;
 use pagelab_experiment::target::TargetKind;
 use pagelab_model::policy::PolicyKind;
+use pagelab_reference::progress::unwatched;
 use pagelab_reference::{Pattern, PatternError};
 use pagelab_simulation::opening;
 
@@ -82,7 +83,7 @@ pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
 /// # Errors
 /// When the stream cannot be had.
 pub fn misses(paging: &Paging, populated: bool, frames: u32) -> Result<(u64, u64), PatternError> {
-    let mut blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {})?;
+    let mut blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut unwatched)?;
     let pages = blocks.pages();
     let mut all: Vec<u32> = paging.opening(pages, populated).collect();
     let begin = all.len();

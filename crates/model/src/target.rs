@@ -23,6 +23,7 @@ use pagelab_experiment::setting::{Limit, Value, names};
 use pagelab_experiment::{
     Failure, Observation, Origin, Performer, Plan, Recorder, Request, Setting, Target, Unsupported, What,
 };
+use pagelab_reference::progress::unwatched;
 use pagelab_reference::room::can_be_had;
 
 use self::play::{Access, BLOCK, Met, Player, SNAPSHOTS, future, play, unmade};
@@ -337,7 +338,7 @@ impl PagingModel {
             return Err(Failure::refused(what, "use fewer pages, or fewer references"));
         }
         let stream = || {
-            let blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {});
+            let blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut unwatched);
             blocks.map_err(unmade)
         };
         let pages = u32::try_from(paging.pages).expect("a plan has no more");

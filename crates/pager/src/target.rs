@@ -30,6 +30,7 @@ use pagelab_live::harness::touch::{Page, Word, Write};
 use pagelab_model::paging::machine::Tally as Faults;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::target::play::{Access, Met, Player, future, play, unmade};
+use pagelab_reference::progress::unwatched;
 
 use crate::engine::{Engine, Tally};
 use crate::mapping::Shared;
@@ -312,7 +313,7 @@ impl Pager {
         recorder: &mut dyn Recorder,
     ) -> Result<()> {
         let stream = || {
-            let blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {});
+            let blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut unwatched);
             blocks.map_err(unmade)
         };
         let blocks = stream()?;

@@ -1,8 +1,9 @@
 //! What there is to replay, and to replay with.
 
 use pagelab_model::policy::PolicyKind;
-use pagelab_reference::Pattern;
-use pagelab_simulation::cost::STREAM;
+use pagelab_reference::{Pattern, Stream};
+use pagelab_simulation::Source;
+use pagelab_simulation::cost::Cost;
 use pyo3::prelude::*;
 
 use crate::table::{Column, Table};
@@ -51,9 +52,11 @@ pub fn pattern(
     page_size: u64,
 ) -> PyResult<Trace> {
     let pattern: Pattern = name.parse().map_err(error::value)?;
+    let described = format!("{pattern}, seed {seed}");
+    let source = Source::Pattern { pattern, pages, references, seed };
     let stream = watch::during(py, "making the stream", |watch| {
-        STREAM.allow(pages, references, pattern.memory(pages, references))?;
-        Ok(pattern.stream_with(pages, references, seed, &mut |part| watch.at(part))?)
+        let loaded = source.load(&Cost::default(), watch)?;
+        Ok(Stream::new(loaded.pages, loaded.references.into_owned()))
     })?;
-    Ok(Trace::own(stream, page_size, format!("{pattern}, seed {seed}")))
+    Ok(Trace::own(stream, page_size, described))
 }

@@ -8,10 +8,12 @@
 
 pub mod pattern;
 pub mod patterns;
+pub mod progress;
 pub mod rng;
 pub mod room;
 pub mod stream;
 pub mod trace;
 
 pub use pattern::{Blocks, Pattern, PatternError};
+pub use progress::Stopped;
 pub use stream::Stream;

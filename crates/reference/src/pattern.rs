@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::patterns::{Generator, Progress};
+use crate::patterns::Generator;
+use crate::progress::{Progress, Stopped, unwatched};
 use crate::room::can_be_had;
 use crate::stream::Stream;
 use crate::{patterns, trace};
@@ -61,6 +62,9 @@ pub enum PatternError {
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] trace::TraceError),
+    /// Who waits for the stream ended it.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 impl Pattern {
@@ -105,13 +109,13 @@ impl Pattern {
     /// # Errors
     /// When the region or the stream is empty or beyond 2^32 − 1 pages, or a trace cannot be read.
     pub fn stream(&self, pages: u64, references: u64, seed: u64) -> Result<Stream, PatternError> {
-        self.stream_with(pages, references, seed, &mut |_| {})
+        self.stream_with(pages, references, seed, &mut unwatched)
     }
 
-    /// As [`Pattern::stream`]; `progress` is told now and then how far it is, from 0 to 1.
+    /// As [`Pattern::stream`]; `progress` is told now and then how far it is, from 0 to 1, and may end it.
     ///
     /// # Errors
-    /// As [`Pattern::stream`].
+    /// As [`Pattern::stream`]; [`PatternError::Stopped`].
     pub fn stream_with(
         &self,
         pages: u64,
@@ -124,17 +128,17 @@ impl Pattern {
         let memory = |_| PatternError::Memory(references.saturating_mul(4));
         list.try_reserve_exact(blocks.left() as usize).map_err(memory)?;
         while blocks.left() > 0 {
-            progress(list.len() as f64 / references as f64);
+            progress(list.len() as f64 / references as f64)?;
             list.extend_from_slice(blocks.next(BLOCK)?);
         }
         Ok(Stream::new(blocks.pages(), list))
     }
 
     /// The same stream, made a block at a time as it is taken; `progress` is told how far the beginning is where
-    /// that takes long (a shuffle).
+    /// that takes long (a shuffle), and may end it.
     ///
     /// # Errors
-    /// As [`Pattern::stream`].
+    /// As [`Pattern::stream_with`].
     pub fn blocks(
         &self,
         pages: u64,
@@ -164,10 +168,10 @@ impl Pattern {
         let generator: Generator = match self {
             Self::SmoothSin => patterns::sine::smooth_sin(region, references),
             Self::SmoothSinTail => patterns::sine::smooth_sin_tail(region, references),
-            Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, references, seed, progress),
+            Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, references, seed, progress)?,
             Self::Linear => patterns::simple::linear(region),
             Self::Uniform => patterns::simple::uniform(region, seed),
-            Self::Zipf(exponent) => patterns::zipf::zipf(region, *exponent, seed),
+            Self::Zipf(exponent) => patterns::zipf::zipf(region, *exponent, seed, progress)?,
             Self::Drift(share) => patterns::simple::drift(region, references, *share, seed),
             Self::Trace(path) => patterns::recorded::recorded(path, region)?,
         };
@@ -384,13 +388,38 @@ mod tests {
                 prop_assert_eq!(stream.len() as u64, references, "{}", pattern);
                 prop_assert!(stream.references().iter().all(|&p| u64::from(p) < pages));
                 prop_assert_eq!(&stream, &pattern.stream(pages, references, seed).unwrap());
-                let mut blocks = pattern.blocks(pages, references, seed, &mut |_| {}).unwrap();
+                let mut blocks = pattern.blocks(pages, references, seed, &mut unwatched).unwrap();
                 let mut list = Vec::new();
                 while blocks.left() > 0 {
                     list.extend_from_slice(blocks.next(1 + seed as usize % 700).unwrap());
                 }
                 prop_assert_eq!(stream.references(), &list);
                 prop_assert!(blocks.next(5).unwrap().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn who_waits_for_a_stream_may_end_it_at_every_step() {
+        for (text, pages, references) in
+            [("linear", 100, 5 << 20), ("zipf:0.9", 3 << 20, 1), ("smooth-sin-random", 100, 3 << 20)]
+        {
+            let pattern: Pattern = text.parse().unwrap();
+            let mut steps = 0;
+            let mut count = |_| {
+                steps += 1;
+                Ok(())
+            };
+            pattern.stream_with(pages, references, 1, &mut count).unwrap();
+            assert!(steps > 2, "{text}: {steps}");
+            for last in 0..steps {
+                let mut step = 0;
+                let mut end = |_| {
+                    step += 1;
+                    if step > last { Err(Stopped) } else { Ok(()) }
+                };
+                let made = pattern.stream_with(pages, references, 1, &mut end);
+                assert!(matches!(made, Err(PatternError::Stopped(_))), "{text}: {last}");
             }
         }
     }

@@ -4,6 +4,8 @@
 //! generators", 2018), its state filled from the seed by SplitMix64 as the authors recommend.
 //! Kept here, and not taken from a crate, because a published stream must stay the same for ever.
 
+use crate::progress::{Progress, Stopped};
+
 /// xoshiro256**: 256 bits of state, period 2^256 − 1.
 #[derive(Clone, Debug)]
 pub struct Rng {
@@ -61,20 +63,25 @@ impl Rng {
     }
 
     /// Shuffles in place (Fisher and Yates; Durstenfeld's form, from the last element down). `progress`
-    /// is told now and then how far it is, from 0 to 1.
-    pub fn shuffle<T>(&mut self, items: &mut [T], progress: &mut dyn FnMut(f64)) {
+    /// is told now and then how far it is, from 0 to 1, and may end it.
+    ///
+    /// # Errors
+    /// [`Stopped`] where `progress` ends it.
+    pub fn shuffle<T>(&mut self, items: &mut [T], progress: Progress) -> Result<(), Stopped> {
         for i in (1..items.len()).rev() {
             if i % (1 << 20) == 0 {
-                progress(1.0 - i as f64 / items.len() as f64);
+                progress(1.0 - i as f64 / items.len() as f64)?;
             }
             items.swap(i, self.below(i as u64 + 1) as usize);
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Rng;
+    use crate::progress::unwatched;
 
     #[test]
     fn splitmix_seeding_and_xoshiro_agree_with_the_authors_reference_code() {
@@ -99,7 +106,7 @@ mod tests {
     #[test]
     fn a_shuffle_is_a_permutation() {
         let mut items: Vec<u32> = (0..100).collect();
-        Rng::new(3).shuffle(&mut items, &mut |_| {});
+        Rng::new(3).shuffle(&mut items, &mut unwatched).unwrap();
         assert_ne!(items, (0..100).collect::<Vec<_>>());
         items.sort_unstable();
         assert_eq!(items, (0..100).collect::<Vec<_>>());

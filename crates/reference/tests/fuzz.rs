@@ -7,6 +7,7 @@ use std::path::Path;
 
 use made::{lcs, oracle_general};
 use pagelab_reference::Pattern;
+use pagelab_reference::progress::unwatched;
 use pagelab_reference::trace::{self, Format, Options};
 use pagelab_testing::fuzz;
 
@@ -97,7 +98,7 @@ fn traces() {
         read(Path::new("spoiled"), bytes, &options(bytes));
         std::fs::write(file.path(), bytes).unwrap();
         let pattern = Pattern::Trace(file.path().to_owned());
-        if let Ok(mut blocks) = pattern.blocks(100, 5000, 1, &mut |_| {}) {
+        if let Ok(mut blocks) = pattern.blocks(100, 5000, 1, &mut unwatched) {
             while blocks.left() > 0
                 && blocks.next(700).is_ok_and(|block| block.iter().all(|&page| page < 100))
             {}

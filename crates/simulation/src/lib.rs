@@ -56,9 +56,7 @@ impl Watch for Unwatched {
 }
 
 /// The [`Watch`] ended the work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("interrupted")]
-pub struct Stopped;
+pub use pagelab_reference::Stopped;
 
 /// The stream cannot tell what was asked of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use pagelab_model::policy::opt::NextUse;
-use pagelab_reference::Pattern;
 use pagelab_reference::trace::{Options, Reading};
+use pagelab_reference::{Pattern, PatternError};
 
 use crate::cost::{Cost, STREAM};
-use crate::{Unanswerable, Watch, feed};
+use crate::{Stopped, Unanswerable, Watch, feed};
 
 /// References that are passed on at a time.
 const BLOCK: usize = 1 << 13;
@@ -47,6 +47,22 @@ pub enum Source<'a> {
     },
 }
 
+/// What a generator tells of its progress, for `watch`.
+fn told(watch: &dyn Watch) -> impl FnMut(f64) -> Result<(), Stopped> {
+    |part| {
+        watch.at(part);
+        watch.go_on()
+    }
+}
+
+/// Why there is no stream: one that was ended as everything else that is.
+fn unmade(error: PatternError) -> anyhow::Error {
+    match error {
+        PatternError::Stopped(stopped) => stopped.into(),
+        other => other.into(),
+    }
+}
+
 /// A stream in memory.
 #[derive(Clone, Debug)]
 pub struct Loaded<'a> {
@@ -75,7 +91,8 @@ impl<'a> Source<'a> {
             Self::Pattern { ref pattern, pages, references, seed } => {
                 watch.begin("making the stream");
                 work.and(&STREAM).allow(pages, references, pattern.memory(pages, references))?;
-                let stream = pattern.stream_with(pages, references, seed, &mut |part| watch.at(part))?;
+                let stream =
+                    pattern.stream_with(pages, references, seed, &mut told(watch)).map_err(unmade)?;
                 Ok(Loaded {
                     pages: stream.pages(),
                     references: stream.into_references().into(),
@@ -111,7 +128,7 @@ impl<'a> Source<'a> {
             Self::Trace { path, ref options } => feed::decoded_here(path, options, watch, take).map(Some),
             Self::Pattern { ref pattern, pages, references, seed } => {
                 Cost::default().allow(0, 0, pattern.memory(pages, references))?;
-                let mut blocks = pattern.blocks(pages, references, seed, &mut |_| {})?;
+                let mut blocks = pattern.blocks(pages, references, seed, &mut told(watch)).map_err(unmade)?;
                 while blocks.left() > 0 {
                     let part = 1.0 - blocks.left() as f64 / references as f64;
                     numbered(blocks.next(BLOCK)?, part)?;

@@ -10,9 +10,6 @@ use crate::trace::TraceError;
 /// Appends the next references to a list, as many as are asked for: what was appended before needs not be kept.
 pub type Generator = Box<dyn FnMut(usize, &mut Vec<u32>) -> Result<(), TraceError> + Send>;
 
-/// Told now and then how far a generator is, from 0 to 1.
-pub type Progress<'a> = &'a mut dyn FnMut(f64);
-
 /// The references of an iterator, which has as many as are ever asked for.
 fn each(mut references: impl Iterator<Item = u32> + Send + 'static) -> Generator {
     Box::new(move |count, list| {

@@ -3,7 +3,8 @@
 
 use std::f64::consts::PI;
 
-use super::{Generator, Progress, each};
+use super::{Generator, each};
+use crate::progress::{Progress, Stopped};
 use crate::rng::Rng;
 
 /// How often each page is referenced: the sine part, then the fill that makes the sum exact.
@@ -65,17 +66,26 @@ pub fn smooth_sin_tail(pages: u32, references: u64) -> Generator {
 
 /// The multiset of [`smooth_sin`], shuffled by [`Rng::shuffle`] from a generator started at `seed`. A shuffle
 /// needs all of it: 4 bytes a reference.
-pub fn smooth_sin_random(pages: u32, references: u64, seed: u64, progress: Progress) -> Generator {
+///
+/// # Errors
+/// [`Stopped`] where `progress` ends it.
+pub fn smooth_sin_random(
+    pages: u32,
+    references: u64,
+    seed: u64,
+    progress: Progress,
+) -> Result<Generator, Stopped> {
     let mut list = Vec::with_capacity(references as usize);
     list.extend(in_page_order(filled(pages, references)).take(references as usize));
-    Rng::new(seed).shuffle(&mut list, progress);
-    each(list.into_iter())
+    Rng::new(seed).shuffle(&mut list, progress)?;
+    Ok(each(list.into_iter()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::list;
     use super::*;
+    use crate::progress::unwatched;
 
     fn smooth_sin(pages: u32, references: usize) -> Vec<u32> {
         list(super::smooth_sin(pages, references as u64), references)
@@ -125,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_shuffle_has_the_same_multiset() {
-        let mut list = list(smooth_sin_random(500, 10_000, 9, &mut |_| {}), 10_000);
+        let mut list = list(smooth_sin_random(500, 10_000, 9, &mut unwatched).unwrap(), 10_000);
         assert!(!list.is_sorted());
         list.sort_unstable();
         assert_eq!(list, smooth_sin(500, 10_000));

@@ -1,16 +1,20 @@
 //! References by Zipf's law.
 
 use super::{Generator, each};
+use crate::progress::{Progress, Stopped};
 use crate::rng::Rng;
 
 /// The page of rank `r` (from 1) has the weight `r^-exponent`. Ranks are given to pages by a
 /// Fisher-Yates shuffle of `0..pages` with a generator started at `seed`; the same generator then
 /// draws each reference: `u` = [`Rng::unit`] times the sum of all weights, and the first rank whose
 /// cumulative weight is above `u`. Powers are `libm::pow`, sums run from rank 1 up.
-pub fn zipf(pages: u32, exponent: f64, seed: u64) -> Generator {
+///
+/// # Errors
+/// [`Stopped`] where `progress` ends it.
+pub fn zipf(pages: u32, exponent: f64, seed: u64, progress: Progress) -> Result<Generator, Stopped> {
     let mut rng = Rng::new(seed);
     let mut page_of_rank: Vec<u32> = (0..pages).collect();
-    rng.shuffle(&mut page_of_rank, &mut |_| {});
+    rng.shuffle(&mut page_of_rank, progress)?;
     let mut total = 0.0;
     let cumulative: Vec<f64> = (1..=pages)
         .map(|rank| {
@@ -20,7 +24,7 @@ pub fn zipf(pages: u32, exponent: f64, seed: u64) -> Generator {
         .collect();
     let ranks = Ranks::new(cumulative, total);
     let draw = move || page_of_rank[ranks.find(rng.unit() * total).min(pages as usize - 1)];
-    each(std::iter::repeat_with(draw))
+    Ok(each(std::iter::repeat_with(draw)))
 }
 
 /// Cumulative weights with a table of where to begin: H.-C. Chen and Y. Asau, "On generating random
@@ -70,12 +74,13 @@ impl Ranks {
 mod tests {
     use super::super::list;
     use super::*;
+    use crate::progress::unwatched;
     use proptest::prelude::*;
 
     #[test]
     fn counts_follow_the_law() {
         let mut counts = vec![0u32; 100];
-        for page in list(zipf(100, 1.0, 1), 1_000_000) {
+        for page in list(zipf(100, 1.0, 1, &mut unwatched).unwrap(), 1_000_000) {
             counts[page as usize] += 1;
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -105,7 +110,7 @@ mod tests {
     #[test]
     fn exponent_zero_is_uniform() {
         let mut counts = [0u32; 10];
-        for page in list(zipf(10, 0.0, 2), 100_000) {
+        for page in list(zipf(10, 0.0, 2, &mut unwatched).unwrap(), 100_000) {
             counts[page as usize] += 1;
         }
         assert!(counts.iter().all(|&c| (9_500..10_500).contains(&c)));

@@ -5,6 +5,7 @@
 
 use pagelab_experiment::experiments::{Paging, Writes};
 use pagelab_experiment::{Failure, Result};
+use pagelab_reference::progress::unwatched;
 use pagelab_reference::{Blocks, PatternError};
 
 use super::plan::Plan;
@@ -154,7 +155,7 @@ pub fn bytes(plan: &Plan) -> u64 {
 /// # Errors
 /// When it cannot be made.
 pub fn blocks(paging: &Paging) -> Result<Blocks> {
-    let made = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut |_| {});
+    let made = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut unwatched);
     made.map_err(|e| unmade(&e))
 }
 
