@@ -91,8 +91,7 @@ pub fn chunk(
     if number >= count {
         return Err(error::value(format!("chunk {number} of {count}")));
     }
-    let source = Source::of(file)?;
-    let piece = watch::during(py, "measuring distances", |watch| {
+    let piece = Source::of(file)?.during(py, "measuring distances", |source, watch| {
         distances(&mut source.reader(&options(page_size))?, number, count, watch)
     })?;
     Ok(Piece { number, begin: piece.begin, part: piece.part })
@@ -180,8 +179,7 @@ pub fn sample<'py>(
     if shards == 0 {
         return Err(error::value("shards=0 must be at least 1"));
     }
-    let source = Source::of(file)?;
-    let (references, classes) = watch::during(py, "sampling", |watch| {
+    let (references, classes) = Source::of(file)?.during(py, "sampling", |source, watch| {
         sampled(&mut source.reader(&options(page_size))?, rate, SEED, shards, watch)
     })?;
     Ok(classes.into_iter().map(|pages| (references, PyArray1::from_vec(py, pages))).collect())

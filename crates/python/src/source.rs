@@ -2,10 +2,14 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use pagelab_reference::trace::{Options, Reader};
+use pagelab_simulation::Watch;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use crate::watch;
 
 /// Bytes that are asked of an open file at a time: a request to a store takes milliseconds.
 const REQUEST: usize = 4 << 20;
@@ -18,16 +22,28 @@ pub struct Open {
     file: Py<PyAny>,
     left: Vec<u8>,
     at: usize,
+    /// What it raised first: a decompressor between it and the reader reports something else.
+    raised: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl Open {
+    fn call<T>(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
+        Python::attach(|py| call(self.file.bind(py))).map_err(|raised| {
+            let error = io::Error::other(raised.to_string());
+            self.raised.lock().expect("no thread panics while it holds the lock").get_or_insert(raised);
+            error
+        })
+    }
 }
 
 impl Read for Open {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.left.len() {
-            let read = Python::attach(|py| {
-                let bytes = self.file.bind(py).call_method1("read", (REQUEST,))?;
-                Ok::<_, PyErr>(bytes.cast_into::<PyBytes>().map_err(PyErr::from)?.as_bytes().to_vec())
+            let read = self.call(|file| {
+                let bytes = file.call_method1("read", (REQUEST,))?;
+                Ok(bytes.cast_into::<PyBytes>().map_err(PyErr::from)?.as_bytes().to_vec())
             });
-            (self.left, self.at) = (read.map_err(io::Error::other)?, 0);
+            (self.left, self.at) = (read?, 0);
         }
         let count = buffer.len().min(self.left.len() - self.at);
         buffer[..count].copy_from_slice(&self.left[self.at..self.at + count]);
@@ -44,10 +60,9 @@ impl Seek for Open {
             SeekFrom::Current(bytes) => (bytes - (self.left.len() - self.at) as i64, 1),
             SeekFrom::End(bytes) => (bytes, 2),
         };
-        let gone =
-            Python::attach(|py| self.file.bind(py).call_method1("seek", (offset, whence))?.extract::<u64>());
+        let gone = self.call(|file| file.call_method1("seek", (offset, whence))?.extract::<u64>());
         (self.left, self.at) = (Vec::new(), 0);
-        gone.map_err(io::Error::other)
+        gone
     }
 }
 
@@ -65,7 +80,27 @@ impl Source {
         }
         let length: u64 = argument.call_method1("seek", (0, 2))?.extract()?;
         argument.call_method1("seek", (0,))?;
-        Ok(Self::Open(Open { file: argument.clone().unbind(), left: Vec::new(), at: 0 }, length))
+        let (file, raised) = (argument.clone().unbind(), Arc::default());
+        Ok(Self::Open(Open { file, left: Vec::new(), at: 0, raised }, length))
+    }
+
+    /// Works on it as [`watch::during`] does.
+    ///
+    /// # Errors
+    /// As there; what an open file raised, as it is.
+    pub fn during<T: Send>(
+        self,
+        py: Python<'_>,
+        name: &str,
+        work: impl FnOnce(Self, &dyn Watch) -> anyhow::Result<T> + Send,
+    ) -> PyResult<T> {
+        let raised = match &self {
+            Self::Path(_) => Arc::default(),
+            Self::Open(file, _) => Arc::clone(&file.raised),
+        };
+        let result = watch::during(py, name, |watch| work(self, watch));
+        let raised = raised.lock().expect("no thread panics while it holds the lock").take();
+        result.map_err(|error| raised.unwrap_or(error))
     }
 
     /// Opens it.

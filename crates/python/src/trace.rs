@@ -309,7 +309,7 @@ pub fn read_trace(
 
 fn read(py: Python<'_>, source: Source, options: &Options) -> PyResult<Trace> {
     let cost: Cost = STREAM;
-    let trace = watch::during(py, "reading the trace", |watch| match source {
+    let trace = source.during(py, "reading the trace", |source, watch| match source {
         Source::Path(path) => feed::load(&path, options, &cost, watch),
         open => feed::load_from(open.reader(options)?, Path::new(OPEN), &cost, watch),
     })?;

@@ -1,10 +1,12 @@
 """A fleet of real worker processes: equal to one machine, and whole after a worker or the scheduler is killed."""
 
+import contextlib
 import functools
 import http.server
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -92,23 +94,168 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+@contextlib.contextmanager
+def served(handler, folder):
+    """The folder behind HTTP; the server's address."""
+    handler = functools.partial(handler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
 def test_chunks_are_fetched_by_ranges_of_bytes(lab, tmp_path):
     pytest.importorskip("aiohttp")
     pages = pl.pattern("zipf:0.8", pages=20_000, references=4_000_000).to_numpy()
     file = tmp_path / "trace.u64"
     pages.astype(np.uint64).tofile(file)
-    handler = functools.partial(Ranges, directory=tmp_path)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        try:
-            found = lab.mrc(f"http://127.0.0.1:{server.server_port}/trace.u64", split="time", chunks=4, sizes=[100, 5_000])
-        finally:
-            server.shutdown()
+    with served(Ranges, tmp_path) as address:
+        found = lab.mrc(f"{address}/trace.u64", split="time", chunks=4, sizes=[100, 5_000])
     assert found["misses"] == pl.mrc(file, sizes=[100, 5_000])["misses"]
     # Each chunk's own bytes and the file's head; a request is of a few MiB.
     length = file.stat().st_size
     assert sum(asked for _, asked in Ranges.asked) < 3 * length, Ranges.asked
     assert any(begin >= length // 2 for begin, _ in Ranges.asked)
+
+
+class Whole(http.server.SimpleHTTPRequestHandler):
+    """Serves whole files, whatever range is asked for."""
+
+    def log_message(self, *_):
+        pass
+
+
+class Silent(Whole):
+    """The same, and does not tell their length."""
+
+    protocol_version = "HTTP/1.0"
+
+    def do_HEAD(self):
+        self.send_error(405)
+
+    def do_GET(self):
+        with open(self.translate_path(self.path), "rb") as file:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(file.read())
+
+
+class Refusing(Whole):
+    """Answers with the status that the path asks for."""
+
+    def do_GET(self):
+        self.send_error(int(self.path.strip("/")))
+
+    do_HEAD = do_GET
+
+
+def calls(lab, url):
+    """What reads a trace in the ways there are."""
+    return [
+        lambda: lab.replay(url, "lru", [100]),
+        lambda: lab.mrc(url, split="time", chunks=3, sizes=[100]),
+        lambda: lab.mrc(url, sample=0.5, shards=2, sizes=[100]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(404, FileNotFoundError), (403, PermissionError), (401, PermissionError), (500, pl.PagelabError)],
+)
+def test_what_a_server_answers_is_said(lab, tmp_path, status, kind):
+    pytest.importorskip("aiohttp")
+    with served(Refusing, tmp_path) as address:
+        for call in calls(lab, f"{address}/{status}"):
+            with pytest.raises(kind, match=f"{address}/{status}: HTTP {status}") as raised:
+                call()
+            assert raised.type is kind
+
+
+def test_a_server_that_is_not_there_is_said(lab):
+    pytest.importorskip("aiohttp")
+    for call in calls(lab, "http://127.0.0.1:1/trace"):
+        with pytest.raises(ConnectionError, match="http://127.0.0.1:1/trace: Cannot connect to host 127.0.0.1:1"):
+            call()
+
+
+@pytest.mark.parametrize("handler", [Whole, Silent])
+@pytest.mark.parametrize("name", ["trace.u64", "trace.zst"])
+def test_a_server_without_ranges_is_said(lab, tmp_path, handler, name):
+    pytest.importorskip("aiohttp")
+    pyarrow = pytest.importorskip("pyarrow")
+    # More than fsspec asks for at a time, also compressed.
+    content = np.random.default_rng(1).integers(0, 1 << 28, 3_000_000).astype(np.uint64).tobytes()
+    with pyarrow.output_stream(str(tmp_path / name), compression="zstd" if name.endswith("zst") else None) as file:
+        file.write(content)
+    with served(handler, tmp_path) as address:
+        for call in calls(lab, f"{address}/{name}"):
+            with pytest.raises(pl.PagelabError, match=f"{address}/{name}: the server sends no parts of files"):
+                call()
+
+
+def test_an_error_of_the_system_on_a_worker_is_no_lost_scheduler(lab, tmp_path):
+    for call in calls(lab, str(tmp_path)):
+        with pytest.raises(IsADirectoryError):
+            call()
+    futures = [lab.client.submit(os.listdir, "/no-such-folder", pure=False), lab.client.submit(os.kill, 1 << 22, 0, pure=False)]
+    with pytest.raises(OSError, match="No such"):
+        lab._gather(futures, lambda number, result: None)
+
+
+def rewrite(path, seed, keep):
+    """Another trace of the same length in the place of a trace; its times and inode stay where `keep` says so."""
+    before = os.stat(path)
+    pages = pl.pattern("zipf:0.8", pages=20_000, references=600_000, seed=seed).to_numpy().astype(np.uint64)
+    if keep:
+        with open(path, "r+b") as file:
+            file.write(pages.tobytes())
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        after = os.stat(path)
+        assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
+    else:
+        pages.tofile(f"{path}.new")
+        os.replace(f"{path}.new", path)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("scheme", ["", "file://", "http://"])
+def test_a_trace_that_was_rewritten_is_read_again(lab, tmp_path, scheme, keep):
+    path = tmp_path / "trace.u64"
+    path.write_bytes(b"")
+    policies, sizes = ["lru", "opt"], [100, 2_000]
+    with served(Ranges, tmp_path) if scheme == "http://" else contextlib.nullcontext("file://" + str(tmp_path)) as address:
+        url = f"{address}/trace.u64" if scheme else str(path)
+        path.write_bytes(bytes(8 * 600_000))
+        for seed in range(1, 4):
+            rewrite(path, seed, keep)
+            wanted = pl.replay(str(path), policies, sizes).to_dict()
+            assert lab.replay(url, policies, sizes).to_dict() == wanted
+            assert lab.mrc(url, split="time", chunks=3, sizes=sizes)["misses"] == wanted["misses"][:2]
+
+
+def test_a_trace_that_did_not_change_is_read_once(trace):
+    from pagelab import lab
+
+    fingerprint, first = lab._trace(str(trace), 4096)
+    assert lab._trace(str(trace), 4096) == (fingerprint, first) and lab._trace(str(trace), 4096)[1] is first
+    assert lab._trace(str(trace), 8192)[1] is not first
+
+
+def test_a_trace_that_changes_meanwhile_is_refused(trace, tmp_path, lab):
+    from pagelab import lab as work
+
+    path = tmp_path / "trace.u64"
+    path.write_bytes(trace.read_bytes())
+    with pytest.raises(pl.PagelabError, match="changed while it was read"):
+        work._unchanged(str(path), lambda: rewrite(path, 9, True))
+    contents = work._Contents()
+    contents.add("a", "1")
+    contents.add("b", "2")
+    contents.add("a", "1")
+    with pytest.raises(pl.PagelabError, match="a: tasks read different contents"):
+        contents.add("a", "2")
 
 
 def test_replays_are_those_of_one_machine(lab, trace):
@@ -281,33 +428,55 @@ def _parent_worker(pid):
                 return pid
 
 
-def test_a_lost_scheduler_is_said(tmp_path, trace):
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler of its own with a worker that may measure, and its process."""
+    file = str(tmp_path / "scheduler.json")
     scheduler = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard",
-         "--scheduler-file", str(tmp_path / "scheduler.json")],
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", file],
         stderr=subprocess.DEVNULL,
     )
     worker = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(tmp_path / "scheduler.json"),
+        [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", file, "--resources", "machine=1",
          "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "10"],
         stderr=subprocess.DEVNULL,
     )
     try:
-        with distributed.Client(scheduler_file=str(tmp_path / "scheduler.json"), timeout=60) as client:
+        with distributed.Client(scheduler_file=file, timeout=60) as client:
             client.wait_for_workers(1, timeout=60)
-            lab = pl.Lab(client, notebook=tmp_path / "fleet.db")
-
-            def kill():
-                time.sleep(0.5)
-                scheduler.kill()
-
-            threading.Thread(target=kill).start()
-            with pytest.raises(pl.PagelabError, match="the scheduler was lost; [0-9]+ of 300 parts were finished"):
-                lab.replay(trace, ["lirs", "arc", "lru-k"], list(range(1_000, 11_000, 100)))
+            yield client, scheduler
     finally:
         for process in (worker, scheduler):
             process.kill()
             process.wait()
+
+
+def test_a_lost_scheduler_is_said(scheduler, tmp_path, trace):
+    client, process = scheduler
+    lab = pl.Lab(client, notebook=tmp_path / "fleet.db")
+    threading.Timer(0.5, process.kill).start()
+    with pytest.raises(pl.PagelabError, match="the scheduler was lost; [0-9]+ of 300 parts were finished and are not kept"):
+        lab.replay(trace, ["lirs", "arc", "lru-k"], list(range(1_000, 11_000, 100)))
+
+
+def test_runs_of_a_sweep_outlive_the_scheduler(scheduler, tmp_path):
+    client, process = scheduler
+    lab = pl.Lab(client, notebook=tmp_path / "fleet.db")
+
+    def kill():
+        deadline = time.monotonic() + 60
+        while not lab.notebook.path.exists() or len(lab.notebook.runs()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    said = "the scheduler was lost; ([0-9]+) of 200 parts were finished and are in .*fleet.db"
+    with pytest.raises(pl.PagelabError, match=said) as raised:
+        lab.sweep("mapanon", on="model:lru", pages=list(range(300, 500)), memory="100p", references=5_000)
+    thread.join()
+    assert len(lab.notebook.runs()) == int(re.search(said, str(raised.value))[1]) >= 2
 
 
 def test_the_command_starts_a_cluster_of_its_own(trace, tmp_path):

@@ -16,10 +16,11 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
-from . import _pagelab, _run
+from . import _pagelab, _remote, _run
 from ._pagelab import Notebook, PagelabError, Shown, Table
 
 # What a worker that measures has one of: `dask worker --nthreads 1 --resources machine=1`.
@@ -31,8 +32,8 @@ PATIENCE = 30
 # Times that a task may be begun again after its worker was lost.
 RETRIES = 3
 
-# The trace that this worker process read last: (path, options), Trace.
-_held: tuple[object, Any] | None = None
+# What this worker process read last: (path, page size), (fingerprint, Trace).
+_held: tuple[tuple[str, int], tuple[_remote.Fingerprint, Any]] | None = None
 
 
 class VersionError(PagelabError):
@@ -40,7 +41,8 @@ class VersionError(PagelabError):
 
 
 def _list(value: object) -> list:
-    return list(value) if isinstance(value, (list, tuple, range, set)) else [value]
+    """One value, or what a list, an array or a Series of them holds."""
+    return [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable) else list(value)
 
 
 def _check(version: str) -> None:
@@ -59,40 +61,44 @@ def _version() -> str:
         return f"none ({error})"
 
 
-def _trace(path: str, page_size: int) -> Any:
-    """The trace; a worker holds one, the last."""
+def _unchanged(path: str, read: Callable[[], Any]) -> tuple[_remote.Fingerprint, Any]:
+    """What `read` makes of a trace, and the fingerprint of what it was made of."""
+    before = _remote.fingerprint(path)
+    result = read()
+    if _remote.fingerprint(path) != before:
+        raise PagelabError(f"{path}: changed while it was read")
+    return before, result
+
+
+def _trace(path: str, page_size: int) -> tuple[_remote.Fingerprint, Any]:
+    """The trace; a worker holds one, the last, until its file changes."""
     global _held
-    key = (path, page_size)
-    if _held is None or _held[0] != key:
+    if _held is None or _held[0] != (path, page_size) or _held[1][0] != _remote.fingerprint(path):
         _held = None
-        _held = (key, _pagelab.read_trace(_local(path), page_size=page_size))
+        read = _unchanged(path, lambda: _pagelab.read_trace(_remote.source(path), page_size=page_size))
+        _held = ((path, page_size), read)
     return _held[1]
 
 
-def _local(path: str) -> object:
-    """A path as it is; a URL as an open file of fsspec's, which fetches by ranges of bytes."""
-    if "://" not in path:
-        return path
-    import fsspec
-
-    return fsspec.open(path, "rb").open()
+# The work of one task; that of a trace comes with the digest of the content that it was made of.
 
 
-def _replay(version: str, path: str, page_size: int, policy: str, frames: int | str) -> dict:
+def _replay(version: str, path: str, page_size: int, policy: str, frames: int | str) -> tuple[str, dict]:
     _check(version)
-    trace = _trace(path, page_size)
+    fingerprint, trace = _trace(path, page_size)
     table = _pagelab.replay(trace, policy, frames, threads=1)
-    return {name: values[0] for name, values in table.to_dict().items()} | {"pages": trace.pages}
+    return fingerprint.content, {name: values[0] for name, values in table.to_dict().items()} | {"pages": trace.pages}
 
 
-def _chunk(version: str, path: str, page_size: int, number: int, count: int) -> Any:
+def _chunk(version: str, path: str, page_size: int, number: int, count: int) -> tuple[str, Any]:
     _check(version)
-    return _pagelab.chunk(_local(path), page_size, number, count)
+    fingerprint, piece = _unchanged(path, lambda: _pagelab.chunk(_remote.source(path), page_size, number, count))
+    return fingerprint.content, piece
 
 
 def _sample(version: str, path: str, page_size: int, rate: float, shards: int) -> list:
     _check(version)
-    return _pagelab.sample(_local(path), page_size, rate, shards)
+    return _unchanged(path, lambda: _pagelab.sample(_remote.source(path), page_size, rate, shards))[1]
 
 
 def _shard(version: str, parts: list, rate: float, shards: int, number: int) -> Any:
@@ -135,6 +141,19 @@ def _perform(version: str, words: list[str], behind: list[str], key: str) -> tup
         except PagelabError as error:
             failed = f"{worker.name} on {socket.gethostname()}: {error}"
         return (notebook.read_bytes() if notebook.exists() else b""), failed
+
+
+class _Contents:
+    """The contents of traces that tasks read: results of two contents of one trace are not put together."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, str] = {}
+
+    def add(self, path: str, content: str) -> None:
+        if self._read.setdefault(path, content) != content:
+            raise PagelabError(
+                f"{path}: tasks read different contents; it was rewritten meanwhile, or machines have different files under this path"
+            )
 
 
 class Lab:
@@ -204,7 +223,7 @@ class Lab:
                     _perform, _pagelab.__version__, words, behind, key, key=key, resources={MACHINE: 1}, pure=False, retries=RETRIES
                 )
             )
-        before = set(self.notebook.runs()["run"])
+        before = set(self._runs())
         failures: list[str] = []
 
         def keep(result: tuple[bytes, str | None]) -> None:
@@ -217,11 +236,14 @@ class Lab:
             if failed:
                 failures.append(failed)
 
-        self._gather(futures, lambda _, result: keep(result))
-        made = [name for name in self.notebook.runs()["run"] if name not in before]
+        self._gather(futures, lambda _, result: keep(result), f"are in {self._path}")
+        made = [name for name in self._runs() if name not in before]
         if failures:
             raise PagelabError("; ".join(sorted(set(failures))))
         return self.notebook.assess(*made)
+
+    def _runs(self) -> list[str]:
+        return self.notebook.runs()["run"] if self._path.exists() else []
 
     def replay(
         self,
@@ -244,8 +266,11 @@ class Lab:
         ]
         rows: list[dict] = [{}] * len(jobs)
 
-        def put(number: int, row: dict) -> None:
-            rows[number] = row
+        contents = _Contents()
+
+        def put(number: int, result: tuple[str, dict]) -> None:
+            content, rows[number] = result
+            contents.add(jobs[number][0], content)
 
         self._gather(futures, put)
         tables = {}
@@ -299,11 +324,14 @@ class Lab:
     def _files(self, path: str) -> list[str]:
         if "*" not in path:
             return [path]
-        if "://" in path:
+        if _remote.is_url(path):
             import fsspec
 
-            scheme = path.split("://")[0]
-            files = [f"{scheme}://{name}" for name in fsspec.filesystem(scheme).glob(path)]
+            def find() -> list[str]:
+                system, name = fsspec.core.url_to_fs(path)
+                return [system.unstrip_protocol(found) for found in system.glob(name)]
+
+            files = _remote.told(path, find)
         else:
             files = glob.glob(path)
         if not files:
@@ -319,9 +347,11 @@ class Lab:
         ]
         merge = _pagelab.Merge()
         waiting: dict[int, Any] = {}
+        contents = _Contents()
 
-        def take(number: int, part: Any) -> None:
-            waiting[number] = part
+        def take(number: int, result: tuple[str, Any]) -> None:
+            content, waiting[number] = result
+            contents.add(jobs[number][0], content)
             while merge.parts in waiting:
                 merge.take(waiting.pop(merge.parts))
 
@@ -346,32 +376,35 @@ class Lab:
         self._gather(futures, put)
         return _pagelab.sampled_curve(found, path, page_size, sizes)
 
-    def _gather(self, futures: list, take: Callable[[int, Any], None]) -> None:
+    def _gather(self, futures: list, take: Callable[[int, Any], None], kept: str = "are not kept: call again") -> None:
         """Gives each result to `take` as it comes, with its number, and lets go of it; what fails ends the rest.
 
-        When the scheduler is lost, everything that was taken stays, and the error says so.
+        When the scheduler is lost the error says what becomes of the finished parts: they are `kept`.
         """
         from distributed import as_completed
 
         numbers = {future.key: number for number, future in enumerate(futures)}
         done = 0
+
+        def lost() -> PagelabError:
+            return PagelabError(f"the scheduler was lost; {done} of {len(futures)} parts were finished and {kept}")
+
         try:
             for future in as_completed(futures):
-                # "lost" is a result whose worker died before it was fetched: `result` waits until it is computed again.
                 if future.cancelled():
-                    raise PagelabError("the scheduler was lost")
-                result = future.result()
+                    raise lost()
+                # "lost" is a result whose worker died before it was fetched: `result` waits until it is computed again.
+                try:
+                    result = future.result()
+                except (OSError, CancelledError) as error:
+                    # A task may raise an OSError of its own.
+                    if future.status == "error":
+                        raise
+                    raise lost() from error
                 take(numbers[future.key], result)
                 futures[numbers[future.key]] = None
                 future.release()
                 done += 1
-        except (PagelabError, ValueError, OSError) as error:
-            lost = isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
-            if not lost and "scheduler was lost" not in str(error):
-                raise
-            raise PagelabError(
-                f"the scheduler was lost; {done} of {len(futures)} parts were finished and are kept"
-            ) from error
         finally:
             left = [future for future in futures if future is not None]
             if left and self.client.status == "running":
