@@ -6,22 +6,32 @@ One wheel has all three of one version. `PAGELAB_PROFILE` names another profile 
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import maturin
-from maturin import get_requires_for_build_wheel, prepare_metadata_for_build_wheel  # noqa: F401
+from maturin import prepare_metadata_for_build_wheel  # noqa: F401
 
 CRATE = Path(__file__).resolve().parent.parent
 WORKSPACE = CRATE.parent.parent
 PROGRAMS = ["pagelab", "libpagelab_tracer.so", "libpagelab_preload.so"]
 
 
+CARGO = os.environ.get("CARGO", "cargo")
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    """Nothing more than maturin. Without Rust it would download an installer."""
+    if shutil.which(CARGO) is None:
+        sys.exit("pagelab is built from source with Rust, which is not installed: see https://rustup.rs, or install a wheel")
+    return maturin.get_requires_for_build_wheel(config_settings)
+
+
 def lay_in():
     """Builds the programs and copies them into the package."""
     profile = os.environ.get("PAGELAB_PROFILE", "release")
-    cargo = os.environ.get("CARGO", "cargo")
     crates = [word for crate in ("pagelab", "pagelab-tracer", "pagelab-preload") for word in ("-p", crate)]
-    build = [cargo, "build", "--locked", "--profile", profile, *crates]
+    build = [CARGO, "build", "--locked", "--profile", profile, *crates]
     subprocess.run(build, cwd=WORKSPACE, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", WORKSPACE / "target"))
     built = target / ("debug" if profile == "dev" else profile)
