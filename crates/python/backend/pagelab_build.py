@@ -3,6 +3,7 @@
 One wheel has all three of one version. `PAGELAB_PROFILE` names another profile of cargo's than release.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -27,6 +28,27 @@ def get_requires_for_build_wheel(config_settings=None):
     return maturin.get_requires_for_build_wheel(config_settings)
 
 
+def commit():
+    """The commit that the sources are of, with a digest of what was changed since; None outside a clone."""
+
+    def git(*words):
+        return subprocess.run(["git", "-C", WORKSPACE, *words], check=True, capture_output=True).stdout
+
+    try:
+        # A folder within a clone of something else has none of its files.
+        git("ls-files", "--error-unmatch", "Cargo.toml")
+        changes = git("diff", "HEAD")
+        changed = f"+{hashlib.sha256(changes).hexdigest()[:12]}" if changes else ""
+        return git("rev-parse", "HEAD").decode().strip() + changed
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def record_commit(programs):
+    """Tells a package whose programs are in this folder of which commit it is."""
+    (programs / "commit").write_text(commit() or "")
+
+
 def lay_in():
     """Builds the programs and copies them into the package."""
     profile = os.environ.get("PAGELAB_PROFILE", "release")
@@ -44,6 +66,7 @@ def lay_in():
         if shutil.which("strip"):
             subprocess.run(["strip", "--strip-debug", made], check=True)
         made.rename(programs / name)
+    record_commit(programs)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

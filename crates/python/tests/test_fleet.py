@@ -309,20 +309,38 @@ def test_what_a_worker_cannot_do_is_said_with_its_name(lab):
     assert lab.notebook.runs()["target"] == ["model:lru"], "the others are kept"
 
 
+def has(release, commit):
+    """Has a worker tell that it is of this release and commit."""
+    from pagelab import lab
+
+    lab._version = lambda: lab._Version(release, commit)
+
+
 def test_a_worker_of_another_version_is_refused(cluster, tmp_path):
-    def spoil(version):
-        import pagelab._pagelab as compiled
+    from pagelab import lab
 
-        before, compiled.__version__ = compiled.__version__, version
-        return before
-
-    address = sorted(cluster[1].scheduler_info()["workers"])[0]
-    before = cluster[1].run(spoil, "0.0.9", workers=[address])[address]
+    client = cluster[1]
+    address = sorted(client.scheduler_info()["workers"])[0]
+    own = lab._version()
     try:
-        with pytest.raises(pl.VersionError, match=f"{address} has 0.0.9"):
-            pl.Lab(cluster[1], notebook=tmp_path / "fleet.db")
+        for release, commit in [("0.0.9", own.commit), (own.release, "1234567")]:
+            client.run(has, release, commit, workers=[address])
+            with pytest.raises(pl.VersionError, match=re.escape(f"{address} has {release} ({commit})")):
+                pl.Lab(client, notebook=tmp_path / "fleet.db")
+        client.run(has, own.release, None, workers=[address])
+        pl.Lab(client, notebook=tmp_path / "fleet.db")
     finally:
-        cluster[1].run(spoil, before, workers=[address])
+        client.run(has, *own, workers=[address])
+
+
+def test_a_worker_refuses_a_client_of_another_version(trace):
+    from pagelab import lab
+
+    own = lab._version()
+    assert own.release == pl.__version__ and own.commit, "the tests run from a clone"
+    other = lab._Version(own.release, "1234567")
+    with pytest.raises(pl.VersionError, match=re.escape(f"has pagelab {own}, the client {other}")):
+        lab._replay(other, str(trace), 4096, "lru", 100)
 
 
 def _begun_again(client, address, killed):

@@ -10,6 +10,14 @@ def binary() -> Path:
     return Path(__file__).with_name("_bin") / "pagelab"
 
 
+def commit() -> str | None:
+    """The commit that this wheel was built from, with a digest of what was changed since; None where that is unknown."""
+    try:
+        return binary().with_name("commit").read_text() or None
+    except FileNotFoundError:
+        return None
+
+
 def main() -> None:
     """Becomes the program, with the same process id."""
     path = binary()

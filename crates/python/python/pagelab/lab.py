@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import _pagelab, _remote, _run
+from . import _command, _pagelab, _remote, _run
 from ._pagelab import Notebook, PagelabError, Shown, Table
 
 # What a worker that measures has one of: `dask worker --nthreads 1 --resources machine=1`.
@@ -45,20 +45,34 @@ def _list(value: object) -> list:
     return [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable) else list(value)
 
 
-def _check(version: str) -> None:
+class _Version(NamedTuple):
+    """What is installed: two builds of one release may differ."""
+
+    release: str
+    commit: str | None
+
+    def __str__(self) -> str:
+        return f"{self.release} ({self.commit or 'commit unknown'})"
+
+    def is_as(self, other: object) -> bool:
+        """Whether both are the same, as far as that is known; workers before 0.3 tell a text."""
+        if not isinstance(other, _Version):
+            return False
+        commits = {self.commit, other.commit} - {None}
+        return self.release == other.release and len(commits) < 2
+
+
+def _version() -> _Version:
+    return _Version(_pagelab.__version__, _command.commit())
+
+
+def _check(version: _Version) -> None:
     """Refuses work from a client of another version: workers may join at any time."""
-    if version != _pagelab.__version__:
+    own = _version()
+    if not own.is_as(version):
         raise VersionError(
-            f"the worker on {socket.gethostname()} has pagelab {_pagelab.__version__}, the client {version}: "
-            "install the same wheel on both"
+            f"the worker on {socket.gethostname()} has pagelab {own}, the client {version}: install the same wheel on both"
         )
-
-
-def _version() -> str:
-    try:
-        return _pagelab.__version__
-    except Exception as error:  # what makes a worker useless is said, whatever it is
-        return f"none ({error})"
 
 
 def _unchanged(path: str, read: Callable[[], Any]) -> tuple[_remote.Fingerprint, Any]:
@@ -83,25 +97,25 @@ def _trace(path: str, page_size: int) -> tuple[_remote.Fingerprint, Any]:
 # The work of one task; that of a trace comes with the digest of the content that it was made of.
 
 
-def _replay(version: str, path: str, page_size: int, policy: str, frames: int | str) -> tuple[str, dict]:
+def _replay(version: _Version, path: str, page_size: int, policy: str, frames: int | str) -> tuple[str, dict]:
     _check(version)
     fingerprint, trace = _trace(path, page_size)
     table = _pagelab.replay(trace, policy, frames, threads=1)
     return fingerprint.content, {name: values[0] for name, values in table.to_dict().items()} | {"pages": trace.pages}
 
 
-def _chunk(version: str, path: str, page_size: int, number: int, count: int) -> tuple[str, Any]:
+def _chunk(version: _Version, path: str, page_size: int, number: int, count: int) -> tuple[str, Any]:
     _check(version)
     fingerprint, piece = _unchanged(path, lambda: _pagelab.chunk(_remote.source(path), page_size, number, count))
     return fingerprint.content, piece
 
 
-def _sample(version: str, path: str, page_size: int, rate: float, shards: int) -> list:
+def _sample(version: _Version, path: str, page_size: int, rate: float, shards: int) -> list:
     _check(version)
     return _unchanged(path, lambda: _pagelab.sample(_remote.source(path), page_size, rate, shards))[1]
 
 
-def _shard(version: str, parts: list, rate: float, shards: int, number: int) -> Any:
+def _shard(version: _Version, parts: list, rate: float, shards: int, number: int) -> Any:
     _check(version)
     return _pagelab.shard([part[number] for part in parts], rate, shards, number)
 
@@ -122,7 +136,7 @@ def _begun(worker: Any, key: str) -> int:
     raise PagelabError(f"the scheduler did not answer {worker.address} for {PATIENCE} s")
 
 
-def _perform(version: str, words: list[str], behind: list[str], key: str) -> tuple[bytes, str | None]:
+def _perform(version: _Version, words: list[str], behind: list[str], key: str) -> tuple[bytes, str | None]:
     """Performs an experiment on this machine; the notebook's bytes, and why it failed if it did."""
     from distributed import get_worker
 
@@ -178,8 +192,8 @@ class Lab:
             versions = self.client.run(_version)
         except Exception as error:
             raise PagelabError(f"a worker has no pagelab: {error}") from error
-        own = _pagelab.__version__
-        others = {address: version for address, version in versions.items() if version != own}
+        own = _version()
+        others = {address: version for address, version in versions.items() if not own.is_as(version)}
         if others:
             which = ", ".join(f"{address} has {version}" for address, version in sorted(others.items()))
             raise VersionError(f"the client has pagelab {own}; {which}: install the same wheel everywhere")
@@ -220,7 +234,7 @@ class Lab:
             key = f"pagelab-sweep-{os.urandom(8).hex()}"
             futures.append(
                 self.client.submit(
-                    _perform, _pagelab.__version__, words, behind, key, key=key, resources={MACHINE: 1}, pure=False, retries=RETRIES
+                    _perform, _version(), words, behind, key, key=key, resources={MACHINE: 1}, pure=False, retries=RETRIES
                 )
             )
         before = set(self._runs())
@@ -261,7 +275,7 @@ class Lab:
         paths = [os.fspath(trace) for trace in _list(traces)]
         jobs = list(itertools.product(paths, _list(policies), _list(sizes)))
         futures = [
-            self.client.submit(_replay, _pagelab.__version__, path, page_size, policy, frames, pure=False, retries=RETRIES)
+            self.client.submit(_replay, _version(), path, page_size, policy, frames, pure=False, retries=RETRIES)
             for path, policy, frames in jobs
         ]
         rows: list[dict] = [{}] * len(jobs)
@@ -342,7 +356,7 @@ class Lab:
         each = max(1, -(-chunks // len(files)))
         jobs = [(file, number) for file in files for number in range(each)]
         futures = [
-            self.client.submit(_chunk, _pagelab.__version__, file, page_size, number, each, pure=False, retries=RETRIES)
+            self.client.submit(_chunk, _version(), file, page_size, number, each, pure=False, retries=RETRIES)
             for file, number in jobs
         ]
         merge = _pagelab.Merge()
@@ -359,7 +373,7 @@ class Lab:
         return merge.curve(path, page_size, sizes)
 
     def _by_hash(self, path: str, files: list[str], rate: float, shards: int, sizes: object, page_size: int) -> Table:
-        version = _pagelab.__version__
+        version = _version()
         parts = [
             self.client.submit(_sample, version, file, page_size, rate, shards, pure=False, retries=RETRIES)
             for file in files
