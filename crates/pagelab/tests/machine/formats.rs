@@ -257,6 +257,14 @@ fn unwritable_formats_give_the_reason() {
     };
     says("export model-1 --format folded", 3, "there are no stacks in model-1 hint: run with --profile 99");
     says("export failed --format perfetto -o x", 3, "nothing was seen over time in failed");
+    // github-action-benchmark refuses an empty list.
+    let hint = "no metric is better when bigger in model-1 hint: use --format smaller-is-better";
+    says("export model-1 --format bigger-is-better", 3, hint);
+    says("export model-1 --format bigger-is-better -o bigger.json", 3, hint);
+    assert!(!lab.path("bigger.json").exists());
+    let hint = "no metric is better when smaller in forks hint: use --format bigger-is-better";
+    says("export forks --format smaller-is-better --metric forks.rate", 3, hint);
+    lab.json("export model-1 forks --format bigger-is-better");
     says("export torn --format bencher", 3, "no metric was measured in torn");
     says("export model-1 --format kcidb", 2, "add --build ORIGIN:ID");
     says("export model-1 --format kcidb --build Maestro", 2, "write ORIGIN:ID");

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use pagelab_experiment::Run;
 use pagelab_experiment::build::estimate;
-use pagelab_experiment::observation::{Better, Unit};
+use pagelab_experiment::observation::Unit;
 use serde_json::{Map, Value, json};
 
 use super::{repetitions, symbol, title};
@@ -52,13 +52,13 @@ fn slug(measure: &Measure) -> String {
     text.trim_end_matches('-').chars().take(MAX_SLUG).collect()
 }
 
-/// A list with an entry for each metric of which this direction is better.
-pub(super) fn action(runs: &[(&Run, Vec<Measure>)], better: Better, to: &mut impl Write) -> io::Result<()> {
+/// A list with an entry for each metric.
+pub(super) fn action(runs: &[(&Run, Vec<Measure>)], to: &mut impl Write) -> io::Result<()> {
     let mut names = std::collections::BTreeSet::new();
     let mut list = Vec::new();
     for (run, measures) in runs {
         let title = distinct(title(run), |name| !names.insert(name.to_owned()));
-        for measure in measures.iter().filter(|measure| measure.better == better) {
+        for measure in measures {
             list.push(entry(run, &title, measure));
         }
     }
@@ -103,6 +103,8 @@ fn distinct(name: String, mut taken: impl FnMut(&str) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pagelab_experiment::observation::Better;
+
     use super::*;
 
     #[test]

@@ -100,14 +100,29 @@ pub fn write(
     only: &[String],
     mut to: impl Write,
 ) -> Result<(), ExchangeError> {
-    let chosen: Vec<(&Run, Vec<Measure>)> = runs.iter().map(|run| (run, chosen(run, only))).collect();
-    if format.has_metrics() && chosen.iter().all(|(_, measures)| measures.is_empty()) {
+    let held = |measure: &Measure| match format {
+        Format::SmallerIsBetter => measure.better == Better::Lower,
+        Format::BiggerIsBetter => measure.better == Better::Higher,
+        _ => true,
+    };
+    let mut chosen: Vec<(&Run, Vec<Measure>)> = runs.iter().map(|run| (run, chosen(run, only))).collect();
+    let is_empty = |chosen: &[(_, Vec<Measure>)]| chosen.iter().all(|(_, measures)| measures.is_empty());
+    if format.has_metrics() && is_empty(&chosen) {
         return Err(nothing(runs, "no metric was measured", "see: pagelab show RUN"));
+    }
+    chosen.iter_mut().for_each(|(_, measures)| measures.retain(held));
+    if format.has_metrics() && is_empty(&chosen) {
+        // The action refuses an empty list.
+        let (what, remedy) = if *format == Format::BiggerIsBetter {
+            ("no metric is better when bigger", "use --format smaller-is-better")
+        } else {
+            ("no metric is better when smaller", "use --format bigger-is-better")
+        };
+        return Err(nothing(runs, what, remedy));
     }
     match format {
         Format::Bencher => benchmarks::bencher(&chosen, &mut to)?,
-        Format::SmallerIsBetter => benchmarks::action(&chosen, Better::Lower, &mut to)?,
-        Format::BiggerIsBetter => benchmarks::action(&chosen, Better::Higher, &mut to)?,
+        Format::SmallerIsBetter | Format::BiggerIsBetter => benchmarks::action(&chosen, &mut to)?,
         Format::Benchfmt => benchfmt::write(&chosen, &mut to)?,
         Format::Kcidb(build) => kcidb::write(&chosen, build, &mut to)?,
         Format::Folded => folded::write(runs, &mut to)?,
